@@ -1,0 +1,63 @@
+# Everything a person needs. Each target sets up what it needs by itself; nothing has to be installed by hand but
+# Python 3.11+ (with venv), Java 17+ and make.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+N ?= 20
+
+.PHONY: help setup demo demo-check demo-reset bench-switch test test-unit lint types format lock clean browser
+
+help:  ## What there is
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+setup: $(READY)  ## The virtual environment with the locked dependencies
+
+$(READY): requirements.lock
+	@$(PYTHON) setup/check_host.py
+	@echo "Creating the virtual environment in $(VENV) ..."
+	@$(PYTHON) -m venv $(VENV)
+	@echo "Installing the locked dependencies (a few minutes the first time; PySpark alone is 450 MB) ..."
+	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock \
+	  || { echo "error: The dependencies could not be installed. Check that this machine reaches a Python package index (pip config list shows which), then run make again."; rm -rf $(VENV); exit 1; }
+	@touch $(READY)
+
+demo: $(READY)  ## The whole of hadash on embedded servers, with live Kafka clients; Ctrl-C stops it
+	@$(BIN)/python -m hadash.sandbox demo
+
+demo-reset: $(READY)  ## Forget the demo's data; the next make demo starts over
+	@$(BIN)/python -m hadash.sandbox reset
+
+demo-check: $(READY)  ## Real switches without a person; prints JSON, exit 0 only if nothing was lost or doubled
+	@$(BIN)/python -m hadash.sandbox check
+
+bench-switch: $(READY)  ## N=20 switches back and forth; writes var/bench/switch.json
+	@$(BIN)/python -m hadash.sandbox bench-switch -n $(N)
+
+browser: $(READY)  ## Chromium for the browser tests, from Debian's packages
+	@setup/browser.sh
+
+test: $(READY) browser  ## All tests, on a stack of their own
+	@$(BIN)/python -m hadash.sandbox exec -- $(BIN)/python -m pytest
+
+test-unit: $(READY)  ## The tests that need no server, in seconds
+	@$(BIN)/python -m pytest -m "not stack and not browser"
+
+lint: $(READY)  ## Style, and that every migration is there
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/python manage.py makemigrations --check --dry-run
+
+types: $(READY)  ## Types
+	@$(BIN)/mypy
+
+format: $(READY)  ## Format the code
+	@$(BIN)/ruff check --fix . ; $(BIN)/ruff format .
+
+lock: $(READY)  ## Pin the dependencies of pyproject.toml anew
+	@$(BIN)/uv pip compile pyproject.toml --group sandbox --group test --group dev --generate-hashes --universal \
+	  --python-version 3.11 --no-emit-index-url --no-header -q -o requirements.lock
+
+clean:  ## Remove the virtual environment and everything under var
+	rm -rf $(VENV) var

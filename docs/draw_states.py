@@ -1,0 +1,121 @@
+"""Draws ``docs/states.md`` from the tables in :mod:`hadash.switching.machine`, so that the two cannot differ.
+
+Run it after a change of the tables: ``.venv/bin/python docs/draw_states.py``.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+if __name__ == "__main__":
+    sys.path.insert(0, str(ROOT))
+
+from hadash.switching.machine import (  # noqa: E402
+    ENDED,
+    FIRST,
+    MOVES,
+    STAGES,
+    Event,
+    Stage,
+    Status,
+    after_failure,
+    after_success,
+    move,
+)
+from hadash.switching.stages import RUNS  # noqa: E402
+
+PAGE = ROOT / "docs" / "states.md"
+
+
+def page() -> str:
+    """The whole of ``docs/states.md``."""
+    return "\n".join(
+        [
+            "# The states of a switch",
+            "",
+            "Drawn by `docs/draw_states.py` from the tables in `hadash/switching/machine.py`. Do not edit.",
+            "",
+            "## Its life",
+            "",
+            "What is not drawn is refused, and the switch stays as it is.",
+            "",
+            *_mermaid(_life()),
+            "",
+            "## Its stages, while it is running",
+            "",
+            "Blue: clients wait. A stage that was cut off is begun again and comes to the same end.",
+            "",
+            *_mermaid(_stages()),
+            "",
+            "| stage | phase | expected | clients wait | does | when it fails |",
+            "|---|---|---|---|---|---|",
+            *_rows(),
+            "",
+        ]
+    )
+
+
+def _mermaid(lines: Iterator[str]) -> list[str]:
+    return ["```mermaid", "stateDiagram-v2", *(f"    {line}" for line in lines), "```"]
+
+
+def _life() -> Iterator[str]:
+    for status in Status:
+        yield f'state "{_shown(status)}" as {status}'
+    yield f"[*] --> {Status.AWAITING_APPROVAL}"
+    for status, moves in MOVES.items():
+        for event, after in moves.items():
+            yield f"{status} --> {after}: {event}"
+    for status in Status:
+        if status in ENDED:
+            yield f"{status} --> [*]"
+
+
+def _stages() -> Iterator[str]:
+    ends = [following for stage in Stage for following in _after(stage) if isinstance(following, Event)]
+    for stage in Stage:
+        yield f'state "{stage}" as {_id(stage)}'
+    for event in dict.fromkeys(ends):
+        yield f'state "{_shown(_end(event))}" as {_id(event)}'
+    yield f"[*] --> {_id(FIRST)}"
+    for stage in Stage:
+        well, badly = _after(stage)
+        yield f"{_id(stage)} --> {_id(well)}"
+        yield f"{_id(stage)} --> {_id(badly)}: fails"
+    blocked = [_id(stage) for stage, rule in STAGES.items() if rule.writes_blocked]
+    yield "classDef waiting fill:#cfe2ff,stroke:#084298,color:#052c65"
+    yield f"class {','.join(blocked)} waiting"
+
+
+def _rows() -> Iterator[str]:
+    for stage, rule in STAGES.items():
+        does = (RUNS[stage].__doc__ or "").splitlines()[0]
+        failure = after_failure(stage)
+        leads = f"{failure}" if isinstance(failure, Stage) else _shown(_end(failure))
+        waits = "yes" if rule.writes_blocked else ""
+        yield f"| {stage} | {rule.phase} | {rule.expected_seconds:g} s | {waits} | {does} | {leads} |"
+
+
+def _after(stage: Stage) -> tuple[Stage | Event, Stage | Event]:
+    return after_success(stage), after_failure(stage)
+
+
+def _end(event: Event) -> Status:
+    return move(Status.RUNNING, event)
+
+
+def _id(node: Stage | Event) -> str:
+    """A name that no word of Mermaid's is equal to."""
+    return f"stage_{node}" if isinstance(node, Stage) else str(_end(node))
+
+
+def _shown(status: Status) -> str:
+    return status.replace("_", " ")
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
+    print(f"Wrote {PAGE.relative_to(ROOT)}.")

@@ -1,0 +1,1 @@
+"""hadash governs and performs active/standby switchover of Kafka clients."""

@@ -1,0 +1,8 @@
+from django.apps import AppConfig
+
+
+class AccountsConfig(AppConfig):
+    name = "hadash.accounts"
+
+    def ready(self) -> None:
+        from hadash.accounts import checks  # noqa: F401

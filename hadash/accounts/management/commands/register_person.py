@@ -1,0 +1,31 @@
+"""``manage.py register_person USERNAME ROLE``: a person with one role; asks for the password."""
+
+from __future__ import annotations
+
+import getpass
+from typing import Any
+
+from django.contrib.auth.password_validation import validate_password
+from django.core.exceptions import ValidationError
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from hadash.accounts.roles import ROLES, ensure_roles, ensure_user
+
+
+class Command(BaseCommand):
+    help = "Create a person with a role, or give an existing one another role."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("username")
+        parser.add_argument("role", choices=sorted(ROLES))
+        parser.add_argument("--name", default="", help="full name")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        password = getpass.getpass(f"Password for {options['username']}: ")
+        try:
+            validate_password(password)
+        except ValidationError as error:
+            raise CommandError(" ".join(error.messages)) from None
+        ensure_roles()
+        user = ensure_user(options["username"], password, options["role"], options["name"])
+        self.stdout.write(f"{user.get_username()} is {options['role']}.")

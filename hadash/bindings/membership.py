@@ -1,0 +1,130 @@
+"""Which Gateways there are, which of them live, and which epoch each has put into effect."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from typing import Any
+
+from kazoo.client import KazooClient
+from kazoo.exceptions import NodeExistsError, NoNodeError
+
+from hadash.bindings import layout
+from hadash.bindings.model import GatewayMember
+from hadash.identity.names import decode
+
+
+class Member:
+    """A Gateway's own membership. The ephemeral node is made anew whenever the session was lost."""
+
+    def __init__(
+        self, client: KazooClient, gateway_id: str, address: str, admin_url: str, version: str, pid: int
+    ):
+        self.client = client
+        self.id = gateway_id
+        self._applied = 0
+        self._reporting = threading.RLock()
+        self._record = {
+            "address": address,
+            "admin_url": admin_url,
+            "version": version,
+            "pid": pid,
+            "since": time.time(),
+        }
+
+    def join(self, applied: int) -> None:
+        """Become a member (or again one), having put ``applied`` into effect."""
+        path = layout.gateway(self.id)
+        self.client.ensure_path(path)
+        held, _ = self.client.get(path)
+        # Only an operator takes an exclusion back.
+        excluded = {"excluded": True} if _record(held).get("excluded") else {}
+        self.client.set(path, json.dumps({**self._record, **excluded}).encode())
+        self.report_applied(applied)
+        self._declare_live()
+
+    def _declare_live(self) -> None:
+        """Own the ephemeral node, also when one of an earlier session has not expired yet."""
+        path = layout.gateway_live(self.id)
+        try:
+            self.client.create(path, b"", ephemeral=True)
+        except NodeExistsError:
+            stat = self.client.exists(path)
+            if stat is not None and stat.ephemeralOwner != self.client.client_id[0]:
+                try:
+                    self.client.delete(path)
+                except NoNodeError:
+                    pass
+                self.client.create(path, b"", ephemeral=True)
+
+    def report_applied(self, epoch: int) -> None:
+        """Say that everything up to ``epoch`` is in effect here."""
+        path = layout.gateway_applied(self.id)
+        with self._reporting:
+            # Never back: a new session joins with what was in effect when it began, while the loop reports on.
+            self._applied = max(self._applied, epoch)
+            data = json.dumps({"epoch": self._applied}).encode()
+            try:
+                self.client.set(path, data)
+            except NoNodeError:
+                try:
+                    self.client.create(path, data, makepath=True)
+                except NodeExistsError:
+                    self.client.set(path, data)
+
+    def leave(self) -> None:
+        """Stop being a member: a switch no longer waits for this Gateway."""
+        self.client.delete(layout.gateway(self.id), recursive=True)
+
+
+def members(client: KazooClient) -> list[GatewayMember]:
+    """All members by id, live or not. A record that cannot be parsed counts as a member that is not live."""
+    found = []
+    for child in sorted(client.get_children(layout.GATEWAYS)):
+        gateway_id = decode(child)
+        try:
+            data, _ = client.get(layout.gateway(gateway_id))
+        except NoNodeError:
+            continue
+        record = _record(data)
+        found.append(
+            GatewayMember(
+                id=gateway_id,
+                address=str(record.get("address", "")),
+                admin_url=str(record.get("admin_url", "")),
+                version=str(record.get("version", "")),
+                pid=int(_number(record.get("pid"))),
+                since=_number(record.get("since")),
+                live=client.exists(layout.gateway_live(gateway_id)) is not None,
+                applied=_applied(client, gateway_id),
+                excluded=bool(record.get("excluded", False)),
+            )
+        )
+    return found
+
+
+def _record(data: bytes) -> dict[str, Any]:
+    """A member's record; an empty one for what is none."""
+    try:
+        value = json.loads(data or b"{}")
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _number(value: Any) -> float:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else 0.0
+
+
+def _applied(client: KazooClient, gateway_id: str) -> int:
+    try:
+        data, _ = client.get(layout.gateway_applied(gateway_id))
+        return int(json.loads(data)["epoch"])
+    except (NoNodeError, ValueError, KeyError, TypeError):
+        return 0
+
+
+def not_applied(found: list[GatewayMember], epoch: int) -> list[GatewayMember]:
+    """The members that a change of ``epoch`` still waits for."""
+    return [member for member in found if not member.excluded and member.applied < epoch]

@@ -1,0 +1,246 @@
+"""Reading and changing bindings: one change is one ZooKeeper transaction (DESIGN section 3).
+
+A transaction holds the compare-and-set of every document that it touches, the epoch, the change node that
+engines watch, and the journal of the switch that makes it. All of it happens, or nothing does.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from kazoo.client import KazooClient
+from kazoo.exceptions import (
+    BadVersionError,
+    ConnectionLoss,
+    KazooException,
+    NodeExistsError,
+    NoNodeError,
+    OperationTimeoutError,
+    SessionExpiredError,
+)
+from kazoo.handlers.threading import KazooTimeoutError
+
+from hadash.bindings import layout
+from hadash.bindings.errors import (
+    BindingBusy,
+    BindingConflict,
+    StaleWriter,
+    StoreUnavailable,
+    UnknownOutcome,
+)
+from hadash.bindings.model import Binding, BindingDocument, BindingState, Journal
+from hadash.identity.identity import Identity
+
+#: How often a change is tried again when somebody else changed the epoch or a document in between.
+#: Each try reads everything anew; ten in a row means that something writes in a loop.
+MAX_CONFLICTS = 10
+
+#: Change nodes kept. An engine that is further behind reads all documents instead.
+CHANGES_KEPT = 1000
+
+#: Seconds to wait for ZooKeeper to come back in order to read whether a write with a lost reply happened.
+READ_BACK_SECONDS = 20.0
+
+_LOST_REPLY = (ConnectionLoss, OperationTimeoutError, SessionExpiredError, KazooTimeoutError)
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """Bind ``identity`` to ``binding``; ``None`` removes the binding."""
+
+    identity: Identity
+    binding: Binding | None
+
+
+class BindingStore:
+    """The bindings of one chroot, through a connected client."""
+
+    def __init__(self, client: KazooClient) -> None:
+        self.client = client
+
+    # -- reading -----------------------------------------------------------------------------------------
+
+    def epoch(self) -> int:
+        """The global binding epoch; 0 before the first change."""
+        data, _ = self.client.get(layout.EPOCH)
+        return int(data or b"0")
+
+    def document(self, appid: str) -> BindingDocument:
+        """The document of ``appid``; an empty one when it has none."""
+        return self._read(appid)[0]
+
+    def documents(self) -> dict[str, BindingDocument]:
+        """All documents by AppID. One that cannot be parsed is left out."""
+        from hadash.identity.names import decode
+
+        found = {}
+        for child in self.client.get_children(layout.BINDINGS):
+            appid = decode(child)
+            try:
+                data, _ = self.client.get(layout.binding(appid))
+            except NoNodeError:
+                continue
+            document = BindingDocument.from_bytes(appid, data)
+            if document is not None:
+                found[appid] = document
+        return found
+
+    def _read(self, appid: str) -> tuple[BindingDocument, int | None]:
+        """The document and its version; version ``None`` means that there is no node."""
+        try:
+            data, stat = self.client.get(layout.binding(appid))
+        except NoNodeError:
+            return BindingDocument(appid), None
+        document = BindingDocument.from_bytes(appid, data)
+        if document is None:
+            raise BindingConflict(
+                f"The binding document of {appid} in ZooKeeper cannot be read. "
+                f"Repair or delete {layout.binding(appid)} before changing it."
+            )
+        return document, stat.version
+
+    # -- the journal of a switch ---------------------------------------------------------------------------
+
+    def journal(self, switch_id: str) -> Journal | None:
+        """The journal of a switch, ``None`` when it has none."""
+        try:
+            data, _ = self.client.get(layout.switch(switch_id))
+        except NoNodeError:
+            return None
+        return Journal.from_bytes(data)
+
+    def take_over(self, switch_id: str, stage: str, token: int) -> None:
+        """Make ``token`` the only one that may write for this switch.
+
+        :raises StaleWriter: a newer token has taken over already.
+        """
+        path = layout.switch(switch_id)
+        for _ in range(MAX_CONFLICTS):
+            try:
+                data, stat = self.client.get(path)
+            except NoNodeError:
+                try:
+                    self.client.create(path, Journal(switch_id, stage, token).to_bytes())
+                    return
+                except NodeExistsError:
+                    continue
+            held = Journal.from_bytes(data)
+            if held is not None and held.token > token:
+                raise StaleWriter(f"Executor {token} of switch {switch_id} was replaced by {held.token}.")
+            epoch = held.epoch if held is not None else 0
+            try:
+                self.client.set(
+                    path, Journal(switch_id, stage, token, epoch).to_bytes(), version=stat.version
+                )
+                return
+            except BadVersionError:
+                continue
+        raise BindingConflict(f"The journal of switch {switch_id} changes faster than it can be taken over.")
+
+    # -- changing -------------------------------------------------------------------------------------------
+
+    def change(self, edits: Sequence[Edit], journal: Journal | None = None) -> int:
+        """Put ``edits`` into one transaction and return its epoch.
+
+        :param journal: the switch that makes the change; its token must be the newest. ``None`` is a change
+            by hand, which no running switch may be touched by.
+        :raises BindingBusy: an identity is held by another switch.
+        :raises StaleWriter: ``journal.token`` was replaced.
+        :raises UnknownOutcome: the reply was lost and could not be read back.
+        :raises StoreUnavailable: ZooKeeper cannot be reached; nothing was changed.
+        """
+        for _ in range(MAX_CONFLICTS):
+            try:
+                epoch = self._try_change(edits, journal)
+            except _LOST_REPLY as error:
+                raise StoreUnavailable(f"ZooKeeper cannot be reached ({type(error).__name__}).") from error
+            if epoch is not None:
+                return epoch
+        raise BindingConflict("The bindings change faster than this change can be made.")
+
+    def _try_change(self, edits: Sequence[Edit], journal: Journal | None) -> int | None:
+        """One attempt; ``None`` when somebody else was faster."""
+        epoch_data, epoch_stat = self.client.get(layout.EPOCH)
+        epoch = int(epoch_data or b"0") + 1
+        documents: dict[str, tuple[BindingDocument, int | None]] = {}
+        for edit in edits:
+            appid = edit.identity.appid
+            document, version = documents.get(appid) or self._read(appid)
+            self._refuse_if_held(document, edit, journal)
+            stamped = replace(edit.binding, epoch=epoch) if edit.binding else None
+            if edit.identity.instance_id is None:
+                document = document.with_default(stamped)
+            else:
+                document = document.with_instance(edit.identity.instance_id, stamped)
+            documents[appid] = (document, version)
+
+        transaction = self.client.transaction()
+        for appid, (document, version) in documents.items():
+            path = layout.binding(appid)
+            if version is None:
+                transaction.create(path, document.to_bytes())
+            else:
+                transaction.set_data(path, document.to_bytes(), version=version)
+        transaction.set_data(layout.EPOCH, str(epoch).encode(), version=epoch_stat.version)
+        change = json.dumps({"epoch": epoch, "appids": sorted(documents)}, ensure_ascii=False).encode()
+        transaction.create(layout.CHANGE_PREFIX, change, sequence=True)
+        if journal is not None:
+            version = self._journal_version(journal)
+            transaction.set_data(
+                layout.switch(journal.switch), replace(journal, epoch=epoch).to_bytes(), version=version
+            )
+        try:
+            results = transaction.commit()
+        except _LOST_REPLY as error:
+            return epoch if self._happened(documents, error) else None
+        if any(isinstance(result, KazooException) for result in results):
+            return None
+        self._trim_changes()
+        return epoch
+
+    @staticmethod
+    def _refuse_if_held(document: BindingDocument, edit: Edit, journal: Journal | None) -> None:
+        held = document.binding_of(edit.identity.instance_id)
+        if held is None or held.state is BindingState.FORWARD:
+            return
+        if journal is None or held.switch != journal.switch:
+            raise BindingBusy(f"{edit.identity} is being moved by switch {held.switch or 'unknown'}.")
+
+    def _journal_version(self, journal: Journal) -> int:
+        try:
+            data, stat = self.client.get(layout.switch(journal.switch))
+        except NoNodeError:
+            raise StaleWriter(f"Switch {journal.switch} has no journal: it has ended.") from None
+        held = Journal.from_bytes(data)
+        if held is None or held.token != journal.token:
+            newer = held.token if held else "unknown"
+            raise StaleWriter(f"Executor {journal.token} of switch {journal.switch} was replaced by {newer}.")
+        version: int = stat.version
+        return version
+
+    def _happened(self, documents: dict[str, tuple[BindingDocument, int | None]], error: Exception) -> bool:
+        """After a lost reply: did the transaction happen? It did when the documents are as it wrote them."""
+        deadline = time.monotonic() + READ_BACK_SECONDS
+        while time.monotonic() < deadline:
+            try:
+                self.client.sync(layout.EPOCH)
+                happened = all(self._read(appid)[0] == document for appid, (document, _) in documents.items())
+            except (*_LOST_REPLY, NoNodeError):
+                continue  # each call itself waits for the connection
+            return happened
+        raise UnknownOutcome(
+            f"ZooKeeper did not answer ({type(error).__name__}), and for {READ_BACK_SECONDS:.0f} s it could not "
+            "be read whether the change of bindings happened."
+        ) from error
+
+    def _trim_changes(self) -> None:
+        """Best effort: whoever comes later trims what this one could not."""
+        try:
+            children = sorted(self.client.get_children(layout.CHANGES))
+            for child in children[:-CHANGES_KEPT]:
+                self.client.delete(f"{layout.CHANGES}/{child}")
+        except KazooException:
+            pass

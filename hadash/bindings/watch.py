@@ -1,0 +1,145 @@
+"""An engine's view of ZooKeeper: one watch on the change nodes, everything else is read on demand.
+
+kazoo calls back in its own threads; :class:`BindingWatcher` hands finished values to ``on_change`` there, and
+the caller takes them into its own loop.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from kazoo.client import KazooClient
+from kazoo.exceptions import KazooException, NoNodeError
+
+from hadash.bindings import layout
+from hadash.bindings.catalogue import read_placement
+from hadash.bindings.model import BindingDocument, Placement
+from hadash.identity.names import decode
+
+log = logging.getLogger(__name__)
+
+
+#: Placements remembered; beyond it all are read anew when they are needed.
+MAX_PLACEMENTS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """Documents that replace what the engine had (``None``: removed), in effect as of ``epoch``.
+
+    ``complete`` is true when ``documents`` and ``unreadable`` name every AppID there is: others were removed.
+    An engine keeps what it had of the ``unreadable`` ones.
+    """
+
+    epoch: int
+    documents: dict[str, BindingDocument | None]
+    placements: dict[str, Placement]
+    complete: bool = False
+    unreadable: frozenset[str] = frozenset()
+
+
+class BindingWatcher:
+    """Follows ``/changes`` from the first full read on.
+
+    When ZooKeeper cannot be reached nothing is called: the engine goes on with what it last applied.
+    """
+
+    def __init__(self, client: KazooClient, on_change: Callable[[Update], None]) -> None:
+        self._client = client
+        self._on_change = on_change
+        self._seen: int = -1
+        self._epoch = 0
+        self._placements: dict[str, Placement] = {}
+
+    def start(self) -> None:
+        """Read everything, then follow. Raises what kazoo raises when the first read fails."""
+        children = self._client.get_children(layout.CHANGES)
+        self._seen = max((_sequence(child) for child in children), default=-1)
+        self._read_all()
+        self._client.ChildrenWatch(layout.CHANGES)(self._changed)
+
+    def _changed(self, children: list[str]) -> None:
+        """Called by kazoo at each new change node, and after each reconnection."""
+        fresh = sorted(child for child in children if _sequence(child) > self._seen)
+        if not fresh:
+            return
+        try:
+            if self._seen >= 0 and _sequence(fresh[0]) > self._seen + 1:
+                log.warning("changes were trimmed before they were seen; reading all bindings")
+                self._read_all()
+            else:
+                self._read_changes(fresh)
+            self._seen = _sequence(fresh[-1])
+        except KazooException:
+            # kazoo does not call again for the same children, so this reads on by itself; _seen still says what
+            # was handled.
+            log.warning("a change of bindings could not be read; trying again", exc_info=True)
+            self._client.handler.spawn(self._again)
+
+    def _again(self) -> None:
+        """Look at the change nodes again, when the connection is back."""
+        try:
+            children = self._client.retry(self._client.get_children, layout.CHANGES)
+        except (KazooException, RuntimeError):
+            return  # the client was closed, or the session is lost: the watch is set anew then
+        self._changed(children)
+
+    def _read_changes(self, fresh: list[str]) -> None:
+        epoch = self._epoch
+        appids: set[str] = set()
+        for child in fresh:
+            try:
+                data, _ = self._client.get(f"{layout.CHANGES}/{child}")
+                change: dict[str, Any] = json.loads(data)
+                epoch = max(epoch, int(change["epoch"]))
+                appids.update(str(appid) for appid in change["appids"])
+            except (NoNodeError, ValueError, KeyError, TypeError):
+                self._read_all()
+                return
+        self._hand_over(epoch, sorted(appids), complete=False)
+
+    def _read_all(self) -> None:
+        epoch = int(self._client.get(layout.EPOCH)[0] or b"0")
+        appids = [decode(child) for child in self._client.get_children(layout.BINDINGS)]
+        self._hand_over(epoch, appids, complete=True)
+
+    def _hand_over(self, epoch: int, appids: list[str], *, complete: bool) -> None:
+        documents: dict[str, BindingDocument | None] = {}
+        switches: set[str] = set()
+        unreadable: set[str] = set()
+        for appid in appids:
+            try:
+                data, _ = self._client.get(layout.binding(appid))
+            except NoNodeError:
+                documents[appid] = None
+                continue
+            document = BindingDocument.from_bytes(appid, data)
+            if document is None:
+                log.error("the binding document of %s cannot be read; keeping the last one", appid)
+                unreadable.add(appid)
+                continue
+            documents[appid] = document
+            for binding in (document.default, *document.instances.values()):
+                if binding is not None and binding.switch:
+                    switches.add(binding.switch)
+        placements = {}
+        for switch in switches:
+            # A switch publishes its placement once, before it writes its first binding.
+            placement = self._placements.get(switch) or read_placement(self._client, switch)
+            if placement is not None:
+                placements[switch] = placement
+        forget = complete or len(self._placements) > MAX_PLACEMENTS
+        self._placements = placements if forget else {**self._placements, **placements}
+        self._epoch = max(self._epoch, epoch)
+        self._on_change(Update(epoch, documents, placements, complete, frozenset(unreadable)))
+
+
+def _sequence(child: str) -> int:
+    try:
+        return int(child.rsplit("-", 1)[1])
+    except (IndexError, ValueError):
+        return -1

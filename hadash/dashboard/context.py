@@ -1,0 +1,24 @@
+"""What the frame around every page shows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest
+from django.utils.functional import SimpleLazyObject
+
+from hadash.dashboard import selectors
+
+
+def frame(request: HttpRequest) -> dict[str, Any]:
+    """Counts for the navigation and the hue of each cluster. Read only when a template asks; one query each."""
+    user = getattr(request, "user", None)
+    if user is None or not user.is_authenticated:
+        return {}
+    return {
+        "nav": {
+            "waiting": SimpleLazyObject(lambda: selectors.waiting_for(user).count()),
+            "running": SimpleLazyObject(lambda: selectors.running().count()),
+        },
+        "hues": SimpleLazyObject(selectors.hues),
+    }

@@ -1,0 +1,132 @@
+"""What ZooKeeper and the Gateways say, for pages: never waits long, and says what it could not learn.
+
+A page that refreshes itself must not hang because ZooKeeper is away. One look is taken at a time; whoever asks
+meanwhile shares it, and gives up after :data:`PATIENCE_SECONDS` while the look goes on.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+import httpx
+from kazoo.exceptions import KazooException
+
+from hadash.bindings.errors import BindingError
+from hadash.bindings.model import BindingDocument, GatewayMember
+from hadash.bindings.store import BindingStore
+from hadash.inventory.gateways import ask, gateway_members, zookeeper
+
+log = logging.getLogger(__name__)
+
+#: Seconds that a page waits for ZooKeeper before it says that it does not answer.
+PATIENCE_SECONDS = 1.5
+#: Seconds for which pages share one look.
+SHARED_SECONDS = 0.25
+
+T = TypeVar("T")
+
+
+class Unanswered(Exception):
+    """ZooKeeper did not answer, or not in time. The message says how."""
+
+
+@dataclass(frozen=True, slots=True)
+class Engines:
+    """One look at ZooKeeper. With a ``fault`` the rest is empty: nothing is known, nothing is wrong."""
+
+    documents: dict[str, BindingDocument] = field(default_factory=dict)
+    epoch: int | None = None
+    gateways: tuple[GatewayMember, ...] = ()
+    fault: str = ""
+
+    @property
+    def answering(self) -> tuple[GatewayMember, ...]:
+        """Gateways that can be asked."""
+        return tuple(g for g in self.gateways if g.live and not g.excluded and g.admin_url)
+
+
+class SharedLook(Generic[T]):
+    """Runs ``read`` in a thread, at most once at a time, and shares its result for a moment."""
+
+    def __init__(self, read: Callable[[], T], seconds: float = SHARED_SECONDS) -> None:
+        self._read = read
+        self._seconds = seconds
+        self._lock = threading.Lock()
+        self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="dashboard-look")
+        self._future: Future[T] | None = None
+        self._done_at = 0.0
+
+    def _run(self) -> T:
+        try:
+            return self._read()
+        finally:
+            self._done_at = time.monotonic()
+
+    def get(self, patience: float = PATIENCE_SECONDS) -> T:
+        """:raises TimeoutError: the look takes longer than ``patience``; and whatever ``read`` raises."""
+        with self._lock:
+            future = self._future
+            if future is None or (future.done() and time.monotonic() - self._done_at > self._seconds):
+                future = self._future = self._pool.submit(self._run)
+        return future.result(timeout=patience)
+
+
+def _connected() -> BindingStore:
+    client = zookeeper()
+    if not client.connected:
+        raise Unanswered("the connection is lost")
+    return BindingStore(client)
+
+
+def _look() -> Engines:
+    store = _connected()
+    return Engines(store.documents(), store.epoch(), tuple(gateway_members()))
+
+
+def _look_at_gateways() -> Engines:
+    store = _connected()
+    return Engines({}, store.epoch(), tuple(gateway_members()))
+
+
+_everything = SharedLook(_look)
+_gateways = SharedLook(_look_at_gateways)
+
+
+def _or_fault(look: SharedLook[Engines]) -> Engines:
+    try:
+        return look.get()
+    except TimeoutError:
+        return Engines(fault=f"no answer within {PATIENCE_SECONDS:g} s")
+    except (BindingError, KazooException, Unanswered, OSError) as error:
+        return Engines(fault=str(error) or type(error).__name__)
+
+
+def look() -> Engines:
+    """Bindings, epoch and Gateways."""
+    return _or_fault(_everything)
+
+
+def look_at_gateways() -> Engines:
+    """Epoch and Gateways without the bindings, for what looks several times a second."""
+    return _or_fault(_gateways)
+
+
+def ask_each(
+    gateways: Iterable[GatewayMember], path: str, key: str, **query: Any
+) -> tuple[list[dict[str, Any]], list[str]]:
+    """The entries under ``key`` of every Gateway, and the ids of those that did not answer."""
+    found: list[dict[str, Any]] = []
+    silent: list[str] = []
+    for gateway in gateways:
+        try:
+            found.extend(ask(gateway, path, **query)[key])
+        except (httpx.HTTPError, KeyError, ValueError) as error:
+            log.warning("Gateway %s did not answer %s: %s", gateway.id, path, error)
+            silent.append(gateway.id)
+    return found, silent

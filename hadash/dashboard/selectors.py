@@ -1,0 +1,284 @@
+"""Reads for pages. Nothing here changes anything."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db.models import Count, Max, Q, QuerySet
+from django.utils import timezone
+
+from hadash.bindings.model import Binding, BindingDocument
+from hadash.dashboard.engines import Engines
+from hadash.identity.resolve import resolve
+from hadash.inventory.models import Access, AppID, Cluster, Pair
+from hadash.mirroring.models import LagSample, Mirror
+from hadash.switching.machine import ENDED, Status
+from hadash.switching.models import Switch
+
+#: Minutes of mirror lag in the small line beside a mirror.
+LAG_MINUTES = 5
+#: Seconds after which a client that was seen is not said to be there now. Access is collected every few seconds.
+SEEN_NOW_SECONDS = 60
+
+
+def hues() -> dict[str, str]:
+    """Cluster name → ``first`` or ``second``: the one thing that blue and orange say."""
+    found: dict[str, str] = {}
+    for first, second in Pair.objects.values_list("first__name", "second__name"):
+        found.setdefault(first, "first")
+        found.setdefault(second, "second")
+    return found
+
+
+# -- switches -----------------------------------------------------------------------------------------------------
+
+
+def switches() -> QuerySet[Switch]:
+    """With everything that a line about a switch shows; without the bulky columns."""
+    return Switch.objects.select_related("source", "target", "pair", "requested_by", "decided_by").defer(
+        "traffic", "facts", "plan"
+    )
+
+
+def waiting_for(user: User) -> QuerySet[Switch]:
+    """Switches that ``user`` can do something about: decide on, or run again."""
+    wanted = Q(pk__in=[])
+    if user.has_perm("switching.decide_switch"):
+        wanted |= Q(status=Status.AWAITING_APPROVAL.value) & ~Q(requested_by=user)
+    if user.has_perm("switching.request_switch"):
+        wanted |= Q(status=Status.NEEDS_ATTENTION.value)
+    return switches().filter(wanted)
+
+
+def running() -> QuerySet[Switch]:
+    return switches().filter(status__in=[Status.APPROVED.value, Status.RUNNING.value])
+
+
+def recent(count: int = 6) -> QuerySet[Switch]:
+    return switches().filter(status__in=[s.value for s in ENDED]).order_by("-ended_at")[:count]
+
+
+def people_who(permission: str, besides: User | None = None) -> list[str]:
+    """Names of those who hold a permission, for a sentence that says whom to ask."""
+    app, codename = permission.split(".")
+    by_group = Q(groups__permissions__codename=codename, groups__permissions__content_type__app_label=app)
+    by_user = Q(user_permissions__codename=codename, user_permissions__content_type__app_label=app)
+    people = User.objects.filter(by_group | by_user | Q(is_superuser=True), is_active=True).distinct()
+    if besides is not None:
+        people = people.exclude(pk=besides.pk)
+    return [name_of(person) for person in people.order_by("username")[:12]]
+
+
+def name_of(user: Any) -> str:
+    """What people call somebody; the program itself has no name."""
+    if user is None:
+        return "hadash"
+    return user.get_full_name() or user.get_username()
+
+
+# -- what the overview shows --------------------------------------------------------------------------------------
+
+
+def pairs() -> list[Pair]:
+    """Pairs with both clusters and, as ``the_mirrors``, their mirrors with ``lag_history``."""
+    found = list(Pair.objects.select_related("first", "second", "default"))
+    mirrors = list(Mirror.objects.select_related("source", "pair__first", "pair__second"))
+    since = timezone.now() - timedelta(minutes=LAG_MINUTES)
+    history: dict[int, list[tuple[datetime, int | None]]] = defaultdict(list)
+    samples = LagSample.objects.filter(at__gte=since).order_by("at")
+    for mirror_id, at, records in samples.values_list("mirror_id", "at", "records"):
+        history[mirror_id].append((at, records))
+    by_pair: dict[int, list[Mirror]] = defaultdict(list)
+    for mirror in mirrors:
+        mirror.lag_history = history[mirror.pk]  # type: ignore[attr-defined]
+        by_pair[mirror.pair_id].append(mirror)
+    for pair in found:
+        pair.the_mirrors = by_pair[pair.pk]  # type: ignore[attr-defined]
+    return found
+
+
+@dataclass(slots=True)
+class Seen:
+    """Where one client.id was seen: cluster → when last."""
+
+    clusters: dict[str, datetime] = field(default_factory=dict)
+
+    def add(self, cluster: str, at: datetime) -> None:
+        if cluster not in self.clusters or self.clusters[cluster] < at:
+            self.clusters[cluster] = at
+
+    @property
+    def last(self) -> datetime | None:
+        return max(self.clusters.values(), default=None)
+
+    @property
+    def cluster(self) -> str:
+        """The cluster that it was seen on last."""
+        return max(self.clusters, key=lambda name: self.clusters[name], default="")
+
+    @property
+    def now(self) -> bool:
+        return self.last is not None and timezone.now() - self.last < timedelta(seconds=SEEN_NOW_SECONDS)
+
+
+@dataclass(slots=True)
+class BoundInstance:
+    """One client.id of an AppID: registered, bound, observed, or all of it."""
+
+    name: str
+    registered: bool
+    binding: Binding | None
+    own: bool
+    seen: Seen
+
+    @property
+    def astray(self) -> bool:
+        """Seen lately, and last on another cluster than the one that it is bound to."""
+        return bool(
+            self.binding
+            and self.binding.state == "forward"
+            and self.seen.now
+            and self.seen.cluster != self.binding.cluster
+        )
+
+
+@dataclass(slots=True)
+class BoundAppID:
+    """An AppID with where it is bound, and its client.ids. ``binding`` is ``None`` when ZooKeeper is silent."""
+
+    appid: AppID
+    binding: Binding | None
+    own: bool
+    instances: list[BoundInstance]
+    observed: int
+    covered: int
+
+    @property
+    def coverage(self) -> int | None:
+        """Percent of the observed client.ids that are registered; ``None`` when none was observed."""
+        return round(100 * self.covered / self.observed) if self.observed else None
+
+
+def access_window() -> datetime:
+    return timezone.now() - timedelta(days=settings.ACCESS_WINDOW_DAYS)
+
+
+def bound_appids(appids: Iterable[AppID], engines: Engines) -> list[BoundAppID]:
+    """Join registered and observed client.ids of ``appids`` with their bindings. Two queries."""
+    wanted = list(appids)
+    seen: dict[tuple[int, str], dict[str, Seen]] = defaultdict(lambda: defaultdict(Seen))
+    facts = (
+        Access.objects.filter(
+            pair__in={a.pair_id for a in wanted},
+            appid__in={a.name for a in wanted},
+            last_seen__gte=access_window(),
+        )
+        .values_list("pair_id", "appid", "client_id", "cluster")
+        .annotate(last=Max("last_seen"))
+    )
+    for pair_id, name, client_id, cluster, last in facts:
+        seen[pair_id, name][client_id].add(cluster, last)
+    return [_bound(appid, engines, seen[appid.pair_id, appid.name]) for appid in wanted]
+
+
+def _bound(appid: AppID, engines: Engines, seen: dict[str, Seen]) -> BoundAppID:
+    document = engines.documents.get(appid.name, BindingDocument(appid.name))
+    default = Binding(appid.pair.default.name)
+    registered = {instance.name for instance in appid.instances.all()}
+    names = sorted(registered | set(seen) - {""} | set(document.instances))
+    known = not engines.fault
+    observed = set(seen) - {""}
+    return BoundAppID(
+        appid=appid,
+        binding=resolve(document, "", default) if known else None,
+        own=document.default is not None,
+        instances=[
+            BoundInstance(
+                name=name,
+                registered=name in registered,
+                binding=resolve(document, name, default) if known else None,
+                own=name in document.instances,
+                seen=seen.get(name, Seen()),
+            )
+            for name in names
+        ],
+        observed=len(observed),
+        covered=len(observed & registered),
+    )
+
+
+def appids() -> QuerySet[AppID]:
+    return AppID.objects.select_related("pair__first", "pair__second", "pair__default").prefetch_related(
+        "instances"
+    )
+
+
+def estate_coverage() -> tuple[int, int]:
+    """(client.ids observed, those of them that are registered) over all AppIDs. Two queries."""
+    observed = set(
+        Access.objects.filter(last_seen__gte=access_window())
+        .exclude(client_id="")
+        .values_list("pair_id", "appid", "client_id")
+        .distinct()
+    )
+    registered = set(
+        AppID.objects.filter(instances__isnull=False).values_list("pair_id", "name", "instances__name")
+    )
+    return len(observed), len(observed & registered)
+
+
+# -- one AppID ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class ObservedClient:
+    """What one client.id was observed to do."""
+
+    client_id: str
+    registered: bool
+    uses: list[Access]
+
+    @property
+    def last(self) -> datetime:
+        return max(use.last_seen for use in self.uses)
+
+    @property
+    def library(self) -> str:
+        newest = max(self.uses, key=lambda use: use.last_seen)
+        return f"{newest.library} {newest.version}".strip()
+
+
+def observed_clients(appid: AppID) -> list[ObservedClient]:
+    """By client.id, most recent first. One query besides the registered InstanceIDs."""
+    registered = {instance.name for instance in appid.instances.all()}
+    grouped: dict[str, list[Access]] = defaultdict(list)
+    facts = Access.objects.filter(pair=appid.pair, appid=appid.name, last_seen__gte=access_window())
+    for use in facts.order_by("kind", "resource", "-last_seen"):
+        grouped[use.client_id].append(use)
+    found = [ObservedClient(name, name in registered, uses) for name, uses in grouped.items()]
+    return sorted(found, key=lambda client: (client.client_id == "", client.client_id))
+
+
+def history_of(appid: AppID, count: int = 20) -> QuerySet[Switch]:
+    return switches().filter(pair=appid.pair, appid=appid.name)[:count]
+
+
+def target_of(appid: AppID, instance_id: str | None, engines: Engines) -> tuple[Cluster, Cluster] | None:
+    """(from, to) of a switch asked for now; ``None`` when ZooKeeper does not say where the scope is bound."""
+    if engines.fault:
+        return None
+    document = engines.documents.get(appid.name, BindingDocument(appid.name))
+    bound = resolve(document, instance_id or "", Binding(appid.pair.default.name)).cluster
+    by_name = {cluster.name: cluster for cluster in appid.pair.clusters}
+    source = by_name.get(bound)
+    return (source, appid.pair.other(source)) if source else None
+
+
+def status_counts() -> dict[str, int]:
+    return dict(Switch.objects.order_by().values_list("status").annotate(Count("pk")))

@@ -1,0 +1,136 @@
+"""How states look: look and icon of every state stand here and nowhere else. Words come from the models.
+
+There are five looks: fine, waiting, bad, unknown (hatched) and off (ended, neither good nor bad). None of them is
+blue or orange: those two hues say which cluster.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import pgettext_lazy
+
+from hadash.bindings.model import BindingState, GatewayMember
+from hadash.inventory.models import Cluster
+from hadash.mirroring.models import Mirror
+from hadash.switching.machine import Status
+from hadash.switching.models import StageRecord, Switch
+
+#: Looks that are missed before what was seen last counts as unknown.
+_LOOKS_MISSED = 4
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """``look`` is a CSS class, ``icon`` the id of a symbol in ``parts/icons.html``."""
+
+    look: str
+    icon: str
+    word: str
+
+
+STATUS_LOOKS: dict[Status, tuple[str, str]] = {
+    Status.AWAITING_APPROVAL: ("waiting", "waiting"),
+    Status.APPROVED: ("waiting", "waiting"),
+    Status.RUNNING: ("waiting", "running"),
+    Status.SUCCEEDED: ("fine", "fine"),
+    Status.ROLLED_BACK: ("off", "back"),
+    Status.NEEDS_ATTENTION: ("bad", "bad"),
+    Status.DECLINED: ("off", "off"),
+    Status.CANCELLED: ("off", "off"),
+    Status.EXPIRED: ("off", "off"),
+}
+
+RESULT_LOOKS: dict[str, tuple[str, str]] = {
+    "": ("off", "pending"),
+    StageRecord.Result.RUNNING: ("waiting", "running"),
+    StageRecord.Result.DONE: ("fine", "fine"),
+    StageRecord.Result.FAILED: ("bad", "bad"),
+    StageRecord.Result.INTERRUPTED: ("off", "interrupted"),
+}
+
+MIRROR_LOOKS: dict[str, tuple[str, str]] = {
+    Mirror.State.RUNNING: ("fine", "fine"),
+    Mirror.State.STOPPED: ("bad", "bad"),
+    Mirror.State.FAILED: ("bad", "bad"),
+    Mirror.State.UNKNOWN: ("unknown", "unknown"),
+}
+
+#: Not the model's own words: a switch that is running and a mirror that is running are two words in Chinese.
+MIRROR_WORDS: dict[str, Any] = {
+    Mirror.State.RUNNING: pgettext_lazy("mirror", "running"),
+    Mirror.State.STOPPED: pgettext_lazy("mirror", "stopped"),
+    Mirror.State.FAILED: pgettext_lazy("mirror", "failed"),
+    Mirror.State.UNKNOWN: pgettext_lazy("mirror", "unknown"),
+}
+
+BINDING_LOOKS: dict[BindingState, tuple[str, str]] = {
+    BindingState.FORWARD: ("fine", "fine"),
+    BindingState.GATHER: ("waiting", "waiting"),
+    BindingState.SETTLE: ("waiting", "waiting"),
+    BindingState.BLOCK: ("waiting", "waiting"),
+}
+
+
+def of_status(switch: Switch) -> State:
+    return State(*STATUS_LOOKS[switch.current], str(switch.get_status_display()))
+
+
+def status_words() -> dict[str, State]:
+    """Every status with its look, for filters."""
+    return {value: State(*STATUS_LOOKS[Status(value)], str(label)) for value, label in Switch.STATUS_LABELS}
+
+
+def of_result(result: str) -> State:
+    """``""`` is a stage that has not begun."""
+    word = StageRecord.Result(result).label if result else _("waiting")
+    return State(*RESULT_LOOKS[result], str(word))
+
+
+def _old(looked_at: datetime | None, every: float) -> bool:
+    limit = timedelta(seconds=max(10.0, _LOOKS_MISSED * every))
+    return looked_at is None or timezone.now() - looked_at > limit
+
+
+def of_mirror(mirror: Mirror) -> State:
+    """What was seen too long ago is unknown, whatever it was."""
+    if mirror.looked_at is None:
+        return State("unknown", "unknown", _("not looked at yet"))
+    if _old(mirror.looked_at, settings.LAG_SAMPLE_SECONDS):
+        return State("unknown", "unknown", _("not looked at lately"))
+    return State(*MIRROR_LOOKS[mirror.state], str(MIRROR_WORDS[mirror.state]))
+
+
+def of_cluster(cluster: Cluster) -> State:
+    if cluster.looked_at is None:
+        return State("unknown", "unknown", _("not looked at yet"))
+    if _old(cluster.looked_at, settings.CLUSTER_LOOK_SECONDS):
+        return State("unknown", "unknown", _("not looked at lately"))
+    if cluster.fault:
+        return State("bad", "bad", _("does not answer"))
+    return State("fine", "fine", _("answers"))
+
+
+def of_gateway(member: GatewayMember, epoch: int | None) -> State:
+    if member.excluded:
+        return State("off", "off", _("excluded"))
+    if not member.live:
+        return State("bad", "bad", _("does not answer"))
+    if epoch is not None and member.applied < epoch:
+        return State("waiting", "waiting", _("applying"))
+    return State("fine", "fine", _("in effect"))
+
+
+def of_binding(state: BindingState) -> State:
+    words: dict[BindingState, Any] = {
+        BindingState.FORWARD: _("forwards"),
+        BindingState.GATHER: _("gathers"),
+        BindingState.SETTLE: _("settles"),
+        BindingState.BLOCK: _("blocked"),
+    }
+    return State(*BINDING_LOOKS[state], words[state])

@@ -1,0 +1,207 @@
+"""Recurring parts of pages: sentences, times, numbers, chips, states."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Any
+
+from django import template
+from django.template.context import Context
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+
+from hadash.bindings.model import BindingState
+from hadash.dashboard import states, words
+from hadash.dashboard.states import State
+from hadash.sentences import Sentence, fill
+
+register = template.Library()
+
+
+@register.filter
+def sentence(value: Any) -> str:
+    """A stored sentence in the viewer's language."""
+    said = value if isinstance(value, Sentence) else Sentence.from_json(value)
+    return fill(gettext(said.text), said.values) if said.text else ""
+
+
+@register.filter
+def number(value: Any) -> str:
+    """With thousands separated; a question mark for what is not known."""
+    if value is None or value == "":
+        return "?"
+    return f"{value:,.0f}" if isinstance(value, float) else f"{value:,}"
+
+
+@register.filter
+def seconds(value: float | None) -> str:
+    """A duration as exact as anybody can use it.
+
+    >>> seconds(0.314), seconds(12.34), seconds(125)
+    ('0.31 s', '12.3 s', '2 min 05 s')
+    """
+    if value is None:
+        return "?"
+    value = max(0.0, float(value))
+    if value < 9.995:
+        return f"{value:.2f} s"
+    if value < 59.95:
+        return f"{value:.1f} s"
+    whole = round(value)
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+
+
+@register.filter
+def expected(value: float) -> str:
+    return f"{value:g} s"
+
+
+@register.filter
+def double(value: float) -> float:
+    """A pause that no window shows may still last almost two windows."""
+    return 2 * value
+
+
+@register.filter
+def percent_of(part: int, whole: int) -> str:
+    return f"{round(100 * part / whole)} %" if whole else "?"
+
+
+@register.filter
+def person(user: Any) -> str:
+    from hadash.dashboard.selectors import name_of
+
+    return name_of(user)
+
+
+@register.filter
+def stage_name(value: Any) -> str:
+    try:
+        return words.stage_word(words.Stage(value))
+    except ValueError:
+        return str(value)
+
+
+@register.filter
+def purpose(value: Any) -> str:
+    return words.stage_purpose(words.Stage(value))
+
+
+@register.filter
+def verb(value: str) -> str:
+    return words.verb_word(value)
+
+
+@register.filter
+def denial(value: Any) -> str:
+    return words.denial_word(str(value or ""))
+
+
+@register.filter
+def epoch_ms(value: datetime | None) -> str:
+    """For scripts that count on."""
+    return str(int(value.timestamp() * 1000)) if value else ""
+
+
+@register.simple_tag
+def when(value: datetime | float | None, mode: str = "relative") -> SafeString:
+    """A time: the script makes it relative (``relative``), or local (``clock``, ``full``); exact on hover."""
+    if value is None:
+        return format_html('<span class="muted">{}</span>', gettext("never"))
+    moment = value if isinstance(value, datetime) else datetime.fromtimestamp(value, UTC)
+    exact = f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+    return format_html(
+        '<time datetime="{}" data-mode="{}" title="{}">{}</time>', moment.isoformat(), mode, exact, exact
+    )
+
+
+@register.simple_tag
+def icon(name: str) -> SafeString:
+    return format_html(
+        '<svg class="icon" aria-hidden="true" focusable="false"><use href="#i-{}"/></svg>', name
+    )
+
+
+@register.simple_tag
+def state(value: State) -> SafeString:
+    """Icon and word; never colour alone."""
+    return format_html(
+        '<span class="state {}"><svg class="icon" aria-hidden="true" focusable="false"><use href="#i-{}"/></svg>'
+        "{}</span>",
+        value.look,
+        value.icon,
+        value.word,
+    )
+
+
+def _hue(context: Context, name: str) -> str:
+    hues = context.get("hues")
+    return str(hues.get(name, "none")) if hues else "none"
+
+
+@register.simple_tag(takes_context=True)
+def cluster(context: Context, value: Any) -> SafeString:
+    """A cluster chip: hue, shape and name."""
+    name = str(value or "")
+    hue = _hue(context, name)
+    return format_html(
+        '<span class="cluster {}"><svg class="icon" aria-hidden="true" focusable="false">'
+        '<use href="#i-{}"/></svg>{}</span>',
+        hue,
+        hue,
+        name,
+    )
+
+
+@register.simple_tag(takes_context=True)
+def identity(context: Context, appid: str, instance: str = "", on: Any = "") -> SafeString:
+    """``AppID › InstanceID`` with the hue of its cluster."""
+    hue = _hue(context, str(on)) if on else "none"
+    if instance:
+        return format_html(
+            '<span class="identity {}"><b>{}</b><i aria-hidden="true">›</i><span>{}</span></span>',
+            hue,
+            appid,
+            instance,
+        )
+    return format_html('<span class="identity {}"><b>{}</b></span>', hue, appid)
+
+
+@register.simple_tag
+def listed(values: Iterable[Any]) -> str:
+    """Names in a row, as the viewer's language separates them."""
+    return gettext(", ").join(str(value) for value in values)
+
+
+@register.simple_tag
+def people(names: list[str]) -> str:
+    """Whom to ask."""
+    return gettext(", ").join(names) if names else gettext("nobody")
+
+
+@register.simple_tag
+def sparkline(history: list[tuple[datetime, int | None]]) -> SafeString:
+    """Mirror lag over the last minutes; what is not known is a gap."""
+    from hadash.dashboard.figures import sparkline_svg
+
+    return sparkline_svg(history)
+
+
+@register.simple_tag
+def binding_state(value: BindingState) -> SafeString:
+    return state(states.of_binding(value))
+
+
+@register.simple_tag
+def elapsed(start: datetime, end: datetime) -> str:
+    return seconds((end - start).total_seconds())
+
+
+@register.filter
+def pretty(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=2)

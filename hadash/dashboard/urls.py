@@ -1,0 +1,29 @@
+"""Addresses of the pages."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from hadash.dashboard.views import appids, audit, overview, requests, session, stream, switches
+
+urlpatterns = [
+    path("", overview.overview, name="overview"),
+    path("sign-in/", session.SignIn.as_view(), name="sign-in"),
+    path("sign-out/", session.SignOut.as_view(), name="sign-out"),
+    path("language/", session.set_language, name="set_language"),
+    path("appids/", appids.appids, name="appids"),
+    path("appids/<int:pk>/", appids.appid, name="appid"),
+    path("appids/<int:pk>/instances/", appids.register_instance, name="register-instance"),
+    path("switches/", switches.switches, name="switches"),
+    path("switches/request/", requests.request_switch, name="request-switch"),
+    path("switches/request/preview/", requests.preview, name="request-preview"),
+    path("switches/<slug:key>/", switches.switch, name="switch"),
+    path("switches/<slug:key>/state.json", switches.state_json, name="switch-state"),
+    path("switches/<slug:key>/stream/", stream.stream, name="switch-stream"),
+    path("switches/<slug:key>/approve/", switches.approve, name="approve"),
+    path("switches/<slug:key>/decline/", switches.decline, name="decline"),
+    path("switches/<slug:key>/cancel/", switches.cancel, name="cancel"),
+    path("switches/<slug:key>/abort/", switches.abort, name="abort"),
+    path("switches/<slug:key>/retry/", switches.retry, name="retry"),
+    path("audit/", audit.audit, name="audit"),
+]

@@ -1,0 +1,1 @@
+"""Views: each reads through selectors, changes through services, and says what came of it."""

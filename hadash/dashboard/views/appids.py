@@ -1,0 +1,121 @@
+"""AppIDs: which there are, what each one's clients do, and registering InstanceIDs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_GET
+
+from hadash.dashboard import engines, selectors, states
+from hadash.dashboard.forms import RegisterForm
+from hadash.dashboard.templatetags.hadash import sentence
+from hadash.dashboard.views.common import address_of, denied, paged, the_appid, user_of
+from hadash.inventory import services
+from hadash.inventory.models import AppID
+
+
+@require_GET
+def appids(request: HttpRequest) -> HttpResponse:
+    """All AppIDs, searched by name with ``?q=``."""
+    query = request.GET.get("q", "").strip()
+    found = selectors.appids()
+    if query:
+        found = found.filter(name__icontains=query)
+    page = paged(request, found)
+    look = engines.look()
+    context = {
+        "page": page,
+        "query": query,
+        "engines": look,
+        "appids": selectors.bound_appids(page.object_list, look),
+    }
+    return render(request, "appids/list.html", context)
+
+
+@require_GET
+def appid(request: HttpRequest, pk: int) -> HttpResponse:
+    found = the_appid(pk)
+    if request.headers.get("HX-Request"):
+        return render(request, "appids/live.html", _live(found))
+    return render(request, "appids/page.html", _context(found, RegisterForm()))
+
+
+def _live(found: AppID) -> dict[str, Any]:
+    """What changes by itself: where it is bound, who is connected, what was observed."""
+    look = engines.look()
+    connections, silent = engines.ask_each(look.answering, "/clients", "clients", appid=found.name)
+    [bound] = selectors.bound_appids([found], look)
+    return {
+        "appid": found,
+        "engines": look,
+        "bound": bound,
+        "binding_state": states.of_binding(bound.binding.state) if bound.binding else None,
+        "connections": _by_client(connections),
+        "connection_count": len(connections),
+        "silent": silent,
+        "observed": selectors.observed_clients(found),
+    }
+
+
+def _context(found: AppID, form: RegisterForm) -> dict[str, Any]:
+    history = [(switch, states.of_status(switch)) for switch in selectors.history_of(found)]
+    return {**_live(found), "form": form, "history": history}
+
+
+def _by_client(connections: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """One line a client.id: its clusters with the number of connections, and what is parked."""
+    found: dict[str, dict[str, Any]] = {}
+    for connection in connections:
+        entry = found.setdefault(
+            connection["client_id"],
+            {
+                "client_id": connection["client_id"],
+                "clusters": {},
+                "parked": 0,
+                "hosts": set(),
+                "library": "",
+            },
+        )
+        entry["clusters"][connection["cluster"]] = entry["clusters"].get(connection["cluster"], 0) + 1
+        entry["parked"] += bool(connection.get("parked"))
+        entry["hosts"].add(connection.get("host") or "")
+        entry["library"] = (
+            f"{connection.get('library') or ''} {connection.get('version') or ''}".strip() or entry["library"]
+        )
+    for entry in found.values():
+        entry["clusters"] = sorted(entry["clusters"].items())
+        entry["hosts"] = sorted(entry["hosts"] - {""})
+    return sorted(found.values(), key=lambda entry: entry["client_id"])
+
+
+def register_instance(request: HttpRequest, pk: int) -> HttpResponse:
+    """Fields ``name`` and ``note``."""
+    if request.method != "POST":
+        return redirect("appid", pk=pk)
+    found = the_appid(pk)
+    form = RegisterForm(request.POST)
+    try:
+        if not request.user.has_perm("inventory.add_instanceid"):
+            raise PermissionDenied("You may not register InstanceIDs.")
+        if form.is_valid():
+            instance = services.register_instance(
+                user_of(request),
+                found,
+                form.cleaned_data["name"],
+                form.cleaned_data["note"],
+                address_of(request),
+            )
+            messages.success(
+                request, _("%(instance)s is registered.") % {"instance": f"{found.name} › {instance.name}"}
+            )
+            return redirect("appid", pk=found.pk)
+    except PermissionDenied as error:
+        return denied(request, error, "inventory.add_instanceid")
+    except services.NotRegistered as error:
+        form.add_error("name", sentence(error.sentence))
+    return render(request, "appids/page.html", _context(found, form), status=409)

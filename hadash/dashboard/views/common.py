@@ -1,0 +1,67 @@
+"""What several views need: who asks from where, and how a refusal or a denial is answered."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
+from django.core.paginator import Page, Paginator
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils.translation import gettext as _
+
+from hadash.dashboard import selectors
+from hadash.inventory.models import AppID
+from hadash.switching.models import Switch
+
+PAGE_SIZE = 25
+
+
+def user_of(request: HttpRequest) -> User:
+    """The signed-in user: LoginRequiredMiddleware has turned everybody else away."""
+    user = request.user
+    assert isinstance(user, User) or getattr(user, "is_authenticated", False)
+    return user  # type: ignore[return-value]
+
+
+def address_of(request: HttpRequest) -> str | None:
+    return request.META.get("REMOTE_ADDR") or None
+
+
+def denied(
+    request: HttpRequest, error: PermissionDenied, permission: str, besides: User | None = None
+) -> HttpResponse:
+    """403 with the names of those who may."""
+    context = {"exception": str(error), "people": selectors.people_who(permission, besides)}
+    return render(request, "403.html", context, status=403)
+
+
+def the_switch(key: str) -> Switch:
+    """:raises Http404: with a sentence that helps."""
+    found = selectors.switches().defer(None).filter(key=key).first()
+    if found is None:
+        raise Http404(_("There is no switch %(key)s.") % {"key": key})
+    return found
+
+
+def the_appid(pk: int) -> AppID:
+    found = selectors.appids().filter(pk=pk).first()
+    if found is None:
+        raise Http404(_("There is no AppID with number %(pk)s.") % {"pk": pk})
+    return found
+
+
+def paged(request: HttpRequest, rows: Any, size: int = PAGE_SIZE) -> Page[Any]:
+    """A page of ``rows`` from ``?page=``; a number that does not exist is the nearest one."""
+    return Paginator(rows, size).get_page(request.GET.get("page"))
+
+
+def address_with(request: HttpRequest, **values: str | None) -> str:
+    """This page's query with some values changed: filters and pages stand in the address."""
+    query = request.GET.copy()
+    for name, value in values.items():
+        query.pop(name, None)
+        if value:
+            query[name] = value
+    return f"?{query.urlencode()}"

@@ -1,0 +1,73 @@
+"""The first page: everything at a glance, from the running system."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils import timezone
+
+from hadash.dashboard import engines, selectors, states
+from hadash.dashboard.views.common import user_of
+
+#: AppIDs on the overview; the rest are one click away.
+APPIDS_SHOWN = 40
+
+
+def overview(request: HttpRequest) -> HttpResponse:
+    """The page, or with htmx only what changes."""
+    template = "overview/live.html" if request.headers.get("HX-Request") else "overview/page.html"
+    return render(request, template, _context(request))
+
+
+def _context(request: HttpRequest) -> dict[str, Any]:
+    user = user_of(request)
+    look = engines.look()
+    appids = list(selectors.appids()[: APPIDS_SHOWN + 1])
+    gateways = [(gateway, states.of_gateway(gateway, look.epoch)) for gateway in look.gateways]
+    connected, silent = engines.ask_each(look.answering, "/clients", "clients")
+    observed, covered = selectors.estate_coverage()
+    pairs = [_pair(pair) for pair in selectors.pairs()]
+    return {
+        "now": timezone.now(),
+        "engines": look,
+        "pairs": pairs,
+        "mirror_count": sum(len(pair["mirrors"]) for pair in pairs),
+        "worst_mirror": _worst(pairs),
+        "appids": selectors.bound_appids(appids[:APPIDS_SHOWN], look),
+        "more_appids": len(appids) > APPIDS_SHOWN,
+        "gateways": gateways,
+        "gateways_fine": sum(state.look == "fine" for _gateway, state in gateways),
+        "silent": silent,
+        "clients": len({(c["appid"], c["client_id"]) for c in connected}) if look.answering else None,
+        "parked": sum(bool(c.get("parked")) for c in connected),
+        "observed": observed,
+        "covered": covered,
+        "running": _with_state(selectors.running()),
+        "waiting": _with_state(selectors.waiting_for(user)),
+        "recent": _with_state(selectors.recent()),
+    }
+
+
+def _pair(pair: Any) -> dict[str, Any]:
+    return {
+        "pair": pair,
+        "clusters": [(cluster, states.of_cluster(cluster)) for cluster in pair.clusters],
+        "mirrors": [(mirror, states.of_mirror(mirror)) for mirror in pair.the_mirrors],
+    }
+
+
+def _worst(pairs: list[dict[str, Any]]) -> Any:
+    """The mirror that is furthest behind, among those whose lag is known."""
+    known = [
+        mirror
+        for pair in pairs
+        for mirror, state in pair["mirrors"]
+        if state.look == "fine" and mirror.lag_records is not None
+    ]
+    return max(known, key=lambda mirror: mirror.lag_records, default=None)
+
+
+def _with_state(switches: Any) -> list[tuple[Any, states.State]]:
+    return [(switch, states.of_status(switch)) for switch in switches]

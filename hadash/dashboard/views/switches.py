@@ -1,0 +1,208 @@
+"""The page of a switch, the list of switches, and everything that people do to a switch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.db.models import Q
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_GET
+
+from hadash.dashboard import engines, live, selectors, states
+from hadash.dashboard.phrases import script_phrases
+from hadash.dashboard.views.common import (
+    address_of,
+    denied,
+    paged,
+    the_switch,
+    user_of,
+)
+from hadash.inventory.models import AppID
+from hadash.sentences import Sentence, say
+from hadash.switching import services
+from hadash.switching.machine import Status
+from hadash.switching.models import Switch
+
+INBOXES = ("all", "waiting", "mine")
+
+
+@require_GET
+def switches(request: HttpRequest) -> HttpResponse:
+    """``?inbox=waiting|mine`` and ``?status=``; ``?q=`` looks in AppID and InstanceID."""
+    user = user_of(request)
+    inbox = request.GET.get("inbox", "all")
+    inbox = inbox if inbox in INBOXES else "all"
+    found = selectors.waiting_for(user) if inbox == "waiting" else selectors.switches()
+    if inbox == "mine":
+        found = found.filter(requested_by=user)
+    status, query = request.GET.get("status", ""), request.GET.get("q", "").strip()
+    if status in set(Status):
+        found = found.filter(status=status)
+    if query:
+        found = found.filter(Q(appid__icontains=query) | Q(instance_id__icontains=query) | Q(key=query))
+    page = paged(request, found)
+    context = {
+        "page": page,
+        "rows": [(switch, states.of_status(switch)) for switch in page.object_list],
+        "inbox": inbox,
+        "status": status,
+        "query": query,
+        "statuses": states.status_words(),
+        "mine": selectors.switches().filter(requested_by=user, status=Status.AWAITING_APPROVAL.value).count(),
+    }
+    return render(request, "switches/list.html", context)
+
+
+# -- one switch ---------------------------------------------------------------------------------------------------
+
+
+def parts_context(user: Any, switch: Switch) -> dict[str, Any]:
+    """What the parts of the page that change with the stages need."""
+    records = list(switch.stages.all())
+    may_decide = user.has_perm("switching.decide_switch")
+    may_request = user.has_perm("switching.request_switch")
+    awaiting = switch.current is Status.AWAITING_APPROVAL
+    own = switch.requested_by_id == user.pk
+    return {
+        "switch": switch,
+        "state": states.of_status(switch),
+        "plan": switch.the_plan(),
+        "phases": live.phases(records),
+        "records": records,
+        "awaiting": awaiting,
+        "own": own,
+        "may_decide": awaiting and may_decide and not own,
+        "may_cancel": may_request and switch.current in (Status.AWAITING_APPROVAL, Status.APPROVED),
+        "may_abort": (may_request or may_decide) and live.abortable(switch),
+        "past_return": switch.current is Status.RUNNING and not live.abortable(switch),
+        "running": switch.current is Status.RUNNING,
+        "may_retry": may_request and switch.current is Status.NEEDS_ATTENTION,
+        "may_switch_back": may_request and switch.current is Status.SUCCEEDED,
+        "deciders": selectors.people_who("switching.decide_switch", switch.requested_by) if awaiting else [],
+        "the_appid": AppID.objects.filter(pair=switch.pair_id, name=switch.appid).first(),
+        "ended": not switch.open,
+        "refused_seconds": live.refused_seconds(records),
+        "proved_equal": live.proved_equal(records),
+        "longest_pause": live.longest_pause(switch.traffic) if not switch.open else None,
+        "sample_seconds": live.SAMPLE_SECONDS,
+        "forwarded": live.forwarded(records),
+    }
+
+
+def _page(
+    request: HttpRequest,
+    switch: Switch,
+    refusals: list[Sentence] | None = None,
+    status: int = 200,
+    reason: str = "",
+) -> HttpResponse:
+    context = parts_context(user_of(request), switch)
+    records = context["records"]
+    log = live.log_lines(switch)
+    context |= {
+        "title": live.title(switch),
+        "refusals": refusals or [],
+        "typed_reason": reason,
+        "log": log,
+        "data": {
+            "state": live.state(switch, records),
+            "clients": live.clients(switch),
+            "mirrors": live.mirrors(switch),
+            "traffic": switch.traffic if not switch.open else [],
+            "sample_seconds": live.SAMPLE_SECONDS,
+            "last_event": log[-1]["id"] if log else 0,
+            "hues": selectors.hues(),
+            "phrases": script_phrases(),
+        },
+    }
+    return render(request, "switches/page.html", context, status=status)
+
+
+@require_GET
+def switch(request: HttpRequest, key: str) -> HttpResponse:
+    return _page(request, the_switch(key))
+
+
+@require_GET
+def state_json(request: HttpRequest, key: str) -> HttpResponse:
+    return JsonResponse(live.snapshot(the_switch(key)))
+
+
+# -- acts ---------------------------------------------------------------------------------------------------------
+
+Act = Callable[[HttpRequest, Switch], str]
+
+
+def act(permission: str) -> Callable[[Act], Callable[[HttpRequest, str], HttpResponse]]:
+    """A POST that changes a switch: back to its page, with what came of it.
+
+    Refused: the page itself with the reasons, 409. Not allowed: 403 with who may (``permission`` holders).
+    """
+
+    def decorate(carry_out: Act) -> Callable[[HttpRequest, str], HttpResponse]:
+        @wraps(carry_out)
+        def view(request: HttpRequest, key: str) -> HttpResponse:
+            if request.method != "POST":  # an address that was copied, or a language changed after a refusal
+                return redirect("switch", key=key)
+            found = the_switch(key)
+            try:
+                messages.success(request, carry_out(request, found))
+            except PermissionDenied as error:
+                besides = found.requested_by if permission == "switching.decide_switch" else None
+                return denied(request, error, permission, besides)
+            except services.Refused as refusal:
+                return _page(
+                    request, the_switch(key), refusal.reasons, 409, reason=request.POST.get("reason", "")
+                )
+            return redirect("switch", key=key)
+
+        return view
+
+    return decorate
+
+
+@act("switching.decide_switch")
+def approve(request: HttpRequest, switch: Switch) -> str:
+    """Field ``plan_digest``: the plan that was shown."""
+    from tasks.switching import start
+
+    user = user_of(request)
+    # Planning reads ZooKeeper: say that it is away instead of waiting for it.
+    fault = engines.look_at_gateways().fault
+    if fault and user.has_perm("switching.decide_switch") and user.pk != switch.requested_by_id:
+        raise services.Refused(say("ZooKeeper does not answer (%(fault)s): no switch can run.", fault=fault))
+    services.approve(user, switch, request.POST.get("plan_digest", ""), start, address_of(request))
+    return _("Approved. The switch is running.")
+
+
+@act("switching.decide_switch")
+def decline(request: HttpRequest, switch: Switch) -> str:
+    """Field ``reason``."""
+    services.decline(user_of(request), switch, request.POST.get("reason", ""), address_of(request))
+    return _("Declined. The requester sees your reason.")
+
+
+@act("switching.request_switch")
+def cancel(request: HttpRequest, switch: Switch) -> str:
+    services.cancel(user_of(request), switch, address_of(request))
+    return _("The request is cancelled.")
+
+
+@act("switching.request_switch")
+def abort(request: HttpRequest, switch: Switch) -> str:
+    services.abort(user_of(request), switch, address_of(request))
+    return _("The switch returns to the start.")
+
+
+@act("switching.request_switch")
+def retry(request: HttpRequest, switch: Switch) -> str:
+    from tasks.switching import start
+
+    services.retry(user_of(request), switch, start, address_of(request))
+    return _("The stage runs again.")

@@ -1,0 +1,88 @@
+"""The words for phases, stages and audit verbs, in the viewer's language."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.utils.translation import gettext, pgettext_lazy
+from django.utils.translation import gettext_lazy as _
+
+from hadash.switching.machine import Phase, Stage
+
+PHASES: dict[Phase, Any] = {
+    Phase.BLOCK: pgettext_lazy("phase", "Block"),
+    Phase.FORWARD: pgettext_lazy("phase", "Forward"),
+    Phase.VERIFY: pgettext_lazy("phase", "Verify"),
+}
+
+STAGE_WORDS: dict[Stage, Any] = {
+    Stage.PRECHECK: _("precheck"),
+    Stage.SETTLE: _("settle"),
+    Stage.BLOCK: _("block"),
+    Stage.DRAIN: _("drain"),
+    Stage.TRANSLATE: _("translate"),
+    Stage.FORWARD: _("forward"),
+    Stage.REVERSE: _("reverse"),
+    Stage.VERIFY: _("verify"),
+    Stage.RETURN: _("return"),
+}
+
+#: What each stage is for, in one line: shown while it has not said anything itself.
+STAGE_PURPOSES: dict[Stage, Any] = {
+    Stage.PRECHECK: _("Everything that must hold before a client notices anything."),
+    Stage.SETTLE: _("Consumers commit and park their rejoin; reads and writes go on."),
+    Stage.BLOCK: _("From here on nothing new reaches the source."),
+    Stage.DRAIN: _("Waits for the mirror and proves that both sides end alike."),
+    Stage.TRANSLATE: _("Sets the groups' offsets on the target and reads them back."),
+    Stage.FORWARD: _("The clients belong to the target from here on."),
+    Stage.REVERSE: _("The mirror turns round, off the critical path."),
+    Stage.VERIFY: _("Every client is seen on the target and works there."),
+    Stage.RETURN: _("Everything as it was before the switch."),
+}
+
+VERBS: dict[str, Any] = {
+    "request": _("requested"),
+    "approve": _("approved"),
+    "decline": _("declined"),
+    "cancel": _("cancelled"),
+    "abort": _("aborted"),
+    "retry": _("ran again"),
+    "expire": _("expired"),
+    "register": _("registered"),
+    "succeeded": _("succeeded"),
+    "rolled_back": _("rolled back"),
+    "needs_attention": _("needs attention"),
+}
+
+
+def phase_word(phase: str) -> str:
+    return str(PHASES[Phase(phase)])
+
+
+def stage_word(stage: Stage) -> str:
+    return str(STAGE_WORDS[stage])
+
+
+def stage_purpose(stage: Stage) -> str:
+    return str(STAGE_PURPOSES[stage])
+
+
+def verb_word(verb: str) -> str:
+    """An audit verb; one that is not known is shown as it was recorded."""
+    return str(VERBS.get(verb, verb))
+
+
+#: What the services say when somebody may not do something. They are raised as English text.
+DENIALS = (
+    _("You may not request switches."),
+    _("You may not decide on switches."),
+    _("You requested this switch: somebody else has to decide on it."),
+    _("You may not cancel switches."),
+    _("You may not abort switches."),
+    _("You may not run switches."),
+    _("You may not register InstanceIDs."),
+)
+
+
+def denial_word(text: str) -> str:
+    return gettext(text) if text else ""

@@ -1,0 +1,157 @@
+"""``python -m hadash.gateway``: run one Gateway until SIGTERM or SIGINT."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import socket
+import sys
+
+import uvicorn
+import uvloop
+from kazoo.client import KazooClient
+from kazoo.protocol.states import KazooState
+
+from hadash.bindings import catalogue, layout
+from hadash.bindings.client import connect
+from hadash.bindings.errors import StoreUnavailable
+from hadash.bindings.membership import Member
+from hadash.bindings.model import ClusterDescription, PairDescription
+from hadash.bindings.watch import BindingWatcher, Update
+from hadash.gateway.admin import build_app
+from hadash.gateway.nodes import NodeOutOfRange
+from hadash.gateway.server import Gateway
+from hadash.gateway.settings import GatewaySettings
+
+log = logging.getLogger("hadash.gateway")
+VERSION = "0.1.0"
+
+
+class StartError(Exception):
+    """Why the Gateway cannot start, and what to do."""
+
+
+def _read_catalogue(
+    client: KazooClient, settings: GatewaySettings
+) -> tuple[PairDescription, dict[str, ClusterDescription]]:
+    pair = catalogue.read_pair(client, settings.pair)
+    if pair is None:
+        raise StartError(
+            f"ZooKeeper knows no pair {settings.pair!r}. Register it in hadash, or set HADASH_GATEWAY_PAIR."
+        )
+    clusters = {}
+    for name in pair.clusters:
+        description = catalogue.read_cluster(client, name)
+        if description is None:
+            raise StartError(
+                f"ZooKeeper knows no cluster {name!r} of pair {pair.name!r}. Register it in hadash."
+            )
+        clusters[name] = description
+    return pair, clusters
+
+
+async def _run(settings: GatewaySettings, client: KazooClient) -> None:
+    loop = asyncio.get_running_loop()
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+
+    pair, clusters = await asyncio.to_thread(_read_catalogue, client, settings)
+    member = Member(
+        client,
+        settings.id,
+        f"{settings.advertised_host}:{settings.port}",
+        f"http://{settings.admin_host}:{settings.admin_port}",
+        VERSION,
+        os.getpid(),
+    )
+    gateway = Gateway(settings, pair, clusters, member)
+
+    def on_change(update: Update) -> None:
+        loop.call_soon_threadsafe(gateway.update, update)
+
+    watcher = BindingWatcher(client, on_change)
+    # The bindings first: nobody may be served by a Gateway that does not know them.
+    await asyncio.to_thread(watcher.start)
+    try:
+        admin_socket = socket.create_server((settings.admin_host, settings.admin_port))
+    except OSError as error:
+        raise StartError(
+            f"Port {settings.admin_port} cannot be used ({error}). Choose a free HADASH_GATEWAY_ADMIN_PORT."
+        ) from None
+    try:
+        await gateway.start()
+    except OSError as error:
+        raise StartError(f"The Gateway cannot listen ({error}). Choose a free HADASH_GATEWAY_PORT.") from None
+    except NodeOutOfRange as error:
+        raise StartError(str(error)) from None
+    await asyncio.to_thread(member.join, gateway.applied.value)
+
+    def on_state(state: str) -> None:
+        """A new session has lost the ephemeral node; traffic goes on either way."""
+        log.warning("ZooKeeper connection: %s", state)
+        if state == KazooState.CONNECTED:
+            client.handler.spawn(member.join, gateway.applied.value)
+
+    client.add_listener(on_state)
+    for name in clusters:
+        _follow_cluster(client, name, gateway, loop)
+
+    config = uvicorn.Config(
+        build_app(gateway),
+        host=settings.admin_host,
+        port=settings.admin_port,
+        log_level="warning",
+        lifespan="off",
+    )
+    admin = uvicorn.Server(config)
+    admin.install_signal_handlers = lambda: None  # type: ignore[attr-defined]
+    serving = asyncio.create_task(admin._serve(sockets=[admin_socket]))
+    log.info("Gateway %s serves pair %s on %s:%d", settings.id, pair.name, settings.host, settings.port)
+    await stop.wait()
+    client.remove_listener(on_state)
+    admin.should_exit = True
+    await gateway.stop()
+    await serving
+    # A Gateway that was stopped on purpose serves nobody: a switch need not wait for it.
+    await asyncio.to_thread(member.leave)
+
+
+def _follow_cluster(
+    client: KazooClient, name: str, gateway: Gateway, loop: asyncio.AbstractEventLoop
+) -> None:
+    def changed(data: bytes | None, stat: object) -> None:
+        description = ClusterDescription.from_bytes(data or b"")
+        if description is not None:
+            loop.call_soon_threadsafe(gateway.cluster_changed, description)
+
+    client.DataWatch(layout.cluster(name))(changed)
+
+
+def main() -> int:
+    logging.basicConfig(
+        level=os.environ.get("HADASH_LOG_LEVEL", "INFO"),
+        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
+    )
+    logging.getLogger("kazoo").setLevel(logging.WARNING)
+    try:
+        settings = GatewaySettings.from_environment()
+        client = connect()
+    except (ValueError, StoreUnavailable) as error:
+        print(error, file=sys.stderr)
+        return 2
+    try:
+        uvloop.run(_run(settings, client))
+    except StartError as error:
+        print(error, file=sys.stderr)
+        return 2
+    finally:
+        client.stop()
+        client.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

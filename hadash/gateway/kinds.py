@@ -1,0 +1,91 @@
+"""The request kinds that pass a Gateway, and the highest version of each that it offers."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class Kind(IntEnum):
+    """Kafka's API keys, as far as a Gateway serves them."""
+
+    PRODUCE = 0
+    FETCH = 1
+    LIST_OFFSETS = 2
+    METADATA = 3
+    OFFSET_COMMIT = 8
+    OFFSET_FETCH = 9
+    FIND_COORDINATOR = 10
+    JOIN_GROUP = 11
+    HEARTBEAT = 12
+    LEAVE_GROUP = 13
+    SYNC_GROUP = 14
+    DESCRIBE_GROUPS = 15
+    LIST_GROUPS = 16
+    SASL_HANDSHAKE = 17
+    API_VERSIONS = 18
+    INIT_PRODUCER_ID = 22
+    DESCRIBE_CONFIGS = 32
+    SASL_AUTHENTICATE = 36
+    DESCRIBE_CLUSTER = 60
+
+
+#: Lowest and highest version offered, whatever the clusters can do. The highest stops where a message begins
+#: to carry Topic ids, broker endpoints or cluster ids that differ between the clusters:
+#: PRODUCE 10 and FETCH 16 broker endpoints, FETCH 12 the last fetched leader epoch and 13 Topic ids, METADATA 10
+#: Topic ids, API_VERSIONS 5 the cluster id, OFFSET_COMMIT/OFFSET_FETCH 9 KIP-848 member epochs,
+#: FIND_COORDINATOR 5 and INIT_PRODUCER_ID 5 the second transaction protocol.
+#: SASL_HANDSHAKE 0 is followed by bare tokens; every client since Kafka 1.0 sends 1.
+OFFERED: dict[Kind, tuple[int, int]] = {
+    Kind.PRODUCE: (3, 9),
+    Kind.FETCH: (4, 11),
+    Kind.LIST_OFFSETS: (1, 6),
+    Kind.METADATA: (0, 9),
+    Kind.OFFSET_COMMIT: (2, 8),
+    Kind.OFFSET_FETCH: (1, 8),
+    Kind.FIND_COORDINATOR: (0, 4),
+    Kind.JOIN_GROUP: (0, 9),
+    Kind.HEARTBEAT: (0, 4),
+    Kind.LEAVE_GROUP: (0, 5),
+    Kind.SYNC_GROUP: (0, 5),
+    Kind.DESCRIBE_GROUPS: (0, 5),
+    Kind.LIST_GROUPS: (0, 4),
+    Kind.SASL_HANDSHAKE: (1, 1),
+    Kind.API_VERSIONS: (0, 3),
+    Kind.INIT_PRODUCER_ID: (0, 4),
+    Kind.DESCRIBE_CONFIGS: (1, 4),
+    Kind.SASL_AUTHENTICATE: (0, 2),
+    Kind.DESCRIBE_CLUSTER: (0, 1),
+}
+
+#: Kinds that the Gateway answers or starts itself, without asking a cluster whether it has them.
+OWN = frozenset({Kind.API_VERSIONS, Kind.SASL_HANDSHAKE, Kind.SASL_AUTHENTICATE})
+
+#: What may be sent before sign-in.
+BEFORE_SIGN_IN = OWN
+
+#: Requests that change something on the cluster that a switch must not lose: a block is in effect only when
+#: every one of them has been answered.
+MUTATIONS = frozenset({Kind.PRODUCE, Kind.OFFSET_COMMIT})
+
+#: Requests that only the coordinator of a group answers.
+GROUP = frozenset(
+    {
+        Kind.OFFSET_COMMIT,
+        Kind.OFFSET_FETCH,
+        Kind.JOIN_GROUP,
+        Kind.HEARTBEAT,
+        Kind.LEAVE_GROUP,
+        Kind.SYNC_GROUP,
+    }
+)
+
+#: Requests that only the leader of a partition answers.
+DATA = frozenset({Kind.PRODUCE, Kind.FETCH, Kind.LIST_OFFSETS})
+
+
+def lookup(api_key: int) -> Kind | None:
+    """The kind of ``api_key``, ``None`` for one that a Gateway does not serve."""
+    try:
+        return Kind(api_key)
+    except ValueError:
+        return None

@@ -1,0 +1,231 @@
+"""Answers that the Gateway gives in a cluster's place. Pure: a request and an error in, a framed response out.
+
+The error is the one that makes that request's client look up metadata or the coordinator again and retry
+(``kafka-client-facts.md`` section 5.5): NOT_LEADER_OR_FOLLOWER or NOT_COORDINATOR, never BROKER_NOT_AVAILABLE.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from hadash.gateway.codec import ErrorCode, build, decode_request, encode_response, response_module
+from hadash.gateway.kinds import GROUP, Kind
+from hadash.gateway.wire import Request
+
+
+def retriable_error(kind: Kind) -> ErrorCode:
+    """The error that sends this kind's client to look for the right node."""
+    if kind in GROUP:
+        return ErrorCode.not_coordinator
+    if kind is Kind.INIT_PRODUCER_ID:
+        return ErrorCode.coordinator_not_available
+    return ErrorCode.not_leader_or_follower
+
+
+def refuse_partitions(request: Request, errors: Mapping[tuple[str, int], ErrorCode]) -> bytes:
+    """The framed response to a PRODUCE that reports an error of its own for each (Topic, partition)."""
+    module: Any = response_module(request.kind, request.version)
+    response = _produce_each(module, decode_request(request), lambda topic, index: errors[topic, index])
+    return encode_response(request.kind, request.version, request.correlation_id, response)
+
+
+def refuse(request: Request, error: ErrorCode | None = None, message: Any = None) -> bytes:
+    """The framed response to ``request`` that reports ``error`` for everything in it.
+
+    :param error: the default is :func:`retriable_error`.
+    :param message: the decoded request, when the caller has it already.
+    :raises MalformedFrame: the request cannot be read.
+    """
+    kind, version = request.kind, request.version
+    code = retriable_error(kind) if error is None else error
+    if message is None:
+        message = decode_request(request)
+    module: Any = response_module(kind, version)
+    response = _BUILDERS[kind](module, message, version, code)
+    return encode_response(kind, version, request.correlation_id, response)
+
+
+def _produce(module: Any, message: Any, version: int, code: ErrorCode) -> Any:
+    return _produce_each(module, message, lambda topic, index: code)
+
+
+def _produce_each(module: Any, message: Any, error_of: Callable[[str, int], ErrorCode]) -> Any:
+    return build(
+        module.ProduceResponse,
+        responses=tuple(
+            build(
+                module.TopicProduceResponse,
+                name=topic.name,
+                partition_responses=tuple(
+                    build(
+                        module.PartitionProduceResponse,
+                        index=p.index,
+                        error_code=error_of(topic.name, p.index),
+                        base_offset=-1,
+                        log_append_time=None,
+                        record_errors=(),
+                    )
+                    for p in topic.partition_data
+                ),
+            )
+            for topic in message.topic_data
+        ),
+    )
+
+
+def _fetch(module: Any, message: Any, version: int, code: ErrorCode) -> Any:
+    if version >= 7 and message.session_id != 0 and message.session_epoch > 0:
+        # An incremental fetch names only what changed, so there is nothing to put an error on. The client
+        # answers this one with a full fetch, which then gets the partition errors.
+        return build(module.FetchResponse, error_code=ErrorCode.fetch_session_id_not_found, responses=())
+    return build(
+        module.FetchResponse,
+        error_code=ErrorCode.none,
+        session_id=0,
+        responses=tuple(
+            build(
+                module.FetchableTopicResponse,
+                topic=topic.topic,
+                partitions=tuple(
+                    build(
+                        module.PartitionData,
+                        partition_index=p.partition,
+                        error_code=code,
+                        high_watermark=-1,
+                        aborted_transactions=None,
+                        records=None,
+                    )
+                    for p in topic.partitions
+                ),
+            )
+            for topic in message.topics
+        ),
+    )
+
+
+def _list_offsets(module: Any, message: Any, version: int, code: ErrorCode) -> Any:
+    return build(
+        module.ListOffsetsResponse,
+        topics=tuple(
+            build(
+                module.ListOffsetsTopicResponse,
+                name=topic.name,
+                partitions=tuple(
+                    build(
+                        module.ListOffsetsPartitionResponse,
+                        partition_index=p.partition_index,
+                        error_code=code,
+                    )
+                    for p in topic.partitions
+                ),
+            )
+            for topic in message.topics
+        ),
+    )
+
+
+def _offset_commit(module: Any, message: Any, version: int, code: ErrorCode) -> Any:
+    return build(
+        module.OffsetCommitResponse,
+        topics=tuple(
+            build(
+                module.OffsetCommitResponseTopic,
+                name=topic.name,
+                partitions=tuple(
+                    build(
+                        module.OffsetCommitResponsePartition,
+                        partition_index=p.partition_index,
+                        error_code=code,
+                    )
+                    for p in topic.partitions
+                ),
+            )
+            for topic in message.topics
+        ),
+    )
+
+
+def _offset_fetch(module: Any, message: Any, version: int, code: ErrorCode) -> Any:
+    if version >= 8:
+        groups = tuple(
+            build(module.OffsetFetchResponseGroup, group_id=g.group_id, topics=(), error_code=code)
+            for g in message.groups
+        )
+        return build(module.OffsetFetchResponse, groups=groups)
+    if version >= 2:
+        return build(module.OffsetFetchResponse, topics=(), error_code=code)
+    return build(
+        module.OffsetFetchResponse,
+        topics=tuple(
+            build(
+                module.OffsetFetchResponseTopic,
+                name=topic.name,
+                partitions=tuple(
+                    build(
+                        module.OffsetFetchResponsePartition,
+                        partition_index=index,
+                        committed_offset=-1,
+                        metadata="",
+                        error_code=code,
+                    )
+                    for index in topic.partition_indexes
+                ),
+            )
+            for topic in message.topics
+        ),
+    )
+
+
+def _join_group(module: Any, message: Any, version: int, code: ErrorCode) -> Any:
+    return build(
+        module.JoinGroupResponse,
+        error_code=code,
+        generation_id=-1,
+        protocol_name="",
+        leader="",
+        member_id=message.member_id,
+        members=(),
+    )
+
+
+def _sync_group(module: Any, message: Any, version: int, code: ErrorCode) -> Any:
+    return build(module.SyncGroupResponse, error_code=code, assignment=b"")
+
+
+def _heartbeat(module: Any, message: Any, version: int, code: ErrorCode) -> Any:
+    return build(module.HeartbeatResponse, error_code=code)
+
+
+def _leave_group(module: Any, message: Any, version: int, code: ErrorCode) -> Any:
+    return build(module.LeaveGroupResponse, error_code=code, members=())
+
+
+def _find_coordinator(module: Any, message: Any, version: int, code: ErrorCode) -> Any:
+    empty = {"node_id": -1, "host": "", "port": -1, "error_code": code, "error_message": _TRANSACTIONS}
+    if version >= 4:
+        found = tuple(build(module.Coordinator, key=key, **empty) for key in message.coordinator_keys)
+        return build(module.FindCoordinatorResponse, coordinators=found)
+    return build(module.FindCoordinatorResponse, **empty)
+
+
+def _init_producer_id(module: Any, message: Any, version: int, code: ErrorCode) -> Any:
+    return build(module.InitProducerIdResponse, error_code=code, producer_id=-1, producer_epoch=-1)
+
+
+#: The only FIND_COORDINATOR that is refused is a transaction's.
+_TRANSACTIONS = "hadash does not move transactions: use this client without a transactional.id."
+
+_BUILDERS = {
+    Kind.PRODUCE: _produce,
+    Kind.FETCH: _fetch,
+    Kind.LIST_OFFSETS: _list_offsets,
+    Kind.OFFSET_COMMIT: _offset_commit,
+    Kind.OFFSET_FETCH: _offset_fetch,
+    Kind.JOIN_GROUP: _join_group,
+    Kind.SYNC_GROUP: _sync_group,
+    Kind.HEARTBEAT: _heartbeat,
+    Kind.LEAVE_GROUP: _leave_group,
+    Kind.FIND_COORDINATOR: _find_coordinator,
+    Kind.INIT_PRODUCER_ID: _init_producer_id,
+}

@@ -1,0 +1,55 @@
+"""Who signs in: the user name in the first message of a SASL exchange. The rest passes unread.
+
+PLAIN is RFC 4616 (``authzid NUL authcid NUL password``), SCRAM is RFC 5802 (``n,,n=user,r=nonce``).
+"""
+
+from __future__ import annotations
+
+
+class UnreadableToken(ValueError):
+    """The first message is not one of its mechanism."""
+
+
+def user_name(mechanism: str, token: bytes) -> str:
+    """The user that ``token``, a client's first message, names.
+
+    :raises UnreadableToken: no user name can be read, or it asks to act as somebody else.
+
+    >>> user_name("PLAIN", b"\\0shop\\0secret")
+    'shop'
+    >>> user_name("SCRAM-SHA-512", b"n,,n=a=2Cb,r=abc")
+    'a,b'
+    """
+    try:
+        if mechanism == "PLAIN":
+            return _plain(token)
+        if mechanism.startswith("SCRAM-"):
+            return _scram(token)
+    except UnicodeDecodeError:
+        raise UnreadableToken(f"The first {mechanism} message is not UTF-8.") from None
+    raise UnreadableToken(f"SASL mechanism {mechanism} cannot be read.")
+
+
+def _plain(token: bytes) -> str:
+    parts = token.split(b"\0")
+    if len(parts) != 3 or not parts[1]:
+        raise UnreadableToken("The PLAIN message is not authorization id, user name, password.")
+    authorization, user = parts[0].decode(), parts[1].decode()
+    if authorization and authorization != user:
+        raise UnreadableToken("PLAIN with an authorization id other than the user name is not allowed.")
+    return user
+
+
+def _scram(token: bytes) -> str:
+    header, _, bare = token.decode().partition(",")
+    authorization, _, bare = bare.partition(",")
+    if header not in ("n", "y") or not bare.startswith("n="):
+        raise UnreadableToken("The first SCRAM message has no user name.")
+    user = bare[2:].partition(",")[0].replace("=2C", ",").replace("=3D", "=")
+    if not user:
+        raise UnreadableToken("The first SCRAM message has an empty user name.")
+    if ",tokenauth=true" in bare:
+        raise UnreadableToken("Delegation tokens are not supported: their id is not an AppID.")
+    if authorization not in ("", f"a={user}"):
+        raise UnreadableToken("SCRAM with an authorization id other than the user name is not allowed.")
+    return user

@@ -1,0 +1,84 @@
+"""Every limit and timeout of a Gateway, with its default and the reason for it."""
+
+from __future__ import annotations
+
+import os
+import socket
+from dataclasses import dataclass, field
+
+
+def _gateway_id() -> str:
+    return os.environ.get("HADASH_GATEWAY_ID", "") or f"{socket.gethostname()}-1"
+
+
+@dataclass(frozen=True, slots=True)
+class GatewaySettings:
+    """Read from the environment: field ``port`` from ``HADASH_GATEWAY_PORT``, and so on."""
+
+    #: The pair of clusters that this Gateway stands in front of.
+    pair: str = "main"
+    #: Its name in membership; stable over restarts, unique among the Gateways.
+    id: str = field(default_factory=_gateway_id)
+    #: The address that it listens on, and the one that METADATA tells clients.
+    host: str = "127.0.0.1"
+    advertised_host: str = "127.0.0.1"
+    #: Bootstrap port. The ports of virtual nodes follow it: see ``nodes.py``.
+    port: int = 9092
+    #: Node ports reserved for each cluster: broker ids from 0 up to this many. Fixed, so that an address which
+    #: a client remembers stays the same broker over restarts.
+    ports_per_cluster: int = 100
+    #: Status, access and metrics over HTTP. Loopback unless somebody decides otherwise: it has no sign-in.
+    admin_host: str = "127.0.0.1"
+    admin_port: int = 9093
+    #: What SASL_HANDSHAKE offers. OAUTHBEARER needs its token read; it comes with the complete Gateway.
+    sasl_mechanisms: tuple[str, ...] = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+    #: The largest request or response: Kafka's own ``socket.request.max.bytes``.
+    max_frame_bytes: int = 104_857_600
+    #: The largest request before sign-in: Kafka's own ``sasl.server.max.receive.size``.
+    max_unauthenticated_frame_bytes: int = 524_288
+    #: Seconds from connecting to being signed in. Kafka clients give up after 30 s themselves.
+    authentication_seconds: float = 30.0
+    #: Seconds to reach a broker. Shorter than the client's own 30 s, so that it hears of the failure.
+    connect_seconds: float = 10.0
+    #: Seconds that a request stays parked. Below the request timeout of every client (Java 30 s): the client
+    #: gets a retriable error, asks again, and is parked again.
+    park_seconds: float = 20.0
+    #: PRODUCE requests of one connection that the cluster has not answered yet; beyond it the client is not
+    #: read. librdkafka without idempotence knows no limit of its own, and a block waits for all of them.
+    max_in_flight: int = 64
+    #: The same while a switch settles, shortly before its block: the Java client's own default.
+    settling_in_flight: int = 5
+    #: Requests parked at once in this process; beyond it the retriable error is given at once.
+    max_parked: int = 20_000
+    #: Seconds for which heartbeats are held so that a group's members are told together. The default
+    #: heartbeat.interval.ms of all clients: after it every member has sent one.
+    gather_seconds: float = 3.0
+    #: Seconds after a forward in which lookups on a connection that is signed in to the old cluster are
+    #: answered from the switch's placement. Later ones close it: a placement grows old.
+    away_lookup_seconds: float = 10.0
+    #: Seconds after which a block that is not in effect is logged, with what it waits for. A broker answers a
+    #: PRODUCE in milliseconds.
+    slow_block_seconds: float = 1.0
+    #: Seconds between reads of both clusters' API versions.
+    versions_seconds: float = 30.0
+    #: Length of one traffic sample, and how many are kept (ten minutes).
+    traffic_seconds: float = 0.5
+    traffic_samples: int = 1200
+
+    @classmethod
+    def from_environment(cls) -> GatewaySettings:
+        """:raises ValueError: naming the variable that cannot be read."""
+        values: dict[str, object] = {}
+        for name, default in ((f, getattr(cls(), f)) for f in cls.__dataclass_fields__):
+            variable = f"HADASH_GATEWAY_{name.upper()}"
+            text = os.environ.get(variable)
+            if text is None:
+                continue
+            try:
+                if isinstance(default, tuple):
+                    values[name] = tuple(part.strip() for part in text.split(",") if part.strip())
+                else:
+                    values[name] = type(default)(text)
+            except ValueError:
+                raise ValueError(f"{variable}={text!r} is not a {type(default).__name__}.") from None
+        return cls(**values)  # type: ignore[arg-type]

@@ -1,0 +1,188 @@
+"""From the first byte to a signed-in connection.
+
+The Gateway answers API_VERSIONS and SASL_HANDSHAKE itself; the first SASL_AUTHENTICATE says who it is, and only
+then is it known which cluster the client belongs to. From there on the exchange is relayed: the cluster decides,
+the Gateway holds no password.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from hadash.gateway import sasl, versions
+from hadash.gateway.codec import (
+    ErrorCode,
+    build,
+    decode_request,
+    decode_response,
+    encode_request,
+    encode_response,
+    request_class,
+    respond,
+)
+from hadash.gateway.kinds import BEFORE_SIGN_IN, Kind
+from hadash.gateway.upstream import Upstream, UpstreamUnavailable
+from hadash.gateway.wire import Request, UnknownKind, WireError, framed, parse_request, read_frame
+
+if TYPE_CHECKING:
+    from hadash.gateway.connection import ClientConnection
+
+log = logging.getLogger(__name__)
+
+#: Messages that a client sends until its mechanism is complete.
+_ROUNDS = {"PLAIN": 1, "SCRAM-SHA-256": 2, "SCRAM-SHA-512": 2}
+
+
+@dataclass(slots=True)
+class SignedIn:
+    """Who is at the other end, and the broker connection that is signed in as them."""
+
+    appid: str
+    client_id: str
+    mechanism: str
+    library: str
+    library_version: str
+    upstream: Upstream
+
+
+async def sign_in(connection: ClientConnection) -> SignedIn | None:
+    """Read requests until the client is signed in; ``None`` when it left or was turned away.
+
+    :raises WireError: bytes that are not Kafka's protocol, or a request that needs sign-in.
+    :raises UpstreamUnavailable: the client's cluster cannot be reached.
+    """
+    exchange = _Exchange(connection)
+    try:
+        result = await exchange.run()
+    except BaseException:
+        exchange.close()
+        raise
+    if result is None:
+        exchange.close()
+    return result
+
+
+class _Exchange:
+    def __init__(self, connection: ClientConnection) -> None:
+        self.connection = connection
+        self.settings = connection.gateway.settings
+        self.mechanism = ""
+        self.appid = ""
+        self.library = ""
+        self.library_version = ""
+        self.upstream: Upstream | None = None
+        self.rounds = 0
+
+    def close(self) -> None:
+        if self.upstream is not None:
+            self.upstream.close()
+
+    async def run(self) -> SignedIn | None:
+        reader, writer = self.connection.reader, self.connection.writer
+        while True:
+            frame = await read_frame(reader, self.settings.max_unauthenticated_frame_bytes)
+            if frame is None:
+                return None
+            request = parse_request(frame)
+            if request.kind not in BEFORE_SIGN_IN:
+                raise UnknownKind(f"{request.kind.name} before sign-in")
+            if request.kind is Kind.API_VERSIONS:
+                writer.write(self._api_versions(request))
+            elif not request.supported:
+                raise UnknownKind(f"{request.kind.name} version {request.version} is not served here")
+            elif request.kind is Kind.SASL_HANDSHAKE:
+                writer.write(self._handshake(request))
+            else:
+                accepted = await self._authenticate(request)
+                if not accepted:
+                    await writer.drain()
+                    return None
+                if self.rounds == _ROUNDS[self.mechanism]:
+                    assert self.upstream is not None
+                    return SignedIn(
+                        self.appid,
+                        request.client_id,
+                        self.mechanism,
+                        self.library,
+                        self.library_version,
+                        self.upstream,
+                    )
+            await writer.drain()
+
+    def _api_versions(self, request: Request) -> bytes:
+        if request.version >= 3 and request.supported:
+            message = decode_request(request)
+            self.library, self.library_version = message.client_software_name, message.client_software_version
+        return versions.answer(request, self.connection.gateway.served_versions())
+
+    def _handshake(self, request: Request) -> bytes:
+        asked = decode_request(request).mechanism
+        offered = self.settings.sasl_mechanisms
+        error = ErrorCode.none
+        if asked in offered and asked in _ROUNDS:
+            self.mechanism = asked
+        else:
+            error = ErrorCode.unsupported_sasl_mechanism
+            self.connection.turned_away(
+                "mechanism",
+                f"asked for SASL mechanism {asked[:40]!r}; this Gateway offers {', '.join(offered)}",
+            )
+        message = respond(Kind.SASL_HANDSHAKE, request.version, error_code=error, mechanisms=offered)
+        return encode_response(Kind.SASL_HANDSHAKE, request.version, request.correlation_id, message)
+
+    async def _authenticate(self, request: Request) -> bool:
+        """Relay one message of the exchange; false when the client is turned away (it has been told why)."""
+        if not self.mechanism:
+            return self._refuse(request, "SASL_HANDSHAKE with an offered mechanism comes first.")
+        if self.upstream is None:
+            try:
+                self.appid = sasl.user_name(self.mechanism, decode_request(request).auth_bytes)
+            except sasl.UnreadableToken as error:
+                return self._refuse(request, str(error))
+            self.upstream = await self._open(request)
+        payload = await self.upstream.exchange(framed(request.frame))
+        response = decode_response(Kind.SASL_AUTHENTICATE, request.version, payload)
+        self.connection.writer.write(framed(payload))
+        if response.error_code is not ErrorCode.none:
+            self.connection.turned_away(
+                "password", f"{self.upstream.cluster} refused the sign-in of {self.appid}"
+            )
+            return False
+        self.rounds += 1
+        return True
+
+    async def _open(self, request: Request) -> Upstream:
+        """A connection to the client's cluster with the mechanism agreed on."""
+        upstream = await self.connection.gateway.open_upstream(
+            self.appid, request.client_id, self.connection.node
+        )
+        try:
+            message = build(request_class(Kind.SASL_HANDSHAKE, 1), mechanism=self.mechanism)
+            payload = await upstream.exchange(
+                encode_request(Kind.SASL_HANDSHAKE, 1, 0, request.client_id, message)
+            )
+            error = decode_response(Kind.SASL_HANDSHAKE, 1, payload).error_code
+            if error is not ErrorCode.none:
+                raise UpstreamUnavailable(
+                    f"cluster {upstream.cluster} does not offer SASL mechanism {self.mechanism} ({error.name})"
+                )
+        except (WireError, UpstreamUnavailable, OSError):
+            upstream.close()
+            raise
+        return upstream
+
+    def _refuse(self, request: Request, why: str) -> bool:
+        self.connection.turned_away("token", why)
+        message = respond(
+            Kind.SASL_AUTHENTICATE,
+            request.version,
+            error_code=ErrorCode.sasl_authentication_failed,
+            error_message=why,
+            auth_bytes=b"",
+        )
+        self.connection.writer.write(
+            encode_response(Kind.SASL_AUTHENTICATE, request.version, request.correlation_id, message)
+        )
+        return False

@@ -1,0 +1,76 @@
+"""The bindings that this Gateway has in effect, and which epoch that makes."""
+
+from __future__ import annotations
+
+from hadash.bindings.model import Binding, BindingDocument, Placement
+from hadash.bindings.watch import Update
+from hadash.identity.resolve import resolve
+
+
+class BindingTable:
+    """Documents by AppID. Only :meth:`apply` changes it."""
+
+    def __init__(self, default_cluster: str) -> None:
+        self._documents: dict[str, BindingDocument] = {}
+        self._placements: dict[str, Placement] = {}
+        self._default = Binding(cluster=default_cluster)
+
+    def binding(self, appid: str, client_id: str) -> Binding:
+        """The binding that governs a client."""
+        return resolve(self._documents.get(appid), client_id, self._default)
+
+    def placement(self, binding: Binding) -> Placement | None:
+        """Where the switch that wrote ``binding`` has put its partitions and groups, if it leads to its cluster."""
+        placement = self._placements.get(binding.switch)
+        return placement if placement is not None and placement.cluster == binding.cluster else None
+
+    def documents(self) -> dict[str, BindingDocument]:
+        return dict(self._documents)
+
+    def apply(self, update: Update) -> set[str]:
+        """Take over ``update``; the AppIDs whose bindings may have changed are returned."""
+        changed = set(update.documents)
+        for appid, document in update.documents.items():
+            if document is None:
+                self._documents.pop(appid, None)
+            else:
+                self._documents[appid] = document
+        if update.complete:
+            gone = set(self._documents) - set(update.documents) - update.unreadable
+            for appid in gone:
+                del self._documents[appid]
+            changed |= gone
+        self._placements.update(update.placements)
+        in_use = {
+            binding.switch
+            for document in self._documents.values()
+            for binding in (document.default, *document.instances.values())
+            if binding is not None
+        }
+        self._placements = {switch: p for switch, p in self._placements.items() if switch in in_use}
+        return changed
+
+
+class AppliedEpoch:
+    """The last epoch up to which every change is in effect, when changes come into effect out of order."""
+
+    def __init__(self) -> None:
+        self._latest = 0
+        self._pending: set[int] = set()
+
+    def begin(self, epoch: int) -> None:
+        self._latest = max(self._latest, epoch)
+        self._pending.add(epoch)
+
+    def finish(self, epoch: int) -> None:
+        self._pending.discard(epoch)
+
+    @property
+    def value(self) -> int:
+        """
+        >>> applied = AppliedEpoch(); applied.begin(7); applied.begin(8); applied.finish(8); applied.value
+        6
+        >>> applied.finish(7); applied.value
+        8
+        """
+        return min(self._pending) - 1 if self._pending else self._latest

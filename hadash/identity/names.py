@@ -1,0 +1,55 @@
+"""Names of AppIDs, InstanceIDs, Topics and groups, and how they are written into paths and keys.
+
+A Kafka user name or client.id may hold any character, ``#`` and ``/`` included, and people do type Chinese
+into them. Wherever hadash joins such names with a separator or puts one into a ZooKeeper path, the name is
+percent-encoded first, so that the joined text has exactly one reading.
+"""
+
+from __future__ import annotations
+
+from urllib.parse import quote, unquote
+
+#: Kafka's own limit on a client.id is the 32 KiB of a protocol string; nobody has a use for that. The limit
+#: keeps a name readable in a page and in a ZooKeeper path (encoded Chinese takes nine bytes a character).
+MAX_NAME_LENGTH = 200
+
+
+class InvalidName(ValueError):
+    """A name that cannot be an AppID or InstanceID. The message says why, for the person who typed it."""
+
+
+def encode(name: str) -> str:
+    """Percent-encode ``name`` for a path or key.
+
+    >>> encode('shop/web#1')
+    'shop%2Fweb%231'
+    >>> encode('购物车')
+    '%E8%B4%AD%E7%89%A9%E8%BD%A6'
+    """
+    encoded = quote(name, safe="")
+    # ZooKeeper refuses the path elements "." and "..", which quote() leaves as they are.
+    return encoded.replace(".", "%2E") if encoded in (".", "..") else encoded
+
+
+def decode(encoded: str) -> str:
+    """The name that :func:`encode` wrote.
+
+    >>> decode(encode('..'))
+    '..'
+    """
+    return unquote(encoded)
+
+
+def validated(name: str, what: str) -> str:
+    """``name`` without surrounding blanks, or :class:`InvalidName`.
+
+    ``what`` is the word for the message: "AppID" or "InstanceID".
+    """
+    name = name.strip()
+    if not name:
+        raise InvalidName(f"{what} is empty.")
+    if len(name) > MAX_NAME_LENGTH:
+        raise InvalidName(f"{what} is {len(name)} characters long; at most {MAX_NAME_LENGTH} are possible.")
+    if any(ord(character) < 32 or ord(character) == 127 for character in name):
+        raise InvalidName(f"{what} contains a control character.")
+    return name

@@ -1,0 +1,60 @@
+"""What the Gateways say over HTTP: who is connected, who has settled, what passes."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any
+
+import httpx
+from django.conf import settings
+from kazoo.client import KazooClient
+
+from hadash.bindings.client import connect
+from hadash.bindings.membership import members
+from hadash.bindings.model import GatewayMember
+
+log = logging.getLogger(__name__)
+
+
+@lru_cache(maxsize=1)
+def zookeeper() -> KazooClient:
+    """The one ZooKeeper client of this process. :raises StoreUnavailable: no server answers."""
+    return connect(settings.ZOOKEEPER_HOSTS)
+
+
+@lru_cache(maxsize=1)
+def _http() -> httpx.Client:
+    return httpx.Client(timeout=settings.GATEWAY_REQUEST_SECONDS)
+
+
+def gateway_members() -> list[GatewayMember]:
+    return members(zookeeper())
+
+
+def live_gateways() -> list[GatewayMember]:
+    """Gateways that live and whose word counts."""
+    return [m for m in gateway_members() if m.live and not m.excluded and m.admin_url]
+
+
+def ask(gateway: GatewayMember, path: str, **query: Any) -> dict[str, Any]:
+    """GET from a Gateway. :raises httpx.HTTPError: it does not answer."""
+    params = {name: value for name, value in query.items() if value is not None}
+    response = _http().get(f"{gateway.admin_url}{path}", params=params)
+    response.raise_for_status()
+    found: dict[str, Any] = response.json()
+    return found
+
+
+def ask_all(
+    path: str, key: str, gateways: Iterable[GatewayMember] | None = None, **query: Any
+) -> list[dict[str, Any]]:
+    """The entries under ``key`` of every live Gateway; one that does not answer is left out and logged."""
+    found: list[dict[str, Any]] = []
+    for gateway in live_gateways() if gateways is None else gateways:
+        try:
+            found.extend(ask(gateway, path, **query)[key])
+        except (httpx.HTTPError, KeyError, ValueError) as error:
+            log.warning("Gateway %s did not answer %s: %s", gateway.id, path, error)
+    return found

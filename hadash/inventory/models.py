@@ -1,0 +1,146 @@
+"""Tables: what there is, and what was observed."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+from hadash.bindings.model import PairDescription
+from hadash.identity.names import MAX_NAME_LENGTH
+from hadash.inventory.secrets import EncryptedField
+from hadash.kafka.values import ClusterAccess
+
+
+class Cluster(models.Model):
+    """One Kafka cluster. ``number`` is its integer id, from which virtual node ids are made; it never changes."""
+
+    name = models.SlugField(_("name"), max_length=40, unique=True)
+    number = models.PositiveIntegerField(_("number"), unique=True)
+    bootstrap_servers = models.CharField(max_length=500)
+    security_protocol = models.CharField(max_length=20, default="SASL_PLAINTEXT")
+    sasl_mechanism = models.CharField(max_length=20, default="PLAIN")
+    admin_username = models.CharField(max_length=MAX_NAME_LENGTH)
+    admin_password = EncryptedField()
+    mirror_username = models.CharField(max_length=MAX_NAME_LENGTH)
+    mirror_password = EncryptedField()
+    #: What the last look found: id, brokers, or why it does not answer.
+    kafka_cluster_id = models.CharField(max_length=100, blank=True)
+    brokers = models.JSONField(default=list)
+    fault = models.TextField(blank=True)
+    looked_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ("number",)
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def access(self) -> ClusterAccess:
+        """How hadash reaches it."""
+        return ClusterAccess(
+            self.name,
+            self.bootstrap_servers,
+            self.security_protocol,
+            self.sasl_mechanism,
+            self.admin_username,
+            self.admin_password,
+        )
+
+
+class Pair(models.Model):
+    """Exactly two clusters that back each other up. ``default`` serves everybody who has no binding."""
+
+    name = models.SlugField(max_length=40, unique=True)
+    first = models.ForeignKey(Cluster, models.PROTECT, related_name="pairs_as_first")
+    second = models.ForeignKey(Cluster, models.PROTECT, related_name="pairs_as_second")
+    default = models.ForeignKey(Cluster, models.PROTECT, related_name="pairs_as_default")
+
+    class Meta:
+        ordering = ("name",)
+        constraints = [
+            models.CheckConstraint(condition=~models.Q(first=models.F("second")), name="pair_of_two"),
+            models.CheckConstraint(
+                condition=models.Q(default=models.F("first")) | models.Q(default=models.F("second")),
+                name="pair_default_is_a_member",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def clusters(self) -> tuple[Cluster, Cluster]:
+        return self.first, self.second
+
+    def other(self, cluster: Cluster) -> Cluster:
+        return self.second if cluster.pk == self.first_id else self.first
+
+    def describe(self) -> PairDescription:
+        return PairDescription(self.name, (self.first.name, self.second.name), self.default.name)
+
+
+class AppID(models.Model):
+    """A principal that clients sign in as, and the pair that it belongs to."""
+
+    name = models.CharField(_("AppID"), max_length=MAX_NAME_LENGTH)
+    pair = models.ForeignKey(Pair, models.PROTECT, related_name="appids")
+    owner = models.CharField(_("owner"), max_length=200, blank=True)
+    note = models.TextField(_("note"), blank=True)
+
+    class Meta:
+        ordering = ("name",)
+        constraints = [models.UniqueConstraint(fields=["pair", "name"], name="appid_once_a_pair")]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class InstanceID(models.Model):
+    """A registered ``client.id`` of one AppID."""
+
+    appid = models.ForeignKey(AppID, models.CASCADE, related_name="instances")
+    name = models.CharField(_("InstanceID"), max_length=MAX_NAME_LENGTH)
+    note = models.TextField(_("note"), blank=True)
+    registered_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ("name",)
+        constraints = [models.UniqueConstraint(fields=["appid", "name"], name="instance_once_an_appid")]
+
+    def __str__(self) -> str:
+        return f"{self.appid.name} › {self.name}"
+
+
+class Access(models.Model):
+    """An observed fact: a client used a Topic or a group on a cluster."""
+
+    class Kind(models.TextChoices):
+        PRODUCE = "produce", _("produces")
+        CONSUME = "consume", _("consumes")
+        GROUP = "group", _("group member")
+
+    pair = models.ForeignKey(Pair, models.CASCADE, related_name="access")
+    appid = models.CharField(max_length=MAX_NAME_LENGTH)
+    client_id = models.CharField(max_length=MAX_NAME_LENGTH, blank=True)
+    kind = models.CharField(max_length=10, choices=Kind.choices)
+    #: Topic, or consumer group for kind group.
+    resource = models.CharField(max_length=255)
+    cluster = models.CharField(max_length=40)
+    host = models.CharField(max_length=255, blank=True)
+    library = models.CharField(max_length=100, blank=True)
+    version = models.CharField(max_length=100, blank=True)
+    details = models.JSONField(default=dict)
+    first_seen = models.DateTimeField()
+    last_seen = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["pair", "appid", "client_id", "kind", "resource", "cluster"], name="access_once"
+            )
+        ]
+        indexes = [models.Index(fields=["pair", "kind", "resource"])]
+
+    def __str__(self) -> str:
+        return f"{self.appid} › {self.client_id} {self.kind} {self.resource} on {self.cluster}"

@@ -1,0 +1,154 @@
+"""The only door for changing the inventory: registering, publishing to the engines, looking, collecting access."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Any
+
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from hadash.audit.models import record
+from hadash.bindings import catalogue
+from hadash.bindings.model import Broker, ClusterDescription
+from hadash.identity.names import InvalidName, validated
+from hadash.inventory.gateways import ask_all, zookeeper
+from hadash.inventory.models import Access, AppID, Cluster, InstanceID, Pair
+from hadash.kafka.cluster import client_for
+from hadash.kafka.errors import KafkaError
+from hadash.sentences import Sentence, say
+
+
+class NotRegistered(Exception):
+    """A registration that is not possible. ``sentence`` says why."""
+
+    def __init__(self, sentence: Sentence) -> None:
+        super().__init__(str(sentence))
+        self.sentence = sentence
+
+
+# -- registering --------------------------------------------------------------------------------------------------
+
+
+def register_cluster(name: str, number: int, **fields: Any) -> Cluster:
+    """Create or update a cluster, look at it, and tell the engines."""
+    cluster, _ = Cluster.objects.update_or_create(name=name, defaults={"number": number, **fields})
+    look_at_cluster(cluster)
+    return cluster
+
+
+def register_pair(name: str, first: Cluster, second: Cluster, default: Cluster) -> Pair:
+    """Create or update a pair and tell the engines."""
+    pair, _ = Pair.objects.update_or_create(
+        name=name, defaults={"first": first, "second": second, "default": default}
+    )
+    catalogue.publish_pair(zookeeper(), pair.describe())
+    return pair
+
+
+def register_instance(
+    actor: Any, appid: AppID, name: str, note: str = "", address: str | None = None
+) -> InstanceID:
+    """Register an InstanceID under an AppID.
+
+    :raises NotRegistered: the name is no client.id, or is registered already.
+    """
+    try:
+        name = validated(name, "InstanceID")
+    except InvalidName as error:
+        raise NotRegistered(say("%(error)s", error=error)) from None
+    try:
+        with transaction.atomic():
+            instance = InstanceID.objects.create(appid=appid, name=name, note=note.strip())
+            record(actor, "register", f"InstanceID {instance}", address)
+    except IntegrityError:
+        raise NotRegistered(
+            say(
+                "%(name)s is registered under %(appid)s already: an InstanceID names one client.",
+                name=name,
+                appid=appid,
+            )
+        ) from None
+    return instance
+
+
+# -- clusters -----------------------------------------------------------------------------------------------------
+
+
+def look_at_cluster(cluster: Cluster) -> None:
+    """Note a cluster's brokers, or why it does not answer, and tell the engines what is new."""
+    client = client_for(cluster.access)
+    try:
+        brokers = client.brokers()
+        cluster.kafka_cluster_id = client.cluster_id()
+        cluster.brokers = [{"id": id_, "host": host, "port": port} for id_, host, port in brokers]
+        cluster.fault = ""
+    except KafkaError as error:
+        cluster.fault = str(error)
+    cluster.looked_at = timezone.now()
+    cluster.save(update_fields=["kafka_cluster_id", "brokers", "fault", "looked_at"])
+    catalogue.publish_cluster(
+        zookeeper(),
+        ClusterDescription(
+            cluster.name,
+            cluster.number,
+            cluster.bootstrap_servers,
+            cluster.security_protocol,
+            tuple(Broker(b["id"], b["host"], b["port"]) for b in cluster.brokers),
+        ),
+    )
+
+
+# -- access -------------------------------------------------------------------------------------------------------
+
+
+def collect_access() -> int:
+    """Take what the Gateways have observed into the table; how many facts there were."""
+    facts = ask_all("/access", "access")
+    pairs = {cluster.name: pair for pair in Pair.objects.all() for cluster in pair.clusters}
+    return store_access(facts, pairs)
+
+
+def store_access(facts: Iterable[dict[str, Any]], pairs: dict[str, Pair]) -> int:
+    """Upsert access facts; those of an unknown cluster are dropped. Several Gateways may report the same one."""
+    rows: dict[tuple[Any, ...], Access] = {}
+    for fact in facts:
+        pair = pairs.get(fact["cluster"])
+        if pair is None:
+            continue
+        key = (pair.pk, fact["appid"], fact["client_id"], fact["kind"], fact["resource"], fact["cluster"])
+        row = Access(
+            pair=pair,
+            appid=fact["appid"],
+            client_id=fact["client_id"],
+            kind=fact["kind"],
+            resource=fact["resource"],
+            cluster=fact["cluster"],
+            host=fact["host"],
+            library=fact["library"],
+            version=fact["version"],
+            details=fact["details"],
+            first_seen=datetime.fromtimestamp(fact["first_seen"], UTC),
+            last_seen=datetime.fromtimestamp(fact["last_seen"], UTC),
+        )
+        if key not in rows or rows[key].last_seen < row.last_seen:
+            rows[key] = row
+    with transaction.atomic():
+        Access.objects.bulk_create(
+            rows.values(),
+            update_conflicts=True,
+            unique_fields=["pair", "appid", "client_id", "kind", "resource", "cluster"],
+            update_fields=["last_seen", "host", "library", "version", "details"],
+        )
+        _register_seen(rows.values())
+    return len(rows)
+
+
+def _register_seen(rows: Iterable[Access]) -> None:
+    """An AppID that is seen exists, whether or not somebody has declared it."""
+    known = set(AppID.objects.values_list("pair_id", "name"))
+    new = {(row.pair_id, row.appid) for row in rows} - known
+    AppID.objects.bulk_create(
+        [AppID(pair_id=pair, name=name) for pair, name in sorted(new)], ignore_conflicts=True
+    )

@@ -1,0 +1,1 @@
+"""Reading and steering Kafka clusters and Kafka Connect. One module talks to each kind of server."""

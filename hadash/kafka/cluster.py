@@ -1,0 +1,395 @@
+"""One cluster, through librdkafka's admin client. Every call is bulk where Kafka has a bulk request.
+
+A client is opened once a process and cluster (:func:`client_for`): a switch cannot afford connections in the
+seconds that writes are blocked.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+import time
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import Any
+
+from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaException, TopicPartition
+from confluent_kafka import KafkaError as ClientError
+from confluent_kafka.admin import (
+    AclBinding,
+    AclBindingFilter,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    ConfigResource,
+    NewTopic,
+    OffsetSpec,
+    ResourcePatternType,
+    ResourceType,
+)
+
+from hadash.kafka.errors import ClusterUnavailable, KafkaError
+from hadash.kafka.values import (
+    Acl,
+    ClusterAccess,
+    GroupInfo,
+    GroupMember,
+    Partition,
+    Record,
+    TopicInfo,
+)
+
+#: Seconds for one admin request. A healthy cluster answers in milliseconds; during a block nobody can wait long.
+REQUEST_SECONDS = float(os.environ.get("HADASH_KAFKA_REQUEST_SECONDS", "10"))
+
+#: Seconds to read the last records of all partitions of a radius.
+TAIL_SECONDS = float(os.environ.get("HADASH_KAFKA_TAIL_SECONDS", "5"))
+
+#: Parallel requests for which Kafka has no bulk form (offsets of one group each).
+PARALLEL_GROUPS = 16
+
+
+class ClusterClient:
+    """Reads and steers one cluster. Methods raise :class:`KafkaError`; ``ClusterUnavailable`` if none answers."""
+
+    def __init__(self, access: ClusterAccess) -> None:
+        self.access = access
+        config: dict[str, Any] = {
+            **access.config(),
+            "client.id": "hadash",
+            "log_level": 0,
+            "socket.timeout.ms": int(REQUEST_SECONDS * 1000),
+            "error_cb": lambda error: None,
+        }
+        self._admin = AdminClient(config)
+        self._consumer = Consumer(
+            {
+                **config,
+                "group.id": "hadash-tail",
+                "enable.auto.commit": False,
+                "auto.offset.reset": "error",
+                "enable.partition.eof": False,
+                "fetch.wait.max.ms": 20,
+                "fetch.queue.backoff.ms": 5,
+            }
+        )
+        self._consumer_lock = threading.Lock()
+
+    @property
+    def name(self) -> str:
+        return self.access.name
+
+    def warm_up(self) -> None:
+        """Open the connections that reading records needs: the first fetch of a consumer takes a second or two."""
+        for name, info in self.topics().items():
+            ends = self.end_offsets(Partition(name, index) for index in range(len(info.leaders)))
+            starts = self.start_offsets(ends)
+            self.tail(ends, starts, 1)
+
+    # -- Topics -------------------------------------------------------------------------------------------------
+
+    def brokers(self) -> list[tuple[int, str, int]]:
+        """(id, host, port) of the live brokers, by id."""
+        metadata = self._metadata(None)
+        return sorted((b.id, b.host, b.port) for b in metadata.brokers.values())
+
+    def cluster_id(self) -> str:
+        return str(self._metadata(None).cluster_id)
+
+    def topics(self, names: Iterable[str] | None = None) -> dict[str, TopicInfo]:
+        """Topics by name, all (without Kafka's internal ones) or those of ``names`` that exist."""
+        wanted = None if names is None else set(names)
+        metadata = self._metadata(None)
+        found = {}
+        for name, topic in metadata.topics.items():
+            if topic.error is not None or (
+                name not in wanted if wanted is not None else name.startswith("__")
+            ):
+                continue
+            leaders = tuple(topic.partitions[index].leader for index in sorted(topic.partitions))
+            replicas = min((len(p.replicas) for p in topic.partitions.values()), default=0)
+            found[name] = TopicInfo(name, leaders, replicas)
+        return found
+
+    def _metadata(self, topic: str | None) -> Any:
+        try:
+            return self._admin.list_topics(topic, timeout=REQUEST_SECONDS)
+        except KafkaException as error:
+            raise self._failure("does not answer", error) from None
+
+    def create_topics(self, topics: Mapping[str, tuple[int, int, Mapping[str, str]]]) -> None:
+        """Create Topics, name to (partitions, replication factor, configs); one that exists is left as it is."""
+        new = [
+            NewTopic(name, partitions, replicas, config=dict(config))
+            for name, (partitions, replicas, config) in topics.items()
+        ]
+        if not new:
+            return
+        for name, future in self._admin.create_topics(new, request_timeout=REQUEST_SECONDS).items():
+            self._result(future, f"could not create Topic {name}", ignore=(ClientError.TOPIC_ALREADY_EXISTS,))
+
+    def topic_configs(self, names: Iterable[str]) -> dict[str, dict[str, str]]:
+        """The configs of Topics that differ from the broker's defaults."""
+        resources = [ConfigResource(ConfigResource.Type.TOPIC, name) for name in names]
+        if not resources:
+            return {}
+        found = {}
+        for resource, future in self._admin.describe_configs(
+            resources, request_timeout=REQUEST_SECONDS
+        ).items():
+            entries = self._result(future, f"could not read the configs of Topic {resource.name}")
+            found[resource.name] = {
+                entry.name: entry.value
+                for entry in entries.values()
+                if not entry.is_default and entry.source == 1  # 1: set on the Topic itself
+            }
+        return found
+
+    # -- offsets ------------------------------------------------------------------------------------------------
+
+    def end_offsets(self, partitions: Iterable[Partition]) -> dict[Partition, int]:
+        """The offset after the last record of each partition, in one request a broker."""
+        return self._offsets(partitions, OffsetSpec.latest())
+
+    def start_offsets(self, partitions: Iterable[Partition]) -> dict[Partition, int]:
+        """The first offset that each partition still holds."""
+        return self._offsets(partitions, OffsetSpec.earliest())
+
+    def _offsets(self, partitions: Iterable[Partition], spec: OffsetSpec) -> dict[Partition, int]:
+        wanted = {TopicPartition(p.topic, p.partition): spec for p in partitions}
+        if not wanted:
+            return {}
+        found = {}
+        futures = self._admin.list_offsets(wanted, request_timeout=REQUEST_SECONDS)
+        for key, future in futures.items():
+            partition = Partition(key.topic, key.partition)
+            found[partition] = int(self._result(future, f"could not read the offsets of {partition}").offset)
+        return found
+
+    def tail(
+        self, ends: Mapping[Partition, int], starts: Mapping[Partition, int], count: int
+    ) -> dict[Partition, list[Record]]:
+        """The last ``count`` records (fewer where there are not so many) before ``ends``, by partition.
+
+        The checksum covers key, value, headers, timestamp and its type: what a mirror must have copied.
+        """
+        spans = {p: (max(starts.get(p, 0), end - count), end) for p, end in ends.items()}
+        found: dict[Partition, list[Record]] = {p: [] for p in ends}
+        missing = {p for p, (first, end) in spans.items() if first < end}
+        if not missing:
+            return found
+        with self._consumer_lock:
+            self._consumer.assign(
+                [TopicPartition(p.topic, p.partition, spans[p][0]) for p in sorted(missing)]
+            )
+            try:
+                deadline = time.monotonic() + TAIL_SECONDS
+                while missing:
+                    if time.monotonic() > deadline:
+                        raise KafkaError(
+                            f"Cluster {self.name}: the last records of {min(missing)} "
+                            f"could not be read within {TAIL_SECONDS:.0f} s."
+                        )
+                    for message in self._consumer.consume(500, timeout=0.02):
+                        self._take(message, spans, found, missing)
+            finally:
+                self._consumer.unassign()
+        return found
+
+    def _take(
+        self,
+        message: Any,
+        spans: Mapping[Partition, tuple[int, int]],
+        found: dict[Partition, list[Record]],
+        missing: set[Partition],
+    ) -> None:
+        if message.error() is not None:
+            if message.error().retriable() or message.error().code() == ClientError._ALL_BROKERS_DOWN:
+                return
+            raise KafkaError(f"Cluster {self.name}: {message.error().str()}.")
+        partition = Partition(message.topic(), message.partition())
+        end = spans[partition][1]
+        if message.offset() < end:
+            found[partition].append(Record(message.offset(), _checksum(message)))
+        if message.offset() >= end - 1:
+            missing.discard(partition)
+
+    # -- consumer groups ----------------------------------------------------------------------------------------
+
+    def groups(self, names: Iterable[str]) -> dict[str, GroupInfo]:
+        """Groups with their members and coordinator."""
+        wanted = list(names)
+        if not wanted:
+            return {}
+        found = {}
+        futures = self._admin.describe_consumer_groups(wanted, request_timeout=REQUEST_SECONDS)
+        for name, future in futures.items():
+            group = self._result(future, f"could not describe group {name}")
+            members = tuple(GroupMember(m.member_id, m.client_id, m.host.lstrip("/")) for m in group.members)
+            found[name] = GroupInfo(
+                name, group.state.name.title().replace("_", ""), group.coordinator.id, members
+            )
+        return found
+
+    def group_offsets(self, names: Iterable[str]) -> dict[str, dict[Partition, int]]:
+        """Committed offsets by group."""
+        wanted = list(names)
+        found: dict[str, dict[Partition, int]] = {}
+        for first in range(0, len(wanted), PARALLEL_GROUPS):
+            futures = {
+                name: self._admin.list_consumer_group_offsets(
+                    [ConsumerGroupTopicPartitions(name)], request_timeout=REQUEST_SECONDS
+                )[name]
+                for name in wanted[first : first + PARALLEL_GROUPS]
+            }
+            for name, future in futures.items():
+                result = self._result(future, f"could not read the offsets of group {name}")
+                found[name] = {
+                    Partition(t.topic, t.partition): t.offset
+                    for t in result.topic_partitions
+                    if t.error is None and t.offset >= 0
+                }
+        return found
+
+    def set_group_offsets(self, offsets: Mapping[str, Mapping[Partition, int]]) -> None:
+        """Write committed offsets, exactly. A group with members on this cluster refuses."""
+        groups = [(name, committed) for name, committed in offsets.items() if committed]
+        for first in range(0, len(groups), PARALLEL_GROUPS):
+            futures = {
+                name: self._admin.alter_consumer_group_offsets(
+                    [
+                        ConsumerGroupTopicPartitions(
+                            name, [TopicPartition(p.topic, p.partition, o) for p, o in committed.items()]
+                        )
+                    ],
+                    request_timeout=REQUEST_SECONDS,
+                )[name]
+                for name, committed in groups[first : first + PARALLEL_GROUPS]
+            }
+            for name, future in futures.items():
+                result = self._result(future, f"could not write the offsets of group {name}")
+                for t in result.topic_partitions:
+                    if t.error is not None:
+                        raise KafkaError(
+                            f"Cluster {self.name} refused the offset of group {name} on "
+                            f"{t.topic}-{t.partition}: {t.error.str()}."
+                        )
+
+    # -- ACLs and users -----------------------------------------------------------------------------------------
+
+    def acls(self) -> set[Acl]:
+        """Every access rule of the cluster."""
+        anything: Any = None  # the client's own word for "any", which its annotations do not know
+        everything = AclBindingFilter(
+            ResourceType.ANY,
+            anything,
+            ResourcePatternType.ANY,
+            anything,
+            anything,
+            AclOperation.ANY,
+            AclPermissionType.ANY,
+        )
+        found = self._result(
+            self._admin.describe_acls(everything, request_timeout=REQUEST_SECONDS), "could not read the ACLs"
+        )
+        return {
+            Acl(
+                b.restype.name,
+                b.name,
+                b.resource_pattern_type.name,
+                b.principal,
+                b.host,
+                b.operation.name,
+                b.permission_type.name,
+            )
+            for b in found
+        }
+
+    def create_acls(self, acls: Iterable[Acl]) -> None:
+        bindings = [_binding(acl) for acl in acls]
+        if not bindings:
+            return
+        for binding, future in self._admin.create_acls(bindings, request_timeout=REQUEST_SECONDS).items():
+            self._result(future, f"could not create the ACL for {binding.principal} on {binding.name}")
+
+    def delete_acls(self, acls: Iterable[Acl]) -> None:
+        """Delete exactly these; one that does not exist is no error."""
+        filters = [
+            AclBindingFilter(
+                ResourceType[a.resource_type],
+                a.resource,
+                ResourcePatternType[a.pattern],
+                a.principal,
+                a.host,
+                AclOperation[a.operation],
+                AclPermissionType[a.permission],
+            )
+            for a in acls
+        ]
+        if not filters:
+            return
+        for future in self._admin.delete_acls(filters, request_timeout=REQUEST_SECONDS).values():
+            self._result(future, "could not delete an ACL")
+
+    def scram_users(self) -> dict[str, set[str]]:
+        """SCRAM mechanisms by user that has a password here. PLAIN users stand in files and cannot be listed."""
+        future = self._admin.describe_user_scram_credentials(request_timeout=REQUEST_SECONDS)
+        found = self._result(future, "could not read the SCRAM users")
+        return {
+            name: {info.mechanism.name.replace("_", "-") for info in described.scram_credential_infos}
+            for name, described in found.items()
+        }
+
+    # -- failures -----------------------------------------------------------------------------------------------
+
+    def _result(self, future: Any, what: str, ignore: tuple[int, ...] = ()) -> Any:
+        try:
+            return future.result(timeout=REQUEST_SECONDS + 1)
+        except KafkaException as error:
+            if error.args[0].code() in ignore:
+                return None
+            raise self._failure(what, error) from None
+        except TimeoutError:
+            raise ClusterUnavailable(
+                f"Cluster {self.name} did not answer within {REQUEST_SECONDS:.0f} s: {what}."
+            ) from None
+
+    def _failure(self, what: str, error: KafkaException) -> KafkaError:
+        cause = error.args[0]
+        unavailable = cause.code() in (
+            ClientError._TRANSPORT,
+            ClientError._ALL_BROKERS_DOWN,
+            ClientError._TIMED_OUT,
+            ClientError._RESOLVE,
+        )
+        kind = ClusterUnavailable if unavailable else KafkaError
+        return kind(f"Cluster {self.name} {what}: {cause.str()}.")
+
+
+def _binding(acl: Acl) -> AclBinding:
+    return AclBinding(
+        ResourceType[acl.resource_type],
+        acl.resource,
+        ResourcePatternType[acl.pattern],
+        acl.principal,
+        acl.host,
+        AclOperation[acl.operation],
+        AclPermissionType[acl.permission],
+    )
+
+
+def _checksum(message: Any) -> str:
+    digest = hashlib.blake2b(digest_size=16)
+    for part in (message.key(), message.value()):
+        digest.update(b"\0" if part is None else b"\1" + len(part).to_bytes(4, "big") + part)
+    for name, value in message.headers() or ():
+        digest.update(name.encode() + b"\0" + (value if value is not None else b"") + b"\0")
+    digest.update(repr(message.timestamp()).encode())
+    return digest.hexdigest()
+
+
+@lru_cache(maxsize=64)
+def client_for(access: ClusterAccess) -> ClusterClient:
+    """The one client of this process for a cluster. Not to be used over a fork."""
+    return ClusterClient(access)

@@ -1,0 +1,150 @@
+"""Kafka Connect's REST interface, as far as mirrors need it."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from hadash.kafka.errors import ConnectError, ConnectUnavailable
+from hadash.kafka.values import Partition
+
+#: Seconds for one request. A worker that rebalances answers 409 at once; it is asked again.
+REQUEST_SECONDS = float(os.environ.get("HADASH_CONNECT_REQUEST_SECONDS", "15"))
+
+#: Seconds in which a busy worker (409, it is rebalancing) is asked again, and between two questions.
+BUSY_SECONDS = float(os.environ.get("HADASH_CONNECT_BUSY_SECONDS", "30"))
+POLL_SECONDS = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectorStatus:
+    """``state`` and ``tasks`` as Connect names them: RUNNING, PAUSED, STOPPED, FAILED, UNASSIGNED, RESTARTING.
+
+    ``trace`` is the first line of the first failure.
+    """
+
+    state: str
+    tasks: tuple[str, ...]
+    trace: str = ""
+
+    @property
+    def running(self) -> bool:
+        """Connector and at least one task run, and no task does anything else."""
+        return self.state == "RUNNING" and bool(self.tasks) and set(self.tasks) == {"RUNNING"}
+
+    @property
+    def failed(self) -> bool:
+        return self.state == "FAILED" or "FAILED" in self.tasks
+
+    @property
+    def stopped(self) -> bool:
+        return self.state == "STOPPED" and not self.tasks
+
+
+class ConnectClient:
+    """One Connect cluster. Methods raise :class:`ConnectError`, ``ConnectUnavailable`` when it does not answer."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url.rstrip("/")
+        self._http = httpx.Client(base_url=self.url, timeout=REQUEST_SECONDS)
+
+    def _request(self, method: str, path: str, json: Any = None, missing_ok: bool = False) -> Any:
+        deadline = time.monotonic() + BUSY_SECONDS
+        while True:
+            try:
+                response = self._http.request(method, path, json=json)
+            except httpx.HTTPError as error:
+                raise ConnectUnavailable(
+                    f"Kafka Connect at {self.url} does not answer ({error or type(error).__name__})."
+                ) from None
+            if (
+                response.status_code == 409
+                and time.monotonic() < deadline
+                and "rebalance" in response.text.lower()
+            ):
+                time.sleep(POLL_SECONDS)
+                continue
+            if response.status_code == 404 and missing_ok:
+                return None
+            if response.status_code >= 400:
+                try:
+                    message = response.json().get("message", response.text)
+                except ValueError:
+                    message = response.text
+                raise ConnectError(f"Kafka Connect refused {method} {path}: {message}", response.status_code)
+            return response.json() if response.content else None
+
+    @staticmethod
+    def _path(name: str, *more: str) -> str:
+        return "/".join(("/connectors", quote(name, safe=""), *more))
+
+    def names(self) -> list[str]:
+        return sorted(self._request("GET", "/connectors"))
+
+    def create_stopped(self, name: str, config: Mapping[str, str]) -> None:
+        """Create the connector without starting it (KIP-980); one that exists gets the new configuration."""
+        if self.status(name) is None:
+            try:
+                self._request(
+                    "POST", "/connectors", {"name": name, "config": dict(config), "initial_state": "STOPPED"}
+                )
+                return
+            except ConnectError as error:
+                if error.status != 409:
+                    raise
+        self._request("PUT", self._path(name, "config"), dict(config))
+
+    def status(self, name: str) -> ConnectorStatus | None:
+        """``None`` when there is no such connector."""
+        value = self._request("GET", self._path(name, "status"), missing_ok=True)
+        if value is None:
+            return None
+        traces = [value["connector"].get("trace", "")] + [t.get("trace", "") for t in value["tasks"]]
+        trace = next((t.splitlines()[0] for t in traces if t), "")
+        return ConnectorStatus(value["connector"]["state"], tuple(t["state"] for t in value["tasks"]), trace)
+
+    def stop(self, name: str) -> None:
+        """Ask the connector to stop; see :meth:`await_stopped`."""
+        self._request("PUT", self._path(name, "stop"), missing_ok=True)
+
+    def resume(self, name: str) -> None:
+        self._request("PUT", self._path(name, "resume"))
+
+    def restart_failed(self, name: str) -> None:
+        """Restart the connector and those of its tasks that failed."""
+        self._request("POST", self._path(name, "restart?includeTasks=true&onlyFailed=true"))
+
+    def delete(self, name: str) -> None:
+        self._request("DELETE", self._path(name), missing_ok=True)
+
+    def offsets(self, name: str) -> dict[Partition, int]:
+        """Of a MirrorMaker 2 source: the offset of the last record that it copied, by partition."""
+        value = self._request("GET", self._path(name, "offsets"), missing_ok=True) or {"offsets": []}
+        return {
+            Partition(entry["partition"]["topic"], int(entry["partition"]["partition"])): int(
+                entry["offset"]["offset"]
+            )
+            for entry in value["offsets"]
+            if entry.get("offset")
+        }
+
+    def set_offsets(self, name: str, cluster: str, last_copied: Mapping[Partition, int]) -> None:
+        """Where a *stopped* mirror goes on: after the records at ``last_copied``. -1 forgets the partition."""
+        entries = [
+            {
+                "partition": {"cluster": cluster, "partition": p.partition, "topic": p.topic},
+                "offset": {"offset": offset} if offset >= 0 else None,
+            }
+            for p, offset in sorted(last_copied.items())
+        ]
+        if entries:
+            self._request("PATCH", self._path(name, "offsets"), {"offsets": entries})
+
+    def close(self) -> None:
+        self._http.close()

@@ -1,0 +1,23 @@
+"""What a cluster or Connect did not do. Messages name the server and are shown to people."""
+
+from __future__ import annotations
+
+
+class KafkaError(Exception):
+    """A cluster refused or could not do something."""
+
+
+class ClusterUnavailable(KafkaError):
+    """A cluster does not answer."""
+
+
+class ConnectError(Exception):
+    """Kafka Connect refused something. ``status`` is its HTTP status."""
+
+    def __init__(self, message: str, status: int = 0) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class ConnectUnavailable(ConnectError):
+    """Kafka Connect does not answer."""

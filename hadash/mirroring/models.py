@@ -1,0 +1,77 @@
+"""Tables: mirrors, where their two sides correspond, and their lag over time."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+from hadash.inventory.models import Cluster, Pair
+
+
+class Mirror(models.Model):
+    """The replication of Topics that switch together, from ``source`` to the pair's other cluster."""
+
+    class State(models.TextChoices):
+        RUNNING = "running", _("running")
+        STOPPED = "stopped", _("stopped")
+        FAILED = "failed", _("failed")
+        UNKNOWN = "unknown", _("unknown")
+
+    pair = models.ForeignKey(Pair, models.PROTECT, related_name="mirrors")
+    name = models.SlugField(max_length=60)
+    topics = models.JSONField(default=list)
+    source = models.ForeignKey(Cluster, models.PROTECT, related_name="mirrors_from")
+    #: What the last look found, and why it is not running.
+    state = models.CharField(max_length=10, choices=State.choices, default=State.UNKNOWN)
+    fault = models.TextField(blank=True)
+    #: Records and seconds of the source that are not in the mirror yet; null when it cannot be known.
+    lag_records = models.BigIntegerField(null=True)
+    lag_seconds = models.FloatField(null=True)
+    looked_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ("name",)
+        constraints = [models.UniqueConstraint(fields=["pair", "name"], name="mirror_once_a_pair")]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def target(self) -> Cluster:
+        return self.pair.other(self.source)
+
+
+class Anchor(models.Model):
+    """A point at which both sides of a mirrored partition correspond: the source's offset ``source_offset`` and the
+    target's ``target_offset`` are the same record (or both the end)."""
+
+    mirror = models.ForeignKey(Mirror, models.CASCADE, related_name="anchors")
+    topic = models.CharField(max_length=255)
+    partition = models.PositiveIntegerField()
+    source_offset = models.BigIntegerField()
+    target_offset = models.BigIntegerField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["mirror", "topic", "partition"], name="anchor_once_a_partition")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}: {self.source_offset} = {self.target_offset}"
+
+
+class LagSample(models.Model):
+    """The lag of a mirror at one moment. ``records`` is null when it could not be known: a gap, not zero."""
+
+    mirror = models.ForeignKey(Mirror, models.CASCADE, related_name="samples")
+    at = models.DateTimeField()
+    records = models.BigIntegerField(null=True)
+    seconds = models.FloatField(null=True)
+    #: By partition, ``topic-partition`` → records.
+    partitions = models.JSONField(default=dict)
+
+    class Meta:
+        indexes = [models.Index(fields=["mirror", "at"])]
+
+    def __str__(self) -> str:
+        return f"{self.mirror} {self.at}: {self.records}"

@@ -1,0 +1,68 @@
+"""How offsets of the two sides correspond. Pure.
+
+MirrorMaker 2 copies every record of a partition once and in order, so the distance of a record from a point that
+is known on both sides (an anchor, or both ends when the tail is proved equal) is the same on both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from hadash.kafka.values import Partition
+
+
+@dataclass(frozen=True, slots=True)
+class Corresponding:
+    """The same point of a partition on both sides."""
+
+    source: int
+    target: int
+
+
+def mirrored_up_to(anchor: Corresponding, target_end: int) -> int:
+    """The source offset up to which the mirror holds the records.
+
+    >>> mirrored_up_to(Corresponding(source=100, target=0), target_end=40)
+    140
+    """
+    return anchor.source + (target_end - anchor.target)
+
+
+def translate(committed: int, ends: Corresponding, source_start: int = 0, target_start: int = 0) -> int:
+    """The committed offset on the target for ``committed`` on the source, with the tail proved equal.
+
+    Both consumers then read the same record next. An offset before the source's first record (deleted by
+    retention) counts as that first record; one beyond the end as the end. Retention works on each side by itself:
+    where the target has deleted more, its first record is next.
+
+    >>> translate(95, Corresponding(source=100, target=60))
+    55
+    """
+    committed = min(max(committed, source_start), ends.source)
+    return max(ends.target - (ends.source - committed), target_start)
+
+
+def translate_groups(
+    committed: Mapping[str, Mapping[Partition, int]],
+    ends: Mapping[Partition, Corresponding],
+    source_starts: Mapping[Partition, int],
+    target_starts: Mapping[Partition, int],
+) -> dict[str, dict[Partition, int]]:
+    """Every group's offsets for the target; partitions without proved ends (not in the radius) are left out."""
+    return {
+        group: {
+            partition: translate(
+                offset, ends[partition], source_starts.get(partition, 0), target_starts.get(partition, 0)
+            )
+            for partition, offset in offsets.items()
+            if partition in ends
+        }
+        for group, offsets in committed.items()
+    }
+
+
+def resume_after(ends: Mapping[Partition, Corresponding]) -> dict[Partition, int]:
+    """Where the opposite mirror goes on: the last record, by source partition of the *new* direction, that
+    both sides hold. -1 where there is none. Everything after it is new, so nothing can go round in a loop."""
+    return {partition: point.target - 1 for partition, point in ends.items()}

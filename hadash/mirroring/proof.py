@@ -1,0 +1,89 @@
+"""The proof that a mirror is drained. Pure: values of both sides in, a verdict with its reason out.
+
+Drained means, for every partition: the source's end stood still between two reads, the target has grown by exactly
+as many records since the anchor, and the last records of both sides have the same checksums.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from hadash.kafka.values import Partition, Record
+from hadash.mirroring.offsets import Corresponding, mirrored_up_to
+from hadash.sentences import Sentence, say
+
+
+@dataclass(frozen=True, slots=True)
+class Behind:
+    """The mirror has not copied everything yet."""
+
+    records: int
+
+
+@dataclass(frozen=True, slots=True)
+class CaughtUp:
+    """By count the mirror holds everything; the tails are still to be compared."""
+
+    ends: Mapping[Partition, Corresponding]
+
+
+@dataclass(frozen=True, slots=True)
+class Contradiction:
+    """The two sides cannot be reconciled: somebody else wrote to the mirror, or it copied records twice."""
+
+    reason: Sentence
+
+
+def compare_ends(
+    anchors: Mapping[Partition, Corresponding],
+    source_ends: Mapping[Partition, int],
+    target_ends: Mapping[Partition, int],
+) -> Behind | CaughtUp | Contradiction:
+    """How far the mirror is, by counting from the anchors."""
+    behind = 0
+    ends = {}
+    for partition, source_end in source_ends.items():
+        anchor = anchors.get(partition)
+        if anchor is None:
+            return Contradiction(
+                say(
+                    "Partition %(partition)s has no known point at which both sides correspond.",
+                    partition=partition,
+                )
+            )
+        lag = source_end - mirrored_up_to(anchor, target_ends[partition])
+        if lag < 0:
+            return Contradiction(
+                say(
+                    "The mirror of %(partition)s holds %(count)s records that its source does not.",
+                    partition=partition,
+                    count=-lag,
+                )
+            )
+        behind += lag
+        ends[partition] = Corresponding(source_end, target_ends[partition])
+    return Behind(behind) if behind else CaughtUp(ends)
+
+
+def compare_tails(
+    source: Mapping[Partition, Sequence[Record]], target: Mapping[Partition, Sequence[Record]]
+) -> Sentence | None:
+    """Why the last records of both sides are not the same; ``None`` when they are.
+
+    Retention works on each side by itself, so one side may hold fewer records; those that both hold must agree.
+    """
+    for partition, records in source.items():
+        others = target.get(partition, ())
+        shared = min(len(records), len(others))
+        ours = [r.checksum for r in records[len(records) - shared :]]
+        theirs = [r.checksum for r in others[len(others) - shared :]]
+        if ours != theirs:
+            differing = sum(a != b for a, b in zip(ours, theirs, strict=True))
+            return say(
+                "The last %(count)s records of %(partition)s differ between the clusters (%(differing)s of them).",
+                partition=partition,
+                count=shared,
+                differing=differing,
+            )
+    return None

@@ -1,0 +1,334 @@
+"""The only door for changing mirrors: create, look, stop, reverse, and the ACLs of both sides."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from datetime import timedelta
+from functools import lru_cache
+
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+
+from hadash.inventory.models import Cluster, Pair
+from hadash.kafka.cluster import ClusterClient, client_for
+from hadash.kafka.connect import ConnectClient, ConnectorStatus
+from hadash.kafka.errors import ConnectError, KafkaError
+from hadash.kafka.values import Partition
+from hadash.mirroring import acls as acl_rules
+from hadash.mirroring.connector import Endpoint, connector_config, connector_name
+from hadash.mirroring.lag import measure, seconds_behind
+from hadash.mirroring.models import Anchor, LagSample, Mirror
+from hadash.mirroring.offsets import Corresponding, mirrored_up_to, resume_after
+
+#: Seconds between two looks at a connector that is starting or stopping.
+POLL_SECONDS = 0.1
+
+
+class MirrorError(Exception):
+    """A mirror did not do what it was told. The message is for people."""
+
+
+@lru_cache(maxsize=4)
+def _connect(url: str) -> ConnectClient:
+    return ConnectClient(url)
+
+
+def connect_client() -> ConnectClient:
+    """The one Connect client of this process."""
+    return _connect(settings.CONNECT_URL)
+
+
+def cluster_client(cluster: Cluster) -> ClusterClient:
+    return client_for(cluster.access)
+
+
+def partitions_of(client: ClusterClient, topics: Iterable[str]) -> list[Partition]:
+    """All partitions of ``topics``. :raises MirrorError: naming one that does not exist."""
+    found = client.topics(topics)
+    for topic in topics:
+        if topic not in found:
+            raise MirrorError(f"Topic {topic} does not exist on cluster {client.name}.")
+    return [
+        Partition(name, index) for name, info in sorted(found.items()) for index in range(len(info.leaders))
+    ]
+
+
+def anchors_of(mirror: Mirror) -> dict[Partition, Corresponding]:
+    return {
+        Partition(a.topic, a.partition): Corresponding(a.source_offset, a.target_offset)
+        for a in mirror.anchors.all()
+    }
+
+
+def _endpoint(cluster: Cluster) -> Endpoint:
+    return Endpoint(
+        cluster.name,
+        cluster.bootstrap_servers,
+        cluster.security_protocol,
+        cluster.sasl_mechanism,
+        cluster.mirror_username,
+        cluster.mirror_password,
+    )
+
+
+def connector_of(mirror: Mirror, source: Cluster) -> str:
+    """The name of the connector that copies from ``source``."""
+    return connector_name(mirror.pair.name, mirror.name, source.name, mirror.pair.other(source).name)
+
+
+# -- creating -----------------------------------------------------------------------------------------------------
+
+
+def create_mirror(pair: Pair, name: str, topics: Iterable[str], source: Cluster) -> Mirror:
+    """Mirror ``topics`` from ``source`` to the other cluster, from their first record on.
+
+    The Topics are created there with the same partitions and configs. One that exists must be empty: otherwise
+    nobody knows which of its records correspond.
+
+    :raises MirrorError: a Topic is missing, is mirrored already, is not empty, or is compacted.
+    """
+    wanted = sorted(set(topics))
+    target = pair.other(source)
+    here, there = cluster_client(source), cluster_client(target)
+    for mirror in Mirror.objects.filter(pair=pair):
+        both = set(mirror.topics) & set(wanted)
+        if both:
+            raise MirrorError(f"Topic {min(both)} is mirrored already, by {mirror.name}.")
+    partitions = partitions_of(here, wanted)
+    configs = here.topic_configs(wanted)
+    for topic, config in configs.items():
+        if "compact" in config.get("cleanup.policy", ""):
+            raise MirrorError(
+                f"Topic {topic} is compacted: its offsets have holes, so they cannot be translated exactly."
+            )
+    infos = here.topics(wanted)
+    brokers = len(there.brokers())
+    there.create_topics(
+        {
+            t: (len(i.leaders), min(i.replication_factor, brokers), configs.get(t, {}))
+            for t, i in infos.items()
+        }
+    )
+    _await_topics(there, wanted)
+    starts, ends = here.start_offsets(partitions), there.end_offsets(partitions)
+    for partition, end in ends.items():
+        if end != 0:
+            raise MirrorError(
+                f"{partition} on cluster {target.name} is not empty ({end} records were written to it). "
+                "Delete the Topic there, or mirror it under another name."
+            )
+    with transaction.atomic():
+        mirror = Mirror.objects.create(pair=pair, name=name, topics=wanted, source=source)
+        _save_anchors(mirror, {p: Corresponding(starts[p], ends[p]) for p in partitions})
+    deny_writes(pair, target, wanted)
+    _start(mirror, source)
+    return mirror
+
+
+def _await_topics(client: ClusterClient, topics: list[str], seconds: float = 15.0) -> None:
+    """Wait until every partition of new Topics has a leader."""
+    deadline = time.monotonic() + seconds
+    while True:
+        found = client.topics(topics)
+        if len(found) == len(topics) and all(leader >= 0 for i in found.values() for leader in i.leaders):
+            return
+        if time.monotonic() > deadline:
+            raise MirrorError(f"The Topics on cluster {client.name} have no leaders after {seconds:.0f} s.")
+        time.sleep(POLL_SECONDS)
+
+
+def _save_anchors(mirror: Mirror, points: Mapping[Partition, Corresponding]) -> None:
+    mirror.anchors.all().delete()
+    Anchor.objects.bulk_create(
+        Anchor(
+            mirror=mirror,
+            topic=p.topic,
+            partition=p.partition,
+            source_offset=point.source,
+            target_offset=point.target,
+        )
+        for p, point in points.items()
+    )
+
+
+# -- running ------------------------------------------------------------------------------------------------------
+
+
+def _start(mirror: Mirror, source: Cluster, resume: Mapping[Partition, int] | None = None) -> None:
+    """Create the connector from ``source``, set where it goes on, and let it run."""
+    connect, name = connect_client(), connector_of(mirror, source)
+    target = mirror.pair.other(source)
+    config = connector_config(_endpoint(source), _endpoint(target), mirror.topics)
+    status = connect.status(name)
+    if status is not None and status.running:
+        return
+    if resume is not None:
+        if status is not None:
+            connect.stop(name)
+        connect.create_stopped(name, config)
+        await_stopped(name)
+        connect.set_offsets(name, source.name, resume)
+    else:
+        connect.create_stopped(name, config)
+    connect.resume(name)
+
+
+def await_stopped(name: str, seconds: float = 30.0) -> None:
+    """Wait until a connector and its tasks have stopped: only then it cannot write any more."""
+    deadline = time.monotonic() + seconds
+    while True:
+        status = connect_client().status(name)
+        if status is not None and status.stopped:
+            return
+        if time.monotonic() > deadline:
+            raise MirrorError(f"Connector {name} has not stopped after {seconds:.0f} s.")
+        time.sleep(POLL_SECONDS)
+
+
+def status_of(mirror: Mirror) -> ConnectorStatus | None:
+    """The connector's status in the mirror's direction."""
+    return connect_client().status(connector_of(mirror, mirror.source))
+
+
+def reverse(mirror: Mirror, ends: Mapping[Partition, Corresponding]) -> None:
+    """Turn a drained mirror round: stop the old direction, then start the new one after the drained point.
+
+    Idempotent: called again it goes on where it was. The old connector is stopped, with its tasks gone, before
+    the new one runs, and the new one copies only what came after ``ends``: no record can go round.
+
+    :param ends: where both sides corresponded when the mirror was drained, by the *old* direction.
+    """
+    connect = connect_client()
+    old_source = mirror.source
+    new_source = mirror.pair.other(old_source)
+    old = connector_of(mirror, old_source)
+    if connect.status(old) is not None:
+        connect.stop(old)
+        await_stopped(old)
+    _start(mirror, new_source, resume_after(ends))
+    with transaction.atomic():
+        mirror.source = new_source
+        mirror.save(update_fields=["source"])
+        _save_anchors(mirror, {p: Corresponding(point.target, point.source) for p, point in ends.items()})
+
+
+# -- looking ------------------------------------------------------------------------------------------------------
+
+
+def look(mirror: Mirror) -> LagSample:
+    """Measure a mirror's lag and state, and keep the sample.
+
+    A mirror that is failed, stopped or silent is never "lag 0": its lag is still counted, and its state says
+    what is wrong; when a cluster does not answer the lag is unknown.
+    """
+    now = timezone.now()
+    sample = LagSample(mirror=mirror, at=now)
+    fault = ""
+    state = Mirror.State.UNKNOWN
+    try:
+        state, fault = _connector_state(mirror)
+        anchors = anchors_of(mirror)
+        # The target first: read the other way round, a busy mirror could seem ahead of its source.
+        target_ends = cluster_client(mirror.target).end_offsets(anchors)
+        source_ends = cluster_client(mirror.source).end_offsets(anchors)
+        lag = measure(anchors, source_ends, target_ends)
+        sample.records = lag.records
+        sample.partitions = {str(p): records for p, records in lag.partitions.items()}
+        if lag.excess:
+            partition, count = next(iter(lag.excess.items()))
+            state = Mirror.State.FAILED
+            fault = f"The mirror of {partition} holds {count} records that its source does not."
+        sample.seconds = _seconds(mirror, now.timestamp(), anchors, source_ends, target_ends)
+    except (KafkaError, ConnectError) as error:
+        fault = str(error)
+    sample.save()
+    mirror.state, mirror.fault = state, fault
+    mirror.lag_records, mirror.lag_seconds, mirror.looked_at = sample.records, sample.seconds, now
+    mirror.save(update_fields=["state", "fault", "lag_records", "lag_seconds", "looked_at"])
+    return sample
+
+
+def _connector_state(mirror: Mirror) -> tuple[Mirror.State, str]:
+    status = status_of(mirror)
+    if status is None:
+        return Mirror.State.STOPPED, "Connect knows no connector for it."
+    if status.failed:
+        return Mirror.State.FAILED, status.trace or "A task of its connector failed."
+    if status.running:
+        return Mirror.State.RUNNING, ""
+    if status.state in ("STOPPED", "PAUSED"):
+        return Mirror.State.STOPPED, f"Its connector is {status.state.lower()}."
+    return Mirror.State.UNKNOWN, f"Its connector is {status.state.lower()}."
+
+
+#: (time, end of the source) of this process's earlier looks, by mirror, direction and partition: enough to say how
+#: late a mirror is.
+_history: dict[tuple[int, int, Partition], list[tuple[float, int]]] = {}
+_HISTORY_LENGTH = 300
+
+
+def _seconds(
+    mirror: Mirror,
+    now: float,
+    anchors: Mapping[Partition, Corresponding],
+    source_ends: Mapping[Partition, int],
+    target_ends: Mapping[Partition, int],
+) -> float | None:
+    """How late the latest partition is; ``None`` when that of one cannot be known."""
+    latest: float | None = 0.0
+    for partition, end in source_ends.items():
+        history = _history.setdefault((mirror.pk, mirror.source_id, partition), [])
+        history.append((now, end))
+        del history[:-_HISTORY_LENGTH]
+        late = seconds_behind(now, mirrored_up_to(anchors[partition], target_ends[partition]), history)
+        latest = None if late is None or latest is None else max(latest, late)
+    return latest
+
+
+def trim_samples() -> int:
+    """Delete samples older than the setting says."""
+    before = timezone.now() - timedelta(hours=settings.LAG_KEPT_HOURS)
+    deleted, _ = LagSample.objects.filter(at__lt=before).delete()
+    return deleted
+
+
+# -- ACLs ---------------------------------------------------------------------------------------------------------
+
+
+def copy_acls(
+    pair: Pair, source: Cluster, target: Cluster, appids: Iterable[str], standby: Iterable[str] = ()
+) -> int:
+    """Give the AppIDs on ``target`` every rule that they have on ``source``; how many were missing.
+
+    ``standby`` names Topics of which ``target`` holds the mirror: they are closed to whoever may write now, before.
+    """
+    client = cluster_client(target)
+    known = client.acls()
+    wanted = acl_rules.missing(cluster_client(source).acls(), known, list(appids))
+    if wanted:
+        client.create_acls(acl_rules.write_denials(known | wanted, list(standby), _exempt(pair)) - known)
+        client.create_acls(wanted)
+    return len(wanted)
+
+
+def _exempt(pair: Pair) -> set[str]:
+    return {c.admin_username for c in pair.clusters} | {c.mirror_username for c in pair.clusters}
+
+
+def deny_writes(pair: Pair, cluster: Cluster, topics: Iterable[str]) -> int:
+    """Keep everybody but the mirror from writing to standby ``topics`` on ``cluster``; how many rules it took."""
+    client = cluster_client(cluster)
+    known = client.acls()
+    wanted = acl_rules.write_denials(known, list(topics), _exempt(pair)) - known
+    client.create_acls(wanted)
+    return len(wanted)
+
+
+def allow_writes(cluster: Cluster, topics: Iterable[str]) -> int:
+    """Take :func:`deny_writes` back; how many rules it took."""
+    client = cluster_client(cluster)
+    present = acl_rules.denials_on(client.acls(), topics)
+    client.delete_acls(present)
+    return len(present)

@@ -1,0 +1,210 @@
+"""The whole of hadash on the embedded stack: servers, Gateway, web, worker, beat, world and clients."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from hadash.sandbox import ports
+from hadash.sandbox.processes import Process, run
+from hadash.sandbox.secrets import passwords
+from hadash.sandbox.stack import DEMO_USERS, Stack, say, stop_together
+from hadash.sandbox.world import DEMO, ClientSpec
+
+ROOT = Path(__file__).resolve().parents[2]
+
+#: Node ports of the Gateway for each cluster: enough for ten brokers.
+PORTS_PER_CLUSTER = 10
+
+Log = Callable[[str], None]
+
+
+class Demo:
+    """Start with ``with Demo(folder) as demo``; everything that it started ends with it."""
+
+    def __init__(
+        self, data_dir: Path, *, clients: bool = True, web: bool = True, rate: float = 20.0, log: Log = say
+    ) -> None:
+        self.data_dir = data_dir.resolve()
+        self.log = log
+        self.rate = rate
+        self.stack = Stack(self.data_dir, on_death=self._died)
+        self.clients: dict[str, Process] = {}
+        self._with_clients = clients
+        self._with_web = web
+        self.worker: Process | None = None
+
+    # -- life -------------------------------------------------------------------------------------------------------
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def start(self) -> Self:
+        began = time.monotonic()
+        self.stack.start(self.log)
+        try:
+            self._start_hadash()
+            if self._with_clients:
+                self.log(f"Starting {len(DEMO.clients)} Kafka clients ...")
+                for spec in DEMO.clients:
+                    self.start_client(spec)
+        except BaseException:
+            self.stop()
+            raise
+        self.log(f"Everything is up ({time.monotonic() - began:.0f} s).")
+        return self
+
+    def stop(self) -> None:
+        """The clients first: they leave their groups through the Gateway."""
+        stop_together(list(self.clients.values()))
+        self.stack.stop()
+
+    def _died(self, process: Process) -> None:
+        self.log(f"{process.name} has ended unexpectedly; its log is {process.log_path}.")
+
+    # -- hadash's own processes ---------------------------------------------------------------------------------------
+
+    def _allocate(self) -> None:
+        names = ["gateway", *(f"gateway node {n}" for n in range(2 * PORTS_PER_CLUSTER))]
+        self.ports = ports.allocate(names, self.data_dir / "gateway-ports.json")
+        self.ports |= ports.allocate(["gateway admin", "web"], self.data_dir / "web-ports.json")
+        ports.check(self.ports, grace=5.0)
+
+    def environment(self) -> dict[str, str]:
+        """What hadash's processes need to know: the same names that production sets."""
+        secrets = passwords(("secret-key", "password"), self.data_dir / "hadash-secrets.json")
+        return {
+            **self.stack.environment(),
+            "PYTHONPATH": str(ROOT),
+            "DJANGO_SETTINGS_MODULE": "hadash.settings",
+            "HADASH_SECRET_KEY": secrets["secret-key"],
+            "HADASH_SANDBOX_PASSWORD": secrets["password"],
+            "HADASH_GATEWAY_ID": "gateway-1",
+            "HADASH_GATEWAY_PORT": str(self.ports["gateway"]),
+            "HADASH_GATEWAY_PORTS_PER_CLUSTER": str(PORTS_PER_CLUSTER),
+            "HADASH_GATEWAY_ADMIN_PORT": str(self.ports["gateway admin"]),
+        }
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.ports['web']}/"
+
+    @property
+    def bootstrap(self) -> str:
+        return f"127.0.0.1:{self.ports['gateway']}"
+
+    @property
+    def password(self) -> str:
+        return self.environment()["HADASH_SANDBOX_PASSWORD"]
+
+    def _python(
+        self, name: str, *arguments: str, ready: Callable[[], bool] | None = None, restart: bool = True
+    ) -> Process:
+        process = Process(
+            name,
+            [sys.executable, *arguments],
+            log_path=self.data_dir / "logs" / f"{name.replace(' ', '-')}.log",
+            env=self.environment(),
+            cwd=ROOT,
+            ready=ready,
+            restart=restart,
+        )
+        self.stack.add(process)
+        return process
+
+    def _start_hadash(self) -> None:
+        self._allocate()
+        self.log("Preparing the database ...")
+        self._once("migrate", str(ROOT / "manage.py"), "migrate", "--no-input", "-v", "0")
+        self.log("Seeding Topics, ACLs, mirrors and people ...")
+        self._once("seed", "-m", "hadash.sandbox.seed")
+        self.log("Starting Gateway, worker, beat and web ...")
+        self.gateway = self._python(
+            "gateway", "-m", "hadash.gateway", ready=self._answers(self.ports["gateway admin"], "/status")
+        )
+        self.worker = self._python("worker", *self.worker_arguments())
+        self._python(
+            "beat", "-m", "celery", "-A", "tasks", "beat", "-l", "WARNING", "-s", str(self.data_dir / "beat")
+        )
+        if self._with_web:
+            self._start_web()
+
+    def _start_web(self) -> None:
+        self._python(
+            "web",
+            "-m", "uvicorn", "hadash.asgi:application",
+            "--host", "127.0.0.1", "--port", str(self.ports["web"]), "--log-level", "warning",
+            "--timeout-graceful-shutdown", "1",
+            ready=self._answers(self.ports["web"], "/sign-in/"),
+        )  # fmt: skip
+
+    @staticmethod
+    def worker_arguments() -> list[str]:
+        """Threads, not processes: a switch's stages share the open connections to the clusters."""
+        return [
+            "-m", "celery", "-A", "tasks", "worker", "-l", "INFO", "--pool", "threads", "--concurrency", "8",
+            "--without-gossip", "--without-mingle",
+        ]  # fmt: skip
+
+    def _once(self, what: str, *arguments: str) -> None:
+        log_path = self.data_dir / "logs" / f"{what}.log"
+        run(what, [sys.executable, *arguments], log_path=log_path, env=self.environment())
+
+    @staticmethod
+    def _answers(port: int, path: str) -> Callable[[], bool]:
+        def ready() -> bool:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=5) as response:
+                return bool(response.status == 200)
+
+        return ready
+
+    # -- clients ------------------------------------------------------------------------------------------------------
+
+    def start_client(self, spec: ClientSpec) -> Process:
+        """Start one client; its journal is ``journals/<name>.jsonl``."""
+        journals = self.data_dir / "journals"
+        journals.mkdir(parents=True, exist_ok=True)
+        arguments = [
+            "-m", "hadash.sandbox.traffic.client", spec.role,
+            "--name", spec.name, "--bootstrap", self.bootstrap,
+            "--user", spec.appid, "--mechanism", spec.mechanism,
+            "--rate", str(self.rate), "--journal", str(journals / f"{spec.name}.jsonl"),
+        ]  # fmt: skip
+        for topic in spec.topics:
+            arguments += ["--topic", topic]
+        for setting in spec.config:
+            arguments += ["--config", setting]
+        if spec.client_id:
+            arguments += ["--client-id", spec.client_id]
+        if spec.group:
+            arguments += ["--group", spec.group]
+        process = Process(
+            f"client {spec.name}",
+            [sys.executable, *arguments],
+            log_path=self.data_dir / "logs" / f"client-{spec.name}.log",
+            env={"PYTHONPATH": str(ROOT), "CLIENT_PASSWORD": DEMO_USERS[spec.appid]},
+            cwd=ROOT,
+        )
+        self.stack.add(process)
+        self.clients[spec.name] = process
+        return process
+
+    def stop_clients(self, role: str | None = None) -> None:
+        """Stop the clients of a role (or all), each waiting for its last acknowledgements."""
+        wanted = [s.name for s in DEMO.clients if role in (None, s.role) and s.name in self.clients]
+        stop_together([self.clients[name] for name in wanted])
+
+
+#: Where ``make demo`` keeps its data.
+DEFAULT_DATA = Path(os.environ.get("HADASH_DEMO_DATA", ROOT / "var" / "demo"))

@@ -1,0 +1,95 @@
+"""A person at a browser, without the browser: signs in, asks, approves, watches, over hadash's own pages."""
+
+from __future__ import annotations
+
+import re
+import time
+from typing import Any
+
+import httpx
+
+from hadash.sandbox.errors import SandboxError
+
+#: Seconds for a page, and between two looks at a running switch.
+PAGE_SECONDS = 60.0
+LOOK_SECONDS = 0.2
+
+_TAGS = re.compile(r"<[^>]+>")
+
+
+class Person:
+    """One signed-in user with cookies of their own."""
+
+    def __init__(self, url: str, username: str, password: str) -> None:
+        # No proxy: the server is on this machine.
+        self._http = httpx.Client(base_url=url, timeout=PAGE_SECONDS, follow_redirects=True, trust_env=False)
+        self.username = username
+        page = self._http.post(
+            "sign-in/", data={**self._token("sign-in/"), "username": username, "password": password}
+        )
+        if "sign-in" in str(page.url):
+            raise SandboxError(f"{username} could not sign in to {url}.")
+
+    def _token(self, path: str) -> dict[str, str]:
+        self._http.get(path)
+        return {"csrfmiddlewaretoken": self._http.cookies["hadash_csrf"]}
+
+    def get(self, path: str) -> httpx.Response:
+        return self._http.get(path)
+
+    def post(self, path: str, **fields: str) -> httpx.Response:
+        """Submit a form; the answer is what a browser would show, after redirects."""
+        token = {"csrfmiddlewaretoken": self._http.cookies["hadash_csrf"]}
+        return self._http.post(path, data={**token, **fields}, headers={"Referer": str(self._http.base_url)})
+
+    def appid(self, name: str) -> str:
+        """The number under which an AppID's page is found."""
+        page = self.get("appids/").text
+        for number, label in re.findall(r'href="/appids/(\d+)/"[^>]*>(.*?)</a>', page, re.DOTALL):
+            if _TAGS.sub("", label).strip() == name:
+                return str(number)
+        raise SandboxError(f"The page of AppIDs does not list {name}.")
+
+    def request(self, appid: str, instance: str | None, target: str, reason: str) -> str:
+        """Ask for a switch; its key. :raises SandboxError: with what the page says against it."""
+        answer = self.post(
+            "switches/request/",
+            appid=self.appid(appid),
+            scope="instance" if instance else "appid",
+            instance=instance or "",
+            target=target,
+            reason=reason,
+        )
+        found = re.search(r"/switches/([0-9a-f]+)/$", str(answer.url))
+        if answer.status_code != 200 or found is None:
+            raise SandboxError(f"The request was refused ({answer.status_code}): {_text(answer.text)}")
+        return found.group(1)
+
+    def approve(self, key: str) -> httpx.Response:
+        """Approve what the page shows."""
+        return self.post(f"switches/{key}/approve/", plan_digest=self.state(key)["plan_digest"])
+
+    def state(self, key: str) -> dict[str, Any]:
+        answer = self.get(f"switches/{key}/state.json")
+        answer.raise_for_status()
+        found: dict[str, Any] = answer.json()
+        return found
+
+    def await_end(self, key: str, seconds: float) -> dict[str, Any]:
+        """Watch until the switch neither waits nor runs."""
+        deadline = time.monotonic() + seconds
+        while True:
+            state = self.state(key)
+            if state["status"] not in ("awaiting_approval", "approved", "running"):
+                return state
+            if time.monotonic() > deadline:
+                raise SandboxError(
+                    f"Switch {key} is still {state['status']} ({state['stage']}) after {seconds:.0f} s."
+                )
+            time.sleep(LOOK_SECONDS)
+
+
+def _text(page: str) -> str:
+    """What a page says in its main part."""
+    main = page.split("<main", 1)[-1]
+    return re.sub(r"\s+", " ", _TAGS.sub(" ", main))[:600]

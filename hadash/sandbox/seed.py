@@ -1,0 +1,70 @@
+"""``python -m hadash.sandbox.seed``: put the demo's world into the clusters and into hadash. Idempotent.
+
+Runs beside the stack with its environment, so that the stack's own process needs no Django.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+
+import django
+
+
+def main() -> int:
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "hadash.settings")
+    django.setup()
+    from hadash.accounts.roles import ensure_roles, ensure_user
+    from hadash.inventory.models import AppID, InstanceID
+    from hadash.inventory.services import register_cluster, register_pair
+    from hadash.kafka.values import Acl
+    from hadash.mirroring.models import Mirror
+    from hadash.mirroring.services import cluster_client, copy_acls, create_mirror
+    from hadash.sandbox.world import DEMO, acls
+
+    clusters = []
+    for described in json.loads(os.environ["HADASH_SANDBOX_CLUSTERS"]):
+        cluster = register_cluster(
+            described["name"],
+            described["id"],
+            bootstrap_servers=described["bootstrap_servers"],
+            security_protocol=described["security_protocol"],
+            sasl_mechanism=described["sasl_mechanism"],
+            admin_username=described["admin_user"],
+            admin_password=described["admin_password"],
+            mirror_username=described["mirror_user"],
+            mirror_password=described["mirror_password"],
+        )
+        if cluster.fault:
+            print(cluster.fault, file=sys.stderr)
+            return 1
+        clusters.append(cluster)
+    first, second = clusters
+    pair = register_pair(os.environ.get("HADASH_GATEWAY_PAIR", "main"), first, second, first)
+
+    client = cluster_client(first)
+    client.create_topics({name: (partitions, 1, {}) for name, partitions in DEMO.topics.items()})
+    client.create_acls(
+        Acl(kind, name, pattern, f"User:{appid}", "*", operation, "ALLOW")
+        for kind, name, pattern, appid, operation in acls(DEMO)
+    )
+    copy_acls(pair, first, second, DEMO.prefixes)
+    for name, owner in DEMO.owners.items():
+        appid, _ = AppID.objects.update_or_create(pair=pair, name=name, defaults={"owner": owner})
+        for instance in DEMO.instances[name]:
+            InstanceID.objects.get_or_create(appid=appid, name=instance)
+    known = set(Mirror.objects.filter(pair=pair).values_list("name", flat=True))
+    for name, topics in DEMO.mirrors.items():
+        if name not in known:
+            create_mirror(pair, name, topics, first)
+
+    ensure_roles()
+    password = os.environ["HADASH_SANDBOX_PASSWORD"]
+    for username, (role, full_name) in DEMO.people.items():
+        ensure_user(username, password, role, full_name)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

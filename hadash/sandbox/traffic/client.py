@@ -1,0 +1,161 @@
+"""``python -m hadash.sandbox.traffic.client``: one producer or consumer with its library's stock configuration.
+
+It knows a bootstrap address, how to sign in, and perhaps a client.id: what every application knows. Nothing in it
+knows of hadash.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaError, Message, Producer
+
+from hadash.sandbox.traffic.journal import Writer
+
+#: Keys of a producer: each has its own numbers and stays in one partition. The application places them itself, so
+#: that every partition, and with it every consumer, has something to do.
+KEYS = 6
+PARTITIONS = 3
+
+#: Seconds between two writes of the journal's open runs.
+FLUSH_SECONDS = 0.5
+
+#: Seconds to wait at the end for what is under way.
+FLUSH_AT_END_SECONDS = 15
+
+
+class Stop:
+    """Set by SIGTERM or SIGINT."""
+
+    def __init__(self) -> None:
+        self.wanted = False
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._set)
+
+    def _set(self, number: int, frame: Any) -> None:
+        self.wanted = True
+
+
+def configuration(options: argparse.Namespace) -> dict[str, Any]:
+    """What an application owner writes into the configuration, and no more."""
+    config: dict[str, Any] = {
+        "bootstrap.servers": options.bootstrap,
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": options.mechanism,
+        "sasl.username": options.user,
+        "sasl.password": os.environ["CLIENT_PASSWORD"],
+    }
+    if options.client_id:
+        config["client.id"] = options.client_id
+    for extra in options.config:
+        name, _, value = extra.partition("=")
+        config[name] = value
+    return config
+
+
+def produce(options: argparse.Namespace, journal: Writer, stop: Stop) -> None:
+    """Send numbered records at a steady rate until told to stop; then wait for the last acknowledgements."""
+    config = configuration(options)
+    config["error_cb"] = lambda error: journal.note(str(error))
+    producer = Producer(config)
+    life = f"{time.time():.3f}"
+    numbers = dict.fromkeys((f"{options.name}/{life}/{index}" for index in range(KEYS)), 0)
+    topics = options.topic
+
+    def delivered(error: KafkaError | None, message: Message) -> None:
+        key = (message.key() or b"").decode()
+        number = int((message.value() or b"0").split(b" ", 1)[0])
+        if error is not None:
+            journal.failed(key, number, str(error))
+        else:
+            journal.progress(key, number)
+
+    interval = 1.0 / options.rate
+    due = time.monotonic()
+    flushed = due
+    turn = 0
+    keys = list(numbers)
+    while not stop.wanted:
+        index = turn % KEYS
+        key, topic = keys[index], topics[index % len(topics)]
+        turn += 1
+        value = f"{numbers[key]} {options.name} {'x' * 100}".encode()
+        try:
+            producer.produce(
+                topic, value, key=key.encode(), partition=index % PARTITIONS, on_delivery=delivered
+            )
+            numbers[key] += 1
+        except BufferError:
+            journal.note("the producer's queue is full")
+        due += interval
+        producer.poll(max(due - time.monotonic(), 0))
+        if time.monotonic() - flushed > FLUSH_SECONDS:
+            journal.flush()
+            flushed = time.monotonic()
+    producer.flush(FLUSH_AT_END_SECONDS)
+
+
+def consume(options: argparse.Namespace, journal: Writer, stop: Stop) -> None:
+    """Read in a group until told to stop; offsets are committed as the library does by default."""
+    config = configuration(options)
+    config |= {"group.id": options.group, "auto.offset.reset": "earliest"}
+    config["error_cb"] = lambda error: journal.note(str(error))
+    consumer = Consumer(config)
+    consumer.subscribe(options.topic)
+    flushed = time.monotonic()
+    try:
+        while not stop.wanted:
+            message = consumer.poll(0.1)
+            if message is not None:
+                if message.error() is not None:
+                    journal.note(str(message.error()))
+                else:
+                    key = (message.key() or b"").decode()
+                    journal.progress(key, int((message.value() or b"0").split(b" ", 1)[0]))
+            if time.monotonic() - flushed > FLUSH_SECONDS:
+                journal.flush()
+                flushed = time.monotonic()
+    finally:
+        consumer.close()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("role", choices=["produce", "consume"])
+    parser.add_argument("--name", required=True)
+    parser.add_argument("--bootstrap", required=True)
+    parser.add_argument("--user", required=True)
+    parser.add_argument("--mechanism", default="PLAIN")
+    parser.add_argument("--client-id", default="")
+    parser.add_argument("--topic", action="append", required=True)
+    parser.add_argument("--group", default="")
+    parser.add_argument("--rate", type=float, default=20.0)
+    parser.add_argument("--config", action="append", default=[], help="librdkafka setting, name=value")
+    parser.add_argument("--journal", type=Path, required=True)
+    options = parser.parse_args()
+    stop = Stop()
+    kind = "acked" if options.role == "produce" else "read"
+    about = {
+        "role": options.role,
+        "pid": os.getpid(),
+        "began": time.time(),
+        "user": options.user,
+        "client_id": options.client_id,
+        "topics": options.topic,
+        "group": options.group,
+    }
+    journal = Writer(options.journal, kind, json.loads(json.dumps(about)))
+    try:
+        (produce if options.role == "produce" else consume)(options, journal, stop)
+    finally:
+        journal.close()
+
+
+if __name__ == "__main__":
+    main()

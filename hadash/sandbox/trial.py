@@ -1,0 +1,253 @@
+"""One measured switch after another, as the clients saw them, and the verdict over all records."""
+
+from __future__ import annotations
+
+import json
+import time
+import urllib.request
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from hadash.sandbox.demo import Demo
+from hadash.sandbox.errors import SandboxError
+from hadash.sandbox.person import Person
+from hadash.sandbox.traffic.journal import Journal, load
+from hadash.sandbox.traffic.verdict import GroupVerdict, judge, longest_gap, percentile
+from hadash.sandbox.world import DEMO, ClientSpec
+
+#: Seconds in which a switch has to end.
+SWITCH_SECONDS = 240.0
+#: Seconds for the demo's clients to be in their groups and seen by hadash after their start.
+READY_SECONDS = 120.0
+#: Seconds after a switch that count as its effect: the clients' pauses end in them.
+AFTER_SECONDS = 2.0
+#: Seconds in which consumers have to catch up when the producers have stopped.
+CATCH_UP_SECONDS = 60.0
+#: Seconds between two looks.
+LOOK_SECONDS = 0.25
+
+Log = Callable[[str], None]
+
+
+@dataclass
+class Measured:
+    """What one switch did. Times in seconds; pauses as the clients saw them, by client."""
+
+    scope: str
+    source: str
+    target: str
+    status: str
+    outcome: str
+    stages: dict[str, float]
+    write_pauses: dict[str, float]
+    consume_pauses: dict[str, float]
+    #: Consume pause without the time that the broker kept JOIN_GROUP waiting.
+    consume_beyond_join: dict[str, float]
+    #: Writes refused by the engine: from the block to the forward in effect.
+    rto: float
+    timings: dict[str, dict[str, list[float]]] = field(default_factory=dict)
+
+    def summary(self) -> dict[str, Any]:
+        def spread(pauses: dict[str, float]) -> dict[str, float]:
+            values = list(pauses.values())
+            return {"p50": round(percentile(values, 0.5), 3), "p99": round(percentile(values, 0.99), 3)}
+
+        return {
+            **asdict(self),
+            "write_pause": spread(self.write_pauses),
+            "consume_pause": spread(self.consume_pauses),
+            "consume_beyond_join_delay": spread(self.consume_beyond_join),
+        }
+
+
+class Trial:
+    """Drives a running demo as its two people."""
+
+    def __init__(self, demo: Demo, log: Log) -> None:
+        self.demo = demo
+        self.log = log
+        self.operator = Person(demo.url, "olga", demo.password)
+        self.approver = Person(demo.url, "arne", demo.password)
+        self.pids = {name: process.pid for name, process in demo.clients.items()}
+
+    # -- the clients ----------------------------------------------------------------------------------------------
+
+    def journal(self, spec: ClientSpec) -> Journal:
+        return load(self._path(spec))
+
+    def _path(self, spec: ClientSpec) -> Path:
+        return self.demo.data_dir / "journals" / f"{spec.name}.jsonl"
+
+    def await_traffic(self) -> None:
+        """Wait until every client makes progress and hadash has seen all of it."""
+        self.log("Waiting for all clients to produce and consume ...")
+        deadline = time.monotonic() + READY_SECONDS
+        while True:
+            idle = [spec.name for spec in DEMO.clients if not self._works(spec)]
+            unseen = self._unseen()
+            if not idle and not unseen:
+                return
+            if time.monotonic() > deadline:
+                raise SandboxError(
+                    f"Not ready after {READY_SECONDS:.0f} s: idle {idle}, not seen by hadash {unseen}."
+                )
+            time.sleep(LOOK_SECONDS)
+
+    def _works(self, spec: ClientSpec) -> bool:
+        path = self._path(spec)
+        if not path.exists():
+            return False
+        journal = load(path)
+        runs = journal.acked if spec.role == "produce" else journal.read
+        started = journal.clients[-1]["began"] if journal.clients else 0.0
+        return bool(runs) and runs[-1].ended > started
+
+    def _unseen(self) -> list[str]:
+        """Groups and Topics of clients that are not in hadash's table of access yet."""
+        shown = {
+            name: self.operator.get(f"appids/{self.operator.appid(name)}/").text for name in DEMO.prefixes
+        }
+        return [
+            spec.name
+            for spec in DEMO.clients
+            if any(topic not in shown[spec.appid] for topic in spec.topics)
+            or spec.group not in shown[spec.appid]
+        ]
+
+    def _join_seconds(self, appid: str) -> dict[str, float]:
+        """By client.id: how long the coordinator kept its last JOIN_GROUP waiting."""
+        port = self.demo.ports["gateway admin"]
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/members?appid={appid}", timeout=10) as answer:
+            members = json.load(answer)["members"]
+        waits: dict[str, float] = {}
+        for member in members:
+            if member["join_seconds"] is not None:
+                waits[member["client_id"]] = max(waits.get(member["client_id"], 0.0), member["join_seconds"])
+        return waits
+
+    # -- one switch -----------------------------------------------------------------------------------------------
+
+    def switch(self, appid: str, instance: str | None, target: str) -> Measured:
+        """Request, approve, watch, measure."""
+        scope = f"{appid} › {instance}" if instance else appid
+        key = self.operator.request(appid, instance, target, f"Trial: {scope} to {target}")
+        self.approver.approve(key).raise_for_status()
+        state = self.approver.await_end(key, SWITCH_SECONDS)
+        measured = self._measure(state, scope, appid, instance, target)
+        self.log(
+            f"{scope} → {target}: {state['status']}, write pause {_worst(measured.write_pauses)}, "
+            f"consume pause {_worst(measured.consume_pauses)} (beyond the join delay "
+            f"{_worst(measured.consume_beyond_join)}), RTO {measured.rto:.3f} s. {measured.outcome}"
+        )
+        return measured
+
+    def _measure(
+        self, state: dict[str, Any], scope: str, appid: str, instance: str | None, target: str
+    ) -> Measured:
+        done = {s["stage"]: s for s in state["stages"] if s["result"] == "done"}
+        began = min(_seconds(s["started_at"]) for s in state["stages"])
+        ended = max(_seconds(s["ended_at"]) for s in state["stages"])
+        moved = [
+            s for s in DEMO.clients if s.appid == appid and (instance is None or s.client_id == instance)
+        ]
+        self._await_progress(moved, ended)
+        joins = self._join_seconds(appid)
+        writes, reads, beyond = {}, {}, {}
+        for spec in moved:
+            gap = longest_gap(self.journal(spec), began, ended + AFTER_SECONDS)
+            if gap is None:
+                raise SandboxError(
+                    f"Client {spec.name} has made no progress since the switch of {scope} began."
+                )
+            if spec.role == "produce":
+                writes[spec.name] = gap
+            else:
+                reads[spec.name] = gap
+                beyond[spec.name] = max(gap - joins.get(spec.client_id, 0.0), 0.0)
+        rto = 0.0
+        if "block" in done and "forward" in done:
+            rto = _seconds(done["forward"]["ended_at"]) - _seconds(done["block"]["started_at"])
+        return Measured(
+            scope=scope,
+            source=state["source"],
+            target=target,
+            status=state["status"],
+            outcome=state["outcome"],
+            stages={s["stage"]: round(s["seconds"], 3) for s in state["stages"] if s["seconds"] is not None},
+            write_pauses=writes,
+            consume_pauses=reads,
+            consume_beyond_join=beyond,
+            rto=rto,
+            timings={s["stage"]: s.get("timings", {}) for s in state["stages"]},
+        )
+
+    def _await_progress(self, moved: list[ClientSpec], since: float) -> None:
+        """Wait until each moved client has gone on after the switch: its pause is over and written down."""
+        deadline = time.monotonic() + READY_SECONDS
+        for spec in moved:
+            while True:
+                journal = self.journal(spec)
+                runs = journal.acked if spec.role == "produce" else journal.read
+                if runs and max(r.ended for r in runs[-20:]) > since:
+                    break
+                if time.monotonic() > deadline:
+                    raise SandboxError(f"Client {spec.name} makes no progress after the switch.")
+                time.sleep(LOOK_SECONDS)
+
+    # -- the verdict ------------------------------------------------------------------------------------------------
+
+    def finish(self) -> dict[str, Any]:
+        """Stop the producers, let the consumers catch up, and count."""
+        restarted = self._restarted()
+        self.demo.stop_clients("produce")
+        deadline = time.monotonic() + CATCH_UP_SECONDS
+        while True:
+            verdicts = self._judge()
+            if all(v.lost == 0 for v in verdicts) or time.monotonic() > deadline:
+                break
+            time.sleep(LOOK_SECONDS)
+        journals = [self.journal(spec) for spec in DEMO.clients]
+        failed = sum(len(journal.failed) for journal in journals)
+        return {
+            "records_sent": sum(r.last - r.first + 1 for j in journals for r in j.acked),
+            "lost": sum(v.lost for v in verdicts),
+            "duplicated": sum(v.duplicated for v in verdicts),
+            "out_of_order": sum(v.out_of_order for v in verdicts),
+            "rpo_records": sum(v.lost for v in verdicts),
+            "delivery_failures": failed,
+            "clients": len(DEMO.clients),
+            "clients_restarted": restarted,
+            "groups": [asdict(v) for v in verdicts],
+        }
+
+    def _restarted(self) -> list[str]:
+        """Clients that are not the process they were, or have written a second start into their journal."""
+        found = []
+        for spec in DEMO.clients:
+            process = self.demo.clients[spec.name]
+            pids = {c["pid"] for c in self.journal(spec).clients[-1:]}
+            if not process.alive or process.pid != self.pids[spec.name] or pids != {process.pid}:
+                found.append(spec.name)
+        return found
+
+    def _judge(self) -> list[GroupVerdict]:
+        verdicts = []
+        for group in sorted({spec.group for spec in DEMO.clients if spec.group}):
+            consumers = [spec for spec in DEMO.clients if spec.group == group]
+            topics = {topic for spec in consumers for topic in spec.topics}
+            producers = [s for s in DEMO.clients if s.role == "produce" and topics & set(s.topics)]
+            verdicts.append(
+                judge(group, [self.journal(s) for s in producers], [self.journal(s) for s in consumers])
+            )
+        return verdicts
+
+
+def _seconds(text: str) -> float:
+    return datetime.fromisoformat(text).timestamp()
+
+
+def _worst(pauses: dict[str, float]) -> str:
+    return f"{max(pauses.values(), default=0.0):.3f} s"

@@ -1,0 +1,102 @@
+"""The demo's world: AppIDs, Topics, ACLs, mirrors, people and the clients that run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class ClientSpec:
+    """One client process."""
+
+    name: str
+    role: str
+    appid: str
+    topics: tuple[str, ...]
+    client_id: str = ""
+    group: str = ""
+    mechanism: str = "PLAIN"
+    config: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """What is seeded. ``prefixes`` is which Topics and groups an AppID owns, ``reads`` what else it may read."""
+
+    topics: dict[str, int]
+    mirrors: dict[str, tuple[str, ...]]
+    prefixes: dict[str, str]
+    reads: dict[str, tuple[str, ...]]
+    owners: dict[str, str]
+    instances: dict[str, tuple[str, ...]]
+    clients: tuple[ClientSpec, ...]
+    people: dict[str, tuple[str, str]] = field(default_factory=dict)
+
+
+_SCRAM = "SCRAM-SHA-512"
+
+#: ``shop`` is shared by several applications: two have an InstanceID each and can move alone, one has none.
+#: ``billing`` belongs to one team and moves as a whole. ``audit`` reads what ``shop`` writes, so ``shop`` as a
+#: whole cannot move without it.
+DEMO = World(
+    topics={"shop.carts": 3, "shop.stock": 3, "shop.clicks": 3, "billing.invoices": 3, "billing.payments": 3},
+    mirrors={
+        "carts": ("shop.carts",),
+        "stock": ("shop.stock",),
+        "clicks": ("shop.clicks",),
+        "billing": ("billing.invoices", "billing.payments"),
+    },
+    prefixes={"shop": "shop.", "billing": "billing.", "audit": "audit."},
+    reads={"audit": ("shop.clicks",)},
+    owners={"shop": "Web shop team", "billing": "Billing team", "audit": "Compliance"},
+    instances={"shop": ("shop-carts", "shop-stock"), "billing": (), "audit": ("audit-clicks",)},
+    clients=(
+        ClientSpec("carts-writer", "produce", "shop", ("shop.carts",), "shop-carts"),
+        ClientSpec("carts-pricing", "consume", "shop", ("shop.carts",), "shop-carts", "shop.carts.pricing"),
+        ClientSpec("stock-writer", "produce", "shop", ("shop.stock",), "shop-stock"),
+        ClientSpec("stock-sync-1", "consume", "shop", ("shop.stock",), "shop-stock", "shop.stock.sync"),
+        ClientSpec("stock-sync-2", "consume", "shop", ("shop.stock",), "shop-stock", "shop.stock.sync"),
+        ClientSpec("clicks-writer", "produce", "shop", ("shop.clicks",)),
+        ClientSpec(
+            "audit-clicks", "consume", "audit", ("shop.clicks",), "audit-clicks", "audit.clicks", _SCRAM
+        ),
+        ClientSpec(
+            "invoice-writer", "produce", "billing", ("billing.invoices",), "billing-invoices", "", _SCRAM
+        ),
+        ClientSpec(
+            "payment-writer", "produce", "billing", ("billing.payments",), "billing-payments", "", _SCRAM
+        ),
+        ClientSpec(
+            "ledger-1",
+            "consume",
+            "billing",
+            ("billing.invoices", "billing.payments"),
+            "billing-ledger-1",
+            "billing.ledger",
+            _SCRAM,
+        ),
+        ClientSpec(
+            "ledger-2",
+            "consume",
+            "billing",
+            ("billing.invoices", "billing.payments"),
+            "billing-ledger-2",
+            "billing.ledger",
+            _SCRAM,
+        ),
+    ),
+    people={"olga": ("operator", "Olga Operator"), "arne": ("approver", "Arne Approver")},
+)
+
+
+def acls(world: World) -> Iterable[tuple[str, str, str, str, str]]:
+    """(resource type, name, pattern, AppID, operation) of every rule that the world's AppIDs need."""
+    for appid, prefix in world.prefixes.items():
+        for operation in ("READ", "WRITE", "DESCRIBE"):
+            yield "TOPIC", prefix, "PREFIXED", appid, operation
+        yield "GROUP", prefix, "PREFIXED", appid, "READ"
+    for appid, topics in world.reads.items():
+        for topic in topics:
+            yield "TOPIC", topic, "LITERAL", appid, "READ"
+            yield "TOPIC", topic, "LITERAL", appid, "DESCRIBE"

@@ -1,0 +1,60 @@
+"""What the engine says, once: log, page, API and test share the sentence.
+
+A sentence is an English template and its values. Templates are translated where they are shown, so a log that was
+written by a worker reads in the language of whoever looks at it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """``text`` has named places such as ``%(epoch)s``; it is the key of its translation."""
+
+    text: str
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        """The English sentence.
+
+        >>> str(say("Waiting for %(gateway)s.", gateway="gateway-2"))
+        'Waiting for gateway-2.'
+        """
+        return fill(self.text, self.values)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"text": self.text, "values": dict(self.values)}
+
+    @classmethod
+    def from_json(cls, value: Any) -> Sentence:
+        """The sentence that :meth:`to_json` wrote; what is not one becomes a sentence without places."""
+        if isinstance(value, dict) and isinstance(value.get("text"), str):
+            values = value.get("values")
+            return cls(value["text"], values if isinstance(values, dict) else {})
+        return cls("%(text)s", {"text": str(value or "")})
+
+
+def say(text: str, /, **values: Any) -> Sentence:
+    """``say("Epoch %(epoch)s is in effect.", epoch=7)``. Values are texts, numbers or lists of them."""
+    return Sentence(text, {name: _plain(value) for name, value in values.items()})
+
+
+def fill(text: str, values: Mapping[str, Any]) -> str:
+    """``text`` with its places filled; a template that does not fit its values is shown as it is."""
+    shown = {n: ", ".join(map(str, v)) if isinstance(v, (list, tuple)) else v for n, v in values.items()}
+    try:
+        return text % shown
+    except (KeyError, ValueError, TypeError, OverflowError):
+        return text
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, bool | int | float | str) or value is None:
+        return value
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_plain(v) for v in value]
+    return str(value)

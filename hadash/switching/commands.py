@@ -1,0 +1,225 @@
+"""What a stage asks for. Each command is carried out by :mod:`hadash.switching.effects`; its answer is noted here.
+
+A stage is a generator: it yields one command, is sent the answer, and says sentences on the way. It does no I/O
+itself, so it can be tested by answering for the world.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from hadash.bindings.model import BindingState
+from hadash.kafka.values import Partition
+from hadash.mirroring.offsets import Corresponding
+from hadash.sentences import Sentence
+
+
+@dataclass(frozen=True, slots=True)
+class Say:
+    """Put a sentence into the log → ``None``."""
+
+    sentence: Sentence
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """Let ``seconds`` pass → seconds since the stage began."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class ReadBindings:
+    """→ (cluster, state) of each identity of the plan, by its text; ``None`` for one without a binding."""
+
+
+@dataclass(frozen=True, slots=True)
+class WriteBindings:
+    """Bind every identity of the plan to ``cluster`` in ``state`` → the epoch."""
+
+    cluster: str
+    state: BindingState
+
+
+@dataclass(frozen=True, slots=True)
+class ReadGateways:
+    """→ list of :class:`hadash.bindings.model.GatewayMember`."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckCluster:
+    """→ ``None``, or why the cluster does not answer (a text)."""
+
+    cluster: str
+
+
+@dataclass(frozen=True, slots=True)
+class CheckMirrors:
+    """→ list of (mirror, state, fault, lag in records or ``None``)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadTopics:
+    """→ Topic name → leaders by partition, on ``cluster``."""
+
+    cluster: str
+
+
+@dataclass(frozen=True, slots=True)
+class CopyAcls:
+    """Copy what the AppID may do from the source to the target, which stays closed for writing → how many rules were
+    missing."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckSignIn:
+    """→ (source, target): SCRAM mechanisms of the AppID on each cluster; empty where it has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class PublishPlacement:
+    """Tell the Gateways where Topics and groups are on the target → ``None``."""
+
+    leaders: Mapping[str, tuple[int, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class AllowWrites:
+    """Remove the write denials of the radius on ``cluster`` → how many."""
+
+    cluster: str
+
+
+@dataclass(frozen=True, slots=True)
+class DenyWrites:
+    """Deny writing to the radius on ``cluster`` to everybody but the mirror → how many rules."""
+
+    cluster: str
+
+
+@dataclass(frozen=True, slots=True)
+class WarmUp:
+    """Read once what drain and translate will read, so that connections are open and caches filled before clients
+    wait for it → ``None``. Fails as those reads would."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadMembers:
+    """→ member ids of every group of the plan on ``cluster``: group → set of ids."""
+
+    cluster: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReadSettled:
+    """→ (group, member id) → state, as the Gateways see it: active, held, parked, joining."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadEnds:
+    """→ end offsets of every partition of the plan on ``cluster``."""
+
+    cluster: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReadAnchors:
+    """→ the mirrors' anchors by partition."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompareTails:
+    """Read the last records of both sides → ``None``, or the sentence that says how they differ."""
+
+    ends: Mapping[Partition, Corresponding]
+
+
+@dataclass(frozen=True, slots=True)
+class RecordDrained:
+    """Keep the drained point for the stages that follow, also in another process → ``None``."""
+
+    ends: Mapping[Partition, Corresponding]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadDrained:
+    """→ what :class:`RecordDrained` kept, or ``None``."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadGroupOffsets:
+    """→ committed offsets of the plan's groups on ``cluster``: group → partition → offset."""
+
+    cluster: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReadStarts:
+    """→ first offsets of every partition of the plan on ``cluster``."""
+
+    cluster: str
+
+
+@dataclass(frozen=True, slots=True)
+class WriteGroupOffsets:
+    """Set committed offsets on the target → ``None``."""
+
+    offsets: Mapping[str, Mapping[Partition, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class ReverseMirrors:
+    """Turn the plan's mirrors round at the drained point → ``None``."""
+
+    ends: Mapping[Partition, Corresponding]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadClients:
+    """→ client.id → set of clusters that the plan's clients are signed in to, as the Gateways see it."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordSeen:
+    """Keep the clients, and the groups that had members, before the move → ``None``."""
+
+    clients: tuple[str, ...]
+    groups: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadSeen:
+    """→ (clients, groups) that :class:`RecordSeen` kept."""
+
+
+Command = (
+    Say
+    | Pause
+    | ReadBindings
+    | WriteBindings
+    | ReadGateways
+    | CheckCluster
+    | CheckMirrors
+    | ReadTopics
+    | CopyAcls
+    | CheckSignIn
+    | PublishPlacement
+    | AllowWrites
+    | DenyWrites
+    | WarmUp
+    | ReadMembers
+    | ReadSettled
+    | ReadEnds
+    | ReadAnchors
+    | CompareTails
+    | RecordDrained
+    | ReadDrained
+    | ReadGroupOffsets
+    | ReadStarts
+    | WriteGroupOffsets
+    | ReverseMirrors
+    | ReadClients
+    | RecordSeen
+    | ReadSeen
+)

@@ -1,0 +1,286 @@
+"""Carrying out the commands of a stage: the only place where a switch touches the world."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import singledispatchmethod
+from typing import Any
+
+from django.conf import settings
+
+from hadash.bindings import catalogue
+from hadash.bindings.model import Binding, BindingState, Journal, Placement
+from hadash.bindings.store import BindingStore, Edit
+from hadash.identity.resolve import resolve
+from hadash.inventory.gateways import ask_all, gateway_members, zookeeper
+from hadash.inventory.models import Cluster, Pair
+from hadash.kafka.cluster import ClusterClient
+from hadash.kafka.errors import KafkaError
+from hadash.kafka.values import Partition, Record
+from hadash.mirroring import services as mirroring
+from hadash.mirroring.models import Mirror
+from hadash.mirroring.offsets import Corresponding
+from hadash.mirroring.proof import compare_tails
+from hadash.sentences import Sentence
+from hadash.switching import commands as do
+from hadash.switching.plan import Plan
+
+
+class Facts:
+    """What stages keep for each other. The executor stores it with the switch; a dry run forgets it."""
+
+    def __init__(
+        self, values: dict[str, Any] | None = None, save: Callable[[dict[str, Any]], None] | None = None
+    ):
+        self.values = dict(values or {})
+        self._save = save
+
+    def put(self, name: str, value: Any) -> None:
+        self.values[name] = value
+        if self._save is not None:
+            self._save(self.values)
+
+
+class Effects:
+    """One switch's hands.
+
+    :param journal: the switch, stage and token that every write carries; ``None`` for a dry run, which must not
+        write.
+    :param said: called with each sentence of the stage.
+    """
+
+    def __init__(
+        self, plan: Plan, journal: Journal | None, facts: Facts, said: Callable[[Sentence], None]
+    ) -> None:
+        self.plan = plan
+        self.journal = journal
+        self.facts = facts
+        self._said = said
+        self._began = time.monotonic()
+        self._pair = Pair.objects.select_related("first", "second", "default").get(name=plan.pair)
+        self._clusters: dict[str, Cluster] = {c.name: c for c in self._pair.clusters}
+        self._partitions: list[Partition] | None = None
+
+    def begin(self, stage: str) -> None:
+        """Another stage of the same switch, in the same process: what is known of the radius stays known."""
+        assert self.journal is not None
+        self.journal = replace(self.journal, stage=stage)
+        self._began = time.monotonic()
+
+    def _client(self, cluster: str) -> ClusterClient:
+        return mirroring.cluster_client(self._clusters[cluster])
+
+    def _all_partitions(self) -> list[Partition]:
+        if self._partitions is None:
+            self._partitions = mirroring.partitions_of(self._client(self.plan.source), self.plan.topics)
+        return self._partitions
+
+    def _mirrors(self) -> list[Mirror]:
+        found = Mirror.objects.filter(pair=self._pair, name__in=self.plan.mirrors)
+        return list(found.select_related("source", "pair__first", "pair__second"))
+
+    @singledispatchmethod
+    def carry_out(self, command: Any) -> Any:
+        """The answer to one command, as its class says."""
+        raise TypeError(f"unknown command {command!r}")
+
+    @carry_out.register
+    def _(self, command: do.Say) -> None:
+        self._said(command.sentence)
+
+    @carry_out.register
+    def _(self, command: do.Pause) -> float:
+        if command.seconds:
+            time.sleep(command.seconds)
+        return time.monotonic() - self._began
+
+    # -- ZooKeeper and Gateways -----------------------------------------------------------------------------------
+
+    @carry_out.register
+    def _(self, command: do.ReadBindings) -> dict[str, tuple[str, BindingState] | None]:
+        document = BindingStore(zookeeper()).document(self.plan.appid)
+        default = Binding(self._pair.default.name)
+        found: dict[str, tuple[str, BindingState] | None] = {}
+        for identity in self.plan.identities:
+            binding = resolve(document, identity.instance_id or "", default)
+            found[str(identity)] = (binding.cluster, binding.state)
+        return found
+
+    @carry_out.register
+    def _(self, command: do.WriteBindings) -> int:
+        assert self.journal is not None
+        binding = Binding(
+            command.cluster, command.state, switch=self.journal.switch, stage=self.journal.stage
+        )
+        edits = [Edit(identity, binding) for identity in self.plan.identities]
+        return BindingStore(zookeeper()).change(edits, self.journal)
+
+    @carry_out.register
+    def _(self, command: do.ReadGateways) -> Any:
+        return gateway_members()
+
+    @carry_out.register
+    def _(self, command: do.PublishPlacement) -> None:
+        assert self.journal is not None
+        groups = self._client(self.plan.target).groups(self.plan.groups)
+        placement = Placement(
+            self.plan.target,
+            dict(command.leaders),
+            {name: group.coordinator for name, group in groups.items() if group.coordinator >= 0},
+        )
+        catalogue.publish_placement(zookeeper(), self.journal.switch, placement)
+
+    @carry_out.register
+    def _(self, command: do.ReadSettled) -> dict[tuple[str, str], str]:
+        found = ask_all("/members", "members", appid=self.plan.appid, instance=self.plan.instance_id)
+        return {(m["group"], m["member_id"]): m["state"] for m in found}
+
+    @carry_out.register
+    def _(self, command: do.ReadClients) -> dict[str, set[str]]:
+        clients: dict[str, set[str]] = {}
+        for c in ask_all("/clients", "clients", appid=self.plan.appid, instance=self.plan.instance_id):
+            clients.setdefault(c["client_id"], set()).add(c["cluster"])
+        return clients
+
+    # -- clusters -------------------------------------------------------------------------------------------------
+
+    @carry_out.register
+    def _(self, command: do.CheckCluster) -> str | None:
+        try:
+            self._client(command.cluster).brokers()
+        except KafkaError as error:
+            return str(error)
+        return None
+
+    @carry_out.register
+    def _(self, command: do.ReadTopics) -> dict[str, tuple[int, ...]]:
+        return {
+            name: info.leaders
+            for name, info in self._client(command.cluster).topics(self.plan.topics).items()
+        }
+
+    @carry_out.register
+    def _(self, command: do.CopyAcls) -> int:
+        source, target = self._clusters[self.plan.source], self._clusters[self.plan.target]
+        return mirroring.copy_acls(self._pair, source, target, [self.plan.appid], self.plan.topics)
+
+    @carry_out.register
+    def _(self, command: do.CheckSignIn) -> tuple[set[str], set[str]]:
+        source = self._client(self.plan.source).scram_users()
+        target = self._client(self.plan.target).scram_users()
+        return source.get(self.plan.appid, set()), target.get(self.plan.appid, set())
+
+    @carry_out.register
+    def _(self, command: do.AllowWrites) -> int:
+        return mirroring.allow_writes(self._clusters[command.cluster], self.plan.topics)
+
+    @carry_out.register
+    def _(self, command: do.DenyWrites) -> int:
+        return mirroring.deny_writes(self._pair, self._clusters[command.cluster], self.plan.topics)
+
+    @carry_out.register
+    def _(self, command: do.WarmUp) -> None:
+        partitions = self._all_partitions()
+        self.carry_out(do.ReadAnchors())
+        with ThreadPoolExecutor(max_workers=2) as beside:
+            for done in [
+                beside.submit(self._warm_up, c, partitions) for c in (self.plan.source, self.plan.target)
+            ]:
+                done.result()
+
+    def _warm_up(self, cluster: str, partitions: list[Partition]) -> None:
+        client = self._client(cluster)
+        client.tail(client.end_offsets(partitions), client.start_offsets(partitions), 1)
+        client.group_offsets(self.plan.groups)
+
+    @carry_out.register
+    def _(self, command: do.ReadMembers) -> dict[str, set[str]]:
+        groups = self._client(command.cluster).groups(self.plan.groups)
+        return {name: {member.member_id for member in group.members} for name, group in groups.items()}
+
+    @carry_out.register
+    def _(self, command: do.ReadEnds) -> dict[Partition, int]:
+        return self._client(command.cluster).end_offsets(self._all_partitions())
+
+    @carry_out.register
+    def _(self, command: do.ReadStarts) -> dict[Partition, int]:
+        return self._client(command.cluster).start_offsets(self._all_partitions())
+
+    @carry_out.register
+    def _(self, command: do.ReadGroupOffsets) -> dict[str, dict[Partition, int]]:
+        return self._client(command.cluster).group_offsets(self.plan.groups)
+
+    @carry_out.register
+    def _(self, command: do.WriteGroupOffsets) -> None:
+        self._client(self.plan.target).set_group_offsets(command.offsets)
+
+    # -- mirrors --------------------------------------------------------------------------------------------------
+
+    @carry_out.register
+    def _(self, command: do.CheckMirrors) -> list[tuple[str, str, str, int | None]]:
+        found = []
+        for mirror in self._mirrors():
+            sample = mirroring.look(mirror)
+            found.append((mirror.name, str(mirror.state), mirror.fault, sample.records))
+        return found
+
+    @carry_out.register
+    def _(self, command: do.ReadAnchors) -> dict[Partition, Corresponding]:
+        wanted = set(self.plan.topics)
+        return {
+            partition: point
+            for mirror in self._mirrors()
+            for partition, point in mirroring.anchors_of(mirror).items()
+            if partition.topic in wanted
+        }
+
+    @carry_out.register
+    def _(self, command: do.CompareTails) -> Sentence | None:
+        count = settings.SWITCH_TAIL_RECORDS
+        source_ends = {p: point.source for p, point in command.ends.items()}
+        target_ends = {p: point.target for p, point in command.ends.items()}
+
+        def read(cluster: str, ends: dict[Partition, int]) -> dict[Partition, list[Record]]:
+            client = self._client(cluster)
+            return client.tail(ends, client.start_offsets(ends), count)
+
+        # Both sides at once: clients wait.
+        with ThreadPoolExecutor(max_workers=1) as beside:
+            other = beside.submit(read, self.plan.target, target_ends)
+            return compare_tails(read(self.plan.source, source_ends), other.result())
+
+    @carry_out.register
+    def _(self, command: do.ReverseMirrors) -> None:
+        target = self._clusters[self.plan.target]
+        for mirror in self._mirrors():
+            if mirror.source_id == target.pk:
+                continue  # an earlier attempt has turned it round
+            ends = {p: point for p, point in command.ends.items() if p.topic in mirror.topics}
+            mirroring.reverse(mirror, ends)
+
+    # -- facts ----------------------------------------------------------------------------------------------------
+
+    @carry_out.register
+    def _(self, command: do.RecordDrained) -> None:
+        self.facts.put(
+            "drained", [[p.topic, p.partition, e.source, e.target] for p, e in command.ends.items()]
+        )
+
+    @carry_out.register
+    def _(self, command: do.ReadDrained) -> Mapping[Partition, Corresponding] | None:
+        drained = self.facts.values.get("drained")
+        if drained is None:
+            return None
+        return {Partition(t, p): Corresponding(source, target) for t, p, source, target in drained}
+
+    @carry_out.register
+    def _(self, command: do.RecordSeen) -> None:
+        self.facts.put("seen", {"clients": list(command.clients), "groups": list(command.groups)})
+
+    @carry_out.register
+    def _(self, command: do.ReadSeen) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        seen = self.facts.values.get("seen", {})
+        return tuple(seen.get("clients", ())), tuple(seen.get("groups", ()))

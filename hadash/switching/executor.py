@@ -1,0 +1,285 @@
+"""Running one stage of one switch: take over, carry out, keep the result, say what comes next.
+
+One executor at a time: it holds the newest token, in the database and in the switch's journal in ZooKeeper. A slower
+one that still thinks it is the executor fails at its next write.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import threading
+import time
+from datetime import timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db import close_old_connections, connection, transaction
+from django.db.models import F
+from django.utils import timezone
+
+from hadash.bindings.errors import BindingError, StaleWriter
+from hadash.bindings.model import Journal
+from hadash.bindings.store import BindingStore
+from hadash.inventory.gateways import zookeeper
+from hadash.kafka.errors import ConnectError, KafkaError
+from hadash.mirroring.services import MirrorError
+from hadash.sentences import Sentence, say
+from hadash.switching import services
+from hadash.switching.commands import Pause
+from hadash.switching.effects import Effects, Facts
+from hadash.switching.limits import limits
+from hadash.switching.machine import ABORTABLE, STAGES, Event, Stage, Status, after_failure, after_success
+from hadash.switching.models import StageRecord, Switch, log_event
+from hadash.switching.stages import RUNS, StageFailed, StageRun
+
+log = logging.getLogger(__name__)
+
+#: Seconds between two signs of life of an executor.
+RENEW_SECONDS = 1.0
+
+#: Seconds between two attempts to return to the start.
+RETURN_AGAIN_SECONDS = 1.0
+
+#: What a stage may meet in the world. Anything else is a bug, and is treated as a failure of the stage too.
+_EXPECTED = (BindingError, KafkaError, ConnectError, MirrorError)
+
+
+def executor_name() -> str:
+    """This process, for the lease: whoever shares the host can see whether it still lives."""
+    return f"{socket.gethostname()}:{os.getpid()}"
+
+
+def _is_dead(executor: str) -> bool:
+    """Whether ``executor`` is a process of this host that is gone."""
+    host, _, pid = executor.rpartition(":")
+    if host != socket.gethostname() or not pid.isdigit():
+        return False
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        pass
+    return False
+
+
+def _lease() -> Any:
+    return timezone.now() + timedelta(seconds=settings.SWITCH_LEASE_SECONDS)
+
+
+def orphans() -> list[Switch]:
+    """Running switches whose executor has given no sign of life, or is a dead process of this host."""
+    now = timezone.now()
+    return [
+        switch
+        for switch in Switch.objects.filter(status=Status.RUNNING.value)
+        if switch.lease_until is None or switch.lease_until < now or _is_dead(switch.executor)
+    ]
+
+
+def claim(switch: Switch) -> int | None:
+    """Become the executor of an orphan: its new token, ``None`` when another worker was faster."""
+    token = switch.token + 1
+    won = Switch.objects.filter(pk=switch.pk, token=switch.token, status=Status.RUNNING.value).update(
+        token=token, executor=executor_name(), lease_until=_lease()
+    )
+    return token if won else None
+
+
+class _Renewal:
+    """Renews the lease while a stage runs; its own thread, because a stage may wait in one long call."""
+
+    def __init__(self, switch: Switch, token: int) -> None:
+        self._query = Switch.objects.filter(pk=switch.pk, token=token)
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=f"lease-{switch.key}", daemon=True)
+
+    def __enter__(self) -> None:
+        self._thread.start()
+
+    def __exit__(self, *exc: object) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            while not self._stop.wait(RENEW_SECONDS):
+                try:
+                    self._query.update(lease_until=_lease())
+                except Exception:  # the database may be away; the token fences whatever follows
+                    log.exception("the lease could not be renewed")
+                    close_old_connections()
+        finally:
+            connection.close()
+
+
+def run_stage(switch_pk: int, token: int) -> bool:
+    """Run the stage that the switch is in. True when another one is to be run with the same token.
+
+    While clients wait, the next stage follows here at once: handing it over through the broker and another
+    thread costs more than the stage itself. Everything else is one stage a call.
+    """
+    switch = Switch.objects.select_related("source", "target", "pair").get(pk=switch_pk)
+    if switch.current is not Status.RUNNING or switch.token != token:
+        return False
+    Switch.objects.filter(pk=switch.pk, token=token).update(executor=executor_name(), lease_until=_lease())
+    with _Renewal(switch, token):
+        try:
+            return _Execution(switch, token).run()
+        except StaleWriter as error:
+            log.info("%s", error)
+            return False
+
+
+class _Execution:
+    """One call's work on a switch: a stage, and those that have to follow without a pause."""
+
+    def __init__(self, switch: Switch, token: int) -> None:
+        self.switch = switch
+        self.token = token
+        self.stage = Stage(switch.stage)
+        self.facts = Facts(switch.facts, self._save_facts)
+        self.effects: Effects | None = None
+        self.timings: dict[str, list[float]] = {}
+
+    def run(self) -> bool:
+        self.record = self._begin()
+        while True:
+            follows, here = self._finish(*self._attempt())
+            if not here:
+                return follows
+
+    def _begin(self) -> StageRecord:
+        """Take the switch over, and note that this stage has begun."""
+        BindingStore(zookeeper()).take_over(self.switch.key, self.stage.value, self.token)
+        now = timezone.now()
+        interrupted = self.switch.stages.filter(result=StageRecord.Result.RUNNING)
+        if interrupted.update(result=StageRecord.Result.INTERRUPTED, ended_at=now):
+            log_event(
+                self.switch, say("The worker was lost in this stage; another one goes on."), self.stage.value
+            )
+        return self._new_record(self.stage, now)
+
+    def _new_record(self, stage: Stage, now: Any) -> StageRecord:
+        return StageRecord.objects.create(
+            switch=self.switch, stage=stage.value, token=self.token, started_at=now
+        )
+
+    def _attempt(self) -> tuple[bool, Sentence]:
+        """Carry the stage out: (whether it succeeded, its sentence).
+
+        The return is tried again for a while: whatever stopped the switch, ZooKeeper for one, may be away for it too,
+        and until it is done clients are blocked.
+        """
+        deadline = time.monotonic() + settings.SWITCH_FORWARD_SECONDS
+        while True:
+            succeeded, sentence = self._attempt_once()
+            if succeeded or self.stage is not Stage.RETURN or time.monotonic() > deadline:
+                return succeeded, sentence
+            self._say(sentence)
+            time.sleep(RETURN_AGAIN_SECONDS)
+
+    def _attempt_once(self) -> tuple[bool, Sentence]:
+        try:
+            if self.effects is None:
+                journal = Journal(self.switch.key, self.stage.value, self.token)
+                self.effects = Effects(self.switch.the_plan(), journal, self.facts, self._say)
+            self.effects.begin(self.stage.value)
+            return True, self._drive(RUNS[self.stage](self.effects.plan, limits()), self.effects)
+        except StaleWriter:
+            raise
+        except StageFailed as failure:
+            return False, failure.sentence
+        except _EXPECTED as error:
+            return False, say("%(error)s", error=error)
+        except Exception as error:
+            log.exception("stage %s of switch %s failed unexpectedly", self.stage, self.switch.key)
+            return False, say(
+                "Unexpected error (%(kind)s): %(error)s", kind=type(error).__name__, error=error
+            )
+
+    def _drive(self, run: StageRun, effects: Effects) -> Sentence:
+        """Answer the stage's commands until it returns its sentence."""
+        self._check_abort()
+        answer: Any = None
+        while True:
+            try:
+                command = run.send(answer)
+            except StopIteration as end:
+                sentence: Sentence = end.value
+                return sentence
+            if isinstance(command, Pause):
+                self._check_abort()
+            began = time.perf_counter()
+            try:
+                answer = effects.carry_out(command)
+            finally:
+                timing = self.timings.setdefault(type(command).__name__, [0, 0.0])
+                timing[0] += 1
+                timing[1] = round(timing[1] + time.perf_counter() - began, 6)
+
+    def _check_abort(self) -> None:
+        """Whoever asked to abort is heard at the start of a stage and whenever it waits."""
+        if self.stage not in ABORTABLE:
+            return
+        query = Switch.objects.filter(pk=self.switch.pk)
+        user = query.values_list("abort_requested_by__username", flat=True).first()
+        if user:
+            raise StageFailed(say("%(user)s aborted the switch.", user=user))
+
+    def _save_facts(self, values: dict[str, Any]) -> None:
+        if not Switch.objects.filter(pk=self.switch.pk, token=self.token).update(facts=values):
+            raise StaleWriter(f"Executor {self.token} of switch {self.switch.key} was replaced.")
+
+    def _say(self, sentence: Sentence) -> None:
+        log.info("switch %s, %s: %s", self.switch.key, self.stage, sentence)
+        log_event(self.switch, sentence, self.stage.value)
+
+    def _following(self, succeeded: bool) -> tuple[Stage | Event, bool]:
+        """What comes next, and whether it has to come at once."""
+        following = after_success(self.stage) if succeeded else after_failure(self.stage)
+        at_once = isinstance(following, Stage) and (
+            STAGES[following].writes_blocked or following is Stage.RETURN
+        )
+        return following, at_once
+
+    def _finish(self, succeeded: bool, sentence: Sentence) -> tuple[bool, bool]:
+        """Keep the result, and begin what follows at once: (another stage follows, it follows here)."""
+        now = timezone.now()
+        with transaction.atomic():
+            held = Switch.objects.select_for_update(of=("self",)).get(pk=self.switch.pk)
+            if held.token != self.token:
+                return False, False
+            if succeeded and self.stage in ABORTABLE and held.abort_requested_by is not None:
+                # Asked for while the stage ended: it was accepted, so the switch must not go on.
+                succeeded = False
+                sentence = say("%(user)s aborted the switch.", user=held.abort_requested_by.get_username())
+            following, at_once = self._following(succeeded)
+            record = self.record
+            record.result = StageRecord.Result.DONE if succeeded else StageRecord.Result.FAILED
+            record.ended_at, record.sentence = now, sentence.to_json()
+            record.timings, self.timings = self.timings, {}
+            record.save()
+            self._say(sentence)
+            if isinstance(following, Stage):
+                values: dict[str, Any] = {"stage": following.value}
+                if not succeeded:
+                    values["outcome"] = sentence.to_json()
+                Switch.objects.filter(pk=held.pk).update(**values)
+                if at_once:
+                    self.stage, self.record = following, self._new_record(following, now)
+            else:
+                returned = self.stage is Stage.RETURN and succeeded
+                services.end(held, following, held.outcome_sentence if returned else sentence)
+        if isinstance(following, Event) and following is not Event.GIVE_UP:
+            services.keep_traffic(self.switch)
+        return isinstance(following, Stage), at_once
+
+
+def claim_first(switch: Switch) -> int:
+    """The token with which a switch that has just begun is run."""
+    Switch.objects.filter(pk=switch.pk).update(token=F("token") + 1, lease_until=_lease(), executor="")
+    switch.refresh_from_db(fields=["token"])
+    return switch.token

@@ -1,0 +1,22 @@
+"""The limits of the stages, from the settings."""
+
+from __future__ import annotations
+
+from django.conf import settings
+
+from hadash.switching.stages import Limits
+
+
+def limits() -> Limits:
+    return Limits(
+        gather=settings.SWITCH_GATHER_SECONDS,
+        settle=settings.SWITCH_SETTLE_SECONDS,
+        block=settings.SWITCH_BLOCK_SECONDS,
+        drain=settings.SWITCH_DRAIN_SECONDS,
+        forward=settings.SWITCH_FORWARD_SECONDS,
+        verify=settings.SWITCH_VERIFY_SECONDS,
+        verify_hold=settings.SWITCH_VERIFY_HOLD_SECONDS,
+        max_lag=settings.SWITCH_MAX_LAG,
+        poll=settings.SWITCH_POLL_SECONDS,
+        fast_poll=settings.SWITCH_FAST_POLL_SECONDS,
+    )

@@ -1,0 +1,159 @@
+"""All states and moves of a switch, as tables. Nothing else may set a status or choose a stage. Pure.
+
+``docs/states.md`` is drawn from these tables.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Status(StrEnum):
+    """Where a switch is in its life."""
+
+    AWAITING_APPROVAL = "awaiting_approval"
+    APPROVED = "approved"
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    ROLLED_BACK = "rolled_back"
+    NEEDS_ATTENTION = "needs_attention"
+    DECLINED = "declined"
+    CANCELLED = "cancelled"
+    EXPIRED = "expired"
+
+
+class Event(StrEnum):
+    """What happens to a switch."""
+
+    APPROVE = "approve"
+    DECLINE = "decline"
+    CANCEL = "cancel"
+    EXPIRE = "expire"
+    RUN = "run"
+    SUCCEED = "succeed"
+    ROLL_BACK = "roll back"
+    GIVE_UP = "give up"
+    RETRY = "retry"
+
+
+#: status × event → status. An event that is not named here is refused, and the status stays.
+MOVES: dict[Status, dict[Event, Status]] = {
+    Status.AWAITING_APPROVAL: {
+        Event.APPROVE: Status.APPROVED,
+        Event.DECLINE: Status.DECLINED,
+        Event.CANCEL: Status.CANCELLED,
+        Event.EXPIRE: Status.EXPIRED,
+    },
+    Status.APPROVED: {
+        Event.RUN: Status.RUNNING,
+        Event.CANCEL: Status.CANCELLED,
+        Event.EXPIRE: Status.EXPIRED,
+    },
+    Status.RUNNING: {
+        Event.SUCCEED: Status.SUCCEEDED,
+        Event.ROLL_BACK: Status.ROLLED_BACK,
+        Event.GIVE_UP: Status.NEEDS_ATTENTION,
+    },
+    Status.NEEDS_ATTENTION: {Event.RETRY: Status.RUNNING},
+    Status.SUCCEEDED: {},
+    Status.ROLLED_BACK: {},
+    Status.DECLINED: {},
+    Status.CANCELLED: {},
+    Status.EXPIRED: {},
+}
+
+#: Statuses in which a switch holds its radius: no second one may touch it.
+OPEN = frozenset({Status.AWAITING_APPROVAL, Status.APPROVED, Status.RUNNING, Status.NEEDS_ATTENTION})
+ENDED = frozenset(Status) - OPEN
+
+
+class IllegalMove(Exception):
+    """An event that the status does not allow. Nothing was changed."""
+
+
+def move(status: Status, event: Event) -> Status:
+    """The status after ``event``.
+
+    :raises IllegalMove: the table does not allow it.
+
+    >>> move(Status.AWAITING_APPROVAL, Event.APPROVE)
+    <Status.APPROVED: 'approved'>
+    """
+    try:
+        return MOVES[status][event]
+    except KeyError:
+        raise IllegalMove(f"A switch that is {status.replace('_', ' ')} cannot {event}.") from None
+
+
+class Phase(StrEnum):
+    """What a person sees moving."""
+
+    BLOCK = "block"
+    FORWARD = "forward"
+    VERIFY = "verify"
+
+
+class Stage(StrEnum):
+    """One step of a running switch."""
+
+    PRECHECK = "precheck"
+    SETTLE = "settle"
+    BLOCK = "block"
+    DRAIN = "drain"
+    TRANSLATE = "translate"
+    FORWARD = "forward"
+    REVERSE = "reverse"
+    VERIFY = "verify"
+    RETURN = "return"
+
+
+@dataclass(frozen=True, slots=True)
+class StageRule:
+    """``expected_seconds`` is what a healthy stack takes: the page compares with it.
+
+    ``next`` is ``None`` at the end. ``on_failure`` is the stage, or the event, that a failure leads to.
+    ``writes_blocked`` says whether clients wait during it.
+    """
+
+    phase: Phase
+    expected_seconds: float
+    next: Stage | None
+    on_failure: Stage | Event
+    writes_blocked: bool = False
+
+
+#: The way through. A precheck that fails has changed nothing. Until forward every other failure leads to RETURN;
+#: after it a person is asked, because going back is a switch of its own.
+STAGES: dict[Stage, StageRule] = {
+    Stage.PRECHECK: StageRule(Phase.BLOCK, 1.0, Stage.SETTLE, Event.ROLL_BACK),
+    Stage.SETTLE: StageRule(Phase.BLOCK, 3.5, Stage.BLOCK, Stage.RETURN),
+    Stage.BLOCK: StageRule(Phase.BLOCK, 0.05, Stage.DRAIN, Stage.RETURN, writes_blocked=True),
+    Stage.DRAIN: StageRule(Phase.BLOCK, 0.1, Stage.TRANSLATE, Stage.RETURN, writes_blocked=True),
+    Stage.TRANSLATE: StageRule(Phase.BLOCK, 0.1, Stage.FORWARD, Stage.RETURN, writes_blocked=True),
+    Stage.FORWARD: StageRule(Phase.FORWARD, 0.05, Stage.REVERSE, Event.GIVE_UP, writes_blocked=True),
+    Stage.REVERSE: StageRule(Phase.FORWARD, 2.5, Stage.VERIFY, Event.GIVE_UP),
+    Stage.VERIFY: StageRule(Phase.VERIFY, 5.0, None, Event.GIVE_UP),
+    Stage.RETURN: StageRule(Phase.BLOCK, 0.5, None, Event.GIVE_UP),
+}
+
+FIRST = Stage.PRECHECK
+#: The stages of a switch that goes well, in order.
+WAY: tuple[Stage, ...] = tuple(stage for stage in STAGES if stage is not Stage.RETURN)
+#: Stages that an abort returns from.
+ABORTABLE = frozenset(
+    stage for stage, rule in STAGES.items() if rule.on_failure in (Stage.RETURN, Event.ROLL_BACK)
+)
+
+
+def after_success(stage: Stage) -> Stage | Event:
+    """The next stage, or the event that ends the switch."""
+    following = STAGES[stage].next
+    if following is not None:
+        return following
+    return Event.ROLL_BACK if stage is Stage.RETURN else Event.SUCCEED
+
+
+def after_failure(stage: Stage) -> Stage | Event:
+    """Where a failed stage leads: back to the start, or to a person."""
+    return STAGES[stage].on_failure

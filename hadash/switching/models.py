@@ -1,0 +1,175 @@
+"""Tables: switches, what was said and done, and how long each stage took."""
+
+from __future__ import annotations
+
+import secrets
+from typing import Any
+
+from django.conf import settings
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+from hadash.identity.identity import Identity
+from hadash.identity.names import MAX_NAME_LENGTH
+from hadash.inventory.models import Cluster, Pair
+from hadash.sentences import Sentence
+from hadash.switching.machine import OPEN, Status
+from hadash.switching.plan import Plan
+
+
+def new_key() -> str:
+    """The name of a switch in ZooKeeper and in addresses. Random: a new database must not meet old journals."""
+    return secrets.token_hex(5)
+
+
+class Switch(models.Model):
+    """One requested move of an AppID, or of one InstanceID of it, to the other cluster of its pair."""
+
+    STATUS_LABELS = [
+        (Status.AWAITING_APPROVAL.value, _("awaiting approval")),
+        (Status.APPROVED.value, _("approved")),
+        (Status.RUNNING.value, _("running")),
+        (Status.SUCCEEDED.value, _("succeeded")),
+        (Status.ROLLED_BACK.value, _("rolled back")),
+        (Status.NEEDS_ATTENTION.value, _("needs attention")),
+        (Status.DECLINED.value, _("declined")),
+        (Status.CANCELLED.value, _("cancelled")),
+        (Status.EXPIRED.value, _("expired")),
+    ]
+
+    key = models.CharField(max_length=20, unique=True, default=new_key)
+    pair = models.ForeignKey(Pair, models.PROTECT, related_name="switches")
+    appid = models.CharField(max_length=MAX_NAME_LENGTH)
+    #: Empty for the whole AppID.
+    instance_id = models.CharField(max_length=MAX_NAME_LENGTH, blank=True)
+    source = models.ForeignKey(Cluster, models.PROTECT, related_name="+")
+    target = models.ForeignKey(Cluster, models.PROTECT, related_name="+")
+    plan = models.JSONField()
+    plan_digest = models.CharField(max_length=40)
+    reason = models.TextField(_("reason"))
+
+    status = models.CharField(max_length=20, choices=STATUS_LABELS, default=Status.AWAITING_APPROVAL.value)
+    stage = models.CharField(max_length=20, blank=True)
+    outcome = models.JSONField(default=dict)
+    abort_requested_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="+"
+    )
+
+    requested_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.PROTECT, related_name="requested_switches"
+    )
+    requested_at = models.DateTimeField(auto_now_add=True)
+    decided_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="decided_switches"
+    )
+    decided_at = models.DateTimeField(null=True)
+    decision_note = models.TextField(blank=True)
+    expires_at = models.DateTimeField()
+    started_at = models.DateTimeField(null=True)
+    ended_at = models.DateTimeField(null=True)
+
+    #: Fencing: the executor with the newest token is the only one that may act. The lease says until when the
+    #: others leave it alone.
+    token = models.PositiveIntegerField(default=0)
+    executor = models.CharField(max_length=200, blank=True)
+    lease_until = models.DateTimeField(null=True)
+
+    #: What later stages need of earlier ones, also in another process: drained ends, clients seen before.
+    facts = models.JSONField(default=dict)
+    #: Traffic around the switch, kept when it has ended: see ``services.keep_traffic``.
+    traffic = models.JSONField(default=list)
+
+    class Meta:
+        ordering = ("-requested_at",)
+        constraints = [
+            # Four eyes, whatever the code above it does.
+            models.CheckConstraint(
+                condition=models.Q(decided_by__isnull=True)
+                | ~models.Q(decided_by=models.F("requested_by"))
+                | models.Q(status__in=[Status.CANCELLED.value]),
+                name="switch_decided_by_somebody_else",
+            ),
+            models.UniqueConstraint(
+                fields=["pair", "appid", "instance_id"],
+                condition=models.Q(status__in=sorted(s.value for s in OPEN)),
+                name="one_open_switch_a_scope",
+            ),
+        ]
+        permissions = [
+            ("request_switch", "May request, cancel and abort switches"),
+            ("decide_switch", "May approve and decline switches of others"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.scope}: {self.source} → {self.target}"
+
+    @property
+    def scope(self) -> Identity:
+        return Identity(self.appid, self.instance_id or None)
+
+    @property
+    def current(self) -> Status:
+        return Status(self.status)
+
+    @property
+    def open(self) -> bool:
+        return self.current in OPEN
+
+    def the_plan(self) -> Plan:
+        return Plan.from_json(self.plan)
+
+    @property
+    def outcome_sentence(self) -> Sentence:
+        return Sentence.from_json(self.outcome)
+
+
+class StageRecord(models.Model):
+    """One attempt at one stage."""
+
+    class Result(models.TextChoices):
+        RUNNING = "running", _("running")
+        DONE = "done", _("done")
+        FAILED = "failed", _("failed")
+        INTERRUPTED = "interrupted", _("interrupted")
+
+    switch = models.ForeignKey(Switch, models.CASCADE, related_name="stages")
+    stage = models.CharField(max_length=20)
+    token = models.PositiveIntegerField()
+    result = models.CharField(max_length=12, choices=Result.choices, default=Result.RUNNING)
+    started_at = models.DateTimeField()
+    ended_at = models.DateTimeField(null=True)
+    sentence = models.JSONField(default=dict)
+    #: Where the time went: command → [how often, seconds in all].
+    timings = models.JSONField(default=dict)
+
+    class Meta:
+        ordering = ("pk",)
+
+    def __str__(self) -> str:
+        return f"{self.switch_id} {self.stage}: {self.result}"
+
+    @property
+    def seconds(self) -> float | None:
+        """How long it took; ``None`` while it runs."""
+        return (self.ended_at - self.started_at).total_seconds() if self.ended_at else None
+
+
+class SwitchEvent(models.Model):
+    """One line of a switch's log."""
+
+    switch = models.ForeignKey(Switch, models.CASCADE, related_name="events")
+    at = models.DateTimeField(auto_now_add=True)
+    actor = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="+")
+    stage = models.CharField(max_length=20, blank=True)
+    sentence = models.JSONField()
+
+    class Meta:
+        ordering = ("pk",)
+
+    def __str__(self) -> str:
+        return str(Sentence.from_json(self.sentence))
+
+
+def log_event(switch: Switch, sentence: Sentence, stage: str = "", actor: Any = None) -> SwitchEvent:
+    """Add a line to the log of ``switch``."""
+    return SwitchEvent.objects.create(switch=switch, stage=stage, sentence=sentence.to_json(), actor=actor)

@@ -1,0 +1,360 @@
+"""The only door for changing switches: request, approve, decline, cancel, abort, run, retry, end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
+from django.db import connection, transaction
+from django.utils import timezone
+
+from hadash.audit.models import record
+from hadash.bindings.errors import BindingError
+from hadash.bindings.model import Binding
+from hadash.bindings.store import BindingStore
+from hadash.identity.identity import Identity
+from hadash.identity.resolve import resolve
+from hadash.inventory.gateways import ask_all, zookeeper
+from hadash.inventory.models import Access, AppID, Cluster
+from hadash.kafka.errors import ConnectError, KafkaError
+from hadash.mirroring.models import Mirror
+from hadash.mirroring.services import MirrorError
+from hadash.sentences import Sentence, say
+from hadash.switching.effects import Effects, Facts
+from hadash.switching.limits import limits
+from hadash.switching.machine import (
+    ABORTABLE,
+    FIRST,
+    OPEN,
+    Event,
+    IllegalMove,
+    Stage,
+    Status,
+    move,
+)
+from hadash.switching.models import Switch, log_event
+from hadash.switching.plan import Plan
+from hadash.switching.radius import MirrorOf, NotClosed, Use, close
+from hadash.switching.stages import StageFailed, preflight
+
+#: One lock in the database for everything that decides whether two radii overlap: requests are rare and short.
+_RADIUS_LOCK = 0x68616461
+
+#: Seconds of traffic that are kept before and after a switch.
+TRAFFIC_MARGIN_SECONDS = 15.0
+
+
+class Refused(Exception):
+    """What was asked for is not possible. ``reasons`` are for the person who asked."""
+
+    def __init__(self, *reasons: Sentence) -> None:
+        super().__init__(" ".join(str(reason) for reason in reasons))
+        self.reasons = list(reasons)
+
+
+# -- planning -----------------------------------------------------------------------------------------------------
+
+
+def plan_for(appid: AppID, instance_id: str | None, target: Cluster) -> Plan:
+    """The plan that would move an AppID, or one InstanceID of it, to ``target``.
+
+    :raises Refused: it is there already, or the radius is not closed.
+    """
+    pair, scope = appid.pair, Identity(appid.name, instance_id)
+    if target not in pair.clusters:
+        raise Refused(say("Cluster %(cluster)s is not in pair %(pair)s.", cluster=target, pair=pair))
+    try:
+        document = BindingStore(zookeeper()).document(appid.name)
+    except BindingError as error:
+        raise Refused(say("%(error)s", error=error)) from None
+    default = Binding(pair.default.name)
+    current = resolve(document, instance_id or "", default)
+    if current.cluster == target.name:
+        raise Refused(say("%(who)s is bound to %(cluster)s already.", who=scope, cluster=target))
+    since = timezone.now() - timedelta(days=settings.ACCESS_WINDOW_DAYS)
+    access = Access.objects.filter(pair=pair, last_seen__gte=since)
+    uses = [Use(a.appid, a.client_id, a.kind, a.resource) for a in access]
+    mirrors = [
+        MirrorOf(m.name, m.source.name, frozenset(m.topics))
+        for m in Mirror.objects.filter(pair=pair).select_related("source")
+    ]
+    bound = {name: binding.cluster for name, binding in document.instances.items()}
+    try:
+        return close(scope, pair.name, current.cluster, target.name, uses, mirrors, bound)
+    except NotClosed as error:
+        raise Refused(*error.reasons) from None
+
+
+def check_now(plan: Plan) -> None:
+    """Run the read-only checks of the precheck. :raises Refused: with what stands against the switch."""
+    run = preflight(plan, limits())
+    try:
+        effects = Effects(plan, None, Facts(), lambda sentence: None)
+        answer: Any = None
+        while True:
+            answer = effects.carry_out(run.send(answer))
+    except StopIteration:
+        return
+    except StageFailed as failure:
+        raise Refused(failure.sentence) from None
+    except (BindingError, KafkaError, ConnectError, MirrorError) as error:
+        raise Refused(say("%(error)s", error=error)) from None
+
+
+def overlapping(plan: Plan) -> Switch | None:
+    """An open switch that touches the same Topics, groups or identities."""
+    for switch in Switch.objects.filter(pair__name=plan.pair, status__in=[s.value for s in OPEN]):
+        other = switch.the_plan()
+        if (
+            set(other.topics) & set(plan.topics)
+            or set(other.groups) & set(plan.groups)
+            or set(other.identities) & set(plan.identities)
+        ):
+            return switch
+    return None
+
+
+# -- asking and deciding ------------------------------------------------------------------------------------------
+
+
+def request(
+    user: User,
+    appid: AppID,
+    instance_id: str | None,
+    target: Cluster,
+    reason: str,
+    address: str | None = None,
+) -> Switch:
+    """Ask for a switch.
+
+    :raises PermissionDenied: ``user`` may not request.
+    :raises Refused: the radius is not closed, a check does not hold, or another switch holds the radius.
+    """
+    if not user.has_perm("switching.request_switch"):
+        raise PermissionDenied("You may not request switches.")
+    if not reason.strip():
+        raise Refused(say("Say why: the approver reads it, and so does whoever looks at this later."))
+    plan = plan_for(appid, instance_id, target)
+    check_now(plan)
+    with transaction.atomic():
+        _lock_radii()
+        other = overlapping(plan)
+        if other is not None:
+            raise Refused(
+                say(
+                    "Switch %(key)s of %(scope)s (%(status)s) holds part of this radius. Wait for its end or cancel it.",
+                    key=other.key,
+                    scope=other.scope,
+                    status=other.get_status_display(),
+                )
+            )
+        switch = Switch.objects.create(
+            pair=appid.pair,
+            appid=appid.name,
+            instance_id=instance_id or "",
+            source=Cluster.objects.get(name=plan.source),
+            target=target,
+            plan=plan.to_json(),
+            plan_digest=plan.digest,
+            reason=reason.strip(),
+            requested_by=user,
+            expires_at=timezone.now() + timedelta(hours=settings.SWITCH_EXPIRY_HOURS),
+        )
+        log_event(switch, say("%(user)s requested the switch.", user=user.get_username()), actor=user)
+        record(user, "request", _subject(switch), address, plan=plan.to_json(), reason=switch.reason)
+    return switch
+
+
+def _lock_radii() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_RADIUS_LOCK])
+
+
+def _subject(switch: Switch) -> str:
+    return f"switch {switch.key} ({switch.scope}, {switch.source} → {switch.target})"
+
+
+def approve(
+    user: User, switch: Switch, digest: str, start: Callable[[Switch], None], address: str | None = None
+) -> Switch:
+    """Approve the plan with ``digest`` and let it run.
+
+    :param start: called after the commit with the running switch; the tasks pass what enqueues its first stage.
+    :raises PermissionDenied: ``user`` may not decide, or is the requester.
+    :raises Refused: it was decided already, has expired, or the plan has changed since it was shown.
+    """
+    _may_decide(user, switch)
+    if digest != switch.plan_digest:
+        raise Refused(say("The plan has changed since you saw it. Look at it again."))
+    current = plan_for(
+        AppID.objects.get(pair=switch.pair, name=switch.appid), switch.instance_id or None, switch.target
+    )
+    if current.digest != switch.plan_digest:
+        raise Refused(
+            say(
+                "What would move has changed since the request (now: %(topics)s). Decline it and request it anew.",
+                topics=current.topics,
+            )
+        )
+    with transaction.atomic():
+        held = _move(switch, Event.APPROVE)
+        held.decided_by, held.decided_at = user, timezone.now()
+        held.status = move(held.current, Event.RUN).value
+        held.stage, held.started_at = FIRST.value, timezone.now()
+        held.save()
+        log_event(held, say("%(user)s approved the switch.", user=user.get_username()), actor=user)
+        record(user, "approve", _subject(held), address, plan_digest=digest)
+        transaction.on_commit(lambda: start(held))
+    return held
+
+
+def decline(user: User, switch: Switch, reason: str, address: str | None = None) -> Switch:
+    """Decline a request. :raises Refused: without a reason, or when it was decided already."""
+    _may_decide(user, switch)
+    if not reason.strip():
+        raise Refused(say("Say why you decline: the requester reads it."))
+    with transaction.atomic():
+        held = _move(switch, Event.DECLINE)
+        held.decided_by, held.decided_at, held.ended_at = user, timezone.now(), timezone.now()
+        held.decision_note = reason.strip()
+        held.save()
+        log_event(
+            held,
+            say(
+                "%(user)s declined the switch: %(reason)s",
+                user=user.get_username(),
+                reason=held.decision_note,
+            ),
+            actor=user,
+        )
+        record(user, "decline", _subject(held), address, reason=held.decision_note)
+    return held
+
+
+def _may_decide(user: User, switch: Switch) -> None:
+    if not user.has_perm("switching.decide_switch"):
+        raise PermissionDenied("You may not decide on switches.")
+    if user.pk == switch.requested_by_id:
+        raise PermissionDenied("You requested this switch: somebody else has to decide on it.")
+
+
+def cancel(user: User, switch: Switch, address: str | None = None) -> Switch:
+    """Take a request back before it runs."""
+    if not user.has_perm("switching.request_switch"):
+        raise PermissionDenied("You may not cancel switches.")
+    with transaction.atomic():
+        held = _move(switch, Event.CANCEL)
+        held.ended_at = timezone.now()
+        held.save()
+        log_event(held, say("%(user)s cancelled the request.", user=user.get_username()), actor=user)
+        record(user, "cancel", _subject(held), address)
+    return held
+
+
+def abort(user: User, switch: Switch, address: str | None = None) -> Switch:
+    """Ask a running switch to return to the start.
+
+    :raises Refused: it is past forward, where going back is a switch of its own.
+    """
+    if not (user.has_perm("switching.request_switch") or user.has_perm("switching.decide_switch")):
+        raise PermissionDenied("You may not abort switches.")
+    with transaction.atomic():
+        held = Switch.objects.select_for_update(of=("self",)).get(pk=switch.pk)
+        if held.current is not Status.RUNNING or Stage(held.stage) not in ABORTABLE:
+            raise Refused(
+                say("This switch cannot be aborted any more. When it has ended you can switch back.")
+            )
+        if held.abort_requested_by_id is None:
+            held.abort_requested_by = user
+            held.save(update_fields=["abort_requested_by"])
+            log_event(held, say("%(user)s asked to abort.", user=user.get_username()), held.stage, user)
+            record(user, "abort", _subject(held), address, stage=held.stage)
+    return held
+
+
+def retry(user: User, switch: Switch, start: Callable[[Switch], None], address: str | None = None) -> Switch:
+    """Run the stage again in which a switch asked for a person."""
+    if not user.has_perm("switching.request_switch"):
+        raise PermissionDenied("You may not run switches.")
+    with transaction.atomic():
+        held = _move(switch, Event.RETRY)
+        held.ended_at = None
+        if held.stage == Stage.VERIFY:
+            held.facts = {**held.facts, "seen": _still_there(held)}
+        held.save()
+        log_event(held, say("%(user)s lets the stage run again.", user=user.get_username()), held.stage, user)
+        record(user, "retry", _subject(held), address, stage=held.stage)
+        transaction.on_commit(lambda: start(held))
+    return held
+
+
+def _still_there(switch: Switch) -> dict[str, list[str]]:
+    """What a verify that a person lets run again has to see: those that are connected now. Clients that were stopped
+    meanwhile would otherwise hold the switch, and with it the way back, for ever."""
+    found = ask_all("/clients", "clients", appid=switch.appid, instance=switch.instance_id or None)
+    return {"clients": sorted({c["client_id"] for c in found}), "groups": []}
+
+
+def _move(switch: Switch, event: Event) -> Switch:
+    """The locked row with its new status, not saved yet. :raises Refused: the status does not allow it."""
+    held = Switch.objects.select_for_update(of=("self",)).get(pk=switch.pk)
+    try:
+        held.status = move(held.current, event).value
+    except IllegalMove:
+        raise Refused(
+            say(
+                "This switch is %(status)s: it cannot be changed that way any more.",
+                status=held.get_status_display(),
+            )
+        ) from None
+    return held
+
+
+def end(held: Switch, event: Event, outcome: Sentence) -> None:
+    """End a running switch. ``held`` is locked by the caller."""
+    held.status = move(held.current, event).value
+    held.outcome = outcome.to_json()
+    held.ended_at = timezone.now()
+    held.save(update_fields=["status", "outcome", "ended_at"])
+    record(None, held.status, _subject(held), outcome=str(outcome))
+
+
+def expire_requests() -> int:
+    """End the requests that nobody decided on in time; how many."""
+    count = 0
+    for switch in Switch.objects.filter(status=Status.AWAITING_APPROVAL.value, expires_at__lt=timezone.now()):
+        try:
+            with transaction.atomic():
+                held = _move(switch, Event.EXPIRE)
+                held.ended_at = timezone.now()
+                held.save()
+                log_event(held, say("Nobody decided in time: the request has expired."))
+                record(None, "expire", _subject(held))
+            count += 1
+        except Refused:
+            continue  # somebody decided in this moment
+    return count
+
+
+# -- traffic ------------------------------------------------------------------------------------------------------
+
+
+def traffic_since(switch: Switch, since: float) -> list[dict[str, Any]]:
+    """Samples of the switch's clients that ended after ``since`` (seconds since 1970), over all Gateways."""
+    samples = ask_all(
+        "/traffic", "samples", appid=switch.appid, instance=switch.instance_id or None, since=str(since)
+    )
+    return sorted(samples, key=lambda sample: float(sample["at"]))
+
+
+def keep_traffic(switch: Switch) -> None:
+    """Keep the samples around a switch that has ended: the Gateways forget them."""
+    switch.refresh_from_db()
+    if switch.started_at is None:
+        return
+    samples = traffic_since(switch, switch.started_at.timestamp() - TRAFFIC_MARGIN_SECONDS)
+    Switch.objects.filter(pk=switch.pk).update(traffic=samples)

@@ -1,0 +1,86 @@
+// What every page needs: times, the theme, fragments that refresh themselves. No rules.
+import { showElapsed, showTimes } from "./times.js";
+
+showTimes();
+showElapsed();
+setInterval(() => showTimes(), 1000);
+setInterval(() => showElapsed(), 100);
+
+document.addEventListener("click", (event) => {
+  const toggle = event.target.closest("[data-theme-toggle]");
+  if (toggle) {
+    const root = document.documentElement;
+    const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+    root.dataset.theme = dark ? "light" : "dark";
+    localStorage.setItem("hadash-theme", root.dataset.theme);
+    document.dispatchEvent(new CustomEvent("hadash:theme"));
+  }
+  const pick = event.target.closest("[data-pick]");
+  if (pick) {
+    const field = document.getElementById("id_instance");
+    field.value = pick.dataset.pick;
+    field.dispatchEvent(new Event("input", { bubbles: true }));
+    chooseInstance(field);
+  }
+});
+
+// Typing an InstanceID means that one.
+function chooseInstance(field) {
+  const radio = field.form?.querySelector('input[name="scope"][value="instance"]');
+  if (radio && field.value) radio.checked = true;
+}
+document.addEventListener("input", (event) => {
+  if (event.target.id === "id_instance") chooseInstance(event.target);
+});
+document.addEventListener("change", (event) => {
+  if (event.target.matches("[data-submit]")) event.target.form.requestSubmit();
+});
+// A form is sent once.
+document.addEventListener("submit", (event) => {
+  if (event.target.method !== "post") return;
+  if (event.target.dataset.sent) { event.preventDefault(); return; }
+  event.target.dataset.sent = "1";
+  for (const button of event.target.querySelectorAll("button")) button.setAttribute("aria-busy", "true");
+});
+addEventListener("pageshow", (event) => {
+  if (event.persisted) for (const form of document.forms) delete form.dataset.sent;
+});
+
+// Fragments: nobody refreshes what nobody sees, nothing is swapped that has not changed, and what is being
+// selected, focused or hovered for a click stays.
+const last = new WeakMap();
+let pressed = false;
+document.addEventListener("pointerdown", () => { pressed = true; });
+for (const name of ["pointerup", "pointercancel"]) document.addEventListener(name, () => setTimeout(() => { pressed = false; }, 200));
+document.addEventListener("htmx:beforeRequest", (event) => {
+  const quiet = event.target.matches?.("[data-quiet]");
+  if (!quiet) return;
+  const selection = getSelection();
+  const selecting = selection && !selection.isCollapsed && event.target.contains(selection.anchorNode);
+  if (document.hidden || selecting) event.preventDefault();
+});
+document.addEventListener("htmx:beforeSwap", (event) => {
+  const target = event.detail.target;
+  if (!target.matches?.("[data-quiet]")) return;
+  const text = event.detail.xhr.responseText;
+  // Signed out meanwhile: the answer is a whole page.
+  if (/^\s*<!doctype/i.test(text)) { event.detail.shouldSwap = false; location.reload(); return; }
+  // A click whose element is replaced in its midst would be lost.
+  if (pressed || last.get(target) === text) { event.detail.shouldSwap = false; return; }
+  last.set(target, text);
+  const active = document.activeElement;
+  if (active && target.contains(active)) {
+    const path = active.getAttribute("href");
+    target.addEventListener("htmx:afterSettle", () => {
+      if (path) target.querySelector(`[href="${CSS.escape(path)}"]`)?.focus({ preventScroll: true });
+    }, { once: true });
+  }
+});
+document.addEventListener("htmx:afterSwap", (event) => {
+  event.detail.target.classList.remove("stale");
+  showTimes(event.detail.target);
+  showElapsed(event.detail.target);
+});
+for (const name of ["htmx:sendError", "htmx:responseError"]) {
+  document.addEventListener(name, (event) => event.detail.target?.classList.add("stale"));
+}

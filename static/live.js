@@ -1,0 +1,146 @@
+// The page of one switch: listens to the server's events and passes them to the picture, the chart and the log.
+// Whatever is shown came from the server; nothing is made up here.
+import { drawChart } from "./chart.js";
+import { Picture, drawTwin } from "./picture.js";
+import { clockTime, setServerTime, showElapsed, showTimes, zone } from "./times.js";
+
+const root = document.querySelector("[data-stream]");
+const data = JSON.parse(document.getElementById("live-data").textContent);
+const say = (name, values = {}) => {
+  const text = data.phrases[name] ?? name;
+  return text.replace(/\{(\w+)\}/g, (_, key) => values[key] ?? "");
+};
+
+const model = {
+  state: data.state, clients: data.clients, mirrors: data.mirrors, samples: data.traffic,
+  hues: data.hues, sampleSeconds: data.sample_seconds, say, zone,
+};
+const picture = new Picture(document.getElementById("picture"), model);
+const twin = document.getElementById("twin");
+const chart = document.getElementById("chart");
+const log = document.getElementById("log");
+const lost = document.getElementById("stream-lost");
+let heardAt = new Date();
+
+// A block may be shorter than an eye can see: it is shown for at least this long. The times in the rail are the real ones.
+const BLOCK_SHOWN_MS = 900;
+let blockShownAt = 0;
+let waiting = null;
+let told = JSON.stringify(data.state);
+
+function show() {
+  picture.draw();
+  drawTwin(twin, model);
+}
+
+function takeState(state) {
+  const { parts, now, ...rest } = state;
+  setServerTime(now);
+  // The page shows this very state, as after every new connection: people may be typing in it.
+  const text = JSON.stringify(rest);
+  if (text === told) return;
+  told = text;
+  clearTimeout(waiting);
+  for (const [name, html] of Object.entries(parts)) {
+    const part = document.getElementById(`part-${name}`);
+    part.innerHTML = html;
+    showTimes(part);
+    showElapsed(part);
+  }
+  document.title = `${rest.title} · hadash`;
+  const passed = Date.now() - blockShownAt;
+  const apply = () => { model.state = rest; show(); drawSoon(); };
+  if (rest.blocked) {
+    if (!model.state.blocked) blockShownAt = Date.now();
+    apply();
+  } else if (passed < BLOCK_SHOWN_MS) {
+    model.state = { ...rest, blocked: true };
+    show();
+    waiting = setTimeout(apply, BLOCK_SHOWN_MS - passed);
+  } else if (justPassed(rest)) {
+    blockShownAt = Date.now();
+    model.state = { ...rest, blocked: true };
+    show();
+    waiting = setTimeout(apply, BLOCK_SHOWN_MS);
+  } else apply();
+}
+
+// The block was over before this page heard of it.
+function justPassed(state) {
+  const began = (stages) => stages.filter((stage) => stage.stage === "block").length;
+  return began(state.stages) > began(model.state.stages);
+}
+
+function takeLog(line) {
+  if (log.querySelector(`[data-id="${Number(line.id)}"]`)) return;
+  const item = document.createElement("li");
+  item.dataset.id = line.id;
+  item.className = "new";
+  const head = document.createElement("p");
+  const time = document.createElement("time");
+  time.dateTime = line.at;
+  time.dataset.mode = "clock";
+  const actor = document.createElement("b");
+  actor.textContent = line.actor;
+  head.append(time, " ", actor);
+  if (line.stage_word) {
+    const tag = document.createElement("span");
+    tag.className = "tag";
+    tag.textContent = line.stage_word;
+    head.append(" ", tag);
+  }
+  const sentence = document.createElement("p");
+  sentence.textContent = line.sentence;
+  item.append(head, sentence);
+  log.prepend(item);
+  showTimes(item);
+}
+
+let chartDue = null;
+function drawSoon() {
+  if (chartDue) return;
+  chartDue = setTimeout(() => { chartDue = null; drawChart(chart, model); }, 200);
+}
+
+function asOf() {
+  document.getElementById("picture-at").textContent = say("as_of", { time: clockTime(heardAt) });
+}
+
+function listen() {
+  const address = new URL(root.dataset.stream, location.href);
+  address.searchParams.set("after", data.last_event);
+  const source = new EventSource(address);
+  const on = (name, take) => source.addEventListener(name, (event) => {
+    heardAt = new Date();
+    lost.hidden = true;
+    take(JSON.parse(event.data));
+    asOf();
+  });
+  on("state", takeState);
+  on("log", takeLog);
+  on("clients", ({ clients }) => { model.clients = clients; show(); });
+  on("mirror", ({ mirror }) => { model.mirrors = mirror; show(); });
+  on("traffic", ({ samples }) => {
+    const known = new Set(model.samples.map((sample) => sample.at));
+    model.samples = [...model.samples, ...samples.filter((sample) => !known.has(sample.at))]
+      .sort((a, b) => a.at - b.at).slice(-4000);
+    drawSoon();
+  });
+  on("end", () => source.close());
+  source.addEventListener("error", () => {
+    setTimeout(() => {
+      if (source.readyState === EventSource.OPEN) return;
+      lost.textContent = say("stream_lost", { time: clockTime(heardAt) });
+      lost.hidden = false;
+    }, 2500);
+  });
+  addEventListener("pagehide", () => source.close());
+}
+
+asOf();
+show();
+document.addEventListener("DOMContentLoaded", () => drawChart(chart, model));
+if (document.readyState !== "loading") drawSoon();
+document.addEventListener("hadash:theme", drawSoon);
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawSoon);
+if (!model.state.ended) listen();

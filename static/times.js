@@ -1,0 +1,50 @@
+// Times in the viewer's zone, relative ones and running ones. Shared by all pages.
+const language = document.documentElement.lang || "en";
+const relative = new Intl.RelativeTimeFormat(language, { numeric: "auto" });
+const clock = new Intl.DateTimeFormat(language, { hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false });
+export const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+const two = (number) => String(number).padStart(2, "0");
+// One order of year, month and day in every language.
+const full = (date) => `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())} `
+  + `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
+
+// Server time minus browser time in milliseconds: set by what carries the server's clock.
+let skew = 0;
+export const setServerTime = (seconds) => { skew = seconds * 1000 - Date.now(); };
+export const serverNow = () => Date.now() + skew;
+export const clockTime = (date) => clock.format(date);
+
+function ago(date) {
+  const seconds = (date - serverNow()) / 1000;
+  const size = Math.abs(seconds);
+  if (size < 60) return relative.format(Math.round(seconds), "second");
+  if (size < 3600) return relative.format(Math.round(seconds / 60), "minute");
+  if (size < 86400) return relative.format(Math.round(seconds / 3600), "hour");
+  return relative.format(Math.round(seconds / 86400), "day");
+}
+
+export function duration(seconds) {
+  seconds = Math.max(0, seconds);
+  if (seconds < 59.95) return `${seconds.toFixed(1)} s`;
+  const whole = Math.round(seconds);
+  if (whole < 3600) return `${Math.floor(whole / 60)} min ${String(whole % 60).padStart(2, "0")} s`;
+  return `${Math.floor(whole / 3600)} h ${String(Math.floor((whole % 3600) / 60)).padStart(2, "0")} min`;
+}
+
+export function showTimes(root = document) {
+  for (const element of root.querySelectorAll("time[datetime]")) {
+    const date = new Date(element.dateTime);
+    if (Number.isNaN(date.getTime())) continue;
+    const mode = element.dataset.mode;
+    const text = mode === "clock" ? clock.format(date) : mode === "full" ? full(date) : ago(date);
+    if (element.textContent !== text) element.textContent = text;
+    element.title = `${full(date)} (${zone})`;
+  }
+}
+
+export function showElapsed(root = document) {
+  for (const element of root.querySelectorAll("[data-since]")) {
+    const since = Number(element.dataset.since);
+    if (since) element.textContent = duration((serverNow() - since) / 1000);
+  }
+}

@@ -1,0 +1,5 @@
+"""Celery: thin tasks that call the apps."""
+
+from tasks.app import app
+
+__all__ = ["app"]

@@ -1,0 +1,30 @@
+"""The Celery application: ``celery -A tasks worker`` and ``celery -A tasks beat``."""
+
+from __future__ import annotations
+
+import os
+
+from celery import Celery
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "hadash.settings")
+
+app = Celery("hadash")
+app.config_from_object("django.conf:settings", namespace="CELERY")
+app.autodiscover_tasks(["tasks"], related_name="switching")
+app.autodiscover_tasks(["tasks"], related_name="watching")
+
+
+@app.on_after_finalize.connect
+def schedule(sender: Celery, **kwargs: object) -> None:
+    """What beat starts. A run that is still going on is not started again: see ``tasks/single.py``."""
+    from django.conf import settings
+
+    from tasks import switching, watching
+
+    every = sender.add_periodic_task
+    every(2.0, switching.pick_up_orphans.s(), name="pick up orphaned switches", expires=2)
+    every(60.0, switching.expire_requests.s(), name="expire requests", expires=60)
+    every(settings.LAG_SAMPLE_SECONDS, watching.look_at_mirrors.s(), name="look at mirrors", expires=5)
+    every(settings.ACCESS_COLLECT_SECONDS, watching.collect_access.s(), name="collect access", expires=5)
+    every(settings.CLUSTER_LOOK_SECONDS, watching.look_at_clusters.s(), name="look at clusters", expires=15)
+    every(3600.0, watching.trim.s(), name="trim samples", expires=600)

@@ -1,0 +1,64 @@
+"""Switches: one task a stage, and what picks up those whose worker was lost."""
+
+from __future__ import annotations
+
+import logging
+import threading
+
+from celery import shared_task
+from celery.signals import worker_ready
+
+from hadash.inventory.models import Cluster
+from hadash.kafka.errors import KafkaError
+from hadash.mirroring.services import cluster_client
+from hadash.switching import executor, services
+from hadash.switching.models import Switch
+
+log = logging.getLogger(__name__)
+
+
+@shared_task(name="switching.run_stage", ignore_result=True)
+def run_stage(switch_pk: int, token: int) -> None:
+    """Run the switch's current stage; the next one is a task of its own."""
+    if executor.run_stage(switch_pk, token):
+        run_stage.delay(switch_pk, token)
+
+
+@shared_task(name="switching.pick_up_orphans", ignore_result=True)
+def pick_up_orphans() -> None:
+    """Go on with running switches whose executor is gone."""
+    for switch in executor.orphans():
+        token = executor.claim(switch)
+        if token is not None:
+            log.info("switch %s is taken over with token %d", switch.key, token)
+            run_stage.delay(switch.pk, token)
+
+
+@shared_task(name="switching.expire_requests", ignore_result=True)
+def expire_requests() -> None:
+    services.expire_requests()
+
+
+def start(switch: Switch) -> None:
+    """Let a switch run that has just been approved (or is run again)."""
+    run_stage.delay(switch.pk, executor.claim_first(switch))
+
+
+@worker_ready.connect
+def warm_up(**kwargs: object) -> None:
+    """Open the connections that a switch needs, before clients wait for it; then look for orphans at once."""
+    threading.Thread(target=_warm_up, name="warm-up", daemon=True).start()
+    pick_up_orphans.delay()
+
+
+def _warm_up() -> None:
+    from django.db import connection
+
+    try:
+        for cluster in Cluster.objects.all():
+            try:
+                cluster_client(cluster).warm_up()
+            except KafkaError as error:
+                log.warning("%s", error)
+    finally:
+        connection.close()

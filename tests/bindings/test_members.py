@@ -1,0 +1,31 @@
+"""For whom a switch waits: every member that has not applied the epoch, live or not, unless it was excluded."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hadash.bindings.membership import not_applied
+from hadash.bindings.model import GatewayMember
+
+GATEWAY = GatewayMember("gateway-1", "h:9092", "http://h:9093", "0.1.0", 1, 0.0, live=True, applied=7)
+
+
+def test_a_member_that_is_behind_is_waited_for() -> None:
+    assert not_applied([GATEWAY], 8) == [GATEWAY]
+    assert not_applied([GATEWAY], 7) == []
+    assert not_applied([GATEWAY], 6) == []
+
+
+def test_a_silent_member_is_waited_for_too() -> None:
+    """It may still be serving clients: only an operator can know that it does not."""
+    silent = replace(GATEWAY, live=False)
+    assert not_applied([silent], 8) == [silent]
+
+
+def test_an_excluded_member_is_not() -> None:
+    assert not_applied([replace(GATEWAY, excluded=True)], 8) == []
+
+
+def test_only_those_that_are_behind_are_named() -> None:
+    behind = replace(GATEWAY, id="gateway-2", applied=3)
+    assert not_applied([GATEWAY, behind, replace(GATEWAY, id="gateway-3")], 7) == [behind]

@@ -1,0 +1,95 @@
+"""Fixtures of all tests. Those that need a server are marked ``stack`` and find it through the environment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from hypothesis import HealthCheck, settings
+from kazoo.client import KazooClient
+from support import environment
+from support import zookeeper as zk
+from support.kafka import App, Clusters, known_app, new_app
+
+# A slow machine is no failure: no property has a time limit.
+settings.register_profile("hadash", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("hadash")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The quick tests first. (hypothesis also dislikes threads of ZooKeeper clients that use ``random`` meanwhile.)"""
+    items.sort(key=lambda item: item.get_closest_marker("stack") is not None)
+
+
+@pytest.fixture(scope="session")
+def zookeeper_hosts() -> str:
+    return environment.required("ZOOKEEPER_HOSTS")
+
+
+@pytest.fixture(scope="session")
+def clusters() -> dict[str, environment.Cluster]:
+    """The stack's Kafka clusters by name."""
+    return environment.clusters()
+
+
+@pytest.fixture(scope="session")
+def kafka(clusters: dict[str, environment.Cluster]) -> Clusters:
+    """Both clusters, for whoever administers them."""
+    return Clusters(clusters)
+
+
+@pytest.fixture
+def app(kafka: Clusters) -> Iterator[App]:
+    """An AppID of the test's own on both clusters; it signs in with SCRAM."""
+    with new_app(kafka) as made:
+        yield made
+
+
+@pytest.fixture(scope="session")
+def shared_app(kafka: Clusters) -> Iterator[App]:
+    """An AppID that is never bound: for tests that do not mind each other."""
+    with new_app(kafka) as made:
+        yield made
+
+
+@pytest.fixture
+def plain_app(kafka: Clusters) -> Iterator[App]:
+    """An AppID that signs in with PLAIN. Tests share it, so each uses a client.id or Topics of its own."""
+    with known_app(kafka, "shop", "shop-secret") as made:
+        yield made
+
+
+@pytest.fixture(scope="session")
+def zookeeper_root(zookeeper_hosts: str) -> Iterator[KazooClient]:
+    """A client outside of every chroot; it removes those of the tests."""
+    with zk.janitor(zookeeper_hosts) as client:
+        yield client
+
+
+@pytest.fixture
+def chroot(zookeeper_root: KazooClient) -> Iterator[str]:
+    """A place of the test's own in the shared ZooKeeper, gone afterwards."""
+    with zk.temporary_chroot(zookeeper_root) as path:
+        yield path
+
+
+@pytest.fixture
+def connect_client(zookeeper_hosts: str, chroot: str) -> Iterator[Callable[..., KazooClient]]:
+    """Connect to the test's chroot, as often as the test needs: each call is a session of its own."""
+    opened: list[KazooClient] = []
+
+    def factory(hosts: str = zookeeper_hosts) -> KazooClient:
+        client = zk.patient_connect(hosts, chroot)
+        opened.append(client)
+        return client
+
+    yield factory
+    for client in opened:
+        client.stop()
+        client.close()
+
+
+@pytest.fixture
+def zookeeper(connect_client: Callable[..., KazooClient]) -> KazooClient:
+    """A client at the test's chroot."""
+    return connect_client()

@@ -1,0 +1,187 @@
+"""Three named people, a small estate, and engines that answer without ZooKeeper."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from dashboard.parts import NASTY, PASSWORD, cluster, gateway, signed_in
+from hadash.accounts.roles import ensure_roles, ensure_user
+from hadash.bindings.model import Binding, BindingDocument
+from hadash.dashboard import engines as engines_module
+from hadash.dashboard import live
+from hadash.dashboard.engines import Engines
+from hadash.inventory.models import Access, AppID, InstanceID, Pair
+from hadash.mirroring.models import LagSample, Mirror
+from hadash.sentences import say
+from hadash.switching.models import StageRecord, Switch, log_event
+from hadash.switching.plan import Plan
+
+
+@pytest.fixture(autouse=True)
+def quick(settings: Any, tmp_path: Path) -> None:
+    """Passwords that cost nothing, and a folder for collected static files, which WhiteNoise asks for."""
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+    settings.STATIC_ROOT = tmp_path
+
+
+@pytest.fixture
+def people(db: None) -> SimpleNamespace:
+    """Olga operates, Arne approves, Vera views."""
+    ensure_roles()
+    return SimpleNamespace(
+        olga=ensure_user("olga", PASSWORD, "operator", "Olga Operator"),
+        arne=ensure_user("arne", PASSWORD, "approver", "Arne Approver"),
+        vera=ensure_user("vera", PASSWORD, "viewer", "Vera Viewer"),
+    )
+
+
+@pytest.fixture
+def as_olga(people: SimpleNamespace) -> Client:
+    return signed_in(people.olga)
+
+
+@pytest.fixture
+def as_arne(people: SimpleNamespace) -> Client:
+    return signed_in(people.arne)
+
+
+@pytest.fixture
+def as_vera(people: SimpleNamespace) -> Client:
+    return signed_in(people.vera)
+
+
+@pytest.fixture
+def estate(db: None) -> SimpleNamespace:
+    """A pair, an AppID with four client.ids (one of them nasty, one Chinese), and a mirror."""
+    east, west = cluster("east", 1), cluster("west", 2)
+    pair = Pair.objects.create(name="main", first=east, second=west, default=east)
+    shop = AppID.objects.create(name="shop", pair=pair, owner="Checkout")
+    InstanceID.objects.create(appid=shop, name="shop-carts")
+    InstanceID.objects.create(appid=shop, name="购物车")
+    now = timezone.now()
+    for client_id, kind, resource in [
+        ("shop-carts", "produce", "carts"),
+        ("购物车", "consume", "carts"),
+        ("购物车", "group", "readers"),
+        (NASTY, "consume", "carts"),
+        ("", "consume", "carts"),
+    ]:
+        Access.objects.create(
+            pair=pair,
+            appid="shop",
+            client_id=client_id,
+            kind=kind,
+            resource=resource,
+            cluster="east",
+            library="librdkafka",
+            version="2.3.0",
+            first_seen=now,
+            last_seen=now,
+        )
+    mirror = Mirror.objects.create(
+        pair=pair, name="shop", topics=["carts"], source=east, state="running", lag_records=7, looked_at=now
+    )
+    for index, records in enumerate([5, None, 9]):
+        LagSample.objects.create(mirror=mirror, at=now - timedelta(seconds=20 - index), records=records)
+    return SimpleNamespace(east=east, west=west, pair=pair, shop=shop, mirror=mirror)
+
+
+@pytest.fixture
+def plan() -> Plan:
+    return Plan("main", "shop", None, "east", "west", ("carts",), ("readers",), ("shop",), ("shop-carts",))
+
+
+@pytest.fixture
+def make_switch(estate: SimpleNamespace, people: SimpleNamespace, plan: Plan) -> Callable[..., Switch]:
+    """A switch of the whole AppID, asked for by Olga."""
+
+    def make(status: str = "awaiting_approval", **values: Any) -> Switch:
+        switch = Switch.objects.create(
+            **{
+                "pair": estate.pair,
+                "appid": "shop",
+                "source": estate.east,
+                "target": estate.west,
+                "plan": plan.to_json(),
+                "plan_digest": plan.digest,
+                "reason": "Upgrade of the brokers",
+                "requested_by": people.olga,
+                "expires_at": timezone.now() + timedelta(hours=1),
+                "status": status,
+                **values,
+            }
+        )
+        log_event(switch, say("%(user)s requested the switch.", user="olga"), actor=people.olga)
+        return switch
+
+    return make
+
+
+@pytest.fixture
+def finished(make_switch: Callable[..., Switch], people: SimpleNamespace) -> Switch:
+    """A switch that went well: blocked for 0.3 s."""
+    start = timezone.now() - timedelta(minutes=5)
+    switch = make_switch(
+        "succeeded",
+        decided_by=people.arne,
+        decided_at=start,
+        started_at=start,
+        ended_at=start + timedelta(seconds=12),
+        stage="verify",
+        outcome=say("All %(count)s clients work on %(cluster)s.", count=2, cluster="west").to_json(),
+        traffic=[
+            {"at": start.timestamp() + i / 2, "parked": 0, "clusters": {"east": [5, 5]}} for i in range(10)
+        ],
+    )
+    at = start
+    for stage, seconds in {
+        "precheck": 1,
+        "settle": 3,
+        "block": 0.1,
+        "drain": 0.1,
+        "translate": 0.05,
+        "forward": 0.05,
+        "reverse": 2,
+        "verify": 5,
+    }.items():
+        end = at + timedelta(seconds=seconds)
+        StageRecord.objects.create(
+            switch=switch, stage=stage, token=1, result="done", started_at=at, ended_at=end
+        )
+        at = end
+    return switch
+
+
+@pytest.fixture
+def engines(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """What ZooKeeper and the Gateways say; change ``look``, ``clients`` or ``samples`` to have them say something else."""
+    said = SimpleNamespace(
+        look=Engines(
+            {"shop": BindingDocument("shop", None, {"shop-carts": Binding("east", epoch=3)})}, 7, (gateway(),)
+        ),
+        clients=[
+            {"appid": "shop", "client_id": name, "cluster": "east", "parked": "", "library": "x", "host": "h"}
+            for name in ("shop-carts", "购物车", NASTY)
+        ],
+        samples=[{"at": 1.0, "parked": 0, "clusters": {"east": [4, 2]}}],
+        silent=[],
+    )
+
+    def ask_each(gateways: Any, path: str, key: str, **query: Any) -> Any:
+        if not list(gateways):
+            return [], []
+        return list(getattr(said, key)), list(said.silent)
+
+    monkeypatch.setattr(engines_module, "look", lambda: said.look)
+    monkeypatch.setattr(engines_module, "look_at_gateways", lambda: said.look)
+    monkeypatch.setattr(engines_module, "ask_each", ask_each)
+    live._rate_cache.clear()
+    return said

@@ -1,0 +1,253 @@
+"""What people do: through the services, refused with reasons, denied with the names of those who may."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from dashboard.parts import signed_in
+from hadash.audit.models import Entry
+from hadash.dashboard.engines import Engines
+from hadash.inventory.models import InstanceID
+from hadash.sentences import say
+from hadash.switching import services
+from hadash.switching.plan import Plan
+
+pytestmark = [pytest.mark.stack, pytest.mark.django_db]
+
+
+@pytest.fixture
+def planned(monkeypatch: pytest.MonkeyPatch, plan: Plan) -> None:
+    """Planning and checking without ZooKeeper and Kafka."""
+    monkeypatch.setattr(services, "plan_for", lambda appid, instance_id, target: plan)
+    monkeypatch.setattr(services, "check_now", lambda plan: None)
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Keys of the switches that were handed to the workers."""
+    import tasks.switching
+
+    keys: list[str] = []
+    monkeypatch.setattr(tasks.switching, "start", lambda switch: keys.append(switch.key))
+    return keys
+
+
+def test_a_viewer_cannot_post(
+    as_vera: Client, estate: SimpleNamespace, engines: SimpleNamespace, make_switch: Any
+) -> None:
+    switch = make_switch()
+    posts = [(name, [switch.key]) for name in ("approve", "decline", "cancel", "abort", "retry")]
+    posts += [("request-switch", []), ("register-instance", [estate.shop.pk])]
+    for name, args in posts:
+        values = {"appid": estate.shop.pk, "reason": "x", "name": "x", "plan_digest": switch.plan_digest}
+        response = as_vera.post(reverse(name, args=args), values)
+        assert response.status_code == 403, name
+        assert "You may not" in response.content.decode()
+    switch.refresh_from_db()
+    assert switch.status == "awaiting_approval"
+    assert not Entry.objects.exists()
+
+
+def test_a_denial_says_who_may(as_vera: Client, engines: SimpleNamespace, make_switch: Any) -> None:
+    switch = make_switch()
+    text = as_vera.post(reverse("approve", args=[switch.key])).content.decode()
+    assert "These people may: Arne Approver." in text
+
+
+def test_the_requester_cannot_approve(people: SimpleNamespace, engines: Any, make_switch: Any) -> None:
+    from django.contrib.auth.models import Group
+
+    people.olga.groups.add(Group.objects.get(name="approver"))
+    switch = make_switch()
+    client = signed_in(people.olga)
+    page = client.get(reverse("switch", args=[switch.key])).content.decode()
+    assert "Approve and run" not in page
+    assert "somebody else decides on it: Arne Approver" in page
+    response = client.post(reverse("approve", args=[switch.key]), {"plan_digest": switch.plan_digest})
+    assert response.status_code == 403
+    assert "somebody else has to decide" in response.content.decode()
+
+
+def test_forms_need_the_token(people: SimpleNamespace, make_switch: Any) -> None:
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(people.arne)
+    response = client.post(reverse("approve", args=[make_switch().key]))
+    assert response.status_code == 403
+    assert "Send the form again" in response.content.decode()
+
+
+def test_request(as_olga: Client, estate: SimpleNamespace, engines: Any, planned: None) -> None:
+    page = as_olga.get(reverse("request-switch"), {"appid": estate.shop.pk, "instance": "shop-carts"})
+    assert 'value="shop-carts"' in page.content.decode()
+    response = as_olga.post(
+        reverse("request-switch"), {"appid": estate.shop.pk, "scope": "appid", "reason": "Upgrade"}
+    )
+    switch = services.Switch.objects.get()
+    assert response.status_code == 302
+    assert response["Location"] == reverse("switch", args=[switch.key])
+    assert (switch.reason, switch.target) == ("Upgrade", estate.west)
+    assert Entry.objects.get().address == "127.0.0.1"
+
+
+def test_a_refused_request_keeps_what_was_typed(
+    as_olga: Client, estate: SimpleNamespace, engines: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*args: Any) -> Plan:
+        raise services.Refused(
+            say("No mirror carries %(topics)s. Create one first.", topics=["<b>carts</b>"]),
+            say("All checks hold."),
+        )
+
+    monkeypatch.setattr(services, "plan_for", refuse)
+    response = as_olga.post(
+        reverse("request-switch"),
+        {"appid": estate.shop.pk, "scope": "instance", "instance": "购物车", "reason": "Because"},
+    )
+    text = response.content.decode()
+    assert response.status_code == 409
+    assert "No mirror carries &lt;b&gt;carts&lt;/b&gt;. Create one first." in text
+    assert 'value="购物车"' in text and "Because</textarea>" in text
+
+
+def test_a_request_without_a_reason_is_refused(
+    as_olga: Client, estate: SimpleNamespace, engines: Any, planned: None
+) -> None:
+    response = as_olga.post(reverse("request-switch"), {"appid": estate.shop.pk, "reason": " "})
+    assert response.status_code == 409
+    assert "Say why: the approver reads it" in response.content.decode()
+
+
+def test_an_instance_must_be_named(
+    as_olga: Client, estate: SimpleNamespace, engines: Any, planned: None
+) -> None:
+    response = as_olga.post(
+        reverse("request-switch"), {"appid": estate.shop.pk, "scope": "instance", "reason": "x"}
+    )
+    assert response.status_code == 409
+    assert "Say which InstanceID." in response.content.decode()
+
+
+def test_nothing_is_requested_while_zookeeper_is_away(
+    as_olga: Client, estate: SimpleNamespace, engines: SimpleNamespace
+) -> None:
+    engines.look = Engines(fault="gone")
+    response = as_olga.post(reverse("request-switch"), {"appid": estate.shop.pk, "reason": "x"})
+    assert response.status_code == 409
+    assert "no switch can be planned" in response.content.decode()
+
+
+def test_preview(as_olga: Client, estate: SimpleNamespace, engines: Any, planned: None) -> None:
+    text = as_olga.get(
+        reverse("request-preview"), {"appid": estate.shop.pk, "scope": "appid"}
+    ).content.decode()
+    for expected in ("carts", "readers", "shop-carts", 'name="target" value="west"'):
+        assert expected in text
+    text = as_olga.get(
+        reverse("request-preview"), {"appid": estate.shop.pk, "scope": "instance"}
+    ).content.decode()
+    assert "Choose or type an InstanceID." in text
+
+
+def test_approve(
+    as_arne: Client,
+    engines: Any,
+    planned: None,
+    started: list[str],
+    make_switch: Any,
+    django_capture_on_commit_callbacks: Any,
+) -> None:
+    switch = make_switch()
+    page = as_arne.get(reverse("switch", args=[switch.key])).content.decode()
+    assert f'name="plan_digest" value="{switch.plan_digest}"' in page
+    with django_capture_on_commit_callbacks(execute=True):
+        response = as_arne.post(reverse("approve", args=[switch.key]), {"plan_digest": switch.plan_digest})
+    assert response.status_code == 302
+    switch.refresh_from_db()
+    assert switch.status == "running"
+    assert started == [switch.key]
+
+
+def test_another_plan_than_the_one_shown_is_not_approved(
+    as_arne: Client, engines: Any, planned: None, make_switch: Any
+) -> None:
+    switch = make_switch()
+    response = as_arne.post(reverse("approve", args=[switch.key]), {"plan_digest": "another"})
+    assert response.status_code == 409
+    assert "The plan has changed since you saw it." in response.content.decode()
+
+
+def test_decline_needs_a_reason(as_arne: Client, engines: Any, make_switch: Any) -> None:
+    switch = make_switch()
+    assert as_arne.post(reverse("decline", args=[switch.key]), {"reason": " "}).status_code == 409
+    assert as_arne.post(reverse("decline", args=[switch.key]), {"reason": "Friday"}).status_code == 302
+    switch.refresh_from_db()
+    assert (switch.status, switch.decision_note) == ("declined", "Friday")
+    assert as_arne.post(reverse("decline", args=[switch.key]), {"reason": "Again"}).status_code == 409
+
+
+def test_cancel(as_olga: Client, engines: Any, make_switch: Any) -> None:
+    switch = make_switch()
+    assert as_olga.post(reverse("cancel", args=[switch.key])).status_code == 302
+    switch.refresh_from_db()
+    assert switch.status == "cancelled"
+
+
+def test_abort_before_forward_only(as_olga: Client, engines: Any, make_switch: Any) -> None:
+    early = make_switch("running", stage="drain")
+    page = as_olga.get(reverse("switch", args=[early.key])).content.decode()
+    assert "Returns the clients to east; nothing is lost." in page
+    assert as_olga.post(reverse("abort", args=[early.key])).status_code == 302
+    early.refresh_from_db()
+    assert early.abort_requested_by_id is not None
+    early.delete()
+
+    late = make_switch("running", stage="reverse")
+    page = as_olga.get(reverse("switch", args=[late.key])).content.decode()
+    assert "Not possible any more: the clients go to west." in page
+    assert as_olga.post(reverse("abort", args=[late.key])).status_code == 409
+
+
+def test_retry(
+    as_olga: Client,
+    engines: Any,
+    started: list[str],
+    make_switch: Any,
+    django_capture_on_commit_callbacks: Any,
+) -> None:
+    switch = make_switch("needs_attention", stage="reverse")
+    assert "Run the stage again" in as_olga.get(reverse("switch", args=[switch.key])).content.decode()
+    with django_capture_on_commit_callbacks(execute=True):
+        assert as_olga.post(reverse("retry", args=[switch.key])).status_code == 302
+    assert started == [switch.key]
+
+
+def test_an_act_by_its_address_leads_to_the_switch(as_olga: Client, make_switch: Any) -> None:
+    switch = make_switch()
+    response = as_olga.get(reverse("cancel", args=[switch.key]))
+    assert response["Location"] == reverse("switch", args=[switch.key])
+    switch.refresh_from_db()
+    assert switch.status == "awaiting_approval"
+
+
+@pytest.mark.parametrize("name", ["订单-服务", "web#1", "<b>bold</b>"])
+def test_register(as_olga: Client, estate: SimpleNamespace, engines: Any, name: str) -> None:
+    response = as_olga.post(reverse("register-instance", args=[estate.shop.pk]), {"name": name, "note": "n"})
+    assert response.status_code == 302
+    assert InstanceID.objects.filter(appid=estate.shop, name=name).exists()
+    page = as_olga.get(response["Location"]).content.decode()
+    assert "<b>bold</b>" not in page
+
+
+@pytest.mark.parametrize("name", ["shop-carts", "", "x" * 300])
+def test_registering_twice_or_nonsense_is_said_at_the_field(
+    as_olga: Client, estate: SimpleNamespace, engines: Any, name: str
+) -> None:
+    response = as_olga.post(reverse("register-instance", args=[estate.shop.pk]), {"name": name})
+    assert response.status_code == 409
+    assert 'id="name-error"' in response.content.decode()
+    assert InstanceID.objects.count() == 2

@@ -1,0 +1,238 @@
+"""The live switch: what the snapshot says, and what the stream sends."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.db import connections
+from django.test import AsyncClient, Client
+from django.urls import reverse
+from django.utils import timezone
+
+from dashboard.parts import NASTY
+from hadash.dashboard import engines as engines_module
+from hadash.dashboard import live
+from hadash.dashboard.engines import Engines, SharedLook
+from hadash.dashboard.views import stream
+from hadash.switching.models import StageRecord, Switch
+
+stack = pytest.mark.stack
+
+
+def record(stage: str, begin: float, end: float | None, result: str = "done") -> StageRecord:
+    now = timezone.now()
+    return StageRecord(
+        stage=stage,
+        result=result,
+        started_at=now + timedelta(seconds=begin),
+        ended_at=None if end is None else now + timedelta(seconds=end),
+    )
+
+
+def test_rto_is_from_block_to_forward() -> None:
+    records = [record("settle", 0, 3), record("block", 3, 3.1), record("forward", 3.2, 3.3)]
+    assert live.refused_seconds(records) == pytest.approx(0.3, abs=1e-3)
+    assert live.refused_seconds(records[:2]) is None
+    assert live.refused_seconds(records[:1]) is None
+
+
+def test_rto_of_a_return() -> None:
+    records = [record("block", 0, 1), record("drain", 1, 2, "failed"), record("return", 2, 2.5)]
+    assert live.refused_seconds(records) == pytest.approx(2.5, abs=1e-3)
+
+
+def test_rpo_is_said_only_when_proved() -> None:
+    assert live.proved_equal([record("drain", 0, 1)])
+    assert not live.proved_equal([record("drain", 0, 1, "failed")])
+
+
+def test_a_gap_in_the_samples_is_no_pause() -> None:
+    def sample(at: float, produced: int) -> dict[str, Any]:
+        return {"at": at, "clusters": {"east": [produced, 0]}}
+
+    steady = [sample(i / 2, 3) for i in range(6)]
+    assert live.longest_pause(steady) == 0
+    paused = [*steady, sample(3.0, 0), sample(3.5, 0), sample(4.0, 5)]
+    assert live.longest_pause(paused) == pytest.approx(1.0)
+    gap = [*steady, sample(20.0, 5), sample(20.5, 5)]
+    assert live.longest_pause(gap) == 0
+    assert live.longest_pause([]) is None
+
+
+def test_the_rail_shows_the_newest_attempt_and_a_return_only_when_taken() -> None:
+    records = [
+        record("precheck", 0, 1),
+        record("settle", 1, 2, "interrupted"),
+        record("settle", 2, None, "running"),
+    ]
+    steps = live.steps(records)
+    assert [step.stage.value for step in steps][-1] == "verify"
+    settle = next(step for step in steps if step.stage == "settle")
+    assert (settle.result, settle.attempts) == ("running", 2)
+    phases = live.phases([*records, record("return", 3, 4)])
+    assert [phase["name"] for phase in phases] == ["block", "forward", "verify", "return"]
+
+
+def test_a_look_that_hangs_is_given_up_and_shared() -> None:
+    import threading
+
+    release, calls = threading.Event(), []
+
+    def read() -> int:
+        calls.append(1)
+        release.wait(5)
+        return 1
+
+    look = SharedLook(read)
+    for _ in range(3):
+        with pytest.raises(TimeoutError):
+            look.get(patience=0.01)
+    release.set()
+    assert look.get(patience=2) == 1
+    assert len(calls) == 1
+
+
+@stack
+def test_the_real_zookeeper_answers() -> None:
+    look = engines_module.look()
+    assert look.fault == ""
+    assert look.epoch is not None
+
+
+@stack
+@pytest.mark.django_db
+def test_state_json_for_scripts(as_vera: Client, finished: Switch) -> None:
+    said = as_vera.get(reverse("switch-state", args=[finished.key])).json()
+    assert said["key"] == finished.key
+    assert said["status"] == "succeeded"
+    assert said["requested_by"] == "olga" and said["decided_by"] == "arne"
+    assert said["plan_digest"] == finished.plan_digest
+    assert said["outcome"] == "All 2 clients work on west."
+    assert said["stages"][0].keys() >= {
+        "stage",
+        "phase",
+        "result",
+        "started_at",
+        "ended_at",
+        "seconds",
+        "sentence",
+    }
+    assert said["log"][0]["sentence"] == "olga requested the switch."
+    assert said["refused_seconds"] == pytest.approx(0.3, abs=1e-3)
+
+
+@stack
+@pytest.mark.django_db
+def test_clients_of_the_switch(make_switch: Any, engines: SimpleNamespace) -> None:
+    switch = make_switch()
+    said = live.clients(switch)
+    assert {c["id"]: c["registered"] for c in said["clients"]} == {
+        "shop-carts": True,
+        "购物车": True,
+        NASTY: False,
+    }
+    assert said["clients"][0]["produced"] == pytest.approx(4 / live.SAMPLE_SECONDS)
+    assert said["gateways"] == [
+        {"id": "gateway-1", "live": True, "excluded": False, "answers": True, "applied": 7}
+    ]
+
+
+@stack
+@pytest.mark.django_db
+def test_no_gateway_means_unknown_not_zero(make_switch: Any, engines: SimpleNamespace) -> None:
+    engines.look = Engines(fault="away")
+    assert live.clients(make_switch()) == {"fault": "away", "epoch": None, "gateways": [], "clients": []}
+
+
+@pytest.fixture
+def one_thread(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A thread for the stream whose database connection is closed in the end."""
+    pool = ThreadPoolExecutor(max_workers=1)
+    monkeypatch.setattr(stream, "_pool", pool)
+    yield
+    pool.submit(connections.close_all).result()
+    pool.shutdown()
+
+
+@pytest.fixture
+async def as_vera_async(people: SimpleNamespace, one_thread: Any) -> AsyncIterator[AsyncClient]:
+    """Vera, signed in; the connection of the thread that serves synchronous code is closed in the end."""
+    client = AsyncClient()
+    await client.aforce_login(people.vera)
+    yield client
+    await sync_to_async(connections.close_all)()
+
+
+def parse(raw: bytes) -> list[tuple[str, str | None, Any]]:
+    found = []
+    for block in raw.decode().split("\n\n"):
+        fields = dict(line.split(": ", 1) for line in block.splitlines() if ": " in line)
+        if "event" in fields:
+            found.append((fields["event"], fields.get("id"), json.loads(fields["data"])))
+    return found
+
+
+def feed_of(switch: Switch, user: Any, after: int = 0, language: str = "en") -> stream.Feed:
+    from django.test import RequestFactory
+    from django.utils import translation
+
+    request = RequestFactory().get("/")
+    request.user = user
+    with translation.override(language):
+        return stream.Feed(request, switch.key, after)
+
+
+@stack
+@pytest.mark.django_db(transaction=True)
+def test_the_feed_says_what_changed_once(
+    people: SimpleNamespace, make_switch: Any, engines: SimpleNamespace, one_thread: Any
+) -> None:
+    switch = make_switch("running", stage="settle", started_at=timezone.now())
+    engines.samples = [{"at": timezone.now().timestamp(), "parked": 0, "clusters": {"east": [4, 2]}}]
+
+    def look(feed: stream.Feed) -> list[tuple[str, str | None, Any]]:
+        return parse(b"".join(stream._pool.submit(feed.look).result()))
+
+    feed = feed_of(switch, people.vera, language="zh-hans")
+    first = look(feed)
+    assert [name for name, _, _ in first] == ["state", "log", "mirror", "clients", "traffic"]
+    state = first[0][2]
+    assert state["stage"] == "settle" and set(state["parts"]) == {"head", "rail", "result"}
+    assert first[1][2]["sentence"] == "olga 申请了切换。"
+    assert "csrfmiddlewaretoken" not in state["parts"]["head"]  # a viewer has nothing to send
+    assert look(feed) == []
+
+    Switch.objects.filter(pk=switch.pk).update(stage="block")
+    again = look(feed)
+    assert [name for name, _, _ in again] == ["state"] and again[0][2]["blocked"]
+
+    resumed = feed_of(switch, people.vera, after=int(first[1][1] or 0))
+    assert "log" not in [name for name, _, _ in look(resumed)]
+
+
+@stack
+@pytest.mark.django_db(transaction=True)
+async def test_the_stream_ends_after_the_switch(
+    as_vera_async: AsyncClient, finished: Switch, engines: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stream, "LAST_SECONDS", 0.05)
+    response = await as_vera_async.get(reverse("switch-stream", args=[finished.key]))
+    assert response["Content-Type"] == "text/event-stream"
+    assert response["X-Accel-Buffering"] == "no"
+    raw = b"".join([chunk async for chunk in response.streaming_content])
+    events = parse(raw)
+    assert events[0][0] == "state" and events[0][2]["status"] == "succeeded"
+    assert events[-1][0] == "end"
+
+
+@stack
+@pytest.mark.django_db(transaction=True)
+async def test_a_stream_of_nothing_is_not_found(as_vera_async: AsyncClient) -> None:
+    assert (await as_vera_async.get(reverse("switch-stream", args=["nothing"]))).status_code == 404

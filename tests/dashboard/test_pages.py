@@ -1,0 +1,179 @@
+"""Every page, in both languages, for each of three people."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from dashboard.parts import NASTY, gateway, signed_in
+from hadash.dashboard.engines import Engines
+from hadash.switching.models import Switch
+
+pytestmark = [pytest.mark.stack, pytest.mark.django_db]
+
+
+def addresses(estate: SimpleNamespace, switch: Switch) -> list[str]:
+    return [
+        reverse("overview"),
+        reverse("appids"),
+        reverse("appid", args=[estate.shop.pk]),
+        reverse("switches"),
+        reverse("switches") + "?inbox=waiting&status=running&q=shop&page=99",
+        reverse("switches") + "?inbox=mine",
+        reverse("switch", args=[switch.key]),
+        reverse("switch-state", args=[switch.key]),
+        reverse("audit"),
+    ]
+
+
+@pytest.mark.parametrize("language", ["en", "zh-hans"])
+@pytest.mark.parametrize("who", ["olga", "arne", "vera"])
+def test_every_page_is_shown(
+    people: SimpleNamespace,
+    estate: SimpleNamespace,
+    engines: SimpleNamespace,
+    finished: Switch,
+    who: str,
+    language: str,
+) -> None:
+    client = signed_in(getattr(people, who), language)
+    for address in addresses(estate, finished):
+        response = client.get(address)
+        assert response.status_code == 200, address
+        text = response.content.decode()
+        assert NASTY not in text, address
+        assert "secret-of" not in text, address
+        if "json" not in response["Content-Type"]:
+            assert f'<html lang="{language}"' in text
+            assert "· hadash</title>" in text
+
+
+@pytest.mark.parametrize(
+    "status", ["awaiting_approval", "running", "needs_attention", "rolled_back", "declined"]
+)
+@pytest.mark.parametrize("language", ["en", "zh-hans"])
+def test_a_switch_in_every_state(
+    people: SimpleNamespace, engines: SimpleNamespace, make_switch: Any, status: str, language: str
+) -> None:
+    switch = make_switch(status, stage="settle")
+    for user in vars(people).values():
+        assert signed_in(user, language).get(reverse("switch", args=[switch.key])).status_code == 200
+
+
+def test_strangers_are_sent_to_sign_in(estate: SimpleNamespace, finished: Switch) -> None:
+    for address in [*addresses(estate, finished), reverse("request-switch")]:
+        response = Client().get(address)
+        assert response.status_code == 302, address
+        assert response["Location"].startswith(reverse("sign-in"))
+
+
+def test_the_sign_in_page_says_what_hadash_is() -> None:
+    text = Client().get(reverse("sign-in")).content.decode()
+    assert "Moves Kafka clients from one cluster to its standby and back" in text
+    assert '<html lang="en"' in text
+
+
+def test_wrong_password_is_said(people: SimpleNamespace) -> None:
+    response = Client().post(reverse("sign-in"), {"username": "olga", "password": "wrong"})
+    assert "do not fit" in response.content.decode()
+
+
+def test_the_language_is_switched_before_signing_in() -> None:
+    client = Client()
+    client.post(reverse("set_language"), {"language": "zh-hans", "next": reverse("sign-in")})
+    assert "登录" in client.get(reverse("sign-in")).content.decode()
+
+
+def test_titles_name_the_switch(as_olga: Client, engines: SimpleNamespace, finished: Switch) -> None:
+    text = as_olga.get(reverse("switch", args=[finished.key])).content.decode()
+    assert "<title>shop: east → west, succeeded · hadash</title>" in text
+
+
+def test_unknown_things_have_a_page_that_helps(as_vera: Client) -> None:
+    for address in ("/switches/nothing/", "/appids/999/", "/nowhere/"):
+        response = as_vera.get(address)
+        assert response.status_code == 404
+        assert "All switches" in response.content.decode()
+    assert "There is no switch nothing." in as_vera.get("/switches/nothing/").content.decode()
+
+
+def test_zookeeper_away_is_said_and_nothing_is_made_up(
+    as_olga: Client, estate: SimpleNamespace, engines: SimpleNamespace, make_switch: Any
+) -> None:
+    engines.look = Engines(fault="no answer within 1.5 s")
+    switch = make_switch()
+    text = as_olga.get(reverse("overview")).content.decode()
+    assert "ZooKeeper does not answer." in text
+    assert "Gateways go on with what they last applied" in text
+    assert "not known" in text
+    for address in (reverse("appid", args=[estate.shop.pk]), reverse("switch", args=[switch.key])):
+        assert as_olga.get(address).status_code == 200
+
+
+def test_a_gateway_that_does_not_answer_is_named(
+    as_vera: Client, engines: SimpleNamespace, estate: Any
+) -> None:
+    engines.silent = ["gateway-1"]
+    assert "gateway-1 did not answer" in as_vera.get(reverse("overview")).content.decode()
+
+
+def test_gateway_states(as_vera: Client, engines: SimpleNamespace, estate: Any) -> None:
+    engines.look = Engines(
+        {}, 7, (gateway("a", live=False), gateway("b", applied=6), gateway("c", excluded=True), gateway("d"))
+    )
+    text = as_vera.get(reverse("overview")).content.decode()
+    for word in ("does not answer", "applying", "excluded", "in effect"):
+        assert word in text
+
+
+def test_the_overview_refreshes_its_content_only(
+    as_vera: Client, engines: SimpleNamespace, estate: Any
+) -> None:
+    text = as_vera.get(reverse("overview"), headers={"HX-Request": "true"}).content.decode()
+    assert "<html" not in text
+    assert "gateway-1" in text
+
+
+def test_an_empty_hadash_says_what_to_do(as_olga: Client, engines: SimpleNamespace) -> None:
+    engines.look = Engines({}, 0, ())
+    text = as_olga.get(reverse("overview")).content.decode()
+    assert "Register two clusters and a pair" in text
+    assert "bootstrap.servers" in text
+    assert "No Gateway is a member. Start one" in text
+
+
+def test_queries_do_not_grow_with_the_estate(
+    as_arne: Client,
+    engines: SimpleNamespace,
+    estate: SimpleNamespace,
+    finished: Switch,
+    django_assert_max_num_queries: Any,
+) -> None:
+    from hadash.inventory.models import AppID, InstanceID
+
+    for number in range(30):
+        appid = AppID.objects.create(name=f"app-{number}", pair=estate.pair)
+        InstanceID.objects.create(appid=appid, name="one")
+    for address, limit in [
+        (reverse("overview"), 20),
+        (reverse("appids"), 13),
+        (reverse("appid", args=[estate.shop.pk]), 16),
+        (reverse("switches"), 13),
+        (reverse("switch", args=[finished.key]), 18),
+        (reverse("switch-state", args=[finished.key]), 8),
+        (reverse("audit"), 9),
+    ]:
+        with django_assert_max_num_queries(limit):
+            as_arne.get(address)
+
+
+def test_inboxes(people: SimpleNamespace, make_switch: Any, engines: SimpleNamespace) -> None:
+    switch = make_switch()
+    waiting = reverse("switches") + "?inbox=waiting"
+    assert switch.key in signed_in(people.arne).get(waiting).content.decode()
+    assert "Nothing waits for you." in signed_in(people.olga).get(waiting).content.decode()
+    assert switch.key in signed_in(people.olga).get(reverse("switches") + "?inbox=mine").content.decode()

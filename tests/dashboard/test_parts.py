@@ -1,0 +1,80 @@
+"""Filters and small figures."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.utils import translation
+
+from hadash.dashboard import figures, states
+from hadash.dashboard.templatetags import hadash as tags
+from hadash.mirroring.models import Mirror
+from hadash.sentences import say
+from hadash.switching.machine import Status
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def history(*records: int | None, step: float = 2.0) -> list[tuple[datetime, int | None]]:
+    return [(START + timedelta(seconds=step * i), value) for i, value in enumerate(records)]
+
+
+def test_a_sentence_in_the_viewers_language() -> None:
+    stored = say("%(user)s approved the switch.", user="arne").to_json()
+    assert tags.sentence(stored) == "arne approved the switch."
+    with translation.override("zh-hans"):
+        assert tags.sentence(stored) == "arne 批准了切换。"
+
+
+@pytest.mark.parametrize("value", [{}, None, "text", {"text": "", "values": {}}])
+def test_what_is_no_sentence_is_shown_as_it_is(value: object) -> None:
+    assert tags.sentence(value) == ("text" if value == "text" else "")
+
+
+def test_a_percent_sign_in_a_value_survives() -> None:
+    assert tags.sentence(say("%(error)s", error="100 % full").to_json()) == "100 % full"
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (None, "?"),
+        (0.314, "0.31 s"),
+        (12.34, "12.3 s"),
+        (59.97, "1 min 00 s"),
+        (125, "2 min 05 s"),
+        (7300, "2 h 01 min"),
+    ],
+)
+def test_durations(value: float | None, shown: str) -> None:
+    assert tags.seconds(value) == shown
+
+
+def test_a_gap_in_the_lag_is_a_gap() -> None:
+    pieces = figures.segments(history(1, 2, None, 3), gap_seconds=10)
+    assert [[records for _, records in piece] for piece in pieces] == [[1, 2], [3]]
+    assert len(figures.segments(history(1, 2, step=60), gap_seconds=10)) == 2
+
+
+def test_a_sparkline_of_nothing_is_hatched() -> None:
+    assert "spark none" in figures.sparkline_svg(history(None, None))
+    assert figures.sparkline_svg(history(1, None, 3)).count("<polyline") == 2
+
+
+def test_names_are_escaped() -> None:
+    assert "&lt;b&gt;" in tags.identity({}, "<b>", "<i>")  # type: ignore[arg-type]
+    assert "&lt;b&gt;" in tags.cluster({}, "<b>")  # type: ignore[arg-type]
+
+
+def test_every_state_has_a_look() -> None:
+    assert set(states.STATUS_LOOKS) == set(Status)
+    assert set(states.MIRROR_LOOKS) == set(states.MIRROR_WORDS) == set(Mirror.State.values)
+
+
+def test_a_mirror_that_nobody_looks_at_is_unknown() -> None:
+    mirror = Mirror(state="running", looked_at=datetime.now(UTC) - timedelta(minutes=5))
+    assert states.of_mirror(mirror).look == "unknown"
+    mirror.looked_at = datetime.now(UTC)
+    assert states.of_mirror(mirror).look == "fine"
+    assert states.of_mirror(Mirror(state="running")).look == "unknown"

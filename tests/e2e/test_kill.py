@@ -1,0 +1,120 @@
+"""The worker is killed with SIGKILL inside each stage: the switch is finished or returned, never half done."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hadash.bindings.model import Binding, BindingState
+from hadash.bindings.store import BindingStore
+from hadash.identity.resolve import resolve
+from hadash.sandbox.demo import ROOT, Demo
+from hadash.sandbox.processes import Process
+from hadash.sandbox.trial import SWITCH_SECONDS, Trial
+
+pytestmark = pytest.mark.stack
+
+#: Seconds in which the worker has to reach its point: a whole switch on a slow machine.
+KILL_SECONDS = 90.0
+
+APPID, INSTANCE = "shop", "shop-carts"
+
+#: stage, the command at which the worker dies, and whether the command has been carried out then.
+POINTS = [
+    ("precheck", "RecordSeen", "after"),
+    ("settle", "WriteBindings", "after"),
+    ("block", "WriteBindings", "after"),
+    ("drain", "RecordDrained", "before"),
+    ("translate", "WriteGroupOffsets", "after"),
+    ("forward", "WriteBindings", "after"),
+    ("reverse", "ReverseMirrors", "after"),
+    ("verify", "ReadClients", "before"),
+]
+
+
+@pytest.fixture
+def killing_worker(demo: Demo, tmp_path: Path) -> Iterator[object]:
+    """Replaces the demo's worker by one that dies at a point; afterwards the demo has its own again."""
+    assert demo.worker is not None
+    demo.worker.stop(timeout=2)  # what it is looking at, the next worker looks at again
+    started: list[Process] = []
+
+    def start(stage: str, command: str, when: str) -> Process:
+        mark = tmp_path / "killed"
+        arguments = [
+            argument.replace("tasks", "tests.support.killing_worker") for argument in demo.worker_arguments()
+        ]
+        process = Process(
+            "killing worker",
+            [sys.executable, *arguments],
+            log_path=demo.data_dir / "logs" / "killing-worker.log",
+            env={
+                **demo.environment(),
+                "KILL_STAGE": stage,
+                "KILL_COMMAND": command,
+                "KILL_WHEN": when,
+                "KILL_MARK": str(mark),
+            },
+            cwd=ROOT,
+        )
+        process.start()
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        process.stop()
+    demo.worker.start()
+
+
+def bound_to(bindings: BindingStore) -> Binding:
+    return resolve(bindings.document(APPID), INSTANCE, Binding("east"))
+
+
+@pytest.mark.parametrize(("stage", "command", "when"), POINTS, ids=lambda value: str(value))
+def test_switch_survives_the_loss_of_its_worker(
+    demo: Demo, trial: Trial, bindings: BindingStore, killing_worker, stage: str, command: str, when: str
+) -> None:
+    assert demo.worker is not None
+    source = bound_to(bindings).cluster
+    target = "west" if source == "east" else "east"
+    worker = killing_worker(stage, command, when)
+
+    key = trial.operator.request(APPID, INSTANCE, target, f"The worker dies in {stage}.")
+    trial.approver.approve(key).raise_for_status()
+    assert worker.wait(timeout=KILL_SECONDS) == -9, "the worker was to be killed inside the stage"
+    demo.worker.start()
+    state = trial.approver.await_end(key, SWITCH_SECONDS)
+
+    binding = bound_to(bindings)
+    assert binding.state is BindingState.FORWARD
+    assert state["status"] == "succeeded", state["outcome"]
+    assert binding.cluster == target
+    assert [s["result"] for s in state["stages"] if s["stage"] == stage][-2:] == ["interrupted", "done"]
+
+
+def test_abort_returns_to_the_start_also_when_the_worker_dies_while_returning(
+    demo: Demo, trial: Trial, bindings: BindingStore, killing_worker
+) -> None:
+    assert demo.worker is not None
+    before = bound_to(bindings).cluster
+    target = "west" if before == "east" else "east"
+    worker = killing_worker("return", "WriteBindings", "after")
+
+    key = trial.operator.request(APPID, INSTANCE, target, "This one is aborted.")
+    trial.approver.approve(key).raise_for_status()
+    deadline = time.monotonic() + 30
+    while trial.operator.state(key)["stage"] == "precheck" and time.monotonic() < deadline:
+        pass
+    trial.operator.post(f"switches/{key}/abort/").raise_for_status()
+    assert worker.wait(timeout=KILL_SECONDS) == -9
+    demo.worker.start()
+    state = trial.approver.await_end(key, SWITCH_SECONDS)
+
+    assert state["status"] == "rolled_back"
+    assert state["outcome"] == "olga aborted the switch."
+    assert (bound_to(bindings).cluster, bound_to(bindings).state) == (before, BindingState.FORWARD)

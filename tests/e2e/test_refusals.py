@@ -1,0 +1,140 @@
+"""What cannot be done is refused with the reason, and nothing is changed by it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+from hadash.bindings.store import BindingStore
+from hadash.kafka.connect import ConnectClient
+from hadash.sandbox.demo import Demo
+from hadash.sandbox.errors import SandboxError
+from hadash.sandbox.person import Person
+from hadash.sandbox.trial import Trial
+
+pytestmark = pytest.mark.stack
+
+
+@pytest.fixture
+def nothing_changes(bindings: BindingStore) -> Iterator[None]:
+    """The bindings and their epoch are the same afterwards."""
+    before = bindings.epoch(), bindings.documents()
+    yield
+    assert (bindings.epoch(), bindings.documents()) == before
+
+
+def other_side(bindings: BindingStore, appid: str, instance: str) -> str:
+    binding = bindings.document(appid).instances.get(instance)
+    return "west" if binding is None or binding.cluster == "east" else "east"
+
+
+@pytest.mark.usefixtures("nothing_changes")
+class TestRequests:
+    def test_unknown_appid(self, trial: Trial) -> None:
+        answer = trial.operator.post(
+            "switches/request/", appid="999999", scope="appid", instance="", target="west", reason="?"
+        )
+        assert answer.status_code == 404
+        assert "AppID" in answer.text
+
+    def test_instance_that_is_bound_to_the_target_already(self, trial: Trial, bindings: BindingStore) -> None:
+        here = "east" if other_side(bindings, "shop", "shop-stock") == "west" else "west"
+        with pytest.raises(SandboxError, match=f"shop › shop-stock is bound to {here} already"):
+            trial.operator.request("shop", "shop-stock", here, "It is there.")
+
+    def test_instance_that_is_registered_already(self, trial: Trial) -> None:
+        page = trial.operator.post(
+            f"appids/{trial.operator.appid('shop')}/instances/", name="shop-carts", note=""
+        )
+        assert "shop-carts is registered under shop already" in page.text
+
+    def test_radius_that_is_not_closed(self, trial: Trial) -> None:
+        with pytest.raises(
+            SandboxError, match=r"audit › audit-clicks reads Topic shop\.clicks too and would stay"
+        ):
+            trial.operator.request("shop", None, "west", "The whole shop.")
+
+    def test_without_a_reason(self, trial: Trial, bindings: BindingStore) -> None:
+        with pytest.raises(SandboxError, match="Say why"):
+            trial.operator.request("shop", "shop-stock", other_side(bindings, "shop", "shop-stock"), " ")
+
+    def test_pair_with_a_dead_cluster(self, demo: Demo, trial: Trial) -> None:
+        broker = demo.stack.kafka["west"].brokers[0]
+        broker.pause()
+        try:
+            with pytest.raises(SandboxError, match="Cluster west does not answer"):
+                trial.operator.request("billing", None, "west", "West is dead.")
+        finally:
+            broker.resume()
+
+    def test_mirror_that_is_not_running(self, demo: Demo, trial: Trial) -> None:
+        connect = ConnectClient(demo.environment()["CONNECT_URL"])
+        name = next(n for n in connect.names() if ".stock." in n and connect.status(n).running)
+        connect.stop(name)
+        deadline = time.monotonic() + 30
+        while not connect.status(name).stopped and time.monotonic() < deadline:
+            pass
+        try:
+            with pytest.raises(SandboxError, match="Mirror stock is not running"):
+                trial.operator.request("shop", "shop-stock", "west", "Its mirror is stopped.")
+        finally:
+            connect.resume(name)
+            while not connect.status(name).running and time.monotonic() < deadline:
+                pass
+            connect.close()
+
+
+class TestTwoPeople:
+    @pytest.fixture
+    def requested(self, trial: Trial, bindings: BindingStore) -> Iterator[str]:
+        """A request that waits for approval; it is cancelled afterwards."""
+        target = other_side(bindings, "shop", "shop-stock")
+        key = trial.operator.request("shop", "shop-stock", target, "Somebody has to look at it.")
+        yield key
+        trial.operator.post(f"switches/{key}/cancel/")
+
+    def test_second_switch_on_the_same_radius(
+        self, trial: Trial, bindings: BindingStore, requested: str
+    ) -> None:
+        with pytest.raises(
+            SandboxError, match=f"Switch {requested} of shop › shop-stock .* holds part of this radius"
+        ):
+            trial.operator.request("shop", "shop-stock", other_side(bindings, "shop", "shop-stock"), "Again.")
+
+    def test_requester_cannot_approve(self, trial: Trial, requested: str) -> None:
+        assert trial.operator.approve(requested).status_code == 403
+        assert trial.operator.state(requested)["status"] == "awaiting_approval"
+
+    def test_approver_cannot_request(self, trial: Trial) -> None:
+        answer = trial.approver.post(
+            "switches/request/",
+            appid=trial.approver.appid("shop"),
+            scope="instance",
+            instance="shop-stock",
+            target="west",
+            reason="I want to.",
+        )
+        assert answer.status_code == 403
+
+    def test_approving_another_plan_than_the_one_shown(self, trial: Trial, requested: str) -> None:
+        answer = trial.approver.post(f"switches/{requested}/approve/", plan_digest="0" * 32)
+        assert answer.status_code == 409
+        assert "plan has changed" in answer.text
+        assert trial.operator.state(requested)["status"] == "awaiting_approval"
+
+    def test_decline_needs_a_reason_and_ends_the_request(self, trial: Trial, requested: str) -> None:
+        assert trial.approver.post(f"switches/{requested}/decline/", reason="").status_code == 409
+        trial.approver.post(f"switches/{requested}/decline/", reason="Not today.").raise_for_status()
+        assert trial.operator.state(requested)["status"] == "declined"
+
+    def test_nobody_gets_in_without_signing_in(self, demo: Demo) -> None:
+        answer = httpx.get(demo.url, trust_env=False)
+        assert answer.status_code == 302
+        assert "sign-in" in answer.headers["location"]
+
+    def test_wrong_password(self, demo: Demo) -> None:
+        with pytest.raises(SandboxError, match="could not sign in"):
+            Person(demo.url, "olga", "not the password")

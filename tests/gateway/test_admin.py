@@ -1,0 +1,119 @@
+"""A Gateway's HTTP side: what it has in effect, who is connected, what passed."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+from support.gateway import ControlPlane, GatewayProcess
+from support.kafka import App, consume, produce
+from support.raw import RawClient
+from support.waiting import eventually
+
+from hadash.gateway.codec import ErrorCode
+from hadash.identity.identity import Identity
+
+pytestmark = pytest.mark.stack
+
+
+def test_status(gateway: GatewayProcess, control: ControlPlane, app: App) -> None:
+    epoch = control.bind(Identity(app.appid), "west")
+    status = gateway.ask("/status")
+    assert (status["id"], status["pair"]) == ("gateway-1", "main")
+    assert status["applied"] >= epoch
+    assert gateway.metric("hadash_gateway_applied_epoch") == status["applied"]
+
+
+def test_clients_are_told_with_all_that_is_known_of_them(gateway: GatewayProcess, app: App) -> None:
+    with RawClient(gateway.address, "web-1") as one, RawClient(gateway.node_address("east"), "web-2") as two:
+        for client in (one, two):
+            client.sign_in(app.appid, app.password, "SCRAM-SHA-512")
+        found = {client["client_id"]: client for client in gateway.clients(app.appid)}
+        assert found["web-1"] == {
+            "appid": app.appid,
+            "client_id": "web-1",
+            "cluster": "east",
+            "node": None,
+            "host": "127.0.0.1",
+            "mechanism": "SCRAM-SHA-512",
+            "library": "",
+            "version": "",
+            "parked": "",
+            "state": "forward",
+        }
+        assert found["web-2"]["node"] == "east"
+        assert [c["client_id"] for c in gateway.clients(app.appid, instance="web-2")] == ["web-2"]
+        assert gateway.ask("/clients", appid="nobody") == {"clients": []}
+    eventually(lambda: gateway.clients(app.appid) == [], "the end of both connections")
+
+
+def test_access_says_who_used_what_with_which_library(gateway: GatewayProcess, app: App) -> None:
+    topic, group = app.topic(), app.group()
+    config = app.config(gateway.bootstrap, client_id="web-1")
+    produce({**config, "acks": "1"}, topic, b"one", b"two", b"three")
+    assert consume(config, topic, group, 3) == [b"one", b"two", b"three"]
+
+    facts = {
+        (fact["kind"], fact["resource"]): fact
+        for fact in gateway.ask("/access")["access"]
+        if fact["appid"] == app.appid
+    }
+    assert set(facts) == {("produce", topic), ("consume", topic), ("group", group)}
+    for fact in facts.values():
+        assert (fact["client_id"], fact["cluster"], fact["library"]) == (
+            "web-1",
+            "east",
+            "confluent-kafka-python",
+        )
+        assert fact["version"]
+        assert fact["first_seen"] <= fact["last_seen"]
+    assert facts["produce", topic]["records"] == facts["consume", topic]["records"] == 3
+    assert facts["produce", topic]["details"] == {"acks": 1, "idempotent": False}
+    assert facts["group", group]["details"] == {
+        "assignors": ["range", "roundrobin"],
+        "session_timeout_ms": 45000,
+    }
+
+
+def test_traffic_is_told_by_cluster_from_a_time_on(
+    gateway: GatewayProcess, control: ControlPlane, app: App
+) -> None:
+    topic = app.topic()
+    control.bind(Identity(app.appid, "web-2"), "west")
+    for instance, count in (("web-1", 3), ("web-2", 5)):
+        produce(app.config(gateway.bootstrap, client_id=instance), topic, *[b"x"] * count)
+
+    def moved(**query: str) -> dict[str, int]:
+        total: dict[str, int] = {}
+        for sample in gateway.ask("/traffic", appid=app.appid, **query)["samples"]:
+            for cluster, (produced, _) in sample["clusters"].items():
+                total[cluster] = total.get(cluster, 0) + produced
+        return total
+
+    eventually(lambda: moved() == {"east": 3, "west": 5}, "a sample with the records")
+    assert moved(instance="web-2") == {"west": 5}
+    last = gateway.ask("/traffic")["samples"][-1]["at"]
+    assert moved(since=str(last)) == {}
+
+
+def test_a_time_that_is_none_is_refused(gateway: GatewayProcess) -> None:
+    response = httpx.get(f"http://127.0.0.1:{gateway.admin_port}/traffic", params={"since": "yesterday"})
+    assert (response.status_code, response.json()) == (400, {"error": "since is not a number of seconds"})
+
+
+def test_requests_are_counted_by_kind_and_cluster(gateway: GatewayProcess, shared_app: App) -> None:
+    name = 'hadash_gateway_requests_total{kind="PRODUCE",cluster="east"}'
+    topic = shared_app.topic()
+    before = gateway.metric(name)
+    with RawClient(gateway.address) as client:
+        client.sign_in(shared_app.appid, shared_app.password, "SCRAM-SHA-256")
+        for _ in range(3):
+            client.send_produce(topic, b"one")
+            assert client.produce_error() is ErrorCode.none
+    assert gateway.metric(name) >= before + 3
+
+
+def test_metrics_are_in_prometheus_text_format(gateway: GatewayProcess) -> None:
+    response = httpx.get(f"http://127.0.0.1:{gateway.admin_port}/metrics")
+    assert response.headers["content-type"].startswith("text/plain; version=0.0.4")
+    for line in response.text.splitlines():
+        assert line.startswith("# TYPE hadash_gateway_") or float(line.rsplit(" ", 1)[1]) >= 0

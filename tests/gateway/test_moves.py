@@ -1,0 +1,313 @@
+"""Moves of running clients between two real clusters. No mirror runs here: what must hold is that every record is
+acknowledged once and stands once, on one side or the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+from confluent_kafka import ConsumerGroupState, ConsumerGroupTopicPartitions, KafkaError, Producer
+from support.gateway import ControlPlane, GatewayProcess, Move
+from support.kafka import App, Clusters, error_of, produce
+from support.messages import batch
+from support.messages import produce as produce_request
+from support.raw import RawClient
+from support.running import Reader, Writer, assert_exactly_once
+from support.waiting import eventually
+
+from hadash.bindings.model import BindingState
+from hadash.gateway.codec import ErrorCode
+from hadash.gateway.kinds import Kind
+from hadash.identity.identity import Identity
+
+pytestmark = pytest.mark.stack
+
+PRODUCERS = {
+    "acks=all": {"acks": "all"},
+    "acks=1": {"acks": "1"},
+    "idempotent": {"enable.idempotence": True},
+}
+
+
+@pytest.mark.parametrize("settings", PRODUCERS.values(), ids=PRODUCERS)
+def test_a_running_producer_moves_there_and_back_twice(
+    gateway: GatewayProcess, control: ControlPlane, app: App, kafka: Clusters, settings: dict[str, object]
+) -> None:
+    topic = app.topic(2)
+    with Writer({**app.config(gateway.bootstrap), **settings}, topic) as writer:
+        for source in ("east", "west", "east", "west"):
+            move = Move(control, Identity(app.appid), source)
+            move.block()
+            left_behind = kafka.end_offsets(source, topic)
+            move.forward(topic)
+            writer.wait_for_more(50)
+            assert kafka.end_offsets(source, topic) == left_behind
+        writer.stop()
+        held = assert_exactly_once(kafka, writer)
+    assert min(held.values()) >= 100  # it did write on both sides
+
+
+def test_one_instance_moves_and_the_other_stays(
+    gateway: GatewayProcess, control: ControlPlane, app: App, kafka: Clusters
+) -> None:
+    moved, stayed = (
+        Writer(app.config(gateway.bootstrap, client_id=name), app.topic(), partitions=1)
+        for name in ("web-1", "web-2")
+    )
+    with moved, stayed:
+        move = Move(control, Identity(app.appid, "web-1"), "east")
+        move.block()
+        move.forward(moved.topic)
+        moved.wait_for_more(50)
+        stayed.wait_for_more(20)
+        moved.stop()
+        stayed.stop()
+        assert assert_exactly_once(kafka, moved)["west"] >= 50
+        assert assert_exactly_once(kafka, stayed)["west"] == 0
+
+
+def test_a_producer_whose_topic_the_placement_does_not_know_finds_its_way(
+    gateway: GatewayProcess, control: ControlPlane, app: App, kafka: Clusters
+) -> None:
+    """By signing in anew, which takes a moment longer."""
+    topic = app.topic(2)
+    with Writer(app.config(gateway.bootstrap), topic) as writer:
+        move = Move(control, Identity(app.appid), "east")
+        move.block()
+        move.forward()
+        writer.wait_for_more(50)
+        writer.stop()
+        assert_exactly_once(kafka, writer)
+
+
+class TestIdempotentProducers:
+    """A producer id and epoch that a cluster knows must not reach the other. Told so, the producer starts anew in the
+    next epoch; but a batch that was refused as "not the leader" before must not be told so: that is fatal to
+    librdkafka, which then cannot know any more whether the batch was written (kafka-client-facts.md, section 6)."""
+
+    @pytest.fixture
+    def producer(self, gateway: GatewayProcess, app: App) -> Iterator[RawClient]:
+        with RawClient(gateway.address) as client:
+            yield client.sign_in(app.appid, app.password, "SCRAM-SHA-256")
+
+    @pytest.fixture
+    def producer_id(self, producer: RawClient) -> int:
+        response = producer.call(
+            Kind.INIT_PRODUCER_ID, 1, transactional_id=None, transaction_timeout=timedelta(seconds=60)
+        )
+        assert response.error_code is ErrorCode.none
+        id: int = response.producer_id
+        return id
+
+    def test_what_it_had_parked_is_told_to_start_anew(
+        self, control: ControlPlane, app: App, producer: RawClient, producer_id: int
+    ) -> None:
+        topic = app.topic()
+        producer.send_produce(topic, b"one", producer_id=producer_id, epoch=0, sequence=0)
+        assert producer.produce_error() is ErrorCode.none
+        move = Move(control, Identity(app.appid), "east")
+        move.block()
+        producer.send_produce(topic, b"two", producer_id=producer_id, epoch=0, sequence=1)
+        move.forward(topic)
+        assert producer.produce_error() is ErrorCode.unknown_producer_id
+
+    def test_who_had_not_written_yet_is_only_sent_away(
+        self, control: ControlPlane, app: App, producer: RawClient, producer_id: int
+    ) -> None:
+        topic = app.topic()
+        move = Move(control, Identity(app.appid), "east")
+        move.block()
+        producer.send_produce(topic, b"one", producer_id=producer_id, epoch=0, sequence=0)
+        move.forward(topic)
+        assert producer.produce_error() is ErrorCode.not_leader_or_follower
+
+    def test_neither_is_a_partition_to_which_it_had_not_written_yet(
+        self, control: ControlPlane, app: App, producer: RawClient, producer_id: int
+    ) -> None:
+        topic = app.topic(2)
+        producer.send_produce(topic, b"one", producer_id=producer_id, epoch=0, sequence=0)
+        assert producer.produce_error() is ErrorCode.none
+        move = Move(control, Identity(app.appid), "east")
+        move.block()
+        producer.send_produce(topic, b"two", partition=1, producer_id=producer_id, epoch=0, sequence=0)
+        move.forward(topic)
+        assert producer.produce_error() is ErrorCode.not_leader_or_follower
+
+    def test_each_partition_of_a_request_is_told_what_is_true_of_it(
+        self, control: ControlPlane, app: App, producer: RawClient, producer_id: int
+    ) -> None:
+        """The Java client writes to several partitions in one request."""
+        topic = app.topic(2)
+        numbered = {"producer_id": producer_id, "epoch": 0}
+        producer.send_produce(topic, b"one", sequence=0, **numbered)
+        assert producer.produce_error() is ErrorCode.none
+        move = Move(control, Identity(app.appid), "east")
+        move.block()
+        records = {0: batch(b"two", sequence=1, **numbered), 1: batch(b"two", sequence=0, **numbered)}
+        producer.send_request(produce_request(9, {topic: records}))
+        move.forward(topic)
+        (answered,) = producer.answer(Kind.PRODUCE, 9).responses
+        assert {p.index: p.error_code for p in answered.partition_responses} == {
+            0: ErrorCode.unknown_producer_id,
+            1: ErrorCode.not_leader_or_follower,
+        }
+
+    def test_its_next_epoch_is_welcome_on_the_other_side(
+        self,
+        gateway: GatewayProcess,
+        control: ControlPlane,
+        app: App,
+        producer: RawClient,
+        producer_id: int,
+        kafka: Clusters,
+    ) -> None:
+        topic = app.topic()
+        producer.send_produce(topic, b"one", producer_id=producer_id, epoch=0, sequence=0)
+        assert producer.produce_error() is ErrorCode.none
+        move = Move(control, Identity(app.appid), "east")
+        move.block()
+        move.forward(topic)
+        with RawClient(gateway.node_address("west")) as anew:
+            anew.sign_in(app.appid, app.password, "SCRAM-SHA-256")
+            anew.send_produce(topic, b"late", producer_id=producer_id, epoch=0, sequence=1)
+            assert anew.produce_error() is ErrorCode.unknown_producer_id
+            anew.send_produce(topic, b"two", producer_id=producer_id, epoch=1, sequence=0)
+            assert anew.produce_error() is ErrorCode.none
+        assert kafka.values("west", topic) == [b"two"]
+
+
+class TestConsumers:
+    @pytest.fixture
+    def group(self, app: App) -> str:
+        return app.group()
+
+    def test_a_group_settles_and_moves_as_one(
+        self, gateway: GatewayProcess, control: ControlPlane, app: App, kafka: Clusters, group: str
+    ) -> None:
+        topic = app.topic(2)
+        config = app.config(gateway.bootstrap)
+        self.write(kafka, "east", topic, range(20))
+        with Reader(config, topic, group) as one, Reader(config, topic, group) as two:
+            readers = (one, two)
+            eventually(lambda: all(r.assigned == 1 for r in readers), "one partition for each member")
+            eventually(lambda: self.got(readers) == list(range(20)), "the records of east")
+
+            move = Move(control, Identity(app.appid), "east")
+            move.to(BindingState.GATHER)
+            self.wait_for_members(gateway, app, "held")
+            self.write(kafka, "east", topic, range(20, 30))  # reads still flow
+            eventually(lambda: self.got(readers) == list(range(30)), "what was written while they gathered")
+            move.to(BindingState.SETTLE)
+            self.wait_for_members(gateway, app, "parked")
+            assert [r.assigned for r in readers] == [0, 0]
+            committed = self.committed(kafka, "east", group)
+            assert sum(committed.values()) == 30  # what was read is committed
+            move.block()
+            assert self.committed(kafka, "east", group) == committed
+            self.write(kafka, "west", topic, range(30, 40))
+            move.forward(topic, groups=(group,))
+
+            eventually(lambda: all(r.assigned == 1 for r in readers), "the group on west", patience=40)
+            eventually(lambda: self.got(readers) == list(range(40)), "the records of west")
+            assert self.state(kafka, "west", group) == (ConsumerGroupState.STABLE, 2)
+            assert self.state(kafka, "east", group) == (ConsumerGroupState.EMPTY, 0)
+            assert self.committed(kafka, "east", group) == committed
+            assert [r.errors for r in readers] == [[], []]
+
+    def test_a_settling_that_is_called_off_leaves_the_group_where_it_was(
+        self, gateway: GatewayProcess, control: ControlPlane, app: App, kafka: Clusters, group: str
+    ) -> None:
+        topic = app.topic()
+        with Reader(app.config(gateway.bootstrap), topic, group) as reader:
+            eventually(lambda: reader.assigned == 1, "the assignment")
+            move = Move(control, Identity(app.appid), "east")
+            move.to(BindingState.GATHER)
+            self.wait_for_members(gateway, app, "held", count=1)
+            move.to(BindingState.SETTLE)
+            self.wait_for_members(gateway, app, "parked", count=1)
+            move.release()
+            eventually(lambda: reader.assigned == 1, "the assignment after all")
+            self.write(kafka, "east", topic, range(5), partitions=1)
+            eventually(lambda: reader.values == list(range(5)), "the records")
+            assert reader.errors == []
+
+    def test_what_a_member_is_doing_is_told(
+        self, gateway: GatewayProcess, app: App, kafka: Clusters, group: str
+    ) -> None:
+        topic = app.topic()
+        with Reader(app.config(gateway.bootstrap, client_id="web-1"), topic, group) as reader:
+            eventually(lambda: reader.assigned == 1, "the assignment")
+            (member,) = gateway.members(app.appid)
+            assert (member["group"], member["client_id"], member["cluster"]) == (group, "web-1", "east")
+            assert (member["state"], member["member_id"][:5]) == ("active", "web-1")
+            assert gateway.ask("/members", appid=app.appid, instance="web-2") == {"members": []}
+
+    @staticmethod
+    def write(kafka: Clusters, cluster: str, topic: str, numbers: range, partitions: int = 2) -> None:
+        config = kafka.described[cluster].client_config()
+        for partition in range(partitions):
+            own = [b"%d" % n for n in numbers if n % partitions == partition]
+            produce(config, topic, *own, partition=partition)
+
+    @staticmethod
+    def got(readers: tuple[Reader, ...]) -> list[int]:
+        """All values that came, sorted: one that came twice stands twice."""
+        return sorted(value for reader in readers for value in reader.values)
+
+    @staticmethod
+    def wait_for_members(gateway: GatewayProcess, app: App, state: str, count: int = 2) -> None:
+        eventually(
+            lambda: [m["state"] for m in gateway.members(app.appid)] == [state] * count, f"members {state}"
+        )
+
+    @staticmethod
+    def committed(kafka: Clusters, cluster: str, group: str) -> dict[int, int]:
+        request = [ConsumerGroupTopicPartitions(group)]
+        result = kafka.admin(cluster).list_consumer_group_offsets(request)[group].result(20)
+        return {p.partition: p.offset for p in result.topic_partitions}
+
+    @staticmethod
+    def state(kafka: Clusters, cluster: str, group: str) -> tuple[ConsumerGroupState, int]:
+        found = kafka.admin(cluster).describe_consumer_groups([group])[group].result(20)
+        return found.state, len(found.members)
+
+
+class TestTransactions:
+    """hadash does not move transactions; who uses one is told so at once."""
+
+    def test_a_transactional_producer_is_refused_with_a_clear_error(
+        self, gateway: GatewayProcess, app: App
+    ) -> None:
+        producer = Producer(app.config(gateway.bootstrap, transactional_id=f"{app.prefix}tx"))
+        error = error_of(lambda: producer.init_transactions(20))
+        assert error.code() == KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+        assert error.fatal()
+
+    @pytest.mark.parametrize("version", range(5))
+    def test_a_producer_id_for_a_transaction_is_refused(
+        self, gateway: GatewayProcess, shared_app: App, version: int
+    ) -> None:
+        with RawClient(gateway.address) as client:
+            client.sign_in(shared_app.appid, shared_app.password, "SCRAM-SHA-256")
+            response = client.call(
+                Kind.INIT_PRODUCER_ID,
+                version,
+                transactional_id="tx",
+                transaction_timeout=timedelta(seconds=60),
+            )
+            assert response.error_code is ErrorCode.transactional_id_authorization_failed
+
+    def test_a_write_in_a_transaction_ends_the_connection(
+        self, gateway: GatewayProcess, app: App, kafka: Clusters
+    ) -> None:
+        topic = app.topic()
+        with RawClient(gateway.address) as client:
+            client.sign_in(app.appid, app.password, "SCRAM-SHA-256")
+            records = {topic: {0: batch(b"one", producer_id=1, epoch=0, sequence=0)}}
+            client.send_request(produce_request(9, records, transactional_id="tx"))
+            assert client.receive() is None
+        assert gateway.logged(
+            f"{app.appid} › raw.: a transactional PRODUCE; hadash does not move transactions"
+        )
+        assert kafka.end_offsets("east", topic) == {0: 0}

@@ -1,0 +1,90 @@
+"""Answers leave in the order of their requests, whoever finishes first."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hadash.gateway.replies import ReplyQueue
+
+
+class Writer:
+    """What a client would receive."""
+
+    def __init__(self) -> None:
+        self.sent: list[bytes] = []
+
+    def write(self, data: bytes) -> None:
+        self.sent.append(data)
+
+
+@pytest.fixture
+def writer() -> Writer:
+    return Writer()
+
+
+@pytest.fixture
+def replies(writer: Writer) -> ReplyQueue:
+    return ReplyQueue(cast(Any, writer))
+
+
+def test_an_answer_at_the_head_leaves_at_once(replies: ReplyQueue, writer: Writer) -> None:
+    replies.open().complete(b"one")
+    assert writer.sent == [b"one"]
+    assert len(replies) == 0
+
+
+def test_a_later_answer_waits_for_the_earlier(replies: ReplyQueue, writer: Writer) -> None:
+    first, second, third = (replies.open() for _ in range(3))
+    second.complete(b"two")
+    third.complete(b"three")
+    assert (writer.sent, len(replies)) == ([], 3)
+    first.complete(b"one")
+    assert (writer.sent, len(replies)) == ([b"one", b"two", b"three"], 0)
+
+
+@given(st.permutations(range(6)))
+def test_whatever_the_order_of_finishing(order: list[int]) -> None:
+    writer = Writer()
+    replies = ReplyQueue(cast(Any, writer))
+    opened = [replies.open() for _ in order]
+    for number in order:
+        opened[number].complete(b"%d" % number)
+    assert writer.sent == [b"%d" % number for number in range(6)]
+
+
+def test_a_second_answer_is_dropped(replies: ReplyQueue, writer: Writer) -> None:
+    """The late answer of the cluster that the client has left."""
+    first, second = replies.open(), replies.open()
+    second.complete(b"not coordinator")
+    second.complete(b"late")
+    first.complete(b"one")
+    second.complete(b"later still")
+    assert writer.sent == [b"one", b"not coordinator"]
+
+
+def test_a_request_counts_as_answered_when_its_answer_was_sent_not_when_it_was_ready(
+    replies: ReplyQueue, writer: Writer
+) -> None:
+    told: list[int] = []
+    first = replies.open()
+    second = replies.open(lambda: told.append(len(writer.sent)))
+    second.complete(b"two")
+    assert told == []
+    first.complete(b"one")
+    assert told == [2]
+    second.complete(b"again")
+    assert told == [2]
+
+
+def test_the_last_answer_tells_that_none_is_left(replies: ReplyQueue, writer: Writer) -> None:
+    sent_by_then: list[int] = []
+    replies.on_empty = lambda: sent_by_then.append(len(writer.sent))
+    first, second = replies.open(), replies.open()
+    first.complete(b"one")
+    assert sent_by_then == []
+    second.complete(b"two")
+    assert sent_by_then == [2]

@@ -1,0 +1,69 @@
+"""Settings come from the environment; one that cannot be read is named."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+
+from hadash.gateway.__main__ import main
+from hadash.gateway.settings import GatewaySettings
+
+
+@pytest.fixture(autouse=True)
+def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    import os
+
+    for variable in os.environ:
+        if variable.startswith("HADASH_GATEWAY_"):
+            monkeypatch.delenv(variable)
+
+
+def test_an_empty_environment_means_the_defaults() -> None:
+    assert GatewaySettings.from_environment() == GatewaySettings()
+
+
+def test_every_field_has_a_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HADASH_GATEWAY_PAIR", "orders")
+    monkeypatch.setenv("HADASH_GATEWAY_PORT", "19092")
+    monkeypatch.setenv("HADASH_GATEWAY_PARK_SECONDS", "7.5")
+    monkeypatch.setenv("HADASH_GATEWAY_SASL_MECHANISMS", "PLAIN, SCRAM-SHA-512,")
+    settings = GatewaySettings.from_environment()
+    assert (settings.pair, settings.port, settings.park_seconds) == ("orders", 19092, 7.5)
+    assert settings.sasl_mechanisms == ("PLAIN", "SCRAM-SHA-512")
+
+
+def test_the_id_is_the_hosts_unless_it_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert GatewaySettings.from_environment().id == f"{socket.gethostname()}-1"
+    monkeypatch.setenv("HADASH_GATEWAY_ID", "gateway-7")
+    assert GatewaySettings.from_environment().id == "gateway-7"
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "message"),
+    [
+        ("HADASH_GATEWAY_PORT", "http", "HADASH_GATEWAY_PORT='http' is not a int."),
+        ("HADASH_GATEWAY_PORT", "", "HADASH_GATEWAY_PORT='' is not a int."),
+        ("HADASH_GATEWAY_PARK_SECONDS", "20s", "HADASH_GATEWAY_PARK_SECONDS='20s' is not a float."),
+    ],
+)
+def test_a_value_that_cannot_be_read_is_named(
+    monkeypatch: pytest.MonkeyPatch, variable: str, value: str, message: str
+) -> None:
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(ValueError) as caught:
+        GatewaySettings.from_environment()
+    assert str(caught.value) == message
+
+
+def test_the_gateway_says_so_and_does_not_start(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HADASH_GATEWAY_PARK_SECONDS", "long")
+    assert main() == 2
+    assert capsys.readouterr().err == "HADASH_GATEWAY_PARK_SECONDS='long' is not a float.\n"
+
+
+def test_a_request_stays_parked_for_less_than_any_clients_request_timeout() -> None:
+    java_request_timeout_ms = 30_000
+    assert GatewaySettings().park_seconds * 1000 < java_request_timeout_ms

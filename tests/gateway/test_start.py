@@ -1,0 +1,136 @@
+"""A Gateway that cannot start says why in one sentence, and ends with exit code 2."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from kazoo.client import KazooClient
+from support import zookeeper as zk
+from support.gateway import ControlPlane, GatewayProcess, exit_of
+from support.kafka import App, Clusters, produce
+from support.raw import RawClient
+
+from hadash.bindings import catalogue
+from hadash.bindings.membership import members
+from hadash.bindings.model import Broker, ClusterDescription, PairDescription
+from hadash.identity.identity import Identity
+
+pytestmark = pytest.mark.stack
+
+
+@pytest.fixture
+def make(chroot: str, zookeeper_hosts: str, tmp_path: Path) -> Callable[..., GatewayProcess]:
+    """A Gateway of the test's own, not started yet."""
+
+    def factory(hosts: str = zookeeper_hosts, **settings: object) -> GatewayProcess:
+        return GatewayProcess(chroot, hosts, tmp_path, **settings)
+
+    return factory
+
+
+@pytest.fixture
+def client(chroot: str, zookeeper_hosts: str) -> Iterator[KazooClient]:
+    made = zk.patient_connect(zookeeper_hosts, chroot)
+    yield made
+    made.stop()
+    made.close()
+
+
+def test_zookeeper_does_not_answer(make: Callable[..., GatewayProcess]) -> None:
+    gateway = make(hosts="127.0.0.1:1", HADASH_ZOOKEEPER_CONNECT_TIMEOUT=1)
+    assert exit_of(gateway.launch()) == 2
+    assert gateway.log().splitlines()[-1] == (
+        "ZooKeeper at 127.0.0.1:1 does not answer within 1 s. "
+        "Check ZOOKEEPER_HOSTS and that the ensemble has a leader."
+    )
+    assert "Traceback" not in gateway.log()
+
+
+def test_the_pair_is_not_known(make: Callable[..., GatewayProcess]) -> None:
+    gateway = make(HADASH_GATEWAY_PAIR="mian")
+    assert exit_of(gateway.launch()) == 2
+    assert gateway.log() == (
+        "ZooKeeper knows no pair 'mian'. Register it in hadash, or set HADASH_GATEWAY_PAIR.\n"
+    )
+
+
+def test_a_cluster_of_the_pair_is_not_known(make: Callable[..., GatewayProcess], client: KazooClient) -> None:
+    catalogue.publish_cluster(client, ClusterDescription("east", 1, "127.0.0.1:1"))
+    catalogue.publish_pair(client, PairDescription("main", ("east", "west"), "east"))
+    gateway = make()
+    assert exit_of(gateway.launch()) == 2
+    assert gateway.log() == "ZooKeeper knows no cluster 'west' of pair 'main'. Register it in hadash.\n"
+
+
+def test_the_port_is_taken(
+    make: Callable[..., GatewayProcess], client: KazooClient, chroot: str, kafka: Clusters
+) -> None:
+    ControlPlane(client, kafka, chroot).publish()
+    gateway = make()
+    with socket.create_server(gateway.address):
+        assert exit_of(gateway.launch()) == 2
+    last = gateway.log().splitlines()[-1]
+    assert last.startswith("The Gateway cannot listen (")
+    assert last.endswith("Choose a free HADASH_GATEWAY_PORT.")
+    assert members(client) == []
+
+
+def test_the_admin_port_is_taken(
+    make: Callable[..., GatewayProcess], client: KazooClient, chroot: str, kafka: Clusters
+) -> None:
+    ControlPlane(client, kafka, chroot).publish()
+    gateway = make()
+    with socket.create_server(("127.0.0.1", gateway.admin_port)):
+        assert exit_of(gateway.launch()) == 2
+    assert "Traceback" not in gateway.log()
+    assert members(client) == []
+
+
+def test_a_broker_has_no_port(
+    make: Callable[..., GatewayProcess], client: KazooClient, chroot: str, kafka: Clusters
+) -> None:
+    control = ControlPlane(client, kafka, chroot)
+    control.publish(west={1001: ("127.0.0.1", 1)})
+    gateway = make()
+    assert exit_of(gateway.launch()) == 2
+    assert (
+        gateway.log().splitlines()[-1].startswith("Broker 1001 of cluster west has no port on this Gateway")
+    )
+
+
+def test_a_cluster_that_is_down_is_no_obstacle(
+    make: Callable[..., GatewayProcess], client: KazooClient, chroot: str, kafka: Clusters, app: App
+) -> None:
+    """The lost cluster of a forced switch: whoever is bound to the other one is served."""
+    control = ControlPlane(client, kafka, chroot)
+    control.publish()
+    dead = Broker(0, "127.0.0.1", 1)
+    catalogue.publish_cluster(client, ClusterDescription("east", 1, "127.0.0.1:1", brokers=(dead,)))
+    control.store.change([control.edit(Identity(app.appid), "west")])
+    topic = app.topic()
+    with make() as gateway:
+        assert gateway.logged("of cluster east at 127.0.0.1:1 cannot be reached")
+        produce(app.config(gateway.bootstrap), topic, b"one")
+        with RawClient(gateway.address) as client, pytest.raises(AssertionError, match="closed"):
+            client.sign_in("shop", "shop-secret")  # bound to east by default
+        assert gateway.logged(
+            "client 127.0.0.1 .*: broker 0 of cluster east at 127.0.0.1:1 cannot be reached"
+        )
+        assert gateway.refused("cluster") == 1
+    assert kafka.values("west", topic) == [b"one"]
+
+
+def test_bindings_are_in_effect_before_anybody_is_served(
+    make: Callable[..., GatewayProcess], client: KazooClient, chroot: str, kafka: Clusters, app: App
+) -> None:
+    control = ControlPlane(client, kafka, chroot)
+    control.publish()
+    epoch = control.store.change([control.edit(Identity(app.appid), "west")])
+    topic = app.topic()
+    with make() as gateway:
+        assert gateway.ask("/status")["applied"] == epoch
+        produce(app.config(gateway.bootstrap), topic, b"one")
+    assert kafka.values("west", topic) == [b"one"]

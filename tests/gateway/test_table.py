@@ -1,0 +1,123 @@
+"""The bindings in effect, and from which epoch on they are."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hadash.bindings.model import Binding, BindingDocument, Placement
+from hadash.bindings.watch import Update
+from hadash.gateway.table import AppliedEpoch, BindingTable
+
+WEST = Binding("west")
+
+
+def document(appid: str, default: Binding | None = WEST, **instances: Binding) -> BindingDocument:
+    return BindingDocument(appid, default, instances)
+
+
+@pytest.fixture
+def table() -> BindingTable:
+    made = BindingTable("east")
+    made.apply(Update(1, {"shop": document("shop"), "billing": document("billing")}, {}, complete=True))
+    return made
+
+
+class TestApply:
+    def test_who_has_no_binding_belongs_to_the_pairs_default(self) -> None:
+        assert BindingTable("east").binding("shop", "web-1") == Binding("east")
+
+    def test_a_document_replaces_the_one_before(self, table: BindingTable) -> None:
+        changed = table.apply(Update(2, {"shop": document("shop", None, web=WEST)}, {}))
+        assert changed == {"shop"}
+        assert table.binding("shop", "web").cluster == "west"
+        assert table.binding("shop", "other").cluster == "east"
+        assert table.binding("billing", "").cluster == "west"
+
+    def test_a_document_that_was_removed_is_forgotten(self, table: BindingTable) -> None:
+        assert table.apply(Update(2, {"shop": None}, {})) == {"shop"}
+        assert table.binding("shop", "").cluster == "east"
+
+    def test_a_complete_view_forgets_whom_it_does_not_name(self, table: BindingTable) -> None:
+        changed = table.apply(Update(2, {"shop": document("shop")}, {}, complete=True))
+        assert changed == {"shop", "billing"}
+        assert set(table.documents()) == {"shop"}
+
+    @pytest.mark.parametrize("complete", [True, False])
+    def test_a_document_that_could_not_be_read_is_kept_as_it_was(
+        self, table: BindingTable, complete: bool
+    ) -> None:
+        """Forgetting it would send its clients to the pair's default, where their writes do not belong."""
+        changed = table.apply(
+            Update(2, {"shop": document("shop", None)}, {}, complete, unreadable=frozenset({"billing"}))
+        )
+        assert changed == {"shop"}
+        assert table.binding("billing", "").cluster == "west"
+
+    def test_one_that_was_never_readable_leaves_the_default(self, table: BindingTable) -> None:
+        table.apply(Update(2, {}, {}, unreadable=frozenset({"audit"})))
+        assert table.binding("audit", "").cluster == "east"
+
+    def test_the_documents_given_out_are_a_copy(self, table: BindingTable) -> None:
+        table.documents().clear()
+        assert set(table.documents()) == {"shop", "billing"}
+
+
+class TestPlacements:
+    MOVED = Binding("west", switch="s1")
+    PLACEMENT = Placement("west", {"orders": (0,)})
+
+    def test_a_binding_finds_the_placement_of_the_switch_that_wrote_it(self, table: BindingTable) -> None:
+        table.apply(Update(2, {"shop": document("shop", self.MOVED)}, {"s1": self.PLACEMENT}))
+        assert table.placement(table.binding("shop", "")) == self.PLACEMENT
+        assert table.placement(table.binding("billing", "")) is None
+
+    def test_a_placement_on_another_cluster_is_not_the_bindings(self, table: BindingTable) -> None:
+        """During the block the binding still leads to the source."""
+        blocked = Binding("east", switch="s1")
+        table.apply(Update(2, {"shop": document("shop", blocked)}, {"s1": self.PLACEMENT}))
+        assert table.placement(blocked) is None
+
+    def test_it_stays_while_a_binding_names_its_switch(self, table: BindingTable) -> None:
+        table.apply(Update(2, {"shop": document("shop", None, web=self.MOVED)}, {"s1": self.PLACEMENT}))
+        table.apply(Update(3, {"billing": document("billing")}, {}))
+        assert table.placement(self.MOVED) == self.PLACEMENT
+
+    def test_it_is_forgotten_with_the_last_binding_that_names_its_switch(self, table: BindingTable) -> None:
+        table.apply(Update(2, {"shop": document("shop", self.MOVED)}, {"s1": self.PLACEMENT}))
+        table.apply(Update(3, {"shop": document("shop", WEST)}, {}))
+        assert table.placement(self.MOVED) is None
+
+
+class TestAppliedEpoch:
+    def test_nothing_yet(self) -> None:
+        assert AppliedEpoch().value == 0
+
+    def test_an_epoch_counts_when_it_is_finished(self) -> None:
+        applied = AppliedEpoch()
+        applied.begin(5)
+        assert applied.value == 4
+        applied.finish(5)
+        assert applied.value == 5
+
+    def test_a_later_one_does_not_overtake_an_earlier(self) -> None:
+        applied = AppliedEpoch()
+        for epoch in (5, 6, 7):
+            applied.begin(epoch)
+        applied.finish(7)
+        applied.finish(5)
+        assert applied.value == 5
+        applied.finish(6)
+        assert applied.value == 7
+
+    @given(st.permutations(range(1, 8)))
+    def test_it_never_claims_what_is_not_finished(self, order: list[int]) -> None:
+        applied = AppliedEpoch()
+        for epoch in range(1, 8):
+            applied.begin(epoch)
+        unfinished = set(order)
+        for epoch in order:
+            unfinished.remove(epoch)
+            applied.finish(epoch)
+            assert applied.value == (min(unfinished) - 1 if unfinished else 7)

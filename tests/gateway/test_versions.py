@@ -1,0 +1,99 @@
+"""API_VERSIONS: what both clusters and the Gateway can serve, said in every version of the question."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from hadash.gateway import versions
+from hadash.gateway.codec import ErrorCode, decode_response
+from hadash.gateway.kinds import OFFERED, OWN, Kind
+from hadash.gateway.wire import Request
+
+#: A broker that can do whatever the Gateway can, and more.
+NEW = {int(kind): (0, 99) for kind in Kind}
+
+
+class TestIntersection:
+    def test_of_new_clusters_is_what_the_gateway_offers(self) -> None:
+        assert versions.intersection([NEW, NEW]) == OFFERED
+
+    def test_the_older_cluster_sets_the_limit(self) -> None:
+        old = {**NEW, int(Kind.FETCH): (0, 6), int(Kind.PRODUCE): (5, 7)}
+        for order in ([NEW, old], [old, NEW]):
+            served = versions.intersection(order)
+            assert served[Kind.FETCH] == (4, 6)
+            assert served[Kind.PRODUCE] == (5, 7)
+            assert served[Kind.METADATA] == OFFERED[Kind.METADATA]
+
+    def test_what_one_cluster_cannot_do_is_not_offered(self) -> None:
+        old = {kind: range_ for kind, range_ in NEW.items() if kind != Kind.DESCRIBE_CLUSTER}
+        assert Kind.DESCRIBE_CLUSTER not in versions.intersection([NEW, old])
+
+    def test_ranges_that_do_not_meet_are_not_offered(self) -> None:
+        served = versions.intersection([{**NEW, int(Kind.FETCH): (0, 3)}, NEW])
+        assert Kind.FETCH not in served  # the Gateway begins at 4
+        served = versions.intersection([{**NEW, int(Kind.FETCH): (12, 17)}, NEW])
+        assert Kind.FETCH not in served  # and ends at 11
+
+    def test_what_the_gateway_answers_itself_needs_no_cluster(self) -> None:
+        assert versions.intersection([{}]) == {kind: OFFERED[kind] for kind in OWN}
+
+    def test_a_cluster_that_never_answered_takes_no_part(self) -> None:
+        assert versions.intersection([]) == OFFERED
+
+    def test_the_table_of_offers_is_not_changed(self) -> None:
+        before = dict(OFFERED)
+        versions.intersection([{}])
+        assert before == OFFERED
+
+
+def ask(version: int, served: dict[Kind, tuple[int, int]]) -> bytes:
+    return versions.answer(Request(Kind.API_VERSIONS, version, 7, "test", b"", 0), served)
+
+
+def ranges(response: Any) -> dict[int, tuple[int, int]]:
+    return {int(key.api_key): (key.min_version, key.max_version) for key in response.api_keys}
+
+
+@pytest.mark.parametrize("version", [0, 1, 2, 3])
+def test_each_version_of_the_question_gets_the_same_answer(version: int) -> None:
+    response = decode_response(Kind.API_VERSIONS, version, ask(version, OFFERED)[4:])
+    assert response.error_code is ErrorCode.none
+    assert ranges(response) == {int(kind): range_ for kind, range_ in OFFERED.items()}
+
+
+@pytest.mark.parametrize("version", [4, 5, 32767, -1])
+def test_a_version_that_is_too_new_is_answered_in_version_0(version: int) -> None:
+    """As brokers do: the client then asks again in a version that it finds in the answer."""
+    response = decode_response(Kind.API_VERSIONS, 0, ask(version, OFFERED)[4:])
+    assert response.error_code is ErrorCode.unsupported_version
+    assert ranges(response)[Kind.API_VERSIONS] == (0, 3)
+
+
+@pytest.mark.parametrize(
+    ("kind", "highest", "because"),
+    [
+        (Kind.PRODUCE, 9, "10 has broker endpoints"),
+        (Kind.FETCH, 11, "12 has leader epochs, 13 Topic ids, 16 broker endpoints"),
+        (Kind.METADATA, 9, "10 has Topic ids"),
+        (Kind.API_VERSIONS, 4, "5 has the cluster id"),
+        (Kind.OFFSET_COMMIT, 8, "9 has KIP-848 member epochs"),
+        (Kind.OFFSET_FETCH, 8, "9 has KIP-848 member epochs"),
+    ],
+)
+def test_no_offer_reaches_what_differs_between_the_clusters(kind: Kind, highest: int, because: str) -> None:
+    assert OFFERED[kind][1] <= highest, because
+
+
+def test_transactions_and_admin_requests_are_not_offered() -> None:
+    add_partitions_to_txn, end_txn, create_topics, delete_topics, consumer_group_heartbeat = (
+        24,
+        26,
+        19,
+        20,
+        68,
+    )
+    for api_key in (add_partitions_to_txn, end_txn, create_topics, delete_topics, consumer_group_heartbeat):
+        assert api_key not in {int(kind) for kind in OFFERED}

@@ -1,0 +1,221 @@
+"""What is copied between the clusters of a pair, and what keeps clients off a standby Topic."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hadash.kafka.values import Acl
+from hadash.mirroring.acls import (
+    EVERYBODY,
+    applies_to,
+    denials_on,
+    is_write_denial,
+    missing,
+    of_principals,
+    write_denials,
+    writers,
+)
+
+EXEMPT = frozenset({"hadash", "mirror"})
+
+
+def allow(
+    principal: str,
+    operation: str,
+    resource: str,
+    pattern: str = "LITERAL",
+    kind: str = "TOPIC",
+    host: str = "*",
+) -> Acl:
+    return Acl(kind, resource, pattern, f"User:{principal}", host, operation, "ALLOW")
+
+
+def denial(principal: str, topic: str) -> Acl:
+    """The rule that hadash makes."""
+    return Acl("TOPIC", topic, "LITERAL", f"User:{principal}", "*", "WRITE", "DENY")
+
+
+WRITE_ORDERS = allow("shop", "WRITE", "orders")
+READ_ORDERS = allow("shop", "READ", "orders")
+READ_BILLING = allow("shop", "READ", "billing", kind="GROUP")
+
+
+# -- copying ----------------------------------------------------------------------------------------------------------
+
+
+def test_what_an_appid_lacks_on_the_target() -> None:
+    source = {WRITE_ORDERS, READ_ORDERS, READ_BILLING}
+    assert missing(source, {READ_ORDERS}, ["shop"]) == {WRITE_ORDERS, READ_BILLING}
+    assert missing(source, source, ["shop"]) == set()
+
+
+def test_rules_of_others_are_not_copied() -> None:
+    source = {WRITE_ORDERS, allow("crm", "READ", "people"), allow("shopping", "READ", "orders")}
+    assert missing(source, set(), ["shop"]) == {WRITE_ORDERS}
+
+
+def test_rules_of_several_appids() -> None:
+    crm = allow("crm", "READ", "people")
+    assert missing({WRITE_ORDERS, crm}, set(), ["shop", "crm"]) == {WRITE_ORDERS, crm}
+
+
+def test_a_rule_that_differs_in_anything_is_another_rule() -> None:
+    for change in (
+        {"host": "10.0.0.1"},
+        {"pattern": "PREFIXED"},
+        {"operation": "DESCRIBE"},
+        {"resource": "order"},
+        {"permission": "DENY"},
+    ):
+        assert missing({WRITE_ORDERS}, {replace(WRITE_ORDERS, **change)}, ["shop"]) == {WRITE_ORDERS}
+
+
+def test_what_only_the_target_has_is_left_alone() -> None:
+    assert missing(set(), {WRITE_ORDERS}, ["shop"]) == set()
+
+
+def test_the_denials_of_a_standby_are_never_copied() -> None:
+    """After a switch they stand on the old source: copied on the way back they would lock everybody out."""
+    assert missing({WRITE_ORDERS, denial("shop", "orders")}, set(), ["shop"]) == {WRITE_ORDERS}
+    assert of_principals({denial("shop", "orders")}, ["shop"]) == set()
+
+
+@pytest.mark.parametrize(
+    "by_hand",
+    [
+        allow("shop", "READ", "orders"),
+        replace(denial("shop", "orders"), operation="READ"),
+        replace(denial("shop", "orders"), resource_type="GROUP"),
+        replace(denial("shop", "orders"), host="10.0.0.1"),
+    ],
+)
+def test_a_denial_that_somebody_made_is_copied(by_hand: Acl) -> None:
+    assert not is_write_denial(by_hand)
+    assert missing({by_hand}, set(), ["shop"]) == {by_hand}
+
+
+def test_a_denial_of_a_prefix_is_somebody_elses() -> None:
+    by_hand = replace(denial("shop", "secret."), pattern="PREFIXED")
+    assert missing({by_hand}, set(), ["shop"]) == {by_hand}
+
+
+def test_opening_a_standby_leaves_denials_of_prefixes() -> None:
+    by_hand = replace(denial("guest", "orders"), pattern="PREFIXED")
+    assert denials_on({by_hand}, ["orders"]) == set()
+
+
+def test_what_everybody_may_do_is_copied_too() -> None:
+    everybody = allow("*", "WRITE", "orders")
+    assert missing({everybody}, set(), ["shop"]) == {everybody}
+
+
+# -- which rules cover a Topic ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("resource", "pattern", "topic", "covers"),
+    [
+        ("orders", "LITERAL", "orders", True),
+        ("orders", "LITERAL", "orders.eu", False),
+        ("orders", "PREFIXED", "orders", True),
+        ("orders", "PREFIXED", "orders.eu", True),
+        ("orders", "PREFIXED", "order", False),
+        ("*", "LITERAL", "orders", True),
+        ("*", "PREFIXED", "orders", False),  # a prefix of one star, which no Topic's name has
+    ],
+)
+def test_patterns(resource: str, pattern: str, topic: str, covers: bool) -> None:
+    assert applies_to(allow("shop", "WRITE", resource, pattern), topic) is covers
+
+
+def test_a_rule_for_a_group_covers_no_topic() -> None:
+    assert not applies_to(allow("shop", "READ", "orders", kind="GROUP"), "orders")
+    assert not applies_to(allow("shop", "ALL", "*", kind="CLUSTER"), "orders")
+
+
+# -- denying ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        allow("shop", "WRITE", "orders"),
+        allow("shop", "ALL", "orders"),
+        allow("shop", "WRITE", "ord", "PREFIXED"),
+        allow("shop", "WRITE", "*"),
+        allow("shop", "WRITE", "orders", host="10.0.0.1"),
+    ],
+)
+def test_whoever_may_write_is_denied_by_the_exact_name(rule: Acl) -> None:
+    assert write_denials({rule}, ["orders"], EXEMPT) == {denial("shop", "orders")}
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        allow("shop", "READ", "orders"),
+        allow("shop", "WRITE", "carts"),
+        allow("shop", "WRITE", "orders.eu", "PREFIXED"),
+        allow("shop", "ALL", "orders", kind="GROUP"),
+        replace(allow("shop", "WRITE", "orders"), permission="DENY"),
+        allow("mirror", "ALL", "*"),
+        allow("hadash", "WRITE", "orders"),
+    ],
+)
+def test_nobody_else_is(rule: Acl) -> None:
+    assert write_denials({rule}, ["orders"], EXEMPT) == set()
+
+
+def test_every_topic_and_every_writer() -> None:
+    rules = {allow("shop", "WRITE", "*"), allow("crm", "WRITE", "carts"), allow("mirror", "ALL", "*")}
+    assert write_denials(iter(rules), iter(["orders", "carts"]), EXEMPT) == {
+        denial("shop", "orders"),
+        denial("shop", "carts"),
+        denial("crm", "carts"),
+    }
+
+
+def test_writers() -> None:
+    rules = [allow("shop", "WRITE", "*"), allow("crm", "READ", "orders"), allow("mirror", "WRITE", "orders")]
+    assert writers(rules, "orders", EXEMPT) == {"User:shop"}
+
+
+principals = st.sampled_from(["shop", "crm", "mirror", "hadash", "*"])
+rules = st.builds(
+    allow,
+    principals,
+    st.sampled_from(["READ", "WRITE", "ALL", "DESCRIBE"]),
+    st.sampled_from(["orders", "ord", "carts", "*"]),
+    st.sampled_from(["LITERAL", "PREFIXED"]),
+    st.sampled_from(["TOPIC", "GROUP"]),
+)
+
+
+@given(st.sets(rules), st.sets(st.sampled_from(["orders", "carts"])))
+def test_what_is_denied_is_found_and_taken_back_and_nothing_else(acls: set[Acl], topics: set[str]) -> None:
+    denials = write_denials(acls, topics, EXEMPT)
+    assert denials_on(acls | denials, topics) == denials
+    assert denials_on(denials, {"people"}) == set()
+    assert all(is_write_denial(rule) for rule in denials)
+
+
+@given(st.sets(rules), st.sets(st.sampled_from(["orders", "carts"])))
+def test_after_the_denials_only_the_exempt_may_write_and_who_has_no_name(
+    acls: set[Acl], topics: set[str]
+) -> None:
+    denials = write_denials(acls, topics, EXEMPT)
+    for topic in topics:
+        denied = {rule.principal for rule in denials if applies_to(rule, topic)}
+        left = writers(acls, topic, frozenset()) - denied
+        assert left <= {f"User:{name}" for name in EXEMPT} | {EVERYBODY}
+        assert not denied & {f"User:{name}" for name in EXEMPT}
+
+
+def test_a_rule_for_everybody_does_not_lock_the_mirror_out() -> None:
+    """Kafka knows no "everybody but": a denial for User:* would be one for the mirror."""
+    rules = {allow("*", "WRITE", "orders"), allow("shop", "WRITE", "orders")}
+    assert write_denials(rules, ["orders"], EXEMPT) == {denial("shop", "orders")}

@@ -1,0 +1,57 @@
+"""Where the stack's servers are. Without them a test fails with one sentence."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+
+def required(variable: str) -> str:
+    """The value of an environment variable that the stack sets; the test fails when it is missing."""
+    value = os.environ.get(variable)
+    if not value:
+        pytest.fail(
+            f"{variable} is not set: this test needs the embedded stack. Run `make test`, which starts it.",
+            pytrace=False,
+        )
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """One cluster of the stack, and who administers it."""
+
+    name: str
+    number: int
+    bootstrap_servers: str
+    admin_user: str
+    admin_password: str
+
+    @property
+    def address(self) -> tuple[str, int]:
+        host, _, port = self.bootstrap_servers.split(",")[0].rpartition(":")
+        return host, int(port)
+
+    def client_config(self, user: str = "", password: str = "", mechanism: str = "PLAIN") -> dict[str, Any]:
+        """librdkafka settings; the admin's without a user."""
+        return {
+            "bootstrap.servers": self.bootstrap_servers,
+            "security.protocol": "SASL_PLAINTEXT",
+            "sasl.mechanism": mechanism,
+            "sasl.username": user or self.admin_user,
+            "sasl.password": password or self.admin_password,
+            "log_level": 0,
+        }
+
+
+def clusters() -> dict[str, Cluster]:
+    """The clusters by name: ``east`` and ``west``."""
+    described = json.loads(required("HADASH_SANDBOX_CLUSTERS"))
+    return {
+        d["name"]: Cluster(d["name"], d["id"], d["bootstrap_servers"], d["admin_user"], d["admin_password"])
+        for d in described
+    }

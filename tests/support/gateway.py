@@ -1,0 +1,282 @@
+"""A Gateway as it runs in earnest: a process of its own, at a chroot and on ports of its own."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import httpx
+from kazoo.client import KazooClient
+
+from hadash.bindings import catalogue
+from hadash.bindings.membership import members
+from hadash.bindings.model import (
+    Binding,
+    BindingState,
+    Broker,
+    ClusterDescription,
+    Journal,
+    PairDescription,
+    Placement,
+)
+from hadash.bindings.store import BindingStore, Edit
+from hadash.identity.identity import Identity
+from support.kafka import Clusters
+from support.waiting import PATIENCE_SECONDS, eventually
+from support.zookeeper import SESSION_SECONDS
+
+ROOT = Path(__file__).parents[2]
+PORTS_PER_CLUSTER = 10
+
+#: Below Linux's ephemeral range, so that no outgoing connection sits on one of them.
+_FIRST, _LAST = 24_000, 32_000
+
+
+def free_ports(count: int) -> int:
+    """The first of ``count`` ports in a row that nobody listens on."""
+    for _ in range(100):
+        first = random.randrange(_FIRST, _LAST - count)
+        with ExitStack() as held:
+            try:
+                for port in range(first, first + count):
+                    held.enter_context(socket.create_server(("127.0.0.1", port)))
+            except OSError:
+                continue
+            return first
+    raise AssertionError(f"no {count} free ports in a row between {_FIRST} and {_LAST}")
+
+
+class GatewayProcess:
+    """``python -m hadash.gateway`` for the pair ``main`` of east and west, default east."""
+
+    def __init__(
+        self, chroot: str, hosts: str, folder: Path, name: str = "gateway-1", **settings: object
+    ) -> None:
+        self.name = name
+        self.port = free_ports(2 + 2 * PORTS_PER_CLUSTER)
+        self.admin_port = self.port + 1 + 2 * PORTS_PER_CLUSTER
+        self.log_path = folder / f"{name}-{self.port}.log"
+        self.environment = {
+            "ZOOKEEPER_HOSTS": hosts,
+            "HADASH_ZOOKEEPER_CHROOT": chroot,
+            "HADASH_ZOOKEEPER_SESSION_TIMEOUT": str(SESSION_SECONDS),
+            "HADASH_GATEWAY_ID": name,
+            "HADASH_GATEWAY_PAIR": "main",
+            "HADASH_GATEWAY_PORT": str(self.port),
+            "HADASH_GATEWAY_ADMIN_PORT": str(self.admin_port),
+            "HADASH_GATEWAY_PORTS_PER_CLUSTER": str(PORTS_PER_CLUSTER),
+            **{name: str(value) for name, value in settings.items()},
+        }
+        self._process: subprocess.Popen[bytes] | None = None
+        self._http = httpx.Client(base_url=f"http://127.0.0.1:{self.admin_port}", timeout=20)
+
+    @property
+    def bootstrap(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    @property
+    def address(self) -> tuple[str, int]:
+        return "127.0.0.1", self.port
+
+    def node_address(self, cluster: str, broker: int = 0) -> tuple[str, int]:
+        """Where the virtual node of a broker listens."""
+        return "127.0.0.1", self.port + 1 + ("east", "west").index(cluster) * PORTS_PER_CLUSTER + broker
+
+    # -- process ----------------------------------------------------------------------------------------------
+
+    def launch(self) -> subprocess.Popen[bytes]:
+        """Start, without waiting for anything."""
+        with self.log_path.open("ab") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "hadash.gateway"],
+                cwd=ROOT,
+                env={**os.environ, **self.environment},
+                stdout=log,
+                stderr=log,
+            )
+        return self._process
+
+    def __enter__(self) -> GatewayProcess:
+        self.launch()
+        eventually(self._answers, f"the start of {self.name}", patience=40)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._http.close()
+        assert self._process is not None
+        if self._process.poll() is None:
+            self._process.send_signal(signal.SIGTERM)
+            try:
+                self._process.wait(15)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+
+    def stop(self) -> int:
+        """SIGTERM; the exit code."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGTERM)
+        return self._process.wait(20)
+
+    def kill(self) -> None:
+        """SIGKILL: it cannot say good-bye."""
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait()
+
+    def _answers(self) -> bool:
+        assert self._process is not None
+        code = self._process.poll()
+        assert code is None, f"{self.name} ended with exit code {code}:\n{self.log()}"
+        try:
+            self._http.get("/status")
+        except httpx.TransportError:
+            return False
+        return True
+
+    # -- what it says -----------------------------------------------------------------------------------------
+
+    def log(self) -> str:
+        return self.log_path.read_text()
+
+    def logged(self, pattern: str) -> str:
+        """The first line of the log in which ``pattern`` is found, as soon as there is one."""
+        return eventually(
+            lambda: next((line for line in self.log().splitlines() if re.search(pattern, line)), ""),
+            f"a log line with {pattern!r}",
+        )
+
+    def ask(self, path: str, **query: str) -> Any:
+        response = self._http.get(path, params=query)
+        response.raise_for_status()
+        return response.json()
+
+    def clients(self, appid: str, **query: str) -> list[Mapping[str, Any]]:
+        found: list[Mapping[str, Any]] = self.ask("/clients", appid=appid, **query)["clients"]
+        return found
+
+    def members(self, appid: str) -> list[Mapping[str, Any]]:
+        found: list[Mapping[str, Any]] = self.ask("/members", appid=appid)["members"]
+        return found
+
+    def metric(self, name: str) -> int:
+        """A metric with its labels, such as ``hadash_gateway_refused_total{reason="protocol"}``; 0 when absent."""
+        for line in self._http.get("/metrics").text.splitlines():
+            if line.startswith(f"{name} "):
+                return int(line.rsplit(" ", 1)[1])
+        return 0
+
+    def refused(self, reason: str) -> int:
+        return self.metric(f'hadash_gateway_refused_total{{reason="{reason}"}}')
+
+
+class ControlPlane:
+    """What the control plane does to bindings, without a switch's machine around it."""
+
+    def __init__(self, client: KazooClient, clusters: Clusters, chroot: str) -> None:
+        self.client = client
+        self.chroot = chroot
+        self.clusters = clusters
+        self.store = BindingStore(client)
+        self._tokens = 0
+
+    def publish(self, **addresses: dict[int, tuple[str, int]]) -> None:
+        """Clusters and the pair ``main``. ``east={0: (host, port)}`` puts something else in a broker's place."""
+        for name, cluster in self.clusters.described.items():
+            brokers = addresses.get(name) or self.clusters.brokers(name)
+            description = ClusterDescription(
+                name,
+                cluster.number,
+                cluster.bootstrap_servers,
+                brokers=tuple(Broker(id, host, port) for id, (host, port) in brokers.items()),
+            )
+            catalogue.publish_cluster(self.client, description)
+        catalogue.publish_pair(self.client, PairDescription("main", ("east", "west"), "east"))
+
+    def bind(self, identity: Identity, cluster: str) -> int:
+        """Bind by hand, and wait until it is in effect."""
+        return self.in_effect(self.store.change([self.edit(identity, cluster)]))
+
+    @staticmethod
+    def edit(identity: Identity, cluster: str) -> Edit:
+        return Edit(identity, Binding(cluster))
+
+    def in_effect(self, epoch: int, patience: float = PATIENCE_SECONDS) -> int:
+        """``epoch``, as soon as all Gateways report it."""
+        eventually(lambda: self.applied() >= epoch, f"epoch {epoch} in effect", patience, every=0.01)
+        return epoch
+
+    def applied(self) -> int:
+        """The epoch that all Gateways have in effect."""
+        return min(m.applied for m in members(self.client))
+
+
+class Move:
+    """One identity's way to the other cluster, stage by stage."""
+
+    def __init__(self, control: ControlPlane, identity: Identity, source: str) -> None:
+        self.control = control
+        self.identity = identity
+        self.source = source
+        self.target = {"east": "west", "west": "east"}[source]
+        control._tokens += 1
+        self.switch = f"s{control._tokens}"
+        control.store.take_over(self.switch, "precheck", 1)
+
+    def write(self, state: BindingState, cluster: str = "") -> int:
+        """Write the binding, without waiting; its epoch is returned."""
+        binding = Binding(cluster or self.source, state, switch=self.switch, stage=state.value)
+        journal = Journal(self.switch, state.value, 1)
+        return self.control.store.change([Edit(self.identity, binding)], journal)
+
+    def to(self, state: BindingState, cluster: str = "") -> int:
+        """Write the binding, and wait until it is in effect."""
+        return self.control.in_effect(self.write(state, cluster))
+
+    def block(self) -> int:
+        return self.to(BindingState.BLOCK)
+
+    def release(self) -> int:
+        """Back to the start."""
+        return self.to(BindingState.FORWARD)
+
+    def place(self, *topics: str, groups: tuple[str, ...] = ()) -> None:
+        """Publish where ``topics`` and ``groups`` are on the target."""
+        clusters = self.control.clusters
+        (coordinator, *_) = clusters.brokers(self.target)
+        placement = Placement(
+            self.target,
+            {topic: clusters.leaders(self.target, topic) for topic in topics},
+            dict.fromkeys(groups, coordinator),
+        )
+        catalogue.publish_placement(self.control.client, self.switch, placement)
+
+    def forward(self, *topics: str, groups: tuple[str, ...] = ()) -> int:
+        """To the target, with where ``topics`` and ``groups`` are there; wait until it is in effect."""
+        self.place(*topics, groups=groups)
+        return self.to(BindingState.FORWARD, self.target)
+
+
+def exit_of(process: subprocess.Popen[bytes], seconds: float = 30) -> int:
+    """The exit code of a process that is expected to end by itself."""
+    deadline = time.monotonic() + seconds
+    while process.poll() is None:
+        if time.monotonic() > deadline:
+            process.kill()
+            process.wait()
+            raise AssertionError(f"the process did not end by itself in {seconds:.0f} s")
+        time.sleep(0.02)
+    return process.returncode

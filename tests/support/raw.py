@@ -1,0 +1,184 @@
+"""A Kafka client of bytes: sends exactly what a test wants, right or wrong, and reads what comes back."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import socket
+import struct
+import uuid
+from datetime import timedelta
+from types import TracebackType
+from typing import Any
+
+from hadash.gateway.codec import ErrorCode, build, decode_response, encode_request, request_class
+from hadash.gateway.kinds import Kind
+from hadash.gateway.wire import Request, correlation_of, framed
+from support.messages import batch, nested, produce
+
+#: Seconds for an answer; only a test that fails waits this long.
+SECONDS = 20.0
+
+
+class NotSignedIn(Exception):
+    """The other side refused the sign-in."""
+
+
+class RawClient:
+    """One connection."""
+
+    def __init__(self, address: tuple[str, int], client_id: str = "raw") -> None:
+        self.client_id = client_id
+        self._socket = socket.create_connection(address, timeout=SECONDS)
+        self._correlation_id = 0
+
+    def __enter__(self) -> RawClient:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._socket.close()
+
+    def end(self) -> None:
+        """Say that nothing more will come, and go on listening."""
+        self._socket.shutdown(socket.SHUT_WR)
+
+    # -- bytes ------------------------------------------------------------------------------------------------
+
+    def send_bytes(self, data: bytes) -> None:
+        self._socket.sendall(data)
+
+    def receive(self) -> bytes | None:
+        """The next frame; ``None`` when the other side hung up. Raises TimeoutError when nothing comes."""
+        try:
+            prefix = self._exactly(4)
+            return None if prefix is None else self._exactly(struct.unpack(">i", prefix)[0])
+        except ConnectionResetError:
+            return None
+
+    def received(self) -> int:
+        """How many frames have arrived by now. They are not taken."""
+        self._socket.setblocking(False)
+        try:
+            data = self._socket.recv(1 << 20, socket.MSG_PEEK)
+        except BlockingIOError:
+            data = b""
+        finally:
+            self._socket.settimeout(SECONDS)
+        count = 0
+        while len(data) >= 4 and len(data) >= 4 + int.from_bytes(data[:4], "big"):
+            data = data[4 + int.from_bytes(data[:4], "big") :]
+            count += 1
+        return count
+
+    def _exactly(self, size: int) -> bytes | None:
+        data = b""
+        while len(data) < size:
+            piece = self._socket.recv(size - len(data))
+            if not piece:
+                return None
+            data += piece
+        return data
+
+    # -- messages ---------------------------------------------------------------------------------------------
+
+    def send(self, kind: Kind, version: int, **values: Any) -> int:
+        """Send a request without waiting; its correlation id is returned."""
+        self._correlation_id += 1
+        message = build(request_class(kind, version), **values)
+        self.send_bytes(encode_request(kind, version, self._correlation_id, self.client_id, message))
+        return self._correlation_id
+
+    def send_request(self, request: Request) -> None:
+        """Send a request that was made elsewhere (with that client.id)."""
+        self.send_bytes(framed(request.frame))
+
+    def answer(self, kind: Kind, version: int) -> Any:
+        """The next answer, decoded. The connection must still be there."""
+        payload = self.receive()
+        assert payload is not None, f"the connection was closed instead of answering {kind.name}"
+        return decode_response(kind, version, payload)
+
+    def call(self, kind: Kind, version: int, **values: Any) -> Any:
+        correlation_id = self.send(kind, version, **values)
+        payload = self.receive()
+        assert payload is not None, f"the connection was closed instead of answering {kind.name}"
+        assert correlation_of(payload) == correlation_id
+        return decode_response(kind, version, payload)
+
+    # -- sign-in ----------------------------------------------------------------------------------------------
+
+    def sign_in(self, user: str, password: str, mechanism: str = "PLAIN") -> RawClient:
+        """:raises NotSignedIn: with the reason that the other side gave."""
+        shaken = self.call(Kind.SASL_HANDSHAKE, 1, mechanism=mechanism)
+        if shaken.error_code is not ErrorCode.none:
+            raise NotSignedIn(shaken.error_code.name)
+        if mechanism == "PLAIN":
+            self._authenticate(f"\0{user}\0{password}".encode())
+        else:
+            self._sign_in_with_scram(
+                user, password, mechanism.removeprefix("SCRAM-").replace("-", "").lower()
+            )
+        return self
+
+    def _authenticate(self, token: bytes) -> bytes:
+        response = self.call(Kind.SASL_AUTHENTICATE, 2, auth_bytes=token)
+        if response.error_code is not ErrorCode.none:
+            raise NotSignedIn(response.error_message)
+        answer: bytes = response.auth_bytes
+        return answer
+
+    def _sign_in_with_scram(self, user: str, password: str, digest: str) -> None:
+        """RFC 5802."""
+        bare = f"n={user},r={uuid.uuid4().hex}"
+        server_first = self._authenticate(f"n,,{bare}".encode()).decode()
+        fields = dict(part.split("=", 1) for part in server_first.split(","))
+        salted = hashlib.pbkdf2_hmac(
+            digest, password.encode(), base64.b64decode(fields["s"]), int(fields["i"])
+        )
+        key = hmac.digest(salted, b"Client Key", digest)
+        without_proof = f"c=biws,r={fields['r']}"
+        signed = f"{bare},{server_first},{without_proof}".encode()
+        signature = hmac.digest(hashlib.new(digest, key).digest(), signed, digest)
+        proof = bytes(a ^ b for a, b in zip(key, signature, strict=True))
+        self._authenticate(f"{without_proof},p={base64.b64encode(proof).decode()}".encode())
+
+    # -- requests that tests often need -----------------------------------------------------------------------
+
+    def send_join(self, group: str, version: int = 2) -> None:
+        """Ask to become a member, without waiting."""
+        protocol = build(
+            nested(Kind.JOIN_GROUP, version, "JoinGroupRequestProtocol"), name="range", metadata=b"\0"
+        )
+        self.send(
+            Kind.JOIN_GROUP,
+            version,
+            group_id=group,
+            session_timeout=timedelta(seconds=10),
+            rebalance_timeout=timedelta(seconds=10),
+            member_id="",
+            protocol_type="consumer",
+            protocols=(protocol,),
+        )
+
+    def send_produce(
+        self, topic: str, *values: bytes, partition: int = 0, acks: int = -1, **batch_values: int
+    ) -> None:
+        """Send records without waiting."""
+        self._correlation_id += 1
+        records = {topic: {partition: batch(*values, **batch_values)}}
+        self.send_request(
+            produce(9, records, acks=acks, client_id=self.client_id, correlation_id=self._correlation_id)
+        )
+
+    def produce_error(self) -> ErrorCode:
+        """The error of the one partition in the next answer, which is a PRODUCE's."""
+        (topic,) = self.answer(Kind.PRODUCE, 9).responses
+        (partition,) = topic.partition_responses
+        code: ErrorCode = partition.error_code
+        return code

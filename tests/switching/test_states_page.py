@@ -1,0 +1,47 @@
+"""``docs/states.md`` is drawn from the tables and cannot differ from them."""
+
+from __future__ import annotations
+
+import importlib.util
+from types import ModuleType
+
+import pytest
+from django.conf import settings
+
+from hadash.switching.machine import MOVES, Stage, Status
+
+
+@pytest.fixture(scope="module")
+def drawing() -> ModuleType:
+    """``docs/draw_states.py``, which is a script and in no package."""
+    spec = importlib.util.spec_from_file_location(
+        "draw_states", settings.BASE_DIR / "docs" / "draw_states.py"
+    )
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_page_is_up_to_date(drawing: ModuleType) -> None:
+    found = drawing.PAGE.read_text(encoding="utf-8")
+    assert found == drawing.page(), "run: .venv/bin/python docs/draw_states.py"
+
+
+def test_every_move_is_drawn(drawing: ModuleType) -> None:
+    lines = [line.strip() for line in drawing.page().splitlines()]
+    for status, moves in MOVES.items():
+        for event, after in moves.items():
+            assert f"{status} --> {after}: {event}" in lines
+
+
+def test_every_stage_has_a_row_that_says_what_it_does(drawing: ModuleType) -> None:
+    rows = [line.split("|")[1:-1] for line in drawing.page().splitlines() if line.startswith("| ")][1:]
+    assert [row[0].strip() for row in rows] == [stage.value for stage in Stage]
+    assert all(row[4].strip() for row in rows)
+
+
+def test_every_status_has_a_name_without_underscores(drawing: ModuleType) -> None:
+    for status in Status:
+        assert f'state "{status.replace("_", " ")}" as {status}' in drawing.page()

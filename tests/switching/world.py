@@ -1,0 +1,437 @@
+"""A pair of clusters with Gateways, clients and a mirror, that answers the commands of a stage on a virtual clock.
+
+It stands for the servers, not for our own modules: bindings have epochs that Gateways apply a little later, group
+members commit and park, the mirror copies record by record, producers and consumers never stop. Every record is a
+number that is unique, so that a lost or repeated one is noticed. After each command the world checks what must always
+hold, and raises :class:`Broken` when it does not.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from hadash.bindings.model import BindingState
+from hadash.kafka.values import Partition
+from hadash.mirroring.lag import measure
+from hadash.mirroring.offsets import Corresponding
+from hadash.mirroring.proof import compare_tails
+from hadash.switching import commands as do
+from hadash.switching.plan import Plan
+
+from .parts import Bound, Broken, Client, Gateway, Group, Log, Member, Mirror
+
+#: A whole AppID with one InstanceID that has a binding of its own.
+WHOLE = Plan(
+    pair="main",
+    appid="shop",
+    instance_id=None,
+    source="east",
+    target="west",
+    topics=("carts", "orders"),
+    groups=("billing",),
+    mirrors=("shop",),
+    instances=("web-1",),
+)
+
+#: Seconds that a command takes, and between two records of a producer.
+COMMAND_SECONDS = 0.001
+RECORD_SECONDS = 0.02
+
+CARTS, ORDERS_0, ORDERS_1 = Partition("carts", 0), Partition("orders", 0), Partition("orders", 1)
+PARTITIONS = (CARTS, ORDERS_0, ORDERS_1)
+
+
+#: Waiting at the Gateway or at the coordinator: either way the member has committed and works no more.
+_SETTLED = {"parked": "settled", "joining": "settled"}
+
+
+class WorldError(Exception):
+    """What a command meets when a server is down, refuses, or its answer is lost."""
+
+
+class World:
+    """Faults are plain attributes: set them before a stage, or in the middle of it through :mod:`walking`."""
+
+    def __init__(self, plan: Plan = WHOLE, *, traffic: bool = True) -> None:
+        self.plan = plan
+        self.now = 1000.0
+        self.said: list[str] = []
+        self.done: list[do.Command] = []
+        self.traffic = traffic
+        self._numbers = itertools.count(1)
+        self._stage_began = self.now
+        self._next_record_at = self.now
+
+        # What ZooKeeper holds.
+        self.epoch = 7
+        self.table: dict[str, Bound] = {"shop › web-1": ("east", BindingState.FORWARD)}
+        self.changes: list[tuple[float, int, dict[str, Bound]]] = []
+
+        # What stages keep for each other.
+        self.drained: dict[Partition, Corresponding] | None = None
+        self.seen: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+        self.placement: dict[str, tuple[int, ...]] | None = None
+
+        # The clusters: east has lost its first hundred records to retention before the mirror began.
+        self.down: set[str] = set()
+        self.logs = {
+            "east": {p: Log(start=100 + 10 * i) for i, p in enumerate(PARTITIONS)},
+            "west": {p: Log() for p in PARTITIONS},
+        }
+        self.topics: dict[str, dict[str, tuple[int, ...]]] = {
+            "east": {"carts": (1,), "orders": (1, 2)},
+            "west": {"carts": (3,), "orders": (3, 1)},
+        }
+        self.may_write = {"east": True, "west": True}
+        self.denied = {"east": False, "west": True}
+        self.mechanisms = {"east": {"SCRAM-SHA-256"}, "west": {"SCRAM-SHA-256"}}
+        anchors = {p: Corresponding(log.end, 0) for p, log in self.logs["east"].items()}
+        self.mirror = Mirror(
+            "shop", "east", "west", frozenset(plan.topics), anchors, {p: a.source for p, a in anchors.items()}
+        )
+        self.mirrors = [self.mirror]
+        #: The broker of the target forgets this offset of group billing when it is written.
+        self.forgets: Partition | None = None
+
+        # Gateways and clients.
+        self.gateways = {name: Gateway(name, dict(self.table)) for name in ("gw-1", "gw-2")}
+        self.clients = {
+            "web-1": Client("web-1", self.gateways["gw-1"], "east", produces=True),
+            "bill-1": Client("bill-1", self.gateways["gw-1"], "east"),
+            "bill-2": Client("bill-2", self.gateways["gw-2"], "east", reacts_after=0.1),
+        }
+        self.group = Group("billing", (ORDERS_0, ORDERS_1), {"east": {}, "west": {}})
+        for name in ("bill-1", "bill-2"):
+            self.group.members.append(Member(f"{name}-m", self.clients[name], "east"))
+        #: Records whose write a Gateway has acknowledged.
+        self.acknowledged: set[int] = set()
+        #: Somebody wrote past the Gateways or damaged a record: what is read cannot be vouched for.
+        self.tampered = False
+        self._read_back = False
+
+        for partition in PARTITIONS:
+            for _ in range(20):
+                self._write("east", partition)
+        for partition in self.group.partitions:
+            log = self.logs["east"][partition]
+            self.group.committed["east"][partition] = log.start + 12
+            self.group.consumed |= set(log.records[:12])
+        self.group.assign("east", self.logs)
+        self.mirror.copy(self.now, 10.0, self.logs, self.down)
+        if not traffic:
+            self.group.consume(self.bound, self.logs, self.down)
+
+    # -- time ---------------------------------------------------------------------------------------------------------
+
+    def begin_stage(self) -> None:
+        self._stage_began = self.now
+
+    def later(self, seconds: float) -> None:
+        """Let time pass without a command."""
+        for _ in range(round(seconds / 0.05)):
+            self._pass(0.05)
+            self.check()
+
+    def _pass(self, seconds: float) -> None:
+        self.now += seconds
+        for gateway in self.gateways.values():
+            gateway.apply(self.now, self.changes)
+        for client in self.clients.values():
+            client.follow(self.now, self.bound(client))
+        self._produce()
+        self.group.act(self.now, self.bound, self.logs)
+        self.group.consume(self.bound, self.logs, self.down)
+        for mirror in self.mirrors:
+            mirror.copy(self.now, seconds, self.logs, self.down)
+
+    def bound(self, client: Client) -> Bound:
+        """The binding of a client, as its Gateway sees it."""
+        return self._resolve(client.gateway.table, client.id)
+
+    def _resolve(self, table: dict[str, Bound], instance: str | None) -> Bound:
+        found = table.get(f"{self.plan.appid} › {instance}") or table.get(self.plan.appid)
+        return found or ("east", BindingState.FORWARD)
+
+    # -- producers ----------------------------------------------------------------------------------------------------
+
+    def _produce(self) -> None:
+        while self.traffic and self._next_record_at <= self.now:
+            self._next_record_at += RECORD_SECONDS
+            for client in self.clients.values():
+                cluster, state = self.bound(client)
+                here = cluster == client.cluster and cluster not in self.down and self.writable(cluster)
+                if here and client.produces and not client.gone and state is not BindingState.BLOCK:
+                    for partition in PARTITIONS:
+                        self._write(cluster, partition)
+
+    def _write(self, cluster: str, partition: Partition) -> None:
+        record = next(self._numbers)
+        self.logs[cluster][partition].append(record)
+        self.acknowledged.add(record)
+
+    def writable(self, cluster: str) -> bool:
+        """Whether the cluster's ACLs let the AppID write."""
+        return self.may_write[cluster] and not self.denied[cluster]
+
+    # -- faults -------------------------------------------------------------------------------------------------------
+
+    def write_past(self, cluster: str, partition: Partition = ORDERS_0, count: int = 1) -> None:
+        """Somebody writes to a cluster without a Gateway."""
+        self.tampered = True
+        for _ in range(count):
+            self.logs[cluster][partition].append(next(self._numbers))
+
+    def damage(self, cluster: str, partition: Partition = ORDERS_0) -> None:
+        """The last record of a partition is not what it was."""
+        self.tampered = True
+        records = self.logs[cluster][partition].records
+        records[-1] = next(self._numbers)
+
+    def join(self, name: str, reacts_after: float = 0.05) -> None:
+        """Another consumer joins the group."""
+        client = Client(name, self.gateways["gw-2"], "east", reacts_after=reacts_after)
+        client.cluster, state = self.bound(client)
+        self.clients[name] = client
+        parked = state in (BindingState.SETTLE, BindingState.BLOCK)
+        member = Member(f"{name}-m", client, client.cluster, "parked" if parked else "joining", new=True)
+        self.group.members.append(member)
+        self._pass(0)
+
+    def without_members(self) -> None:
+        """Nobody is in the group, though it has committed offsets."""
+        self.group.members.clear()
+        self.group.owner.clear()
+
+    def leave(self, name: str) -> None:
+        """A client ends: a member commits first."""
+        client = self.clients[name]
+        if self.bound(client)[1] is not BindingState.BLOCK:
+            for member in self.group.members:
+                if member.client is client and not client.gone:
+                    self.group.commit(member)
+        client.gone = True
+
+    def heal(self) -> None:
+        """Everything that a person can repair is repaired."""
+        self.down.clear()
+        self.forgets = None
+        for gateway in self.gateways.values():
+            gateway.stuck, gateway.live = False, True
+        for client in self.clients.values():
+            client.follows = True
+        for member in self.group.members:
+            member.deaf = False
+        for mirror in self.mirrors:
+            mirror.rate, mirror.never_turns = 10_000.0, False
+            mirror.state, mirror.fault, mirror.starts_at = "running", "", None
+
+    # -- answering ----------------------------------------------------------------------------------------------------
+
+    def carry_out(self, command: do.Command) -> Any:
+        """The answer to one command."""
+        self.done.append(command)
+        self._pass(command.seconds if isinstance(command, do.Pause) else COMMAND_SECONDS)
+        answer = self._answer(command)
+        self.check()
+        return answer
+
+    def _answer(self, command: do.Command) -> Any:
+        plan, group = self.plan, self.group
+        match command:
+            case do.Say(sentence):
+                self.said.append(str(sentence))
+            case do.Pause():
+                return self.now - self._stage_began
+            case do.ReadBindings():
+                return {str(i): self._resolve(self.table, i.instance_id) for i in plan.identities}
+            case do.WriteBindings(cluster, state):
+                return self._write_bindings((cluster, state))
+            case do.ReadGateways():
+                return [gateway.member for gateway in self.gateways.values()]
+            case do.CheckCluster(cluster):
+                return "no broker answers" if cluster in self.down else None
+            case do.CheckMirrors():
+                return [self._look(mirror) for mirror in self.mirrors]
+            case do.ReadTopics(cluster):
+                self._reach(cluster)
+                return dict(self.topics[cluster])
+            case do.CopyAcls():
+                self._reach(plan.source, plan.target)
+                missing = self.may_write[plan.source] and not self.may_write[plan.target]
+                self.may_write[plan.target] |= missing
+                self.denied[plan.target] |= missing
+                return int(missing)
+            case do.CheckSignIn():
+                return set(self.mechanisms[plan.source]), set(self.mechanisms[plan.target])
+            case do.PublishPlacement(leaders):
+                self.placement = dict(leaders)
+            case do.WarmUp():
+                self._reach(plan.source)
+                self._reach(plan.target)
+            case do.AllowWrites(cluster):
+                self._reach(cluster)
+                self.denied[cluster], denied = False, self.denied[cluster]
+                return int(denied)
+            case do.DenyWrites(cluster):
+                self._reach(cluster)
+                new = self.may_write[cluster] and not self.denied[cluster]
+                self.denied[cluster] |= new
+                return int(new)
+            case do.ReadMembers(cluster):
+                self._reach(cluster)
+                return {name: {m.id for m in group.on(cluster)} for name in plan.groups}
+            case do.ReadSettled():
+                members = [m for m in group.members if m.client.gateway.live and not m.client.gone]
+                return {(group.name, m.id): m.state for m in members if not m.deaf}
+            case do.ReadEnds(cluster):
+                self._reach(cluster)
+                return {p: log.end for p, log in self.logs[cluster].items()}
+            case do.ReadStarts(cluster):
+                self._reach(cluster)
+                return {p: log.start for p, log in self.logs[cluster].items()}
+            case do.ReadAnchors():
+                return {p: a for mirror in self.mirrors for p, a in mirror.anchors.items()}
+            case do.CompareTails(ends):
+                self._reach(plan.source, plan.target)
+                source, target = self.logs[plan.source], self.logs[plan.target]
+                return compare_tails(
+                    {p: source[p].tail(end.source, 16) for p, end in ends.items()},
+                    {p: target[p].tail(end.target, 16) for p, end in ends.items()},
+                )
+            case do.RecordDrained(ends):
+                self.drained = dict(ends)
+            case do.ReadDrained():
+                return None if self.drained is None else dict(self.drained)
+            case do.ReadGroupOffsets(cluster):
+                self._reach(cluster)
+                self._read_back |= cluster == plan.target
+                return {name: dict(group.committed[cluster]) for name in plan.groups}
+            case do.WriteGroupOffsets(offsets):
+                self._write_group_offsets(offsets[group.name])
+            case do.ReverseMirrors(ends):
+                for mirror in self.mirrors:
+                    if mirror.source != plan.target:
+                        mirror.turn(self.now, ends)
+            case do.ReadClients():
+                clients = [c for c in self.clients.values() if c.gateway.live and not c.gone]
+                return {c.id: {c.cluster} for c in clients if plan.covers(c.id)}
+            case do.RecordSeen():
+                self.seen = (command.clients, command.groups)
+            case do.ReadSeen():
+                return self.seen
+            case _:
+                raise TypeError(f"unknown command {command!r}")
+        return None
+
+    def _reach(self, *clusters: str) -> None:
+        for cluster in clusters:
+            if cluster in self.down:
+                raise WorldError(f"Cluster {cluster} does not answer.")
+
+    def _look(self, mirror: Mirror) -> tuple[str, str, str, int | None]:
+        if self.down:
+            return mirror.name, "unknown", "a cluster does not answer", None
+        ends = {c: {p: log.end for p, log in logs.items()} for c, logs in self.logs.items()}
+        lag = measure(mirror.anchors, ends[mirror.source], ends[mirror.target])
+        if lag.excess:
+            return mirror.name, "failed", "It holds records that its source does not.", lag.records
+        return mirror.name, mirror.state, mirror.fault, None if mirror.silent else lag.records
+
+    def _write_bindings(self, bound: Bound) -> int:
+        if bound[0] == self.plan.target:
+            self._check_forward()
+        self.epoch += 1
+        self.table |= {str(identity): bound for identity in self.plan.identities}
+        self.changes.append((self.now, self.epoch, dict(self.table)))
+        return self.epoch
+
+    def _write_group_offsets(self, offsets: Mapping[Partition, int]) -> None:
+        self._reach(self.plan.target)
+        if self.group.on(self.plan.target):
+            raise WorldError("Group billing has members on west: its offsets cannot be written.")
+        self._read_back = False
+        kept = {p: offset for p, offset in offsets.items() if p != self.forgets}
+        self.group.committed[self.plan.target] |= kept
+
+    # -- what always holds ----------------------------------------------------------------------------------------------
+
+    def check(self) -> None:
+        """Never may both clusters accept the writes of one scope, never may a mirror copy a record round."""
+        if not self.tampered and (repeated := self.repeated()):
+            raise Broken(f"Records {repeated} are in one partition twice.")
+        tables = [gateway.table for gateway in self.gateways.values() if not gateway.excluded]
+        for instance in {identity.instance_id for identity in self.plan.identities}:
+            found = [self._resolve(table, instance) for table in tables]
+            accepting = {cluster for cluster, state in found if state is not BindingState.BLOCK}
+            if len(accepting) > 1:
+                raise Broken(f"{instance or 'The AppID'} may write to {sorted(accepting)} at once.")
+
+    def _check_forward(self) -> None:
+        """Before the clients are sent over: blocked, drained, nothing missing, every group at the same record."""
+        source, target = self.plan.source, self.plan.target
+        if all(self._resolve(self.table, i.instance_id)[0] == target for i in self.plan.identities):
+            return  # it has been sent over by an earlier attempt
+        for identity in self.plan.identities:
+            for gateway in self.gateways.values():
+                bound = self._resolve(gateway.table, identity.instance_id)
+                if not gateway.excluded and bound != (source, BindingState.BLOCK):
+                    raise Broken(f"{gateway.id} still lets {identity} through to {bound}.")
+        if self.drained is None:
+            raise Broken("The drained point was not recorded.")
+        if self.plan.groups and not self._read_back:
+            raise Broken("The group offsets were not read back.")
+        if self.placement is None or not self.writable(target):
+            raise Broken("The target is not ready for the clients.")
+        for partition, log in self.logs[source].items():
+            lost = (set(log.records) & self.acknowledged) - set(self.logs[target][partition].records)
+            if lost and not self.tampered:
+                raise Broken(f"{partition} lacks {len(lost)} acknowledged records on {target}.")
+        for partition in self.group.partitions if self.plan.groups else ():
+            there, here = (
+                self.logs[c][partition].at(self.group.committed[c][partition]) for c in (target, source)
+            )
+            if there != here and not self.tampered:
+                raise Broken(f"The group would go on at {there} instead of {here} on {partition}.")
+
+    # -- comparing ------------------------------------------------------------------------------------------------------
+
+    def situation(self) -> dict[str, Any]:
+        """What a return must restore: what rules the clients, and where."""
+        names = [None, *self.clients]
+        return {
+            "bindings": {name: self._resolve(self.table, name) for name in names},
+            "in effect": {
+                g.id: {n: self._resolve(g.table, n) for n in names} for g in self.gateways.values()
+            },
+            "writable": {cluster: self.writable(cluster) for cluster in self.logs},
+            "mirrors": [(m.name, m.source, m.target, dict(m.anchors)) for m in self.mirrors],
+            "source offsets": set(self.group.committed[self.plan.source]),
+        }
+
+    def kept(self) -> dict[str, Any]:
+        """What a stage leaves behind, whatever it took to get there."""
+        return self.situation() | {
+            "target offsets": dict(self.group.committed[self.plan.target]),
+            "members": {m.client.id: (m.cluster, _SETTLED.get(m.state, m.state)) for m in self.group.members},
+            "facts": (self.drained, self.seen, self.placement),
+        }
+
+    def repeated(self) -> list[int]:
+        """Records that are in a partition twice."""
+        return [record for logs in self.logs.values() for log in logs.values() for record in log.repeated]
+
+    def unconsumed(self) -> set[int]:
+        """Acknowledged records of the group's partitions that it has not consumed."""
+        written = {
+            record
+            for logs in self.logs.values()
+            for partition in self.group.partitions
+            for record in logs[partition].records
+        }
+        return (written & self.acknowledged) - self.group.consumed
+
+
+#: Something that happens to the world.
+Happening = Callable[[World], None]
