@@ -78,8 +78,8 @@ def connect_client(zookeeper_hosts: str, chroot: str) -> Iterator[Callable[..., 
     """Connect to the test's chroot, as often as the test needs: each call is a session of its own."""
     opened: list[KazooClient] = []
 
-    def factory(hosts: str = zookeeper_hosts) -> KazooClient:
-        client = zk.patient_connect(hosts, chroot)
+    def factory(hosts: str = zookeeper_hosts, *, bounded: bool = False) -> KazooClient:
+        client = zk.patient_connect(hosts, chroot, bounded=bounded)
         opened.append(client)
         return client
 

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 from kazoo.client import KazooClient
-from kazoo.exceptions import KazooException
-from kazoo.handlers.threading import KazooTimeoutError
+from kazoo.exceptions import (
+    ConnectionLoss,
+    KazooException,
+    OperationTimeoutError,
+    SessionExpiredError,
+)
+from kazoo.handlers.threading import AsyncResult, KazooTimeoutError, SequentialThreadingHandler
 from kazoo.retry import KazooRetry
 
 from hadash.bindings import layout
@@ -22,16 +30,53 @@ SESSION_TIMEOUT_SECONDS = float(os.environ.get("HADASH_ZOOKEEPER_SESSION_TIMEOUT
 #: Seconds to wait for the first connection, and for one command to be retried over connection losses.
 CONNECT_TIMEOUT_SECONDS = float(os.environ.get("HADASH_ZOOKEEPER_CONNECT_TIMEOUT", "10"))
 
+#: Seconds to wait for the answer to one command. kazoo queues commands while it reconnects, for as long as that takes:
+#: a person who waits, or a switch whose clients wait, has to hear of it. Longer than the election of a leader.
+ANSWER_SECONDS = float(os.environ.get("HADASH_ZOOKEEPER_ANSWER_TIMEOUT", "5"))
 
-def connect(hosts: str | None = None, chroot: str = CHROOT) -> KazooClient:
+#: What kazoo raises when a command was not answered: it may have been carried out, or may be yet.
+LOST_REPLY = (ConnectionLoss, OperationTimeoutError, SessionExpiredError, KazooTimeoutError)
+
+
+@contextmanager
+def reaching() -> Iterator[None]:
+    """For reads, and for writes that may be repeated. :raises StoreUnavailable: instead of what kazoo raises."""
+    try:
+        yield
+    except LOST_REPLY as error:
+        raise StoreUnavailable(f"ZooKeeper cannot be reached ({type(error).__name__}).") from error
+
+
+class _BoundedResult(AsyncResult):
+    """Waits no longer than :data:`ANSWER_SECONDS` unless told how long."""
+
+    def get(self, block: bool = True, timeout: float | None = None) -> Any:
+        """:raises OperationTimeoutError: no answer in time; the command stays in kazoo's queue."""
+        if timeout is not None:
+            return super().get(block, timeout)
+        try:
+            return super().get(block, ANSWER_SECONDS)
+        except KazooTimeoutError:
+            raise OperationTimeoutError(f"no answer within {ANSWER_SECONDS:g} s") from None
+
+
+class _BoundedHandler(SequentialThreadingHandler):
+    def async_result(self) -> AsyncResult:
+        return _BoundedResult(self)
+
+
+def connect(hosts: str | None = None, chroot: str = CHROOT, *, bounded: bool = False) -> KazooClient:
     """A started client below ``chroot``, which is created with hadash's folders when they are missing.
 
     :param hosts: ``host:port,host:port``; the default is ``ZOOKEEPER_HOSTS``.
+    :param bounded: commands give up after :data:`ANSWER_SECONDS`: for the control plane. A Gateway waits for as long
+        as it takes instead, because kazoo's watches do not survive a command that gives up.
     :raises StoreUnavailable: when no server answers within :data:`CONNECT_TIMEOUT_SECONDS`.
     """
     hosts = hosts or os.environ.get("ZOOKEEPER_HOSTS", "127.0.0.1:2181")
     client = KazooClient(
         hosts=hosts,
+        handler=_BoundedHandler() if bounded else None,
         timeout=SESSION_TIMEOUT_SECONDS,
         connection_retry=KazooRetry(max_tries=-1, delay=0.05, backoff=2, max_delay=2),
         command_retry=KazooRetry(

@@ -12,27 +12,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from kazoo.client import KazooClient
-from kazoo.exceptions import (
-    BadVersionError,
-    ConnectionLoss,
-    KazooException,
-    NodeExistsError,
-    NoNodeError,
-    OperationTimeoutError,
-    SessionExpiredError,
-)
-from kazoo.handlers.threading import KazooTimeoutError
+from kazoo.exceptions import BadVersionError, KazooException, NodeExistsError, NoNodeError
 
 from hadash.bindings import layout
+from hadash.bindings.client import LOST_REPLY, reaching
 from hadash.bindings.errors import (
     BindingBusy,
     BindingConflict,
     StaleWriter,
-    StoreUnavailable,
     UnknownOutcome,
 )
 from hadash.bindings.model import Binding, BindingDocument, BindingState, Journal
 from hadash.identity.identity import Identity
+from hadash.identity.names import decode
 
 #: How often a change is tried again when somebody else changed the epoch or a document in between.
 #: Each try reads everything anew; ten in a row means that something writes in a loop.
@@ -44,8 +36,6 @@ CHANGES_KEPT = 1000
 #: Seconds to wait for ZooKeeper to come back in order to read whether a write with a lost reply happened.
 READ_BACK_SECONDS = 20.0
 
-_LOST_REPLY = (ConnectionLoss, OperationTimeoutError, SessionExpiredError, KazooTimeoutError)
-
 
 @dataclass(frozen=True, slots=True)
 class Edit:
@@ -56,7 +46,8 @@ class Edit:
 
 
 class BindingStore:
-    """The bindings of one chroot, through a connected client."""
+    """The bindings of one chroot, through a connected client. Every method raises ``StoreUnavailable`` when ZooKeeper
+    does not answer."""
 
     def __init__(self, client: KazooClient) -> None:
         self.client = client
@@ -65,27 +56,28 @@ class BindingStore:
 
     def epoch(self) -> int:
         """The global binding epoch; 0 before the first change."""
-        data, _ = self.client.get(layout.EPOCH)
+        with reaching():
+            data, _ = self.client.get(layout.EPOCH)
         return int(data or b"0")
 
     def document(self, appid: str) -> BindingDocument:
         """The document of ``appid``; an empty one when it has none."""
-        return self._read(appid)[0]
+        with reaching():
+            return self._read(appid)[0]
 
     def documents(self) -> dict[str, BindingDocument]:
         """All documents by AppID. One that cannot be parsed is left out."""
-        from hadash.identity.names import decode
-
         found = {}
-        for child in self.client.get_children(layout.BINDINGS):
-            appid = decode(child)
-            try:
-                data, _ = self.client.get(layout.binding(appid))
-            except NoNodeError:
-                continue
-            document = BindingDocument.from_bytes(appid, data)
-            if document is not None:
-                found[appid] = document
+        with reaching():
+            for child in self.client.get_children(layout.BINDINGS):
+                appid = decode(child)
+                try:
+                    data, _ = self.client.get(layout.binding(appid))
+                except NoNodeError:
+                    continue
+                document = BindingDocument.from_bytes(appid, data)
+                if document is not None:
+                    found[appid] = document
         return found
 
     def _read(self, appid: str) -> tuple[BindingDocument, int | None]:
@@ -107,7 +99,8 @@ class BindingStore:
     def journal(self, switch_id: str) -> Journal | None:
         """The journal of a switch, ``None`` when it has none."""
         try:
-            data, _ = self.client.get(layout.switch(switch_id))
+            with reaching():
+                data, _ = self.client.get(layout.switch(switch_id))
         except NoNodeError:
             return None
         return Journal.from_bytes(data)
@@ -117,28 +110,32 @@ class BindingStore:
 
         :raises StaleWriter: a newer token has taken over already.
         """
-        path = layout.switch(switch_id)
         for _ in range(MAX_CONFLICTS):
-            try:
-                data, stat = self.client.get(path)
-            except NoNodeError:
-                try:
-                    self.client.create(path, Journal(switch_id, stage, token).to_bytes())
+            with reaching():
+                if self._try_to_take_over(switch_id, stage, token):
                     return
-                except NodeExistsError:
-                    continue
-            held = Journal.from_bytes(data)
-            if held is not None and held.token > token:
-                raise StaleWriter(f"Executor {token} of switch {switch_id} was replaced by {held.token}.")
-            epoch = held.epoch if held is not None else 0
-            try:
-                self.client.set(
-                    path, Journal(switch_id, stage, token, epoch).to_bytes(), version=stat.version
-                )
-                return
-            except BadVersionError:
-                continue
         raise BindingConflict(f"The journal of switch {switch_id} changes faster than it can be taken over.")
+
+    def _try_to_take_over(self, switch_id: str, stage: str, token: int) -> bool:
+        """One attempt; false when somebody else was faster."""
+        path = layout.switch(switch_id)
+        try:
+            data, stat = self.client.get(path)
+        except NoNodeError:
+            try:
+                self.client.create(path, Journal(switch_id, stage, token).to_bytes())
+                return True
+            except NodeExistsError:
+                return False
+        held = Journal.from_bytes(data)
+        if held is not None and held.token > token:
+            raise StaleWriter(f"Executor {token} of switch {switch_id} was replaced by {held.token}.")
+        epoch = held.epoch if held is not None else 0
+        try:
+            self.client.set(path, Journal(switch_id, stage, token, epoch).to_bytes(), version=stat.version)
+        except BadVersionError:
+            return False
+        return True
 
     # -- changing -------------------------------------------------------------------------------------------
 
@@ -153,10 +150,8 @@ class BindingStore:
         :raises StoreUnavailable: ZooKeeper cannot be reached; nothing was changed.
         """
         for _ in range(MAX_CONFLICTS):
-            try:
+            with reaching():
                 epoch = self._try_change(edits, journal)
-            except _LOST_REPLY as error:
-                raise StoreUnavailable(f"ZooKeeper cannot be reached ({type(error).__name__}).") from error
             if epoch is not None:
                 return epoch
         raise BindingConflict("The bindings change faster than this change can be made.")
@@ -194,7 +189,7 @@ class BindingStore:
             )
         try:
             results = transaction.commit()
-        except _LOST_REPLY as error:
+        except LOST_REPLY as error:
             return epoch if self._happened(documents, error) else None
         if any(isinstance(result, KazooException) for result in results):
             return None
@@ -228,7 +223,7 @@ class BindingStore:
             try:
                 self.client.sync(layout.EPOCH)
                 happened = all(self._read(appid)[0] == document for appid, (document, _) in documents.items())
-            except (*_LOST_REPLY, NoNodeError):
+            except (*LOST_REPLY, NoNodeError):
                 continue  # each call itself waits for the connection
             return happened
         raise UnknownOutcome(

@@ -68,7 +68,7 @@ class BindingWatcher:
         if not fresh:
             return
         try:
-            if self._seen >= 0 and _sequence(fresh[0]) > self._seen + 1:
+            if _sequence(fresh[0]) > self._seen + 1:
                 log.warning("changes were trimmed before they were seen; reading all bindings")
                 self._read_all()
             else:

@@ -28,7 +28,7 @@ def build_app(gateway: Gateway) -> Starlette:
             for name, group in gateway.connections.items()
             if appid is None or name == appid
             for connection in group
-            if connection.signed is not None and (instance is None or connection.signed.client_id == instance)
+            if instance is None or connection.signed.client_id == instance
         ]
 
     async def status(request: Request) -> Response:
@@ -55,11 +55,11 @@ def build_app(gateway: Gateway) -> Starlette:
                 "member_id": member.member_id,
                 "state": member.state,
                 "join_seconds": member.join_seconds,
-                "client_id": connection.signed.client_id if connection.signed else "",
-                "cluster": connection.signed.upstream.cluster if connection.signed else "",
+                "client_id": connection.signed.client_id,
+                "cluster": connection.relay.cluster,
             }
             for connection in connections(request)
-            for member in connection.members.values()
+            for member in connection.members.all()
         ]
         return JSONResponse({"members": found})
 
@@ -113,7 +113,6 @@ def build_app(gateway: Gateway) -> Starlette:
 
 def _client(connection: ClientConnection) -> dict[str, Any]:
     signed = connection.signed
-    assert signed is not None
     return {
         "appid": signed.appid,
         "client_id": signed.client_id,

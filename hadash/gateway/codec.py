@@ -16,11 +16,17 @@ from typing import Any
 from kio.index import load_request_schema, load_response_schema
 from kio.schema.errors import ErrorCode
 from kio.serial import entity_reader, entity_writer
+from kio.static.constants import EntityType
 
+from hadash.gateway.cursor import Cursor
 from hadash.gateway.kinds import Kind
+from hadash.gateway.tagged import without_unknown_tags
 from hadash.gateway.wire import MalformedFrame, Request, framed
 
 NO_TIME = timedelta(0)
+
+#: The header version from which on headers end with tagged fields.
+_FLEXIBLE = {EntityType.request: 2, EntityType.response: 1}
 
 __all__ = [
     "NO_TIME",
@@ -70,33 +76,25 @@ def decode_request(request: Request) -> Any:
     :raises MalformedFrame: it is not a message of that kind and version.
     """
     entity = request_class(request.kind, request.version)
+    return _decode(entity, request.frame, request.body, f"{request.kind.name} version {request.version}")
+
+
+def _decode(entity: Any, frame: bytes, at: int, what: str) -> Any:
+    """The message whose header's tagged fields, if it has any, begin at ``at``."""
     try:
-        _, read = _reader(entity.__header_schema__)(request.frame, 0)
-        if request.kind is Kind.METADATA and request.version >= 9 and request.frame[read] == 0:
-            return _metadata_of_all_topics(entity, request.frame, read)
-        message, read_body = _reader(entity)(request.frame, read)
+        header = Cursor(
+            frame, at, flexible=entity.__header_schema__.__version__ >= _FLEXIBLE[entity.__type__]
+        )
+        header.tags()
+        try:
+            message, read = _reader(entity)(frame, header.at)
+        except KeyError:  # a tagged field that kio does not know
+            return _reader(entity)(without_unknown_tags(entity, frame, header.at), 0)[0]
     except Exception as error:  # kio raises many kinds, from EOFError to ValueError
-        raise MalformedFrame(
-            f"{request.kind.name} version {request.version} cannot be read ({type(error).__name__}: {error})"
-        ) from None
-    if read + read_body > len(request.frame):
-        raise MalformedFrame(f"{request.kind.name} version {request.version} is cut off")
+        raise MalformedFrame(f"{what} cannot be read ({type(error).__name__}: {error})") from None
+    if header.at + read > len(frame):
+        raise MalformedFrame(f"{what} is cut off")
     return message
-
-
-def _metadata_of_all_topics(entity: Any, frame: bytes, at: int) -> Any:
-    """A METADATA request for all Topics (null), without its tagged fields.
-
-    librdkafka (2.16) leaves three bytes of a placeholder behind the null array. Brokers read them as flags and an
-    unknown tagged field, which they skip; kio knows no unknown tagged fields.
-    """
-    return build(
-        entity,
-        topics=None,
-        allow_auto_topic_creation=False,
-        include_cluster_authorized_operations=bool(frame[at + 2]),
-        include_topic_authorized_operations=bool(frame[at + 3]),
-    )
 
 
 def encode_request(kind: Kind, version: int, correlation_id: int, client_id: str, message: Any) -> bytes:
@@ -122,14 +120,7 @@ def decode_response(kind: Kind, version: int, payload: bytes) -> Any:
     :raises MalformedFrame: it is not a response of that kind and version.
     """
     entity = _response_class(kind, version)
-    try:
-        _, read = _reader(entity.__header_schema__)(payload, 0)
-        message, _ = _reader(entity)(payload, read)
-    except Exception as error:
-        raise MalformedFrame(
-            f"a {kind.name} version {version} response cannot be read ({type(error).__name__}: {error})"
-        ) from None
-    return message
+    return _decode(entity, payload, 4, f"a {kind.name} version {version} response")
 
 
 def encode_response(kind: Kind, version: int, correlation_id: int, message: Any) -> bytes:

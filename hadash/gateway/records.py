@@ -8,7 +8,8 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 
-from hadash.gateway.wire import MalformedFrame, Request
+from hadash.gateway.cursor import Cursor
+from hadash.gateway.wire import Request
 
 _BATCH_LENGTH = struct.Struct(">i")
 _PRODUCER = struct.Struct(">qhii")  # producer id, epoch, base sequence, record count
@@ -49,79 +50,13 @@ class Produced:
         return tuple(p for p in self.partitions if p.producer_id >= 0)
 
 
-class _Cursor:
-    """Reads big-endian fields from bytes; running over the end is a malformed frame."""
-
-    __slots__ = ("at", "data", "flexible")
-
-    def __init__(self, data: bytes, at: int, flexible: bool) -> None:
-        self.data = data
-        self.at = at
-        self.flexible = flexible
-
-    def _take(self, size: int) -> int:
-        start = self.at
-        if size < 0 or start + size > len(self.data):
-            raise MalformedFrame(f"a field of {size} bytes at {start} in a frame of {len(self.data)}")
-        self.at = start + size
-        return start
-
-    def int16(self) -> int:
-        start = self._take(2)
-        return int.from_bytes(self.data[start : start + 2], "big", signed=True)
-
-    def int32(self) -> int:
-        start = self._take(4)
-        return int.from_bytes(self.data[start : start + 4], "big", signed=True)
-
-    def varint(self) -> int:
-        value = shift = 0
-        while True:
-            byte = self.data[self._take(1)]
-            value |= (byte & 0x7F) << shift
-            if byte < 0x80:
-                return value
-            shift += 7
-            if shift > 28:
-                raise MalformedFrame("a variable-length integer of more than five bytes")
-
-    def count(self) -> int:
-        """The length of an array; a null array counts as empty."""
-        return max(self.varint() - 1 if self.flexible else self.int32(), 0)
-
-    def text(self) -> str | None:
-        size = self.varint() - 1 if self.flexible else self.int16()
-        if size < 0:
-            return None
-        start = self._take(size)
-        try:
-            return self.data[start : start + size].decode()
-        except UnicodeDecodeError:
-            raise MalformedFrame("a name that is not UTF-8") from None
-
-    def sized(self) -> tuple[int, int]:
-        """Start and end of a block of bytes; a null block is empty."""
-        size = max(self.varint() - 1 if self.flexible else self.int32(), 0)
-        start = self._take(size)
-        return start, start + size
-
-    def skip(self, size: int) -> None:
-        self._take(size)
-
-    def tags(self) -> None:
-        if self.flexible:
-            for _ in range(self.varint()):
-                self.varint()
-                self._take(self.varint())
-
-
 def read_produce(request: Request) -> Produced:
     """Names, counts and producer ids of a PRODUCE, version 3 and later.
 
     :raises MalformedFrame: its lengths contradict each other.
     """
     flexible = request.version >= 9
-    cursor = _Cursor(request.frame, request.body, flexible)
+    cursor = Cursor(request.frame, request.body, flexible)
     cursor.tags()
     transactional_id = cursor.text()
     acks = cursor.int16()
@@ -159,7 +94,7 @@ def _read_batches(data: bytes, start: int, end: int) -> tuple[int, int, int]:
 
 def read_fetched(payload: bytes, version: int) -> dict[str, int]:
     """Records by Topic in a FETCH response, versions 4 to 11 (``payload`` without the length)."""
-    cursor = _Cursor(payload, 4, flexible=False)
+    cursor = Cursor(payload, 4, flexible=False)
     cursor.skip(4)
     if version >= 7:
         cursor.skip(6)

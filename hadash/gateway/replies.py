@@ -27,7 +27,7 @@ class Reply:
         self._queue.flush()
 
     def send(self, writer: StreamWriter) -> None:
-        if self._data is not None:
+        if self._data is not None and not writer.is_closing():  # else its client has left
             writer.write(self._data)
         self._data = None
         if self.on_sent is not None:

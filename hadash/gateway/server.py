@@ -187,11 +187,9 @@ class Gateway:
     # -- connections ------------------------------------------------------------------------------------------------
 
     def signed_in(self, connection: ClientConnection) -> None:
-        assert connection.signed is not None
         self.connections.setdefault(connection.signed.appid, set()).add(connection)
 
     def signed_out(self, connection: ClientConnection) -> None:
-        assert connection.signed is not None
         same = self.connections.get(connection.signed.appid, set())
         same.discard(connection)
         if not same:
@@ -210,7 +208,7 @@ class Gateway:
                 try:
                     connection.binding_changed()
                     if connection.state is BindingState.BLOCK:
-                        waits.append(connection.quiet())
+                        waits.append(connection.relay.quiet())
                 except Exception:
                     # One connection must not keep the change from the others: it signs in anew.
                     log.exception("%s cannot follow a change of its binding", connection.describe())

@@ -43,6 +43,9 @@ class GatewaySettings:
     #: Seconds that a request stays parked. Below the request timeout of every client (Java 30 s): the client
     #: gets a retriable error, asks again, and is parked again.
     park_seconds: float = 20.0
+    #: Seconds that the connection to the broker is kept for what a client wrote before it left, until the broker has
+    #: answered: the request timeout of most clients. A block waits for it meanwhile.
+    linger_seconds: float = 30.0
     #: PRODUCE requests of one connection that the cluster has not answered yet; beyond it the client is not
     #: read. librdkafka without idempotence knows no limit of its own, and a block waits for all of them.
     max_in_flight: int = 64

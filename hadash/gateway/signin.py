@@ -24,7 +24,7 @@ from hadash.gateway.codec import (
 )
 from hadash.gateway.kinds import BEFORE_SIGN_IN, Kind
 from hadash.gateway.upstream import Upstream, UpstreamUnavailable
-from hadash.gateway.wire import Request, UnknownKind, WireError, framed, parse_request, read_frame
+from hadash.gateway.wire import Request, UnknownKind, WireError, framed, parse_request
 
 if TYPE_CHECKING:
     from hadash.gateway.connection import ClientConnection
@@ -82,7 +82,7 @@ class _Exchange:
     async def run(self) -> SignedIn | None:
         reader, writer = self.connection.reader, self.connection.writer
         while True:
-            frame = await read_frame(reader, self.settings.max_unauthenticated_frame_bytes)
+            frame = await reader.next_frame(self.settings.max_unauthenticated_frame_bytes)
             if frame is None:
                 return None
             request = parse_request(frame)

@@ -71,9 +71,14 @@ class Upstream:
 
         :raises UpstreamUnavailable: the broker hung up.
         """
-        self._writer.write(data)
-        await self._writer.drain()
-        payload = await read_frame(self._reader, self._max_frame_bytes)
+        try:
+            self._writer.write(data)
+            await self._writer.drain()
+            payload = await read_frame(self._reader, self._max_frame_bytes)
+        except OSError as error:
+            raise UpstreamUnavailable(
+                f"a broker of cluster {self.cluster} broke the connection off ({error})"
+            ) from None
         if payload is None:
             raise UpstreamUnavailable(f"a broker of cluster {self.cluster} closed the connection")
         return payload

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import struct
-from asyncio import IncompleteReadError, StreamReader
+from asyncio import AbstractEventLoop, IncompleteReadError, StreamReader
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from hadash.gateway.kinds import OFFERED, Kind, lookup
 
@@ -49,16 +51,46 @@ class Request:
 
 
 class ClientReader(StreamReader):
-    """A stream that tells when its client has hung up, also while nobody reads it."""
+    """A stream that tells when its client has hung up, also while nobody reads it, and when each frame came."""
 
-    ended = False
-    on_end: Callable[[], None] | None = None
+    def __init__(self, limit: int, loop: AbstractEventLoop) -> None:
+        super().__init__(limit, loop)
+        self.ended = False
+        self.on_end: Callable[[], None] | None = None
+        #: When the first byte of the last frame came, in the loop's time.
+        self.frame_arrived = 0.0
+        self._clock = loop.time
+        self._received = self._consumed = 0
+        #: For each piece that came: how many bytes there were with it, and when.
+        self._arrivals: deque[tuple[int, float]] = deque()
+
+    def feed_data(self, data: Any) -> None:
+        self._received += len(data)
+        self._arrivals.append((self._received, self._clock()))
+        super().feed_data(data)
 
     def feed_eof(self) -> None:
-        self.ended = True
         super().feed_eof()
+        self._end()
+
+    def set_exception(self, exc: Exception) -> None:
+        super().set_exception(exc)
+        self._end()
+
+    def _end(self) -> None:
+        self.ended = True
         if self.on_end is not None:
             self.on_end()
+
+    async def next_frame(self, limit: int) -> bytes | None:
+        """As :func:`read_frame`; ``frame_arrived`` then says when it came."""
+        frame = await read_frame(self, limit)
+        if frame is not None:
+            while self._arrivals[0][0] <= self._consumed:
+                self._arrivals.popleft()
+            self.frame_arrived = self._arrivals[0][1]
+            self._consumed += _LENGTH.size + len(frame)
+        return frame
 
 
 async def read_frame(reader: StreamReader, limit: int) -> bytes | None:

@@ -11,7 +11,7 @@ import httpx
 from django.conf import settings
 from kazoo.client import KazooClient
 
-from hadash.bindings.client import connect
+from hadash.bindings.client import connect, reaching
 from hadash.bindings.membership import members
 from hadash.bindings.model import GatewayMember
 
@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 @lru_cache(maxsize=1)
 def zookeeper() -> KazooClient:
     """The one ZooKeeper client of this process. :raises StoreUnavailable: no server answers."""
-    return connect(settings.ZOOKEEPER_HOSTS)
+    return connect(settings.ZOOKEEPER_HOSTS, bounded=True)
 
 
 @lru_cache(maxsize=1)
@@ -30,7 +30,9 @@ def _http() -> httpx.Client:
 
 
 def gateway_members() -> list[GatewayMember]:
-    return members(zookeeper())
+    """All Gateways, live or not. :raises StoreUnavailable: ZooKeeper does not answer."""
+    with reaching():
+        return members(zookeeper())
 
 
 def live_gateways() -> list[GatewayMember]:

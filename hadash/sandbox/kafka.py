@@ -145,7 +145,8 @@ class KafkaCluster(Service):
             "broker.id": str(number),
             "log.dirs": str(self.dir / f"broker-{number}"),
             "zookeeper.connect": self._zookeeper + self.chroot,
-            "zookeeper.session.timeout.ms": "6000",
+            # Kafka's default. On a busy machine a shorter session ends by itself, and with it the controller.
+            "zookeeper.session.timeout.ms": "18000",
             "zookeeper.connection.timeout.ms": "30000",
             "listeners": listener,
             "advertised.listeners": listener,

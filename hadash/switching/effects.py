@@ -12,6 +12,7 @@ from typing import Any
 from django.conf import settings
 
 from hadash.bindings import catalogue
+from hadash.bindings.client import reaching
 from hadash.bindings.model import Binding, BindingState, Journal, Placement
 from hadash.bindings.store import BindingStore, Edit
 from hadash.identity.resolve import resolve
@@ -131,7 +132,8 @@ class Effects:
             dict(command.leaders),
             {name: group.coordinator for name, group in groups.items() if group.coordinator >= 0},
         )
-        catalogue.publish_placement(zookeeper(), self.journal.switch, placement)
+        with reaching():
+            catalogue.publish_placement(zookeeper(), self.journal.switch, placement)
 
     @carry_out.register
     def _(self, command: do.ReadSettled) -> dict[tuple[str, str], str]:

@@ -319,20 +319,16 @@ class TestUnreachable:
         with pytest.raises(StoreUnavailable):
             connect(zookeeper_hosts, "/hadash-test-never-made")
 
-    @pytest.mark.xfail(
-        strict=True, raises=AssertionError, reason="defect: kazoo queues calls while it reconnects"
-    )
     def test_an_ensemble_that_goes_away_does_not_hold_the_writer_for_ever(
         self,
         connect_client: Callable[..., KazooClient],
         zookeeper_hosts: str,
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
-        monkeypatch.setattr("hadash.bindings.client.CONNECT_TIMEOUT_SECONDS", 1.0)
-        monkeypatch.setattr(store_module, "READ_BACK_SECONDS", 1.0)
+        monkeypatch.setattr("hadash.bindings.client.ANSWER_SECONDS", 1.0)
         outcome: list[BaseException] = []
         with Proxy(address_of(zookeeper_hosts)) as network:
-            store = BindingStore(connect_client(network.address))
+            store = BindingStore(connect_client(network.address, bounded=True))
             network.refuse()
             eventually(lambda: not store.client.connected, "the loss of the connection")
 

@@ -180,9 +180,6 @@ class TestGaps:
         assert update.complete
         assert set(update.documents) == {"shop", "billing", "audit", "a", "b"}
 
-    @pytest.mark.xfail(
-        strict=True, raises=AssertionError, reason="defect: a gap before the first change is not seen"
-    )
     def test_so_do_the_very_first_changes(
         self, store: BindingStore, engine: Engine, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from confluent_kafka import ConsumerGroupState, ConsumerGroupTopicPartitions, KafkaError, Producer
@@ -30,6 +31,17 @@ PRODUCERS = {
 }
 
 
+@pytest.fixture
+def impatient(
+    control: ControlPlane, gateway_chroot: str, zookeeper_hosts: str, tmp_path: Path
+) -> Iterator[GatewayProcess]:
+    """A Gateway of the test's own that parks for less than half a second."""
+    settings = {"HADASH_GATEWAY_PARK_SECONDS": 0.4}
+    with GatewayProcess(gateway_chroot, zookeeper_hosts, tmp_path, "impatient", **settings) as running:
+        yield running
+        assert running.stop() == 0  # a member that is gone must not hold the tests that follow
+
+
 @pytest.mark.parametrize("settings", PRODUCERS.values(), ids=PRODUCERS)
 def test_a_running_producer_moves_there_and_back_twice(
     gateway: GatewayProcess, control: ControlPlane, app: App, kafka: Clusters, settings: dict[str, object]
@@ -46,6 +58,30 @@ def test_a_running_producer_moves_there_and_back_twice(
         writer.stop()
         held = assert_exactly_once(kafka, writer)
     assert min(held.values()) >= 100  # it did write on both sides
+
+
+@pytest.mark.parametrize("settings", PRODUCERS.values(), ids=PRODUCERS)
+def test_a_producer_whose_writes_waited_longer_than_they_may_moves_all_the_same(
+    impatient: GatewayProcess,
+    control: ControlPlane,
+    app: App,
+    kafka: Clusters,
+    settings: dict[str, object],
+) -> None:
+    """A Gateway answers what has been parked for too long; its client tries again, and is parked again."""
+    topic = app.topic(2)
+    requests = 'hadash_gateway_requests_total{kind="PRODUCE",cluster="east"}'
+    with Writer({**app.config(impatient.bootstrap), **settings}, topic) as writer:
+        move = Move(control, Identity(app.appid), "east")
+        move.block()
+        parked = impatient.metric(requests)
+        eventually(
+            lambda: impatient.metric(requests) >= parked + 6, "writes that were answered and came again"
+        )
+        move.forward(topic)
+        writer.wait_for_more(50)
+        writer.stop()
+        assert_exactly_once(kafka, writer)
 
 
 def test_one_instance_moves_and_the_other_stays(

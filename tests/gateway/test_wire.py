@@ -79,14 +79,29 @@ class TestFrames:
 class TestClientReader:
     async def test_the_end_is_told_although_nobody_reads(self) -> None:
         told: list[bool] = []
-        reader = ClientReader()
+        reader = ClientReader(1000, asyncio.get_running_loop())
         reader.on_end = lambda: told.append(reader.ended)
         reader.feed_data(framed(b"one"))
         assert (told, reader.ended) == ([], False)
         reader.feed_eof()
         assert told == [True]
-        assert await read_frame(reader, 10) == b"one"  # what came before can still be read
-        assert await read_frame(reader, 10) is None
+        assert await reader.next_frame(10) == b"one"  # what came before can still be read
+        assert await reader.next_frame(10) is None
+
+    async def test_a_connection_that_breaks_is_told_too(self) -> None:
+        reader = ClientReader(1000, asyncio.get_running_loop())
+        reader.set_exception(ConnectionResetError())
+        assert reader.ended
+
+    async def test_each_frame_has_the_time_of_its_first_byte(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """However late it is read, and whatever pieces it came in."""
+        reader = ClientReader(1000, asyncio.get_running_loop())
+        pieces = [framed(b"one") + framed(b"two")[:1], framed(b"two")[1:], framed(b"three")]
+        for now, piece in enumerate(pieces, start=10):
+            monkeypatch.setattr(reader, "_clock", lambda now=now: float(now))
+            reader.feed_data(piece)
+        found = [(await reader.next_frame(10), reader.frame_arrived) for _ in range(3)]
+        assert found == [(b"one", 10.0), (b"two", 10.0), (b"three", 12.0)]
 
 
 class TestHeaders:

@@ -23,12 +23,12 @@ def address_of(hosts: str) -> tuple[str, int]:
     return host, int(port)
 
 
-def patient_connect(hosts: str, chroot: str) -> KazooClient:
+def patient_connect(hosts: str, chroot: str, *, bounded: bool = False) -> KazooClient:
     """:func:`hadash.bindings.client.connect` with a session that outlives a busy machine."""
     usual = client_module.SESSION_TIMEOUT_SECONDS
     client_module.SESSION_TIMEOUT_SECONDS = SESSION_SECONDS
     try:
-        return client_module.connect(hosts, chroot)
+        return client_module.connect(hosts, chroot, bounded=bounded)
     finally:
         client_module.SESSION_TIMEOUT_SECONDS = usual
 

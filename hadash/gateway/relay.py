@@ -1,0 +1,321 @@
+"""Passing requests to the cluster that a client is signed in to, and making the client's answers of the cluster's."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from hadash.bindings.model import Binding
+from hadash.gateway import rewrite
+from hadash.gateway.codec import (
+    ErrorCode,
+    build,
+    decode_response,
+    encode_request,
+    encode_response,
+    request_class,
+)
+from hadash.gateway.inflight import InFlight
+from hadash.gateway.kinds import MUTATIONS, Kind
+from hadash.gateway.members import HeldHeartbeat, Member, Members
+from hadash.gateway.records import Produced, read_fetched
+from hadash.gateway.refusals import refuse, refuse_partitions
+from hadash.gateway.replies import Reply, ReplyQueue
+from hadash.gateway.signin import SignedIn
+from hadash.gateway.traffic import AccessKey, Stream
+from hadash.gateway.wire import MalformedFrame, Request, framed
+
+if TYPE_CHECKING:
+    from hadash.gateway.server import Gateway
+
+#: Correlation id of the requests that the Gateway itself sends on a client's connection.
+OWN_CORRELATION_ID = -7
+
+
+def is_transaction(message: Any) -> bool:
+    """Whether a FIND_COORDINATOR looks for a transaction's; version 0 knows groups only."""
+    return bool(getattr(message, "key_type", 0))
+
+
+@dataclass(slots=True, eq=False)
+class Unanswered:
+    """A JOIN_GROUP or SYNC_GROUP that the cluster has not answered yet: its answer waits for other members."""
+
+    request: Request
+    message: Any
+    reply: Reply
+
+
+class Relay:
+    """The requests of one signed-in client on their way to its cluster and back."""
+
+    def __init__(
+        self, gateway: Gateway, signed: SignedIn, host: str, replies: ReplyQueue, members: Members
+    ) -> None:
+        self.gateway = gateway
+        self.signed = signed
+        self.host = host
+        self.replies = replies
+        self.members = members
+        self.mutations = InFlight()
+        self.unanswered: list[Unanswered] = []
+        self._acks0_on_the_way = False
+
+    @property
+    def cluster(self) -> str:
+        return self.signed.upstream.cluster
+
+    # -- one request --------------------------------------------------------------------------------------------
+
+    async def relay(self, request: Request, message: Any, binding: Binding) -> None:
+        """Pass ``request`` on; its answer goes to the client when it comes."""
+        match request.kind:
+            case Kind.PRODUCE:
+                errors = self.produce_errors(message, binding)
+                if ErrorCode.unknown_producer_id in errors.values():
+                    self.replies.open().complete(refuse_partitions(request, errors))
+                    return
+                self._produce(request, message)
+            case Kind.FETCH:
+                self.send(request, transform=self._count_fetched(request))
+            case Kind.METADATA:
+                self.metadata(request, message)
+            case Kind.FIND_COORDINATOR if is_transaction(message):
+                self._refuse_transaction(request, message)
+                return
+            case Kind.FIND_COORDINATOR:
+                self.send(request, transform=self._coordinator(request))
+            case Kind.INIT_PRODUCER_ID if message.transactional_id:
+                self._refuse_transaction(request, message)
+                return
+            case Kind.DESCRIBE_CLUSTER:
+                self.send(request, transform=self._cluster(request))
+            case Kind.OFFSET_COMMIT:
+                self._observe("group", message.group_id)
+                self.send(request, rewrite.without_leader_epochs(message) if request.version >= 6 else None)
+            case Kind.JOIN_GROUP:
+                self._join(request, message)
+            case Kind.SYNC_GROUP:
+                self._send_waiting(request, message, None, None)
+            case Kind.LEAVE_GROUP:
+                self.members.left(message.group_id)
+                self.send(request)
+            case _:
+                self.send(request)
+        await self.signed.upstream.drain()
+
+    def _refuse_transaction(self, request: Request, message: Any) -> None:
+        error = ErrorCode.transactional_id_authorization_failed
+        self.replies.open().complete(refuse(request, error, message))
+
+    def send(
+        self,
+        request: Request,
+        changed: Any = None,
+        transform: Callable[[bytes], bytes | None] | None = None,
+        reply: Reply | None = None,
+    ) -> Reply:
+        """Relay ``request`` (or ``changed`` in its place); ``transform`` makes the client's answer of the cluster's."""
+        if reply is None:
+            if request.kind in MUTATIONS:
+                self.mutations.enter()
+                reply = self.replies.open(self.mutations.leave)
+            else:
+                reply = self.replies.open()
+        answered = reply
+
+        def on_answer(payload: bytes) -> None:
+            data = transform(payload) if transform is not None else None
+            answered.complete(framed(payload) if data is None else data)
+
+        data = (
+            framed(request.frame)
+            if changed is None
+            else encode_request(
+                request.kind, request.version, request.correlation_id, request.client_id, changed
+            )
+        )
+        self.signed.upstream.send(data, request.correlation_id, on_answer)
+        return reply
+
+    def _send_own(self, kind: Kind, version: int, on_answer: Callable[[bytes], None], **values: Any) -> None:
+        """A request of the Gateway's own on the client's connection to its cluster."""
+        message = build(request_class(kind, version), **values)
+        data = encode_request(kind, version, OWN_CORRELATION_ID, self.signed.client_id, message)
+        self.signed.upstream.send(data, OWN_CORRELATION_ID, on_answer)
+
+    # -- writes -------------------------------------------------------------------------------------------------
+
+    def produce_errors(
+        self, produced: Produced, binding: Binding, *, parked: bool = False
+    ) -> dict[tuple[str, int], ErrorCode]:
+        """What to tell each partition's batch that is not to reach the bound cluster.
+
+        UNKNOWN_PRODUCER_ID where the other cluster counts this producer's batches, so that it starts anew on
+        this one; for all else the error that sends the client to the right node.
+
+        :param parked: the batch has waited in vain. Nobody knows yet which cluster it will come to, and librdkafka
+            takes UNKNOWN_PRODUCER_ID only as the first error of a batch: so it starts anew now.
+        """
+        errors = {}
+        for p in produced.partitions:
+            origin = self.gateway.producers.of(*p.sequence_key) if p.producer_id >= 0 else None
+            anew = origin is not None and (parked or origin != binding.cluster)
+            errors[p.topic, p.partition] = (
+                ErrorCode.unknown_producer_id if anew else ErrorCode.not_leader_or_follower
+            )
+        return errors
+
+    def _produce(self, request: Request, produced: Produced) -> None:
+        cluster = self.cluster
+        for p in produced.idempotent:
+            self.gateway.producers.remember(cluster, *p.sequence_key)
+        stream = Stream(self.signed.appid, request.client_id, cluster)
+        for p in produced.partitions:
+            self._observe("produce", p.topic, p.records, acks=produced.acks, idempotent=p.producer_id >= 0)
+        records = sum(p.records for p in produced.partitions)
+        if produced.acks == 0:
+            self._acks0_on_the_way = True
+            self.gateway.traffic.count_produced(stream, records)
+            self.signed.upstream.send(framed(request.frame), request.correlation_id, None)
+            return
+
+        def count(payload: bytes) -> None:
+            self.gateway.traffic.count_produced(stream, records)
+
+        self.send(request, transform=count)
+
+    async def quiet(self) -> None:
+        """Return when every mutation has been answered (a block is then in effect here)."""
+        if self._acks0_on_the_way and not self.mutations.abandoned:
+            # acks=0 has no answer. A broker works off a connection's requests one by one, so the answer to one
+            # more request proves that it has worked off those before.
+            self._acks0_on_the_way = False
+            self.mutations.enter()
+            self._send_own(Kind.API_VERSIONS, 0, lambda payload: self.mutations.leave())
+        await self.mutations.wait_for_fewer_than(1)
+
+    # -- groups -------------------------------------------------------------------------------------------------
+
+    def _join(self, request: Request, message: Any) -> None:
+        cluster, changed = self.cluster, None
+        if message.member_id and self.gateway.member_ids.of(message.member_id) not in (None, cluster):
+            # A member id of the other cluster: without it the coordinator gives out a new one at once.
+            changed = message = replace(message, member_id="")
+        self._observe(
+            "group",
+            message.group_id,
+            assignors=[p.name for p in message.protocols],
+            session_timeout_ms=int(message.session_timeout.total_seconds() * 1000),
+        )
+        loop = asyncio.get_running_loop()
+        asked = loop.time()
+
+        def joined(payload: bytes) -> None:
+            response = decode_response(Kind.JOIN_GROUP, request.version, payload)
+            if response.member_id:
+                self.gateway.member_ids.remember(cluster, response.member_id)
+            if response.error_code is ErrorCode.none:
+                self.members.joined(message.group_id, response.member_id, loop.time() - asked)
+
+        self.members.note(request, message, "joining")
+        self._send_waiting(request, message, changed, joined)
+
+    def _send_waiting(
+        self, request: Request, message: Any, changed: Any, transform: Callable[[bytes], None] | None
+    ) -> None:
+        """Relay a request whose answer waits for others; a move can answer it first."""
+        waiting: Unanswered | None = None
+
+        def on_answer(payload: bytes) -> None:
+            if waiting in self.unanswered:
+                self.unanswered.remove(waiting)
+                if transform is not None:
+                    transform(payload)
+
+        reply = self.send(request, changed, on_answer)
+        waiting = Unanswered(request, message, reply)
+        self.unanswered.append(waiting)
+
+    def release(self, held: HeldHeartbeat) -> None:
+        """Let the cluster answer a held heartbeat after all."""
+        self.members.let_go(held)
+        self.send(held.request, reply=held.reply)
+
+    def leave_cluster(self) -> None:
+        """The client has moved: end what still waits on the old cluster, and its memberships there."""
+        for waiting in self.unanswered:
+            waiting.reply.complete(refuse(waiting.request, ErrorCode.not_coordinator, waiting.message))
+        self.unanswered.clear()
+        for member in self.members.all():
+            self._send_leave(member)
+        self.members.clear()
+
+    def _send_leave(self, member: Member) -> None:
+        """Take a member out of its group on the old cluster, which would wait for it until its session ends."""
+        self._send_own(
+            Kind.LEAVE_GROUP, 1, lambda payload: None, group_id=member.group, member_id=member.member_id
+        )
+
+    # -- answers that are rewritten -----------------------------------------------------------------------------
+
+    def metadata(self, request: Request, message: Any) -> None:
+        """METADATA of the cluster that the client is signed in to, as the virtual cluster's; for a client that has
+        moved, with the leaders of the switch's placement."""
+
+        def transform(payload: bytes) -> bytes:
+            gateway, cluster = self.gateway, self.cluster
+            response = decode_response(Kind.METADATA, request.version, payload)
+            gateway.learn_brokers(cluster, response.brokers)
+            binding = gateway.table.binding(self.signed.appid, request.client_id)
+            placement = gateway.table.placement(binding)
+            pair = gateway.settings.pair
+            if cluster != binding.cluster and placement is not None:
+                changed = rewrite.metadata_moved(response, request.version, pair, placement, gateway.nodes)
+            else:
+                changed = rewrite.metadata(response, request.version, pair, cluster, gateway.nodes)
+            return encode_response(Kind.METADATA, request.version, request.correlation_id, changed)
+
+        self.send(request, rewrite.without_topic_creation(message), transform)
+
+    def _coordinator(self, request: Request) -> Callable[[bytes], bytes]:
+        def transform(payload: bytes) -> bytes:
+            response = decode_response(Kind.FIND_COORDINATOR, request.version, payload)
+            changed = rewrite.find_coordinator(response, request.version, self.cluster, self.gateway.nodes)
+            return encode_response(Kind.FIND_COORDINATOR, request.version, request.correlation_id, changed)
+
+        return transform
+
+    def _cluster(self, request: Request) -> Callable[[bytes], bytes]:
+        def transform(payload: bytes) -> bytes:
+            response = decode_response(Kind.DESCRIBE_CLUSTER, request.version, payload)
+            pair, nodes = self.gateway.settings.pair, self.gateway.nodes
+            changed = rewrite.describe_cluster(response, request.version, pair, self.cluster, nodes)
+            return encode_response(Kind.DESCRIBE_CLUSTER, request.version, request.correlation_id, changed)
+
+        return transform
+
+    def _count_fetched(self, request: Request) -> Callable[[bytes], None]:
+        stream = Stream(self.signed.appid, request.client_id, self.cluster)
+
+        def transform(payload: bytes) -> None:
+            try:
+                counts = read_fetched(payload, request.version)
+            except MalformedFrame:
+                return  # it is the client's to judge; here it is only not counted
+            for topic, records in counts.items():
+                self._observe("consume", topic, records)
+                self.gateway.traffic.count_consumed(stream, records)
+
+        return transform
+
+    # -- reporting ----------------------------------------------------------------------------------------------
+
+    def _observe(self, kind: str, resource: str, records: int = 0, **details: Any) -> None:
+        signed = self.signed
+        key = AccessKey(signed.appid, signed.client_id, kind, resource, self.cluster)
+        self.gateway.traffic.observe(
+            key, self.host, signed.library, signed.library_version, records, **details
+        )
