@@ -189,6 +189,9 @@ SWITCH_REVERSE_SECONDS = number("HADASH_SWITCH_REVERSE_SECONDS", 60)
 #: Seconds for all clients to be seen on the target (the group's join delay is 3 s), and how long it must hold.
 SWITCH_VERIFY_SECONDS = number("HADASH_SWITCH_VERIFY_SECONDS", 60)
 SWITCH_VERIFY_HOLD_SECONDS = number("HADASH_SWITCH_VERIFY_HOLD_SECONDS", 2)
+#: What clients wrote and read in the last seconds before a switch must go on after it: longer than the pauses of
+#: steady traffic, and than the clients' batching.
+SWITCH_ACTIVE_SECONDS = number("HADASH_SWITCH_ACTIVE_SECONDS", 5)
 #: Seconds between two looks at something that is awaited while clients are blocked, and otherwise.
 SWITCH_FAST_POLL_SECONDS = number("HADASH_SWITCH_FAST_POLL_SECONDS", 0.01)
 SWITCH_POLL_SECONDS = number("HADASH_SWITCH_POLL_SECONDS", 0.1)

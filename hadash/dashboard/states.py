@@ -44,6 +44,7 @@ STATUS_LOOKS: dict[Status, tuple[str, str]] = {
     Status.DECLINED: ("off", "off"),
     Status.CANCELLED: ("off", "off"),
     Status.EXPIRED: ("off", "off"),
+    Status.CLOSED: ("off", "off"),
 }
 
 RESULT_LOOKS: dict[str, tuple[str, str]] = {

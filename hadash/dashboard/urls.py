@@ -25,5 +25,6 @@ urlpatterns = [
     path("switches/<slug:key>/cancel/", switches.cancel, name="cancel"),
     path("switches/<slug:key>/abort/", switches.abort, name="abort"),
     path("switches/<slug:key>/retry/", switches.retry, name="retry"),
+    path("switches/<slug:key>/close/", switches.close, name="close"),
     path("audit/", audit.audit, name="audit"),
 ]

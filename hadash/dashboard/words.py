@@ -47,6 +47,7 @@ VERBS: dict[str, Any] = {
     "cancel": _("cancelled"),
     "abort": _("aborted"),
     "retry": _("ran again"),
+    "close": _("closed"),
     "expire": _("expired"),
     "register": _("registered"),
     "succeeded": _("succeeded"),
@@ -80,6 +81,7 @@ DENIALS = (
     _("You may not cancel switches."),
     _("You may not abort switches."),
     _("You may not run switches."),
+    _("You may not close switches."),
     _("You may not register InstanceIDs."),
 )
 

@@ -80,7 +80,10 @@ def build_app(gateway: Gateway) -> Starlette:
         return JSONResponse({"seconds": gateway.settings.traffic_seconds, "samples": samples})
 
     async def access(request: Request) -> Response:
-        """Everything observed since the Gateway started."""
+        """Everything observed since the Gateway started, of one ``?appid=`` and ``?instance=`` or of all; ``idle`` is
+        the seconds since it was last seen."""
+        appid, instance = request.query_params.get("appid"), request.query_params.get("instance")
+        now = time.time()
         facts = [
             {
                 **key._asdict(),
@@ -89,10 +92,12 @@ def build_app(gateway: Gateway) -> Starlette:
                 "host": fact.host,
                 "library": fact.library,
                 "version": fact.version,
+                "idle": round(now - fact.last_seen, 3),
                 "records": fact.records,
                 "details": fact.details,
             }
             for key, fact in gateway.traffic.access.items()
+            if (appid is None or key.appid == appid) and (instance is None or key.client_id == instance)
         ]
         return JSONResponse({"access": facts})
 

@@ -276,6 +276,21 @@ class ClusterClient:
                             f"{t.topic}-{t.partition}: {t.error.str()}."
                         )
 
+    def remove_group_offsets(self, partitions: Mapping[str, frozenset[Partition]]) -> None:
+        """Remove committed offsets. A group with members on this cluster refuses.
+
+        librdkafka's Python client has no OffsetDelete: the group is deleted, and what it had committed elsewhere is
+        written anew.
+        """
+        kept = {
+            name: {p: offset for p, offset in committed.items() if p not in partitions[name]}
+            for name, committed in self.group_offsets(partitions).items()
+        }
+        futures = self._admin.delete_consumer_groups(list(partitions), request_timeout=REQUEST_SECONDS)
+        for name, future in futures.items():
+            self._result(future, f"could not remove offsets of group {name}")
+        self.set_group_offsets(kept)
+
     # -- ACLs and users -----------------------------------------------------------------------------------------
 
     def acls(self) -> set[Acl]:

@@ -62,6 +62,23 @@ def translate_groups(
     }
 
 
+def stale_offsets(
+    standing: Mapping[str, Mapping[Partition, int]],
+    wanted: Mapping[str, Mapping[Partition, int]],
+    ends: Mapping[Partition, Corresponding],
+) -> dict[str, frozenset[Partition]]:
+    """What groups have committed on the target and not on the source: left there by an earlier stay.
+
+    A group without an offset begins where its ``auto.offset.reset`` says, as it would on the source; with a stale
+    one it would read old records again. Partitions without proved ends (not in the radius) are left alone.
+    """
+    stale = {
+        group: frozenset(p for p in offsets if p in ends and p not in wanted.get(group, {}))
+        for group, offsets in standing.items()
+    }
+    return {group: partitions for group, partitions in stale.items() if partitions}
+
+
 def resume_after(ends: Mapping[Partition, Corresponding]) -> dict[Partition, int]:
     """Where the opposite mirror goes on: the last record, by source partition of the *new* direction, that
     both sides hold. -1 where there is none. Everything after it is new, so nothing can go round in a loop."""

@@ -169,6 +169,13 @@ class WriteGroupOffsets:
 
 
 @dataclass(frozen=True, slots=True)
+class RemoveGroupOffsets:
+    """Remove committed offsets from the target → ``None``."""
+
+    partitions: Mapping[str, frozenset[Partition]]
+
+
+@dataclass(frozen=True, slots=True)
 class ReverseMirrors:
     """Turn the plan's mirrors round at the drained point → ``None``."""
 
@@ -181,16 +188,27 @@ class ReadClients:
 
 
 @dataclass(frozen=True, slots=True)
+class ReadActivity:
+    """→ set of (produce or consume, Topic): what the plan's clients have done on ``cluster`` in the last ``seconds``,
+    as the Gateways see it."""
+
+    cluster: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class RecordSeen:
-    """Keep the clients, and the groups that had members, before the move → ``None``."""
+    """Keep what there was before the move → ``None``: the clients, the groups that had members, and what was going
+    on (see :class:`ReadActivity`)."""
 
     clients: tuple[str, ...]
     groups: tuple[str, ...]
+    activity: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ReadSeen:
-    """→ (clients, groups) that :class:`RecordSeen` kept."""
+    """→ the :class:`RecordSeen` that was kept."""
 
 
 Command = (
@@ -218,8 +236,10 @@ Command = (
     | ReadGroupOffsets
     | ReadStarts
     | WriteGroupOffsets
+    | RemoveGroupOffsets
     | ReverseMirrors
     | ReadClients
+    | ReadActivity
     | RecordSeen
     | ReadSeen
 )

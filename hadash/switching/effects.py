@@ -147,6 +147,17 @@ class Effects:
             clients.setdefault(c["client_id"], set()).add(c["cluster"])
         return clients
 
+    @carry_out.register
+    def _(self, command: do.ReadActivity) -> set[tuple[str, str]]:
+        found = ask_all("/access", "access", appid=self.plan.appid, instance=self.plan.instance_id)
+        topics = set(self.plan.topics)
+        return {
+            (a["kind"], a["resource"])
+            for a in found
+            if a["cluster"] == command.cluster and a["resource"] in topics and a["idle"] < command.seconds
+            if a["kind"] in ("produce", "consume")
+        }
+
     # -- clusters -------------------------------------------------------------------------------------------------
 
     @carry_out.register
@@ -219,6 +230,10 @@ class Effects:
     def _(self, command: do.WriteGroupOffsets) -> None:
         self._client(self.plan.target).set_group_offsets(command.offsets)
 
+    @carry_out.register
+    def _(self, command: do.RemoveGroupOffsets) -> None:
+        self._client(self.plan.target).remove_group_offsets(command.partitions)
+
     # -- mirrors --------------------------------------------------------------------------------------------------
 
     @carry_out.register
@@ -280,9 +295,22 @@ class Effects:
 
     @carry_out.register
     def _(self, command: do.RecordSeen) -> None:
-        self.facts.put("seen", {"clients": list(command.clients), "groups": list(command.groups)})
+        self.facts.put("seen", seen_to_json(command))
 
     @carry_out.register
-    def _(self, command: do.ReadSeen) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    def _(self, command: do.ReadSeen) -> do.RecordSeen:
         seen = self.facts.values.get("seen", {})
-        return tuple(seen.get("clients", ())), tuple(seen.get("groups", ()))
+        return do.RecordSeen(
+            tuple(seen.get("clients", ())),
+            tuple(seen.get("groups", ())),
+            tuple((kind, topic) for kind, topic in seen.get("activity", ())),
+        )
+
+
+def seen_to_json(seen: do.RecordSeen) -> dict[str, Any]:
+    """As a switch's facts keep it, under ``seen``."""
+    return {
+        "clients": list(seen.clients),
+        "groups": list(seen.groups),
+        "activity": [list(pair) for pair in seen.activity],
+    }

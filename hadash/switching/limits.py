@@ -15,6 +15,7 @@ def limits() -> Limits:
         drain=settings.SWITCH_DRAIN_SECONDS,
         forward=settings.SWITCH_FORWARD_SECONDS,
         verify=settings.SWITCH_VERIFY_SECONDS,
+        active=settings.SWITCH_ACTIVE_SECONDS,
         verify_hold=settings.SWITCH_VERIFY_HOLD_SECONDS,
         max_lag=settings.SWITCH_MAX_LAG,
         poll=settings.SWITCH_POLL_SECONDS,

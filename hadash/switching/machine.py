@@ -21,6 +21,7 @@ class Status(StrEnum):
     DECLINED = "declined"
     CANCELLED = "cancelled"
     EXPIRED = "expired"
+    CLOSED = "closed"
 
 
 class Event(StrEnum):
@@ -35,6 +36,7 @@ class Event(StrEnum):
     ROLL_BACK = "roll back"
     GIVE_UP = "give up"
     RETRY = "retry"
+    CLOSE = "close"
 
 
 #: status × event → status. An event that is not named here is refused, and the status stays.
@@ -55,12 +57,13 @@ MOVES: dict[Status, dict[Event, Status]] = {
         Event.ROLL_BACK: Status.ROLLED_BACK,
         Event.GIVE_UP: Status.NEEDS_ATTENTION,
     },
-    Status.NEEDS_ATTENTION: {Event.RETRY: Status.RUNNING},
+    Status.NEEDS_ATTENTION: {Event.RETRY: Status.RUNNING, Event.CLOSE: Status.CLOSED},
     Status.SUCCEEDED: {},
     Status.ROLLED_BACK: {},
     Status.DECLINED: {},
     Status.CANCELLED: {},
     Status.EXPIRED: {},
+    Status.CLOSED: {},
 }
 
 #: Statuses in which a switch holds its radius: no second one may touch it.

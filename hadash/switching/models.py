@@ -35,6 +35,7 @@ class Switch(models.Model):
         (Status.DECLINED.value, _("declined")),
         (Status.CANCELLED.value, _("cancelled")),
         (Status.EXPIRED.value, _("expired")),
+        (Status.CLOSED.value, _("closed")),
     ]
 
     key = models.CharField(max_length=20, unique=True, default=new_key)

@@ -1,4 +1,4 @@
-"""The only door for changing switches: request, approve, decline, cancel, abort, run, retry, end."""
+"""The only door for changing switches: request, approve, decline, cancel, abort, run, retry, close, end."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from hadash.audit.models import record
 from hadash.bindings.errors import BindingError
-from hadash.bindings.model import Binding
+from hadash.bindings.model import Binding, BindingState
 from hadash.bindings.store import BindingStore
 from hadash.identity.identity import Identity
 from hadash.identity.resolve import resolve
@@ -24,7 +24,8 @@ from hadash.kafka.errors import ConnectError, KafkaError
 from hadash.mirroring.models import Mirror
 from hadash.mirroring.services import MirrorError
 from hadash.sentences import Sentence, say
-from hadash.switching.effects import Effects, Facts
+from hadash.switching.commands import RecordSeen
+from hadash.switching.effects import Effects, Facts, seen_to_json
 from hadash.switching.limits import limits
 from hadash.switching.machine import (
     ABORTABLE,
@@ -292,11 +293,53 @@ def retry(user: User, switch: Switch, start: Callable[[Switch], None], address: 
     return held
 
 
-def _still_there(switch: Switch) -> dict[str, list[str]]:
+def _still_there(switch: Switch) -> dict[str, Any]:
     """What a verify that a person lets run again has to see: those that are connected now. Clients that were stopped
     meanwhile would otherwise hold the switch, and with it the way back, for ever."""
     found = ask_all("/clients", "clients", appid=switch.appid, instance=switch.instance_id or None)
-    return {"clients": sorted({c["client_id"] for c in found}), "groups": []}
+    return seen_to_json(RecordSeen(tuple(sorted({c["client_id"] for c in found})), (), ()))
+
+
+def close_as_it_is(user: User, switch: Switch, reason: str, address: str | None = None) -> Switch:
+    """End a switch that needs attention and leave everything as it is, so that its radius is free again.
+
+    :raises Refused: without a reason, or while a binding is not ``forward``: then clients wait.
+    """
+    if not user.has_perm("switching.request_switch"):
+        raise PermissionDenied("You may not close switches.")
+    if not reason.strip():
+        raise Refused(say("Say why you close it: whoever looks at this later reads it."))
+    where = _where_clients_are(switch)
+    with transaction.atomic():
+        held = _move(switch, Event.CLOSE)
+        outcome = say(
+            "%(user)s closed it, with %(scope)s on %(clusters)s: %(reason)s",
+            user=user.get_username(),
+            scope=switch.scope,
+            clusters=where,
+            reason=reason.strip(),
+        )
+        held.outcome, held.ended_at = outcome.to_json(), timezone.now()
+        held.save()
+        log_event(held, outcome, held.stage, user)
+        record(user, "close", _subject(held), address, stage=held.stage, reason=reason.strip())
+    return held
+
+
+def _where_clients_are(switch: Switch) -> list[str]:
+    """The clusters that the identities of a switch are bound to. :raises Refused: while one is not forwarded."""
+    plan = switch.the_plan()
+    try:
+        document = BindingStore(zookeeper()).document(plan.appid)
+    except BindingError as error:
+        raise Refused(say("%(error)s", error=error)) from None
+    default = Binding(switch.pair.default.name)
+    found = [resolve(document, i.instance_id or "", default) for i in plan.identities]
+    if any(binding.state is not BindingState.FORWARD for binding in found):
+        raise Refused(
+            say("Clients still wait in this switch. Repair the cause and let the stage run again first.")
+        )
+    return sorted({binding.cluster for binding in found})
 
 
 def _move(switch: Switch, event: Event) -> Switch:

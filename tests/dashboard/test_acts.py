@@ -8,9 +8,12 @@ from typing import Any
 import pytest
 from django.test import Client
 from django.urls import reverse
+from kazoo.client import KazooClient
 
 from dashboard.parts import signed_in
 from hadash.audit.models import Entry
+from hadash.bindings.model import Binding, BindingState, Journal
+from hadash.bindings.store import BindingStore, Edit
 from hadash.dashboard.engines import Engines
 from hadash.inventory.models import InstanceID
 from hadash.sentences import say
@@ -41,7 +44,7 @@ def test_a_viewer_cannot_post(
     as_vera: Client, estate: SimpleNamespace, engines: SimpleNamespace, make_switch: Any
 ) -> None:
     switch = make_switch()
-    posts = [(name, [switch.key]) for name in ("approve", "decline", "cancel", "abort", "retry")]
+    posts = [(name, [switch.key]) for name in ("approve", "decline", "cancel", "abort", "retry", "close")]
     posts += [("request-switch", []), ("register-instance", [estate.shop.pk])]
     for name, args in posts:
         values = {"appid": estate.shop.pk, "reason": "x", "name": "x", "plan_digest": switch.plan_digest}
@@ -224,6 +227,59 @@ def test_retry(
     with django_capture_on_commit_callbacks(execute=True):
         assert as_olga.post(reverse("retry", args=[switch.key])).status_code == 302
     assert started == [switch.key]
+
+
+class TestClosing:
+    """The way out of a switch that cannot go on: it ends, and everything stays as it is."""
+
+    @pytest.fixture
+    def store(self, zookeeper: KazooClient, monkeypatch: pytest.MonkeyPatch) -> BindingStore:
+        monkeypatch.setattr(services, "zookeeper", lambda: zookeeper)
+        return BindingStore(zookeeper)
+
+    def test_it_frees_its_radius_and_says_where_the_clients_are(
+        self, as_olga: Client, engines: Any, make_switch: Any, store: BindingStore
+    ) -> None:
+        switch = make_switch("needs_attention", stage="verify")
+        for identity in switch.the_plan().identities:
+            store.change([Edit(identity, Binding("west"))])
+        page = as_olga.get(reverse("switch", args=[switch.key])).content.decode()
+        assert "Close it as it is" in page
+        response = as_olga.post(reverse("close", args=[switch.key]), {"reason": "A stray record"})
+        assert response.status_code == 302
+        switch.refresh_from_db()
+        assert (switch.status, switch.open) == ("closed", False)
+        assert str(switch.outcome_sentence).endswith("on west: A stray record")
+        assert Entry.objects.get().verb == "close"
+
+    def test_not_without_a_reason(
+        self, as_olga: Client, engines: Any, make_switch: Any, store: BindingStore
+    ) -> None:
+        switch = make_switch("needs_attention", stage="verify")
+        response = as_olga.post(reverse("close", args=[switch.key]), {"reason": " "})
+        assert response.status_code == 409
+        assert "Say why you close it" in response.content.decode()
+
+    def test_not_while_clients_wait(
+        self, as_olga: Client, engines: Any, make_switch: Any, store: BindingStore
+    ) -> None:
+        switch = make_switch("needs_attention", stage="return")
+        (identity, *_) = switch.the_plan().identities
+        store.take_over(switch.key, "block", 1)
+        blocked = Binding("east", BindingState.BLOCK, switch=switch.key)
+        store.change([Edit(identity, blocked)], Journal(switch.key, "block", 1))
+        response = as_olga.post(reverse("close", args=[switch.key]), {"reason": "I want to go home"})
+        assert response.status_code == 409
+        assert "Clients still wait in this switch." in response.content.decode()
+        switch.refresh_from_db()
+        assert switch.status == "needs_attention"
+
+    def test_only_what_needs_attention(
+        self, as_olga: Client, engines: Any, make_switch: Any, store: BindingStore
+    ) -> None:
+        switch = make_switch("succeeded", stage="verify")
+        response = as_olga.post(reverse("close", args=[switch.key]), {"reason": "Again"})
+        assert response.status_code == 409
 
 
 def test_an_act_by_its_address_leads_to_the_switch(as_olga: Client, make_switch: Any) -> None:

@@ -16,9 +16,13 @@ class Writer:
 
     def __init__(self) -> None:
         self.sent: list[bytes] = []
+        self.closing = False
 
     def write(self, data: bytes) -> None:
         self.sent.append(data)
+
+    def is_closing(self) -> bool:
+        return self.closing
 
 
 @pytest.fixture
@@ -88,3 +92,13 @@ def test_the_last_answer_tells_that_none_is_left(replies: ReplyQueue, writer: Wr
     assert sent_by_then == []
     second.complete(b"two")
     assert sent_by_then == [2]
+
+
+def test_a_client_that_has_left_is_sent_nothing_but_what_it_wrote_still_counts(
+    replies: ReplyQueue, writer: Writer
+) -> None:
+    answered: list[bool] = []
+    reply = replies.open(lambda: answered.append(True))
+    writer.closing = True
+    reply.complete(b"one")
+    assert (writer.sent, answered) == ([], [True])

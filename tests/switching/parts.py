@@ -132,6 +132,8 @@ class Group:
     owner: dict[Partition, Member] = field(default_factory=dict)
     position: dict[Partition, int] = field(default_factory=dict)
     consumed: set[int] = field(default_factory=set)
+    #: Its members are there and read nothing.
+    stuck: bool = False
 
     def on(self, cluster: str) -> list[Member]:
         """The members that the cluster's coordinator knows."""
@@ -198,6 +200,8 @@ class Group:
             self.position[partition] = self.committed[cluster].get(partition, end)
 
     def consume(self, bound: Callable[[Client], Bound], logs: Logs, down: set[str]) -> None:
+        if self.stuck:
+            return
         for partition, owner in self.owner.items():
             cluster, state = bound(owner.client)
             if owner.client.gone or owner.cluster in down or owner.state not in ("active", "held"):

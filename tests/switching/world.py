@@ -71,7 +71,7 @@ class World:
 
         # What stages keep for each other.
         self.drained: dict[Partition, Corresponding] | None = None
-        self.seen: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+        self.seen = do.RecordSeen((), (), ())
         self.placement: dict[str, tuple[int, ...]] | None = None
 
         # The clusters: east has lost its first hundred records to retention before the mirror began.
@@ -96,6 +96,8 @@ class World:
         self.forgets: Partition | None = None
 
         # Gateways and clients.
+        #: When something was last written or read: by cluster, produce or consume, and Topic.
+        self.activity: dict[tuple[str, str, str], float] = {}
         self.gateways = {name: Gateway(name, dict(self.table)) for name in ("gw-1", "gw-2")}
         self.clients = {
             "web-1": Client("web-1", self.gateways["gw-1"], "east", produces=True),
@@ -142,9 +144,17 @@ class World:
             client.follow(self.now, self.bound(client))
         self._produce()
         self.group.act(self.now, self.bound, self.logs)
-        self.group.consume(self.bound, self.logs, self.down)
+        self._consume()
         for mirror in self.mirrors:
             mirror.copy(self.now, seconds, self.logs, self.down)
+
+    def _consume(self) -> None:
+        before = dict(self.group.position)
+        self.group.consume(self.bound, self.logs, self.down)
+        for partition, owner in self.group.owner.items():
+            moved = self.plan.covers(owner.client.id)
+            if moved and self.group.position[partition] != before.get(partition):
+                self.activity[owner.cluster, "consume", partition.topic] = self.now
 
     def bound(self, client: Client) -> Bound:
         """The binding of a client, as its Gateway sees it."""
@@ -165,6 +175,8 @@ class World:
                 if here and client.produces and not client.gone and state is not BindingState.BLOCK:
                     for partition in PARTITIONS:
                         self._write(cluster, partition)
+                        if self.plan.covers(client.id):
+                            self.activity[cluster, "produce", partition.topic] = self.now
 
     def _write(self, cluster: str, partition: Partition) -> None:
         record = next(self._numbers)
@@ -310,6 +322,10 @@ class World:
                 return {name: dict(group.committed[cluster]) for name in plan.groups}
             case do.WriteGroupOffsets(offsets):
                 self._write_group_offsets(offsets[group.name])
+            case do.RemoveGroupOffsets(partitions):
+                self._reach(plan.target)
+                for partition in partitions[group.name]:
+                    del group.committed[plan.target][partition]
             case do.ReverseMirrors(ends):
                 for mirror in self.mirrors:
                     if mirror.source != plan.target:
@@ -318,7 +334,13 @@ class World:
                 clients = [c for c in self.clients.values() if c.gateway.live and not c.gone]
                 return {c.id: {c.cluster} for c in clients if plan.covers(c.id)}
             case do.RecordSeen():
-                self.seen = (command.clients, command.groups)
+                self.seen = command
+            case do.ReadActivity(cluster, seconds):
+                return {
+                    (kind, topic)
+                    for (where, kind, topic), at in self.activity.items()
+                    if where == cluster and self.now - at < seconds
+                }
             case do.ReadSeen():
                 return self.seen
             case _:

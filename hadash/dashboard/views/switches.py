@@ -83,7 +83,7 @@ def parts_context(user: Any, switch: Switch) -> dict[str, Any]:
         "past_return": switch.current is Status.RUNNING and not live.abortable(switch),
         "running": switch.current is Status.RUNNING,
         "may_retry": may_request and switch.current is Status.NEEDS_ATTENTION,
-        "may_switch_back": may_request and switch.current is Status.SUCCEEDED,
+        "may_switch_back": may_request and switch.current in (Status.SUCCEEDED, Status.CLOSED),
         "deciders": selectors.people_who("switching.decide_switch", switch.requested_by) if awaiting else [],
         "the_appid": AppID.objects.filter(pair=switch.pair_id, name=switch.appid).first(),
         "ended": not switch.open,
@@ -206,3 +206,10 @@ def retry(request: HttpRequest, switch: Switch) -> str:
 
     services.retry(user_of(request), switch, start, address_of(request))
     return _("The stage runs again.")
+
+
+@act("switching.request_switch")
+def close(request: HttpRequest, switch: Switch) -> str:
+    """Field ``reason``."""
+    services.close_as_it_is(user_of(request), switch, request.POST.get("reason", ""), address_of(request))
+    return _("Closed. Everything stays as it is.")

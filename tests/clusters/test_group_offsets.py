@@ -1,0 +1,65 @@
+"""Committed offsets of groups on a real cluster: written exactly, read back, removed."""
+
+from __future__ import annotations
+
+import pytest
+from support.environment import Cluster
+from support.kafka import App, Clusters
+
+from hadash.kafka.cluster import ClusterClient
+from hadash.kafka.errors import KafkaError
+from hadash.kafka.values import ClusterAccess, Partition
+
+pytestmark = pytest.mark.stack
+
+
+@pytest.fixture(scope="module")
+def client(clusters: dict[str, Cluster]) -> ClusterClient:
+    west = clusters["west"].client_config()
+    return ClusterClient(
+        ClusterAccess(
+            name="west",
+            bootstrap_servers=west["bootstrap.servers"],
+            security_protocol=west["security.protocol"],
+            sasl_mechanism=west["sasl.mechanism"],
+            username=west["sasl.username"],
+            password=west["sasl.password"],
+        )
+    )
+
+
+def test_they_are_read_back_as_they_were_written(client: ClusterClient, app: App) -> None:
+    topic, group = app.topic(2), app.group()
+    offsets = {group: {Partition(topic, 0): 3, Partition(topic, 1): 0}}
+    client.set_group_offsets(offsets)
+    assert client.group_offsets([group]) == offsets
+
+
+def test_a_group_that_is_not_there_has_none(client: ClusterClient, app: App) -> None:
+    group = app.group()
+    assert client.group_offsets([group]) == {group: {}}
+
+
+def test_removing_some_keeps_the_others(client: ClusterClient, app: App) -> None:
+    topic, kept, removed = app.topic(2), app.group(), app.group()
+    first, second = Partition(topic, 0), Partition(topic, 1)
+    client.set_group_offsets({kept: {first: 3, second: 4}, removed: {first: 5}})
+    client.remove_group_offsets({kept: frozenset([second]), removed: frozenset([first])})
+    assert client.group_offsets([kept, removed]) == {kept: {first: 3}, removed: {}}
+
+
+def test_removing_them_of_a_group_that_is_not_there_is_said(client: ClusterClient, app: App) -> None:
+    with pytest.raises(KafkaError, match="could not remove offsets of group"):
+        client.remove_group_offsets({app.group(): frozenset([Partition(app.topic(), 0)])})
+
+
+def test_of_a_group_with_members_nothing_is_written(client: ClusterClient, app: App, kafka: Clusters) -> None:
+    """Its members would commit over it."""
+    from support.running import Reader
+    from support.waiting import eventually
+
+    topic, group = app.topic(), app.group()
+    with Reader(kafka.described["west"].client_config(), topic, group) as reader:
+        eventually(lambda: reader.assigned == 1, "the member's partition")
+        with pytest.raises(KafkaError, match=group):
+            client.set_group_offsets({group: {Partition(topic, 0): 0}})
