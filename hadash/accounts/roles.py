@@ -27,7 +27,8 @@ def ensure_user(username: str, password: str, role: str, full_name: str = "") ->
     """A user with one role; an existing one keeps the password."""
     user, created = User.objects.get_or_create(username=username)
     first, _, last = full_name.partition(" ")
-    user.first_name, user.last_name = first, last
+    if full_name:
+        user.first_name, user.last_name = first, last
     if created:
         user.set_password(password)
     user.save()

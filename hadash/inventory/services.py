@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
+from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
@@ -32,14 +33,59 @@ class NotRegistered(Exception):
 
 
 def register_cluster(name: str, number: int, **fields: Any) -> Cluster:
-    """Create or update a cluster, look at it, and tell the engines."""
-    cluster, _ = Cluster.objects.update_or_create(name=name, defaults={"number": number, **fields})
+    """Create or update a cluster, look at it, and tell the engines.
+
+    :raises NotRegistered: a field is not valid, or ``number`` is another cluster's or was another one before: clients
+        remember node ids that are made from it.
+    """
+    if not isinstance(number, int):
+        raise NotRegistered(say("Cluster %(name)s is not valid. %(faults)s", name=name, faults="number: 1, 2, …"))
+    cluster = Cluster.objects.filter(name=name).first()
+    if cluster is not None and cluster.number != number:
+        raise NotRegistered(
+            say(
+                "Cluster %(name)s has number %(number)s, which clients remember: it cannot become %(wanted)s.",
+                name=name,
+                number=cluster.number,
+                wanted=number,
+            )
+        )
+    taken = Cluster.objects.filter(number=number).exclude(name=name).first()
+    if taken is not None:
+        raise NotRegistered(
+            say("Number %(number)s is cluster %(taken)s's. Choose another.", number=number, taken=taken)
+        )
+    cluster = cluster or Cluster(name=name, number=number)
+    for field, value in fields.items():
+        setattr(cluster, field, value)
+    _validate(cluster)
+    cluster.save()
     look_at_cluster(cluster)
     return cluster
 
 
+def _validate(cluster: Cluster) -> None:
+    found_by_looking = ["brokers", "looked_at"]
+    try:
+        cluster.full_clean(exclude=found_by_looking)
+    except ValidationError as error:
+        faults = [f"{field}: {' '.join(map(str, texts))}" for field, texts in error.message_dict.items()]
+        raise NotRegistered(
+            say("Cluster %(name)s is not valid. %(faults)s", name=cluster.name, faults=faults)
+        ) from None
+
+
 def register_pair(name: str, first: Cluster, second: Cluster, default: Cluster) -> Pair:
-    """Create or update a pair and tell the engines."""
+    """Create or update a pair and tell the engines.
+
+    :raises NotRegistered: a cluster backs another one already; a third cluster is never part of a pair.
+    """
+    for other in Pair.objects.exclude(name=name).select_related("first", "second"):
+        for cluster in (first, second):
+            if cluster in other.clusters:
+                raise NotRegistered(
+                    say("Cluster %(cluster)s is in pair %(pair)s already.", cluster=cluster, pair=other)
+                )
     pair, _ = Pair.objects.update_or_create(
         name=name, defaults={"first": first, "second": second, "default": default}
     )

@@ -191,7 +191,9 @@ class ClusterClient:
                             f"Cluster {self.name}: the last records of {min(missing)} "
                             f"could not be read within {TAIL_SECONDS:.0f} s."
                         )
-                    for message in self._consumer.consume(500, timeout=0.02):
+                    # Exactly what is to come: asked for more, the client would wait for it although all is there.
+                    to_come = sum(spans[p][1] - spans[p][0] - len(found[p]) for p in missing)
+                    for message in self._consumer.consume(min(to_come, 500), timeout=0.02):
                         self._take(message, spans, found, missing)
             finally:
                 self._consumer.unassign()

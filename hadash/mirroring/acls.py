@@ -17,25 +17,38 @@ _WRITING = frozenset({"WRITE", "ALL"})
 
 
 def of_principals(acls: Iterable[Acl], appids: Iterable[str]) -> set[Acl]:
-    """The rules for some AppIDs and for everybody, without the write denials that :func:`write_denials` makes."""
+    """The rules for some AppIDs and for everybody."""
     principals = {f"User:{appid}" for appid in appids} | {EVERYBODY}
-    return {acl for acl in acls if acl.principal in principals and not is_write_denial(acl)}
+    return {acl for acl in acls if acl.principal in principals}
 
 
-def is_write_denial(acl: Acl) -> bool:
-    """Whether this is the rule that keeps a client off a standby Topic."""
-    return (
-        acl.permission == "DENY"
-        and acl.operation == "WRITE"
-        and acl.resource_type == "TOPIC"
-        and acl.pattern == "LITERAL"
-        and acl.host == "*"
-    )
+def missing(source: Set[Acl], target: Set[Acl], appids: Iterable[str], own: Set[Acl]) -> set[Acl]:
+    """The rules that the AppIDs have on the source and not on the target.
+
+    :param own: the write denials that hadash made on the source: they belong to that side only.
+    """
+    wanted = list(appids)
+    return of_principals(source - own, wanted) - of_principals(target, wanted)
 
 
-def missing(source: Set[Acl], target: Set[Acl], appids: Iterable[str]) -> set[Acl]:
-    """The rules that the AppIDs have on the source and not on the target."""
-    return of_principals(source, appids) - of_principals(target, appids)
+def denied_beyond(
+    source: Set[Acl],
+    target: Set[Acl],
+    appids: Iterable[str],
+    topics: Iterable[str],
+    groups: Iterable[str],
+    own: Set[Acl],
+) -> set[Acl]:
+    """Denials on the target that the source does not have: clients that move would be refused there.
+
+    :param own: the write denials that hadash made on the target: a switch takes those away itself.
+    """
+    wanted, names = list(appids), {"TOPIC": set(topics), "GROUP": set(groups)}
+    return {
+        acl
+        for acl in of_principals(target - own, wanted) - of_principals(source, wanted)
+        if acl.permission == "DENY" and any(covers(acl, name) for name in names.get(acl.resource_type, ()))
+    }
 
 
 def applies_to(acl: Acl, topic: str) -> bool:
@@ -44,38 +57,43 @@ def applies_to(acl: Acl, topic: str) -> bool:
     >>> applies_to(Acl("TOPIC", "shop.", "PREFIXED", "User:shop", "*", "WRITE", "ALLOW"), "shop.carts")
     True
     """
-    if acl.resource_type != "TOPIC":
-        return False
+    return acl.resource_type == "TOPIC" and covers(acl, topic)
+
+
+def covers(acl: Acl, name: str) -> bool:
+    """Whether a rule's pattern covers the resource ``name`` (of its own type)."""
     if acl.pattern == "PREFIXED":
-        return topic.startswith(acl.resource)
-    return acl.resource in (topic, "*")
+        return name.startswith(acl.resource)
+    return acl.resource in (name, "*")
 
 
-def writers(acls: Iterable[Acl], topic: str, exempt: Set[str]) -> set[str]:
-    """Principals that may write to ``topic``; ``exempt`` names the users of hadash and its mirrors."""
-    return {
+def writers(acls: Iterable[Acl], topic: str, users: Set[str], exempt: Set[str]) -> set[str]:
+    """Principals that may write to ``topic``.
+
+    :param users: all users that are known: a rule for everybody is one for each of them, because a denial for
+        everybody would deny the mirror too.
+    :param exempt: the users of hadash and its mirrors.
+    """
+    found = {
         acl.principal
         for acl in acls
-        if acl.permission == "ALLOW"
-        and acl.operation in _WRITING
-        and applies_to(acl, topic)
-        # Denying everybody would deny the mirror too.
-        and acl.principal != EVERYBODY
-        and acl.principal.removeprefix("User:") not in exempt
+        if acl.permission == "ALLOW" and acl.operation in _WRITING and applies_to(acl, topic)
     }
+    if EVERYBODY in found:
+        found |= {f"User:{user}" for user in users}
+    return found - {EVERYBODY} - {f"User:{user}" for user in exempt}
 
 
-def write_denials(acls: Iterable[Acl], topics: Iterable[str], exempt: Set[str]) -> set[Acl]:
-    """The rules that keep everybody but the mirror from writing to standby ``topics``."""
+def write_denial(topic: str, principal: str) -> Acl:
+    """The rule that keeps a client off a standby Topic."""
+    return Acl("TOPIC", topic, "LITERAL", principal, "*", "WRITE", "DENY")
+
+
+def write_denials(acls: Iterable[Acl], topics: Iterable[str], users: Set[str], exempt: Set[str]) -> set[Acl]:
+    """The rules that keep everybody but the mirror from writing to standby ``topics``; see :func:`writers`."""
     known = list(acls)
     return {
-        Acl("TOPIC", topic, "LITERAL", principal, "*", "WRITE", "DENY")
+        write_denial(topic, principal)
         for topic in topics
-        for principal in writers(known, topic, exempt)
+        for principal in writers(known, topic, users, exempt)
     }
-
-
-def denials_on(acls: Iterable[Acl], topics: Iterable[str]) -> set[Acl]:
-    """The write denials that exist on ``topics``."""
-    wanted = set(topics)
-    return {acl for acl in acls if is_write_denial(acl) and acl.resource in wanted}

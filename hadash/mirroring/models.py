@@ -60,6 +60,23 @@ class Anchor(models.Model):
         return f"{self.topic}-{self.partition}: {self.source_offset} = {self.target_offset}"
 
 
+class WriteDenial(models.Model):
+    """A rule that hadash made on a cluster to keep a client off a standby Topic. Only these are ever taken away: a rule
+    that looks the same and is not here is somebody else's."""
+
+    cluster = models.ForeignKey(Cluster, models.CASCADE, related_name="+")
+    topic = models.CharField(max_length=249)
+    principal = models.CharField(max_length=300)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["cluster", "topic", "principal"], name="unique_write_denial")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.principal} may not write to {self.topic} on {self.cluster}"
+
+
 class LagSample(models.Model):
     """The lag of a mirror at one moment. ``records`` is null when it could not be known: a gap, not zero."""
 

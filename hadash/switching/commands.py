@@ -73,6 +73,11 @@ class CopyAcls:
 
 
 @dataclass(frozen=True, slots=True)
+class CheckDenials:
+    """→ what the target denies the AppID and the source does not, as texts."""
+
+
+@dataclass(frozen=True, slots=True)
 class CheckSignIn:
     """→ (source, target): SCRAM mechanisms of the AppID on each cluster; empty where it has none."""
 
@@ -221,6 +226,7 @@ Command = (
     | CheckMirrors
     | ReadTopics
     | CopyAcls
+    | CheckDenials
     | CheckSignIn
     | PublishPlacement
     | AllowWrites

@@ -181,6 +181,11 @@ class Effects:
         return mirroring.copy_acls(self._pair, source, target, [self.plan.appid], self.plan.topics)
 
     @carry_out.register
+    def _(self, command: do.CheckDenials) -> list[str]:
+        source, target = self._clusters[self.plan.source], self._clusters[self.plan.target]
+        return mirroring.denied_beyond(source, target, self.plan.appid, self.plan.topics, self.plan.groups)
+
+    @carry_out.register
     def _(self, command: do.CheckSignIn) -> tuple[set[str], set[str]]:
         source = self._client(self.plan.source).scram_users()
         target = self._client(self.plan.target).scram_users()

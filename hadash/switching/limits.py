@@ -14,6 +14,7 @@ def limits() -> Limits:
         block=settings.SWITCH_BLOCK_SECONDS,
         drain=settings.SWITCH_DRAIN_SECONDS,
         forward=settings.SWITCH_FORWARD_SECONDS,
+        reverse=settings.SWITCH_REVERSE_SECONDS,
         verify=settings.SWITCH_VERIFY_SECONDS,
         active=settings.SWITCH_ACTIVE_SECONDS,
         verify_hold=settings.SWITCH_VERIFY_HOLD_SECONDS,

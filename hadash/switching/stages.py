@@ -41,6 +41,7 @@ class Limits:
     block: float = 10.0
     drain: float = 10.0
     forward: float = 60.0
+    reverse: float = 60.0
     verify: float = 60.0
     verify_hold: float = 2.0
     active: float = 5.0
@@ -96,6 +97,7 @@ def _checks(plan: Plan, limits: Limits) -> Generator[do.Command, Any, dict[str, 
     leaders = yield from _check_topics(plan)
     yield from _check_groups(plan)
     yield from _check_sign_in(plan)
+    yield from _check_denials(plan)
     return leaders
 
 
@@ -220,6 +222,20 @@ def _check_sign_in(plan: Plan) -> Generator[do.Command, Any, None]:
                 "%(appid)s has no SCRAM password; whether it can sign in to %(target)s with PLAIN cannot be checked.",
                 appid=plan.appid,
                 target=plan.target,
+            )
+        )
+
+
+def _check_denials(plan: Plan) -> Generator[do.Command, Any, None]:
+    denied = yield do.CheckDenials()
+    if denied:
+        raise StageFailed(
+            say(
+                "%(target)s denies what %(source)s allows (%(rules)s): clients could not work there. "
+                "Remove the rule, or make it on both clusters.",
+                target=plan.target,
+                source=plan.source,
+                rules=denied,
             )
         )
 
@@ -456,7 +472,7 @@ def reverse(plan: Plan, limits: Limits) -> StageRun:
             return say(
                 "The mirror copies from %(source)s to %(target)s.", source=plan.target, target=plan.source
             )
-        if (yield do.Pause(limits.poll)) - began > limits.forward:
+        if (yield do.Pause(limits.poll)) - began > limits.reverse:
             raise StageFailed(
                 say(
                     "Mirror %(mirrors)s does not run in the new direction: restart its connector.",

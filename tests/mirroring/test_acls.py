@@ -12,15 +12,15 @@ from hadash.kafka.values import Acl
 from hadash.mirroring.acls import (
     EVERYBODY,
     applies_to,
-    denials_on,
-    is_write_denial,
+    denied_beyond,
     missing,
-    of_principals,
+    write_denial,
     write_denials,
     writers,
 )
 
 EXEMPT = frozenset({"hadash", "mirror"})
+USERS = frozenset({"shop", "crm", "hadash", "mirror"})
 
 
 def allow(
@@ -49,18 +49,18 @@ READ_BILLING = allow("shop", "READ", "billing", kind="GROUP")
 
 def test_what_an_appid_lacks_on_the_target() -> None:
     source = {WRITE_ORDERS, READ_ORDERS, READ_BILLING}
-    assert missing(source, {READ_ORDERS}, ["shop"]) == {WRITE_ORDERS, READ_BILLING}
-    assert missing(source, source, ["shop"]) == set()
+    assert missing(source, {READ_ORDERS}, ["shop"], set()) == {WRITE_ORDERS, READ_BILLING}
+    assert missing(source, source, ["shop"], set()) == set()
 
 
 def test_rules_of_others_are_not_copied() -> None:
     source = {WRITE_ORDERS, allow("crm", "READ", "people"), allow("shopping", "READ", "orders")}
-    assert missing(source, set(), ["shop"]) == {WRITE_ORDERS}
+    assert missing(source, set(), ["shop"], set()) == {WRITE_ORDERS}
 
 
 def test_rules_of_several_appids() -> None:
     crm = allow("crm", "READ", "people")
-    assert missing({WRITE_ORDERS, crm}, set(), ["shop", "crm"]) == {WRITE_ORDERS, crm}
+    assert missing({WRITE_ORDERS, crm}, set(), ["shop", "crm"], set()) == {WRITE_ORDERS, crm}
 
 
 def test_a_rule_that_differs_in_anything_is_another_rule() -> None:
@@ -71,17 +71,17 @@ def test_a_rule_that_differs_in_anything_is_another_rule() -> None:
         {"resource": "order"},
         {"permission": "DENY"},
     ):
-        assert missing({WRITE_ORDERS}, {replace(WRITE_ORDERS, **change)}, ["shop"]) == {WRITE_ORDERS}
+        assert missing({WRITE_ORDERS}, {replace(WRITE_ORDERS, **change)}, ["shop"], set()) == {WRITE_ORDERS}
 
 
 def test_what_only_the_target_has_is_left_alone() -> None:
-    assert missing(set(), {WRITE_ORDERS}, ["shop"]) == set()
+    assert missing(set(), {WRITE_ORDERS}, ["shop"], set()) == set()
 
 
 def test_the_denials_of_a_standby_are_never_copied() -> None:
     """After a switch they stand on the old source: copied on the way back they would lock everybody out."""
-    assert missing({WRITE_ORDERS, denial("shop", "orders")}, set(), ["shop"]) == {WRITE_ORDERS}
-    assert of_principals({denial("shop", "orders")}, ["shop"]) == set()
+    own = {denial("shop", "orders")}
+    assert missing({WRITE_ORDERS} | own, set(), ["shop"], own) == {WRITE_ORDERS}
 
 
 @pytest.mark.parametrize(
@@ -91,26 +91,40 @@ def test_the_denials_of_a_standby_are_never_copied() -> None:
         replace(denial("shop", "orders"), operation="READ"),
         replace(denial("shop", "orders"), resource_type="GROUP"),
         replace(denial("shop", "orders"), host="10.0.0.1"),
+        replace(denial("shop", "secret."), pattern="PREFIXED"),
+        denial("shop", "orders"),  # it looks like one of hadash's own, and is not
     ],
 )
 def test_a_denial_that_somebody_made_is_copied(by_hand: Acl) -> None:
-    assert not is_write_denial(by_hand)
-    assert missing({by_hand}, set(), ["shop"]) == {by_hand}
-
-
-def test_a_denial_of_a_prefix_is_somebody_elses() -> None:
-    by_hand = replace(denial("shop", "secret."), pattern="PREFIXED")
-    assert missing({by_hand}, set(), ["shop"]) == {by_hand}
-
-
-def test_opening_a_standby_leaves_denials_of_prefixes() -> None:
-    by_hand = replace(denial("guest", "orders"), pattern="PREFIXED")
-    assert denials_on({by_hand}, ["orders"]) == set()
+    assert missing({by_hand}, set(), ["shop"], set()) == {by_hand}
 
 
 def test_what_everybody_may_do_is_copied_too() -> None:
     everybody = allow("*", "WRITE", "orders")
-    assert missing({everybody}, set(), ["shop"]) == {everybody}
+    assert missing({everybody}, set(), ["shop"], set()) == {everybody}
+
+
+# -- denied on the target only -----------------------------------------------------------------------------------------
+
+
+def test_a_denial_that_only_the_target_has_is_found() -> None:
+    by_hand = {denial("shop", "orders"), replace(READ_BILLING, permission="DENY")}
+    found = denied_beyond(set(), by_hand, ["shop"], ["orders"], ["billing"], set())
+    assert found == by_hand
+
+
+@pytest.mark.parametrize(
+    ("source", "own"),
+    [({denial("shop", "orders")}, set()), (set(), {denial("shop", "orders")})],
+    ids=["on both sides", "hadash's own"],
+)
+def test_a_denial_that_is_no_surprise_is_not(source: set[Acl], own: set[Acl]) -> None:
+    assert denied_beyond(source, {denial("shop", "orders")}, ["shop"], ["orders"], [], own) == set()
+
+
+def test_denials_of_other_topics_and_appids_do_not_matter() -> None:
+    target = {denial("shop", "carts"), denial("crm", "orders"), WRITE_ORDERS}
+    assert denied_beyond(set(), target, ["shop"], ["orders"], ["billing"], set()) == set()
 
 
 # -- which rules cover a Topic ----------------------------------------------------------------------------------------
@@ -151,7 +165,7 @@ def test_a_rule_for_a_group_covers_no_topic() -> None:
     ],
 )
 def test_whoever_may_write_is_denied_by_the_exact_name(rule: Acl) -> None:
-    assert write_denials({rule}, ["orders"], EXEMPT) == {denial("shop", "orders")}
+    assert write_denials({rule}, ["orders"], USERS, EXEMPT) == {denial("shop", "orders")}
 
 
 @pytest.mark.parametrize(
@@ -167,12 +181,12 @@ def test_whoever_may_write_is_denied_by_the_exact_name(rule: Acl) -> None:
     ],
 )
 def test_nobody_else_is(rule: Acl) -> None:
-    assert write_denials({rule}, ["orders"], EXEMPT) == set()
+    assert write_denials({rule}, ["orders"], USERS, EXEMPT) == set()
 
 
 def test_every_topic_and_every_writer() -> None:
     rules = {allow("shop", "WRITE", "*"), allow("crm", "WRITE", "carts"), allow("mirror", "ALL", "*")}
-    assert write_denials(iter(rules), iter(["orders", "carts"]), EXEMPT) == {
+    assert write_denials(iter(rules), iter(["orders", "carts"]), USERS, EXEMPT) == {
         denial("shop", "orders"),
         denial("shop", "carts"),
         denial("crm", "carts"),
@@ -181,7 +195,7 @@ def test_every_topic_and_every_writer() -> None:
 
 def test_writers() -> None:
     rules = [allow("shop", "WRITE", "*"), allow("crm", "READ", "orders"), allow("mirror", "WRITE", "orders")]
-    assert writers(rules, "orders", EXEMPT) == {"User:shop"}
+    assert writers(rules, "orders", USERS, EXEMPT) == {"User:shop"}
 
 
 principals = st.sampled_from(["shop", "crm", "mirror", "hadash", "*"])
@@ -196,26 +210,20 @@ rules = st.builds(
 
 
 @given(st.sets(rules), st.sets(st.sampled_from(["orders", "carts"])))
-def test_what_is_denied_is_found_and_taken_back_and_nothing_else(acls: set[Acl], topics: set[str]) -> None:
-    denials = write_denials(acls, topics, EXEMPT)
-    assert denials_on(acls | denials, topics) == denials
-    assert denials_on(denials, {"people"}) == set()
-    assert all(is_write_denial(rule) for rule in denials)
-
-
-@given(st.sets(rules), st.sets(st.sampled_from(["orders", "carts"])))
-def test_after_the_denials_only_the_exempt_may_write_and_who_has_no_name(
-    acls: set[Acl], topics: set[str]
-) -> None:
-    denials = write_denials(acls, topics, EXEMPT)
+def test_after_the_denials_only_the_exempt_may_write(acls: set[Acl], topics: set[str]) -> None:
+    denials = write_denials(acls, topics, USERS, EXEMPT)
+    assert denials == {write_denial(rule.resource, rule.principal) for rule in denials}
     for topic in topics:
         denied = {rule.principal for rule in denials if applies_to(rule, topic)}
-        left = writers(acls, topic, frozenset()) - denied
-        assert left <= {f"User:{name}" for name in EXEMPT} | {EVERYBODY}
-        assert not denied & {f"User:{name}" for name in EXEMPT}
+        left = writers(acls, topic, USERS, frozenset()) - denied
+        assert left <= {f"User:{name}" for name in EXEMPT}
+        assert not denied & {EVERYBODY, *(f"User:{name}" for name in EXEMPT)}
 
 
 def test_a_rule_for_everybody_does_not_lock_the_mirror_out() -> None:
-    """Kafka knows no "everybody but": a denial for User:* would be one for the mirror."""
-    rules = {allow("*", "WRITE", "orders"), allow("shop", "WRITE", "orders")}
-    assert write_denials(rules, ["orders"], EXEMPT) == {denial("shop", "orders")}
+    """Kafka knows no "everybody but": a denial for User:* would be one for the mirror. So each user is named."""
+    rules = {allow("*", "WRITE", "orders")}
+    assert write_denials(rules, ["orders"], USERS, EXEMPT) == {
+        denial("shop", "orders"),
+        denial("crm", "orders"),
+    }

@@ -112,6 +112,11 @@ def _lag(world: World, records: int) -> None:
             lambda w: _bind(w, "web-1", "west", BindingState.FORWARD),
             "shop › web-1 is on west now, not on east: the plan is out of date. Request it anew.",
         ),
+        (
+            lambda w: w.denied_by_hand.append("User:shop WRITE topic carts"),
+            "west denies what east allows (User:shop WRITE topic carts): clients could not work there. "
+            "Remove the rule, or make it on both clusters.",
+        ),
         (lambda w: w.gateways.clear(), "No Gateway is running: clients could not be moved. Start one."),
         (
             lambda w: _change(*w.gateways.values(), live=False),

@@ -23,7 +23,9 @@ from hadash.switching.stages import RUNS, Limits, StageFailed
 from .world import ORDERS_1, Happening, World, WorldError
 
 #: Short, so that a test does not poll thousands of times.
-QUICK = Limits(gather=0.3, settle=2, block=1, drain=1, forward=2, verify=2, verify_hold=0.2, fast_poll=0.02)
+QUICK = Limits(
+    gather=0.3, settle=2, block=1, drain=1, forward=2, reverse=2, verify=2, verify_hold=0.2, fast_poll=0.02
+)
 
 
 class Killed(Exception):

@@ -86,6 +86,8 @@ class World:
         }
         self.may_write = {"east": True, "west": True}
         self.denied = {"east": False, "west": True}
+        #: Denials on the target that hadash has not made.
+        self.denied_by_hand: list[str] = []
         self.mechanisms = {"east": {"SCRAM-SHA-256"}, "west": {"SCRAM-SHA-256"}}
         anchors = {p: Corresponding(log.end, 0) for p, log in self.logs["east"].items()}
         self.mirror = Mirror(
@@ -275,6 +277,9 @@ class World:
                 self.may_write[plan.target] |= missing
                 self.denied[plan.target] |= missing
                 return int(missing)
+            case do.CheckDenials():
+                self._reach(plan.source, plan.target)
+                return list(self.denied_by_hand)
             case do.CheckSignIn():
                 return set(self.mechanisms[plan.source]), set(self.mechanisms[plan.target])
             case do.PublishPlacement(leaders):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 from typing import Any
 
+from django.contrib.auth.models import User
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -21,11 +22,20 @@ class Command(BaseCommand):
         parser.add_argument("--name", default="", help="full name")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        password = getpass.getpass(f"Password for {options['username']}: ")
+        username, password = options["username"], ""
+        if not User.objects.filter(username=username).exists():
+            password = self._ask(username)
+        ensure_roles()
+        user = ensure_user(username, password, options["role"], options["name"])
+        self.stdout.write(f"{user.get_username()} is {options['role']}.")
+
+    @staticmethod
+    def _ask(username: str) -> str:
+        password = getpass.getpass(f"Password for {username}: ")
+        if password != getpass.getpass("The same again: "):
+            raise CommandError("The two passwords differ. Nothing was changed.")
         try:
             validate_password(password)
         except ValidationError as error:
             raise CommandError(" ".join(error.messages)) from None
-        ensure_roles()
-        user = ensure_user(options["username"], password, options["role"], options["name"])
-        self.stdout.write(f"{user.get_username()} is {options['role']}.")
+        return password

@@ -9,7 +9,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from hadash.bindings.errors import StoreUnavailable
-from hadash.inventory.services import register_cluster, register_pair
+from hadash.inventory.services import NotRegistered, register_cluster, register_pair
 
 FIELDS = (
     "name",
@@ -39,7 +39,7 @@ class Command(BaseCommand):
             }
             first, second = clusters.values()
             register_pair(value["name"], first, second, clusters[value["default"]])
-        except StoreUnavailable as error:
+        except (StoreUnavailable, NotRegistered) as error:
             raise CommandError(str(error)) from None
         for cluster in clusters.values():
             shown = cluster.fault or f"{len(cluster.brokers)} brokers, id {cluster.kafka_cluster_id}"
