@@ -123,7 +123,7 @@ export function drawChart(box, model) {
   const lowest = labels.at(-1)?.place ?? 0;
   const lift = lowest < 0 ? -lowest : 0;
   for (const label of labels) {
-    annotations.push({ xref: "paper", x: 1, xanchor: "left", yref: "paper", y: label.place + lift, text: label.text, showarrow: false, xshift: 8, font: { size: 12, color: label.colour } });
+    annotations.push({ xref: "paper", x: 1, xanchor: "left", yanchor: "middle", yref: "paper", y: label.place + lift, text: label.text, showarrow: false, xshift: 8, font: { size: 12, color: label.colour } });
   }
   if (!model.samples.length) annotations.push({ xref: "paper", yref: "paper", x: 0.5, y: 0.5, text: isUnknown(model) ? say("traffic_unknown") : say("no_traffic"), showarrow: false, font: { size: 13, color: ink } });
   const layout = {

@@ -40,6 +40,8 @@ function takeState(state) {
   const text = JSON.stringify(rest);
   if (text === told) return;
   told = text;
+  // What was said when the page was loaded ("somebody else has to approve it") is over.
+  if (rest.status !== model.state.status) document.querySelector(".messages")?.remove();
   clearTimeout(waiting);
   for (const [name, html] of Object.entries(parts)) {
     const part = document.getElementById(`part-${name}`);

@@ -60,6 +60,7 @@ MIRROR_LOOKS: dict[str, tuple[str, str]] = {
     Mirror.State.STOPPED: ("bad", "bad"),
     Mirror.State.FAILED: ("bad", "bad"),
     Mirror.State.UNKNOWN: ("unknown", "unknown"),
+    Mirror.State.TURNING: ("waiting", "running"),
 }
 
 #: Not the model's own words: a switch that is running and a mirror that is running are two words in Chinese.
@@ -68,6 +69,7 @@ MIRROR_WORDS: dict[str, Any] = {
     Mirror.State.STOPPED: pgettext_lazy("mirror", "stopped"),
     Mirror.State.FAILED: pgettext_lazy("mirror", "failed"),
     Mirror.State.UNKNOWN: pgettext_lazy("mirror", "unknown"),
+    Mirror.State.TURNING: pgettext_lazy("mirror", "turning round"),
 }
 
 BINDING_LOOKS: dict[BindingState, tuple[str, str]] = {

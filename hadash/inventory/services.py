@@ -39,7 +39,9 @@ def register_cluster(name: str, number: int, **fields: Any) -> Cluster:
         remember node ids that are made from it.
     """
     if not isinstance(number, int):
-        raise NotRegistered(say("Cluster %(name)s is not valid. %(faults)s", name=name, faults="number: 1, 2, …"))
+        raise NotRegistered(
+            say("Cluster %(name)s is not valid. %(faults)s", name=name, faults="number: 1, 2, …")
+        )
     cluster = Cluster.objects.filter(name=name).first()
     if cluster is not None and cluster.number != number:
         raise NotRegistered(

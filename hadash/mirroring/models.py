@@ -16,11 +16,14 @@ class Mirror(models.Model):
         STOPPED = "stopped", _("stopped")
         FAILED = "failed", _("failed")
         UNKNOWN = "unknown", _("unknown")
+        TURNING = "turning", _("turning round")
 
     pair = models.ForeignKey(Pair, models.PROTECT, related_name="mirrors")
     name = models.SlugField(max_length=60)
     topics = models.JSONField(default=list)
     source = models.ForeignKey(Cluster, models.PROTECT, related_name="mirrors_from")
+    #: A switch has sent the clients over and is about to turn it round: until then the target grows ahead of the source.
+    turning = models.BooleanField(default=False)
     #: What the last look found, and why it is not running.
     state = models.CharField(max_length=10, choices=State.choices, default=State.UNKNOWN)
     fault = models.TextField(blank=True)

@@ -209,9 +209,14 @@ def reverse(mirror: Mirror, ends: Mapping[Partition, Corresponding]) -> None:
         await_stopped(old)
     _start(mirror, new_source, resume_after(ends))
     with transaction.atomic():
-        mirror.source = new_source
-        mirror.save(update_fields=["source"])
+        mirror.source, mirror.turning = new_source, False
+        mirror.save(update_fields=["source", "turning"])
         _save_anchors(mirror, {p: Corresponding(point.target, point.source) for p, point in ends.items()})
+
+
+def mark_turning(pair: Pair, names: Iterable[str], turning: bool) -> None:
+    """Note that a switch is about to turn mirrors round, or that it is not any more."""
+    Mirror.objects.filter(pair=pair, name__in=list(names)).update(turning=turning)
 
 
 # -- looking ------------------------------------------------------------------------------------------------------
@@ -236,7 +241,9 @@ def look(mirror: Mirror) -> LagSample:
         lag = measure(anchors, source_ends, target_ends)
         sample.records = lag.records
         sample.partitions = {str(p): records for p, records in lag.partitions.items()}
-        if lag.excess:
+        if mirror.turning:
+            state, fault = (state, fault) if state is Mirror.State.FAILED else (Mirror.State.TURNING, "")
+        elif lag.excess:
             partition, count = next(iter(lag.excess.items()))
             state = Mirror.State.FAILED
             fault = f"The mirror of {partition} holds {count} records that its source does not."

@@ -181,6 +181,13 @@ class RemoveGroupOffsets:
 
 
 @dataclass(frozen=True, slots=True)
+class MarkTurning:
+    """Note that the plan's mirrors are about to be turned round, or not any more → ``None``."""
+
+    turning: bool
+
+
+@dataclass(frozen=True, slots=True)
 class ReverseMirrors:
     """Turn the plan's mirrors round at the drained point → ``None``."""
 
@@ -243,6 +250,7 @@ Command = (
     | ReadStarts
     | WriteGroupOffsets
     | RemoveGroupOffsets
+    | MarkTurning
     | ReverseMirrors
     | ReadClients
     | ReadActivity

@@ -275,6 +275,10 @@ class Effects:
             return compare_tails(read(self.plan.source, source_ends), other.result())
 
     @carry_out.register
+    def _(self, command: do.MarkTurning) -> None:
+        mirroring.mark_turning(self._pair, self.plan.mirrors, command.turning)
+
+    @carry_out.register
     def _(self, command: do.ReverseMirrors) -> None:
         target = self._clusters[self.plan.target]
         for mirror in self._mirrors():

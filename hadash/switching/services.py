@@ -22,7 +22,7 @@ from hadash.inventory.gateways import ask_all, zookeeper
 from hadash.inventory.models import Access, AppID, Cluster
 from hadash.kafka.errors import ConnectError, KafkaError
 from hadash.mirroring.models import Mirror
-from hadash.mirroring.services import MirrorError
+from hadash.mirroring.services import MirrorError, mark_turning
 from hadash.sentences import Sentence, say
 from hadash.switching.commands import RecordSeen
 from hadash.switching.effects import Effects, Facts, seen_to_json
@@ -322,6 +322,7 @@ def close_as_it_is(user: User, switch: Switch, reason: str, address: str | None 
         held.outcome, held.ended_at = outcome.to_json(), timezone.now()
         held.save()
         log_event(held, outcome, held.stage, user)
+        mark_turning(held.pair, held.the_plan().mirrors, False)
         record(user, "close", _subject(held), address, stage=held.stage, reason=reason.strip())
     return held
 

@@ -71,7 +71,7 @@ def precheck(plan: Plan, limits: Limits) -> StageRun:
         tuple(sorted(clients)), tuple(sorted(g for g, ids in members.items() if ids)), tuple(sorted(activity))
     )
     return say(
-        "All checks hold: %(topics)s Topics, %(groups)s groups, %(clients)s clients.",
+        "All checks hold (Topics: %(topics)s, groups: %(groups)s, clients: %(clients)s).",
         topics=len(plan.topics),
         groups=len(plan.groups),
         clients=len(clients),
@@ -270,7 +270,7 @@ def settle(plan: Plan, limits: Limits) -> StageRun:
             )
     if not waiting:
         return say("No consumer is in a group: nothing to settle.")
-    return say("All %(count)s group members have committed and wait to rejoin.", count=len(waiting))
+    return say("Every group member has committed and waits to rejoin (%(count)s in all).", count=len(waiting))
 
 
 def _members(plan: Plan) -> Generator[do.Command, Any, set[tuple[str, str]]]:
@@ -360,7 +360,7 @@ def drain(plan: Plan, limits: Limits) -> StageRun:
                 )
             yield do.RecordDrained(verdict.ends)
             return say(
-                "The mirror is drained: the last records of %(count)s partitions are the same on both sides.",
+                "The mirror is drained: every partition ends with the same records on both sides (%(count)s in all).",
                 count=len(verdict.ends),
             )
         elapsed = (yield do.Pause(limits.fast_poll)) - began
@@ -418,7 +418,9 @@ def translate(plan: Plan, limits: Limits) -> StageRun:
     yield from _stands_still(plan, ends)
     count = sum(len(offsets) for offsets in wanted.values())
     return say(
-        "%(count)s group offsets are set on %(cluster)s and read back.", count=count, cluster=plan.target
+        "Group offsets are set on %(cluster)s and read back (%(count)s in all).",
+        count=count,
+        cluster=plan.target,
     )
 
 
@@ -452,6 +454,7 @@ def _drained() -> Generator[do.Command, Any, dict[Partition, Corresponding]]:
 
 def forward(plan: Plan, limits: Limits) -> StageRun:
     """The clients belong to the target from the moment that every Gateway has this epoch."""
+    yield do.MarkTurning(True)
     epoch = yield do.WriteBindings(plan.target, BindingState.FORWARD)
     yield from _in_effect(epoch, limits.forward, limits.fast_poll)
     return say(
@@ -498,7 +501,9 @@ def verify(plan: Plan, limits: Limits) -> StageRun:
             difference = yield from _stray_writes(plan, ends)
             if difference is None:
                 return say(
-                    "All %(count)s clients work on %(cluster)s.", count=len(seen.clients), cluster=plan.target
+                    "Every client works on %(cluster)s (%(count)s in all).",
+                    count=len(seen.clients),
+                    cluster=plan.target,
                 )
             if not told:
                 told = True
@@ -588,6 +593,7 @@ def return_to_start(plan: Plan, limits: Limits) -> StageRun:
     """Undo: everything as it was before the switch. Safe from any stage before forward."""
     epoch = yield do.WriteBindings(plan.source, BindingState.FORWARD)
     yield from _in_effect(epoch, limits.forward, limits.poll)
+    yield do.MarkTurning(False)
     yield do.DenyWrites(plan.target)
     return say("%(scope)s works on %(cluster)s as before.", scope=plan.scope, cluster=plan.source)
 

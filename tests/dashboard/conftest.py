@@ -136,7 +136,9 @@ def finished(make_switch: Callable[..., Switch], people: SimpleNamespace) -> Swi
         started_at=start,
         ended_at=start + timedelta(seconds=12),
         stage="verify",
-        outcome=say("All %(count)s clients work on %(cluster)s.", count=2, cluster="west").to_json(),
+        outcome=say(
+            "Every client works on %(cluster)s (%(count)s in all).", count=2, cluster="west"
+        ).to_json(),
         traffic=[
             {"at": start.timestamp() + i / 2, "parked": 0, "clusters": {"east": [5, 5]}} for i in range(10)
         ],

@@ -114,7 +114,7 @@ def test_state_json_for_scripts(as_vera: Client, finished: Switch) -> None:
     assert said["status"] == "succeeded"
     assert said["requested_by"] == "olga" and said["decided_by"] == "arne"
     assert said["plan_digest"] == finished.plan_digest
-    assert said["outcome"] == "All 2 clients work on west."
+    assert said["outcome"] == "Every client works on west (2 in all)."
     assert said["stages"][0].keys() >= {
         "stage",
         "phase",

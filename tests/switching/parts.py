@@ -234,6 +234,7 @@ class Mirror:
     starts_at: float | None = None
     never_turns: bool = False
     silent: bool = False
+    turning: bool = False
     _budget: float = 0.0
 
     def copy(self, now: float, seconds: float, logs: Logs, down: set[str]) -> None:
@@ -255,7 +256,7 @@ class Mirror:
 
     def turn(self, now: float, ends: Mapping[Partition, Corresponding]) -> None:
         """The opposite connector goes on after the last record that both sides hold."""
-        self.source, self.target = self.target, self.source
+        self.source, self.target, self.turning = self.target, self.source, False
         self.position = {p: offset + 1 for p, offset in resume_after(ends).items()}
         self.anchors = {p: Corresponding(point.target, point.source) for p, point in ends.items()}
         self.state, self.starts_at = "unknown", None if self.never_turns else now + 0.2

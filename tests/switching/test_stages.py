@@ -30,6 +30,7 @@ WRITING = (
     do.RecordDrained,
     do.WriteGroupOffsets,
     do.RemoveGroupOffsets,
+    do.MarkTurning,
     do.ReverseMirrors,
     do.RecordSeen,
 )
@@ -51,7 +52,7 @@ def written(world: World) -> list[tuple[str, BindingState]]:
 
 def test_precheck() -> None:
     world = World(traffic=False)
-    assert run_stage(world, Stage.PRECHECK) == "All checks hold: 2 Topics, 1 groups, 3 clients."
+    assert run_stage(world, Stage.PRECHECK) == "All checks hold (Topics: 2, groups: 1, clients: 3)."
     assert world.said == []
     assert world.seen == do.RecordSeen(("bill-1", "bill-2", "web-1"), ("billing",), ())
     assert world.placement == {"carts": (3,), "orders": (3, 1)}  # where the target has them
@@ -251,7 +252,9 @@ def test_a_precheck_that_is_cut_off_while_copying_acls_leaves_the_standby_closed
 
 def test_settle() -> None:
     world = world_before(Stage.SETTLE)
-    assert run_stage(world, Stage.SETTLE) == "All 2 group members have committed and wait to rejoin."
+    assert (
+        run_stage(world, Stage.SETTLE) == "Every group member has committed and waits to rejoin (2 in all)."
+    )
     assert written(world) == [("east", BindingState.GATHER), ("east", BindingState.SETTLE)]
     assert {member.state for member in world.group.members} == {"parked"}
     assert world.writable("west")
@@ -296,7 +299,9 @@ def test_a_member_that_does_not_settle() -> None:
 def test_a_member_that_hears_late_is_waited_for() -> None:
     world = world_before(Stage.SETTLE)
     world.clients["bill-2"].reacts_after = 1.5  # longer than heartbeats are gathered
-    assert run_stage(world, Stage.SETTLE) == "All 2 group members have committed and wait to rejoin."
+    assert (
+        run_stage(world, Stage.SETTLE) == "Every group member has committed and waits to rejoin (2 in all)."
+    )
 
 
 def test_a_member_that_is_rejoining_already_has_settled() -> None:
@@ -312,7 +317,7 @@ def test_a_member_that_leaves_is_not_waited_for() -> None:
     world = world_before(Stage.SETTLE)
     world.group.members[1].deaf = True
     sentence = run_stage(world, Stage.SETTLE, faults=[Fault(Stage.SETTLE, 14, "a client ends")])
-    assert sentence == "All 1 group members have committed and wait to rejoin."
+    assert sentence == "Every group member has committed and waits to rejoin (1 in all)."
 
 
 @pytest.mark.parametrize(
@@ -435,7 +440,7 @@ def test_a_gateway_that_is_not_live_is_waited_for() -> None:
 
 # -- drain ------------------------------------------------------------------------------------------------------------
 
-DRAINED = "The mirror is drained: the last records of 3 partitions are the same on both sides."
+DRAINED = "The mirror is drained: every partition ends with the same records on both sides (3 in all)."
 
 
 def test_drain() -> None:
@@ -523,7 +528,7 @@ def test_a_source_that_grows_between_the_reads_is_not_blamed_on_the_mirror() -> 
 
 def test_translate() -> None:
     world = world_before(Stage.TRANSLATE)
-    assert run_stage(world, Stage.TRANSLATE) == "2 group offsets are set on west and read back."
+    assert run_stage(world, Stage.TRANSLATE) == "Group offsets are set on west and read back (2 in all)."
     for partition in world.group.partitions:
         here, there = (world.group.committed[cluster][partition] for cluster in ("east", "west"))
         east, west = (world.logs[cluster][partition] for cluster in ("east", "west"))
@@ -548,7 +553,7 @@ def test_translate_without_groups() -> None:
 def test_a_group_that_has_never_committed() -> None:
     world = world_before(Stage.TRANSLATE)
     world.group.committed["east"].clear()
-    assert run_stage(world, Stage.TRANSLATE) == "0 group offsets are set on west and read back."
+    assert run_stage(world, Stage.TRANSLATE) == "Group offsets are set on west and read back (0 in all)."
 
 
 @pytest.mark.parametrize(
@@ -609,6 +614,16 @@ def test_forward() -> None:
     assert {client.cluster for client in world.clients.values()} == {"west"}
 
 
+def test_from_forward_to_reverse_a_mirror_is_known_to_be_turning() -> None:
+    """Its target grows ahead of its source then: that is no fault."""
+    world = world_before(Stage.FORWARD)
+    assert not world.mirror.turning
+    run_stage(world, Stage.FORWARD)
+    assert world.mirror.turning
+    run_stage(world, Stage.REVERSE)
+    assert not world.mirror.turning
+
+
 def test_a_gateway_that_does_not_forward() -> None:
     """It still blocks, so nothing reaches the source."""
     world = world_before(Stage.FORWARD)
@@ -655,7 +670,7 @@ def test_a_record_written_past_the_gateways_after_the_proof_is_not_copied_back()
 
 def test_verify() -> None:
     world = world_before(Stage.VERIFY)
-    assert run_stage(world, Stage.VERIFY) == "All 3 clients work on west."
+    assert run_stage(world, Stage.VERIFY) == "Every client works on west (3 in all)."
 
 
 def test_verify_without_clients() -> None:
@@ -665,7 +680,7 @@ def test_verify_without_clients() -> None:
     world.without_members()
     for stage in WAY:
         sentence = run_stage(world, stage)
-    assert sentence == "All 0 clients work on west."
+    assert sentence == "Every client works on west (0 in all)."
 
 
 def test_verify_holds_for_a_while() -> None:
@@ -725,7 +740,7 @@ def test_a_group_that_has_nothing_to_read_is_not_waited_for() -> None:
     world.traffic = False
     for stage in (Stage.FORWARD, Stage.REVERSE, Stage.VERIFY):
         sentence = run_stage(world, stage)
-    assert sentence == "All 3 clients work on west."
+    assert sentence == "Every client works on west (3 in all)."
 
 
 def test_a_client_that_still_writes_to_the_source() -> None:
@@ -739,7 +754,7 @@ def test_a_client_that_still_writes_to_the_source() -> None:
 def test_what_the_mirror_brings_back_is_not_taken_for_a_write() -> None:
     world = world_before(Stage.VERIFY)
     world.later(5.0)
-    assert run_stage(world, Stage.VERIFY) == "All 3 clients work on west."
+    assert run_stage(world, Stage.VERIFY) == "Every client works on west (3 in all)."
 
 
 def test_a_stray_write_is_seen_although_the_turned_mirror_is_behind() -> None:

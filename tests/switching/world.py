@@ -331,6 +331,9 @@ class World:
                 self._reach(plan.target)
                 for partition in partitions[group.name]:
                     del group.committed[plan.target][partition]
+            case do.MarkTurning(turning):
+                for mirror in self.mirrors:
+                    mirror.turning = turning
             case do.ReverseMirrors(ends):
                 for mirror in self.mirrors:
                     if mirror.source != plan.target:
@@ -433,7 +436,7 @@ class World:
                 g.id: {n: self._resolve(g.table, n) for n in names} for g in self.gateways.values()
             },
             "writable": {cluster: self.writable(cluster) for cluster in self.logs},
-            "mirrors": [(m.name, m.source, m.target, dict(m.anchors)) for m in self.mirrors],
+            "mirrors": [(m.name, m.source, m.target, dict(m.anchors), m.turning) for m in self.mirrors],
             "source offsets": set(self.group.committed[self.plan.source]),
         }
 

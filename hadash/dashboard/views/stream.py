@@ -18,6 +18,7 @@ from django.utils import translation
 from django.views.decorators.http import require_GET
 
 from hadash.dashboard import live
+from hadash.dashboard.context import frame
 from hadash.dashboard.views.common import the_switch, user_of
 from hadash.dashboard.views.switches import parts_context
 from hadash.switching.machine import Status
@@ -162,6 +163,7 @@ class Feed:
             name: render_to_string(f"switches/{name}.html", context, self.request)
             for name in ("head", "rail", "result")
         }
+        parts["counts"] = render_to_string("parts/counts.html", frame(self.request), self.request)
         return [_event("state", {**state, "now": time.time(), "parts": parts})]
 
     def _traffic(self, switch: Switch) -> list[bytes]:
