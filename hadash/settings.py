@@ -157,7 +157,7 @@ CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
-#: A stage that waits longer than this is delivered again by Redis; its old token then stops it.
+#: A stage that waits longer than this is delivered again by Redis; the token that the first delivery used up stops it.
 CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": 3600}
 CELERY_TIMEZONE = "UTC"
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
@@ -180,6 +180,10 @@ SWITCH_BLOCK_SECONDS = number("HADASH_SWITCH_BLOCK_SECONDS", 10)
 SWITCH_DRAIN_SECONDS = number("HADASH_SWITCH_DRAIN_SECONDS", 10)
 #: Records of lag, over all partitions, with which a switch may start: what a mirror copies in a second.
 SWITCH_MAX_LAG = int(number("HADASH_SWITCH_MAX_LAG", 5000))
+#: Whether Topics with several replicas may be switched although somebody writes to them with acks=1 or acks=0. What the
+#: leader alone has is acknowledged then, and neither a mirror nor a proof sees it before the followers have it: up to
+#: the broker's replica.lag.time.max.ms (30 s) of it can be left behind.
+SWITCH_ACCEPT_ACKS_1 = flag("HADASH_SWITCH_ACCEPT_ACKS_1", False)
 #: Records at the end of each partition whose checksums must agree on both sides.
 SWITCH_TAIL_RECORDS = int(number("HADASH_SWITCH_TAIL_RECORDS", 16))
 #: Seconds that a switch waits for a Gateway after forward before it asks for a person.

@@ -7,6 +7,7 @@ import threading
 
 from celery import shared_task
 from celery.signals import worker_ready
+from kombu.exceptions import OperationalError
 
 from hadash.inventory.models import Cluster
 from hadash.kafka.errors import KafkaError
@@ -20,8 +21,9 @@ log = logging.getLogger(__name__)
 @shared_task(name="switching.run_stage", ignore_result=True)
 def run_stage(switch_pk: int, token: int) -> None:
     """Run the switch's current stage; the next one is a task of its own."""
-    if executor.run_stage(switch_pk, token):
-        run_stage.delay(switch_pk, token)
+    following = executor.run_stage(switch_pk, token)
+    if following is not None:
+        run_stage.delay(switch_pk, following)
 
 
 @shared_task(name="switching.pick_up_orphans", ignore_result=True)
@@ -41,7 +43,12 @@ def expire_requests() -> None:
 
 def start(switch: Switch) -> None:
     """Let a switch run that has just been approved (or is run again)."""
-    run_stage.delay(switch.pk, executor.claim_first(switch))
+    token = executor.claim_first(switch)
+    try:
+        run_stage.delay(switch.pk, token)
+    except OperationalError:
+        # It is running: as soon as Redis is back, the workers find it without an executor.
+        log.exception("switch %s could not be handed to a worker; it is picked up later", switch.key)
 
 
 @worker_ready.connect

@@ -81,13 +81,15 @@ async def _run(settings: GatewaySettings, client: KazooClient) -> None:
         raise StartError(
             f"Port {settings.admin_port} cannot be used ({error}). Choose a free HADASH_GATEWAY_ADMIN_PORT."
         ) from None
+    # A member before it serves anybody: a switch must not overlook it.
+    await asyncio.to_thread(member.join, gateway.applied.value)
     try:
         await gateway.start()
-    except OSError as error:
+    except (OSError, NodeOutOfRange) as error:
+        await asyncio.to_thread(member.leave)
+        if isinstance(error, NodeOutOfRange):
+            raise StartError(str(error)) from None
         raise StartError(f"The Gateway cannot listen ({error}). Choose a free HADASH_GATEWAY_PORT.") from None
-    except NodeOutOfRange as error:
-        raise StartError(str(error)) from None
-    await asyncio.to_thread(member.join, gateway.applied.value)
 
     def on_state(state: str) -> None:
         """A new session has lost the ephemeral node; traffic goes on either way."""

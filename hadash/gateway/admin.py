@@ -80,19 +80,23 @@ def build_app(gateway: Gateway) -> Starlette:
         return JSONResponse({"seconds": gateway.settings.traffic_seconds, "samples": samples})
 
     async def access(request: Request) -> Response:
-        """Everything observed since the Gateway started, of one ``?appid=`` and ``?instance=`` or of all; ``idle`` is
-        the seconds since it was last seen."""
+        """Everything observed since the Gateway started, of one ``?appid=`` and ``?instance=`` or of all.
+
+        What a client that is connected has ever used, it uses now: a quiet one sends nothing that would say so.
+        ``idle`` is the seconds since records moved, ``null`` when none ever did.
+        """
         appid, instance = request.query_params.get("appid"), request.query_params.get("instance")
         now = time.time()
+        connected = {(c.signed.appid, c.signed.client_id) for c in connections(request)}
         facts = [
             {
                 **key._asdict(),
                 "first_seen": fact.first_seen,
-                "last_seen": fact.last_seen,
+                "last_seen": now if (key.appid, key.client_id) in connected else fact.last_seen,
                 "host": fact.host,
                 "library": fact.library,
                 "version": fact.version,
-                "idle": round(now - fact.last_seen, 3),
+                "idle": round(now - fact.moved, 3) if fact.moved else None,
                 "records": fact.records,
                 "details": fact.details,
             }

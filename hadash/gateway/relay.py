@@ -97,6 +97,9 @@ class Relay:
                 self.send(request, rewrite.without_leader_epochs(message) if request.version >= 6 else None)
             case Kind.JOIN_GROUP:
                 self._join(request, message)
+            case Kind.OFFSET_FETCH:
+                self._observe_reading(request, message)
+                self.send(request)
             case Kind.SYNC_GROUP:
                 self._send_waiting(request, message, None, None)
             case Kind.LEAVE_GROUP:
@@ -222,6 +225,16 @@ class Relay:
 
         self.members.note(request, message, "joining")
         self._send_waiting(request, message, changed, joined)
+
+    def _observe_reading(self, request: Request, message: Any) -> None:
+        """A member asks where to go on in the partitions that it was given: it reads them, also when nothing comes.
+        (Others ask too, to show the lag of a group: they are no members.)"""
+        groups = message.groups if request.version >= 8 else (message,)
+        own = {member.group for member in self.members.all()}
+        for group in groups:
+            if group.group_id in own:
+                for topic in group.topics or ():
+                    self._observe("consume", topic.name)
 
     def _send_waiting(
         self, request: Request, message: Any, changed: Any, transform: Callable[[bytes], None] | None

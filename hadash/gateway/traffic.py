@@ -35,6 +35,8 @@ class AccessFact:
     library: str
     version: str
     records: int = 0
+    #: When records moved last; 0.0 for never.
+    moved: float = 0.0
     details: dict[str, Any] = field(default_factory=dict)
 
 
@@ -75,6 +77,8 @@ class Traffic:
             fact = self.access[key] = AccessFact(now, now, host, library, version)
         fact.last_seen, fact.host, fact.library, fact.version = now, host, library, version
         fact.records += records
+        if records:
+            fact.moved = now
         fact.details.update(details)
 
     def sample(self, parked: int) -> None:

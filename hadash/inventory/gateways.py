@@ -49,6 +49,28 @@ def ask(gateway: GatewayMember, path: str, **query: Any) -> dict[str, Any]:
     return found
 
 
+class GatewaySilent(Exception):
+    """A Gateway that counts does not answer over HTTP: what it knows is not known."""
+
+
+def ask_every(path: str, key: str, **query: Any) -> list[dict[str, Any]]:
+    """The entries under ``key`` of every live Gateway.
+
+    :raises GatewaySilent: one does not answer: for what must not be decided on half of the truth.
+    :raises StoreUnavailable: ZooKeeper does not answer.
+    """
+    found: list[dict[str, Any]] = []
+    for gateway in live_gateways():
+        try:
+            found.extend(ask(gateway, path, **query)[key])
+        except (httpx.HTTPError, KeyError, ValueError) as error:
+            raise GatewaySilent(
+                f"Gateway {gateway.id} does not answer at {gateway.admin_url}{path} ({error}): what its clients do is "
+                "not known."
+            ) from None
+    return found
+
+
 def ask_all(
     path: str, key: str, gateways: Iterable[GatewayMember] | None = None, **query: Any
 ) -> list[dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
@@ -14,7 +15,7 @@ from hadash.audit.models import record
 from hadash.bindings import catalogue
 from hadash.bindings.model import Broker, ClusterDescription
 from hadash.identity.names import InvalidName, validated
-from hadash.inventory.gateways import ask_all, zookeeper
+from hadash.inventory.gateways import ask_all, ask_every, zookeeper
 from hadash.inventory.models import Access, AppID, Cluster, InstanceID, Pair
 from hadash.kafka.cluster import client_for
 from hadash.kafka.errors import KafkaError
@@ -88,6 +89,16 @@ def register_pair(name: str, first: Cluster, second: Cluster, default: Cluster) 
                 raise NotRegistered(
                     say("Cluster %(cluster)s is in pair %(pair)s already.", cluster=cluster, pair=other)
                 )
+    held = Pair.objects.filter(name=name).select_related("default").first()
+    if held is not None and held.default != default:
+        raise NotRegistered(
+            say(
+                "Clients without a binding are on %(cluster)s, the default of pair %(pair)s: it cannot be changed. "
+                "Move them by switches.",
+                cluster=held.default,
+                pair=held,
+            )
+        )
     pair, _ = Pair.objects.update_or_create(
         name=name, defaults={"first": first, "second": second, "default": default}
     )
@@ -151,11 +162,37 @@ def look_at_cluster(cluster: Cluster) -> None:
 # -- access -------------------------------------------------------------------------------------------------------
 
 
-def collect_access() -> int:
-    """Take what the Gateways have observed into the table; how many facts there were."""
-    facts = ask_all("/access", "access")
+def collect_access(*, every: bool = False) -> int:
+    """Take what the Gateways have observed into the table; how many facts there were.
+
+    :param every: of every Gateway that lives, or :class:`GatewaySilent` is raised.
+    """
+    facts = ask_every("/access", "access") if every else ask_all("/access", "access")
     pairs = {cluster.name: pair for pair in Pair.objects.all() for cluster in pair.clusters}
     return store_access(facts, pairs)
+
+
+#: What clients say of themselves, and how much of it the table holds.
+_NAMES: dict[str, int] = {
+    field.name: field.max_length or 0
+    for field in Access._meta.fields
+    if field.name in ("appid", "client_id", "resource", "host", "library", "version")
+}
+
+
+def fitting(name: str, limit: int) -> str:
+    """``name``, or for one that is too long its beginning and a digest: two names never become one.
+
+    One client with a name that the table cannot hold must not keep all others out of it.
+
+    >>> fitting("x" * 300, 20)
+    'xxxxxxx…6eb05c555288'
+    """
+    name = name.replace("\0", "\ufffd")  # PostgreSQL holds any character but this
+    if len(name) <= limit:
+        return name
+    digest = hashlib.blake2b(name.encode(), digest_size=6).hexdigest()
+    return f"{name[: limit - len(digest) - 1]}…{digest}"
 
 
 def store_access(facts: Iterable[dict[str, Any]], pairs: dict[str, Pair]) -> int:
@@ -165,17 +202,13 @@ def store_access(facts: Iterable[dict[str, Any]], pairs: dict[str, Pair]) -> int
         pair = pairs.get(fact["cluster"])
         if pair is None:
             continue
-        key = (pair.pk, fact["appid"], fact["client_id"], fact["kind"], fact["resource"], fact["cluster"])
+        names = {field: fitting(fact[field], limit) for field, limit in _NAMES.items()}
+        key = (pair.pk, names["appid"], names["client_id"], fact["kind"], names["resource"], fact["cluster"])
         row = Access(
             pair=pair,
-            appid=fact["appid"],
-            client_id=fact["client_id"],
             kind=fact["kind"],
-            resource=fact["resource"],
             cluster=fact["cluster"],
-            host=fact["host"],
-            library=fact["library"],
-            version=fact["version"],
+            **names,
             details=fact["details"],
             first_seen=datetime.fromtimestamp(fact["first_seen"], UTC),
             last_seen=datetime.fromtimestamp(fact["last_seen"], UTC),

@@ -50,6 +50,10 @@ TAIL_SECONDS = float(os.environ.get("HADASH_KAFKA_TAIL_SECONDS", "5"))
 PARALLEL_GROUPS = 16
 
 
+#: So many Topics are asked for one by one; more of them with one request for all that the cluster has.
+FEW_TOPICS = 4
+
+
 class ClusterClient:
     """Reads and steers one cluster. Methods raise :class:`KafkaError`; ``ClusterUnavailable`` if none answers."""
 
@@ -100,9 +104,13 @@ class ClusterClient:
     def topics(self, names: Iterable[str] | None = None) -> dict[str, TopicInfo]:
         """Topics by name, all (without Kafka's internal ones) or those of ``names`` that exist."""
         wanted = None if names is None else set(names)
-        metadata = self._metadata(None)
+        if wanted is not None and len(wanted) <= FEW_TOPICS:
+            # Not everything that a large cluster has, for these.
+            described = {name: self._metadata(name).topics[name] for name in wanted}
+        else:
+            described = self._metadata(None).topics
         found = {}
-        for name, topic in metadata.topics.items():
+        for name, topic in described.items():
             if topic.error is not None or (
                 name not in wanted if wanted is not None else name.startswith("__")
             ):

@@ -65,6 +65,8 @@ def connector_config(
         **_client("producer.override.", target),
         "producer.override.acks": "all",
         "producer.override.linger.ms": "0",
+        # Connect switches it off for its sources: a retry would then write a record twice.
+        "producer.override.enable.idempotence": "true",
         "topics": ",".join(_literal(topic) for topic in topics),
         "replication.policy.class": "org.apache.kafka.connect.mirror.IdentityReplicationPolicy",
         "refresh.topics.interval.seconds": "60",

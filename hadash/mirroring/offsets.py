@@ -83,3 +83,15 @@ def resume_after(ends: Mapping[Partition, Corresponding]) -> dict[Partition, int
     """Where the opposite mirror goes on: the last record, by source partition of the *new* direction, that
     both sides hold. -1 where there is none. Everything after it is new, so nothing can go round in a loop."""
     return {partition: point.target - 1 for partition, point in ends.items()}
+
+
+def never_back(
+    wanted: Mapping[Partition, int], copied: Mapping[Partition, int], ends: Mapping[Partition, int]
+) -> dict[Partition, int]:
+    """Where a mirror goes on: after ``wanted``, or after what it has ``copied`` already if that is further.
+
+    What lies beyond the end of its source is of an earlier Topic with this name, and does not count.
+    """
+    return {
+        p: max(last, copied.get(p, -1)) if copied.get(p, -1) < ends[p] else last for p, last in wanted.items()
+    }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping, Set
 from datetime import timedelta
 from functools import lru_cache
 
@@ -20,7 +20,7 @@ from hadash.mirroring import acls as acl_rules
 from hadash.mirroring.connector import Endpoint, connector_config, connector_name
 from hadash.mirroring.lag import measure, seconds_behind
 from hadash.mirroring.models import Anchor, LagSample, Mirror, WriteDenial
-from hadash.mirroring.offsets import Corresponding, mirrored_up_to, resume_after
+from hadash.mirroring.offsets import Corresponding, mirrored_up_to, never_back, resume_after
 
 #: Seconds between two looks at a connector that is starting or stopping.
 POLL_SECONDS = 0.1
@@ -85,12 +85,21 @@ def create_mirror(pair: Pair, name: str, topics: Iterable[str], source: Cluster)
     """Mirror ``topics`` from ``source`` to the other cluster, from their first record on.
 
     The Topics are created there with the same partitions and configs. One that exists must be empty: otherwise
-    nobody knows which of its records correspond.
+    nobody knows which of its records correspond. May be repeated after it was cut off.
 
-    :raises MirrorError: a Topic is missing, is mirrored already, is not empty, or is compacted.
+    :raises MirrorError: a Topic is missing, is mirrored already, is not empty, or is compacted; or the name is taken.
     """
     wanted = sorted(set(topics))
     target = pair.other(source)
+    held = Mirror.objects.filter(pair=pair, name=name).select_related("source").first()
+    if held is not None:
+        if held.topics != wanted or held.source != source or held.turning:
+            raise MirrorError(
+                f"Mirror {name} exists already: from {held.source} with {', '.join(held.topics)}."
+            )
+        deny_writes(pair, target, wanted)
+        _start(held, source)
+        return held
     here, there = cluster_client(source), cluster_client(target)
     for mirror in Mirror.objects.filter(pair=pair):
         both = set(mirror.topics) & set(wanted)
@@ -141,37 +150,62 @@ def _await_topics(client: ClusterClient, topics: list[str], seconds: float = 15.
 
 def _save_anchors(mirror: Mirror, points: Mapping[Partition, Corresponding]) -> None:
     mirror.anchors.all().delete()
-    Anchor.objects.bulk_create(
-        Anchor(
-            mirror=mirror,
-            topic=p.topic,
-            partition=p.partition,
-            source_offset=point.source,
-            target_offset=point.target,
-        )
-        for p, point in points.items()
+    Anchor.objects.bulk_create(_anchor(mirror, p, point) for p, point in points.items())
+
+
+def _anchor(mirror: Mirror, partition: Partition, point: Corresponding) -> Anchor:
+    return Anchor(
+        mirror=mirror,
+        topic=partition.topic,
+        partition=partition.partition,
+        source_offset=point.source,
+        target_offset=point.target,
     )
 
 
 # -- running ------------------------------------------------------------------------------------------------------
 
 
-def _start(mirror: Mirror, source: Cluster, resume: Mapping[Partition, int] | None = None) -> None:
-    """Create the connector from ``source``, set where it goes on, and let it run."""
+#: Raises when the caller may not act any more (see ``switching/executor.py``). Called directly before each step.
+Fence = Callable[[], None]
+
+
+def _nobody_else() -> None:
+    """The fence of a caller that has no rival."""
+
+
+def _start(
+    mirror: Mirror,
+    source: Cluster,
+    resume: Mapping[Partition, int] | None = None,
+    fence: Fence = _nobody_else,
+) -> None:
+    """Create the connector from ``source``, set where it goes on, and let it run.
+
+    :param resume: the last record of each partition that is not to be copied; ``None`` begins with the first one. A
+        connector that has copied more than that already is never set back: it would copy records twice.
+    """
     connect, name = connect_client(), connector_of(mirror, source)
     target = mirror.pair.other(source)
     config = connector_config(_endpoint(source), _endpoint(target), mirror.topics)
     status = connect.status(name)
     if status is not None and status.running:
         return
+    fence()
+    if status is not None and resume is not None:
+        connect.stop(name)
+    connect.create_stopped(name, config)
     if resume is not None:
-        if status is not None:
-            connect.stop(name)
-        connect.create_stopped(name, config)
         await_stopped(name)
-        connect.set_offsets(name, source.name, resume)
-    else:
-        connect.create_stopped(name, config)
+        ends = cluster_client(source).end_offsets(resume)
+        fence()
+        connect.set_offsets(name, source.name, never_back(resume, connect.offsets(name), ends))
+    opposite = connect.status(connector_of(mirror, target))
+    if opposite is not None and not opposite.stopped:
+        raise MirrorError(
+            f"Mirror {mirror.name} still copies from {target.name}: both ways at once is a loop."
+        )
+    fence()
     connect.resume(name)
 
 
@@ -192,11 +226,32 @@ def status_of(mirror: Mirror) -> ConnectorStatus | None:
     return connect_client().status(connector_of(mirror, mirror.source))
 
 
-def reverse(mirror: Mirror, ends: Mapping[Partition, Corresponding]) -> None:
+def stop_before_turning(mirror: Mirror, fence: Fence = _nobody_else) -> None:
+    """Ask a drained mirror's connector to stop. Connect keeps that: no restart of a worker starts it again.
+
+    Until :func:`reverse` or :func:`resume_unturned` the mirror counts as turning.
+    """
+    with transaction.atomic():
+        fence()
+        Mirror.objects.filter(pk=mirror.pk).update(turning=True)
+    connect_client().stop(connector_of(mirror, mirror.source))
+
+
+def resume_unturned(mirror: Mirror, fence: Fence = _nobody_else) -> None:
+    """Take :func:`stop_before_turning` back, if it was called."""
+    if not mirror.turning:
+        return
+    connect_client().resume(connector_of(mirror, mirror.source))
+    with transaction.atomic():
+        fence()
+        Mirror.objects.filter(pk=mirror.pk).update(turning=False)
+
+
+def reverse(mirror: Mirror, ends: Mapping[Partition, Corresponding], fence: Fence = _nobody_else) -> None:
     """Turn a drained mirror round: stop the old direction, then start the new one after the drained point.
 
-    Idempotent: called again it goes on where it was. The old connector is stopped, with its tasks gone, before
-    the new one runs, and the new one copies only what came after ``ends``: no record can go round.
+    May be repeated: the old connector is stopped, with its tasks gone, before the new one runs; the new one copies
+    only what came after ``ends``, and is never set back: no record can go round, none is copied twice.
 
     :param ends: where both sides corresponded when the mirror was drained, by the *old* direction.
     """
@@ -205,18 +260,15 @@ def reverse(mirror: Mirror, ends: Mapping[Partition, Corresponding]) -> None:
     new_source = mirror.pair.other(old_source)
     old = connector_of(mirror, old_source)
     if connect.status(old) is not None:
+        fence()
         connect.stop(old)
         await_stopped(old)
-    _start(mirror, new_source, resume_after(ends))
+    _start(mirror, new_source, resume_after(ends), fence)
     with transaction.atomic():
+        fence()
         mirror.source, mirror.turning = new_source, False
         mirror.save(update_fields=["source", "turning"])
         _save_anchors(mirror, {p: Corresponding(point.target, point.source) for p, point in ends.items()})
-
-
-def mark_turning(pair: Pair, names: Iterable[str], turning: bool) -> None:
-    """Note that a switch is about to turn mirrors round, or that it is not any more."""
-    Mirror.objects.filter(pair=pair, name__in=list(names)).update(turning=turning)
 
 
 # -- looking ------------------------------------------------------------------------------------------------------
@@ -234,7 +286,7 @@ def look(mirror: Mirror) -> LagSample:
     state = Mirror.State.UNKNOWN
     try:
         state, fault = _connector_state(mirror)
-        anchors = anchors_of(mirror)
+        anchors, unknown = _anchors_now(mirror)
         # The target first: read the other way round, a busy mirror could seem ahead of its source.
         target_ends = cluster_client(mirror.target).end_offsets(anchors)
         source_ends = cluster_client(mirror.source).end_offsets(anchors)
@@ -248,13 +300,37 @@ def look(mirror: Mirror) -> LagSample:
             state = Mirror.State.FAILED
             fault = f"The mirror of {partition} holds {count} records that its source does not."
         sample.seconds = _seconds(mirror, now.timestamp(), anchors, source_ends, target_ends)
-    except (KafkaError, ConnectError) as error:
+        if unknown:
+            sample.records = sample.seconds = None
+            fault = fault or (
+                f"Of {', '.join(map(str, sorted(unknown)))} it is not known which records of both sides correspond."
+            )
+    except (KafkaError, ConnectError, MirrorError) as error:
         fault = str(error)
     sample.save()
     mirror.state, mirror.fault = state, fault
     mirror.lag_records, mirror.lag_seconds, mirror.looked_at = sample.records, sample.seconds, now
     mirror.save(update_fields=["state", "fault", "lag_records", "lag_seconds", "looked_at"])
     return sample
+
+
+def _anchors_now(mirror: Mirror) -> tuple[dict[Partition, Corresponding], set[Partition]]:
+    """The anchors, with those of partitions that were added since, and the partitions that cannot have one (yet).
+
+    A partition that begins with its first record on both sides has been copied from there on.
+    """
+    anchors = anchors_of(mirror)
+    here, there = cluster_client(mirror.source), cluster_client(mirror.target)
+    new = set(partitions_of(here, mirror.topics)) - anchors.keys()
+    if not new:
+        return anchors, new
+    both = new & set(partitions_of(there, mirror.topics))
+    here_starts, there_starts = here.start_offsets(both), there.start_offsets(both)
+    added = {p: Corresponding(0, 0) for p in both if here_starts[p] == there_starts[p] == 0}
+    Anchor.objects.bulk_create(
+        (_anchor(mirror, p, point) for p, point in added.items()), ignore_conflicts=True
+    )
+    return anchors | added, new - added.keys()
 
 
 def _connector_state(mirror: Mirror) -> tuple[Mirror.State, str]:
@@ -359,10 +435,10 @@ def _deny(pair: Pair, cluster: Cluster, topics: Iterable[str], known: Set[Acl], 
 def allow_writes(cluster: Cluster, topics: Iterable[str]) -> int:
     """Take :func:`deny_writes` back; how many rules it took. Somebody else's denials stay."""
     noted = WriteDenial.objects.filter(cluster=cluster, topic__in=list(topics))
-    rules = {acl_rules.write_denial(denial.topic, denial.principal) for denial in noted}
-    cluster_client(cluster).delete_acls(rules)
-    noted.delete()
-    return len(rules)
+    read = {denial.pk: acl_rules.write_denial(denial.topic, denial.principal) for denial in noted}
+    cluster_client(cluster).delete_acls(read.values())
+    WriteDenial.objects.filter(pk__in=read).delete()  # only these: another may have come meanwhile
+    return len(read)
 
 
 def _own_denials(cluster: Cluster) -> set[Acl]:

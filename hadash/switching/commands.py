@@ -55,6 +55,17 @@ class CheckCluster:
 
 
 @dataclass(frozen=True, slots=True)
+class ComputePlan:
+    """→ the plan of the same scope and target, from what every Gateway observes now; or the sentences that stand against
+    it."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckAcks:
+    """→ who writes to the plan's replicated Topics with less than acks=all, as texts."""
+
+
+@dataclass(frozen=True, slots=True)
 class CheckMirrors:
     """→ list of (mirror, state, fault, lag in records or ``None``)."""
 
@@ -181,10 +192,21 @@ class RemoveGroupOffsets:
 
 
 @dataclass(frozen=True, slots=True)
-class MarkTurning:
-    """Note that the plan's mirrors are about to be turned round, or not any more → ``None``."""
+class Together:
+    """Carry out several commands that do not depend on each other at the same time → their answers, in order."""
 
-    turning: bool
+    commands: tuple[Command, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StopMirrors:
+    """Stop the plan's mirrors in their direction, for good until :class:`ResumeMirrors` or :class:`ReverseMirrors`
+    → ``None``. Also a Connect worker that starts again does not start them."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResumeMirrors:
+    """Take :class:`StopMirrors` back → ``None``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,6 +245,20 @@ class ReadSeen:
     """→ the :class:`RecordSeen` that was kept."""
 
 
+#: Commands that change the world, other than bindings: directly before each the executor makes sure that it is still
+#: the one.
+WRITES = (
+    CopyAcls,
+    PublishPlacement,
+    AllowWrites,
+    DenyWrites,
+    WriteGroupOffsets,
+    RemoveGroupOffsets,
+    StopMirrors,
+    ResumeMirrors,
+    ReverseMirrors,
+)
+
 Command = (
     Say
     | Pause
@@ -230,6 +266,8 @@ Command = (
     | WriteBindings
     | ReadGateways
     | CheckCluster
+    | ComputePlan
+    | CheckAcks
     | CheckMirrors
     | ReadTopics
     | CopyAcls
@@ -250,7 +288,9 @@ Command = (
     | ReadStarts
     | WriteGroupOffsets
     | RemoveGroupOffsets
-    | MarkTurning
+    | Together
+    | StopMirrors
+    | ResumeMirrors
     | ReverseMirrors
     | ReadClients
     | ReadActivity

@@ -16,8 +16,9 @@ from hadash.bindings.client import reaching
 from hadash.bindings.model import Binding, BindingState, Journal, Placement
 from hadash.bindings.store import BindingStore, Edit
 from hadash.identity.resolve import resolve
+from hadash.inventory import services as inventory
 from hadash.inventory.gateways import ask_all, gateway_members, zookeeper
-from hadash.inventory.models import Cluster, Pair
+from hadash.inventory.models import Access, AppID, Cluster, Pair
 from hadash.kafka.cluster import ClusterClient
 from hadash.kafka.errors import KafkaError
 from hadash.kafka.values import Partition, Record
@@ -27,7 +28,9 @@ from hadash.mirroring.offsets import Corresponding
 from hadash.mirroring.proof import compare_tails
 from hadash.sentences import Sentence
 from hadash.switching import commands as do
+from hadash.switching.machine import Stage
 from hadash.switching.plan import Plan
+from hadash.switching.planning import Refused, plan_for
 
 
 class Facts:
@@ -51,25 +54,36 @@ class Effects:
     :param journal: the switch, stage and token that every write carries; ``None`` for a dry run, which must not
         write.
     :param said: called with each sentence of the stage.
+    :param fence: raises :class:`StaleWriter` when somebody else is the executor now; called within commands that take
+        several steps.
     """
 
     def __init__(
-        self, plan: Plan, journal: Journal | None, facts: Facts, said: Callable[[Sentence], None]
+        self,
+        plan: Plan,
+        journal: Journal | None,
+        facts: Facts,
+        said: Callable[[Sentence], None],
+        fence: Callable[[], None] = lambda: None,
     ) -> None:
         self.plan = plan
         self.journal = journal
         self.facts = facts
         self._said = said
+        self._fence = fence
         self._began = time.monotonic()
         self._pair = Pair.objects.select_related("first", "second", "default").get(name=plan.pair)
         self._clusters: dict[str, Cluster] = {c.name: c for c in self._pair.clusters}
         self._partitions: list[Partition] | None = None
 
-    def begin(self, stage: str) -> None:
-        """Another stage of the same switch, in the same process: what is known of the radius stays known."""
+    def begin(self, stage: Stage) -> None:
+        """Another stage of the same switch, in the same process."""
         assert self.journal is not None
-        self.journal = replace(self.journal, stage=stage)
+        self.journal = replace(self.journal, stage=stage.value)
         self._began = time.monotonic()
+        if stage is Stage.DRAIN:
+            # While consumers settled, writes went on, and a Topic may have got another partition.
+            self._partitions = None
 
     def _client(self, cluster: str) -> ClusterClient:
         return mirroring.cluster_client(self._clusters[cluster])
@@ -97,6 +111,15 @@ class Effects:
         if command.seconds:
             time.sleep(command.seconds)
         return time.monotonic() - self._began
+
+    @carry_out.register
+    def _(self, command: do.Together) -> list[Any]:
+        *others, last = command.commands
+        # The last one here: only this thread has a database connection.
+        with ThreadPoolExecutor(max_workers=max(len(others), 1)) as beside:
+            started = [beside.submit(self.carry_out, other) for other in others]
+            answer = self.carry_out(last)
+            return [*(future.result() for future in started), answer]
 
     # -- ZooKeeper and Gateways -----------------------------------------------------------------------------------
 
@@ -154,7 +177,8 @@ class Effects:
         return {
             (a["kind"], a["resource"])
             for a in found
-            if a["cluster"] == command.cluster and a["resource"] in topics and a["idle"] < command.seconds
+            if a["cluster"] == command.cluster and a["resource"] in topics
+            if a["idle"] is not None and a["idle"] < command.seconds
             if a["kind"] in ("produce", "consume")
         }
 
@@ -242,6 +266,28 @@ class Effects:
     # -- mirrors --------------------------------------------------------------------------------------------------
 
     @carry_out.register
+    def _(self, command: do.ComputePlan) -> Plan | list[Sentence]:
+        inventory.collect_access(every=True)
+        appid = AppID.objects.get(pair=self._pair, name=self.plan.appid)
+        try:
+            return plan_for(appid, self.plan.instance_id, self._clusters[self.plan.target])
+        except Refused as refused:
+            return refused.reasons
+
+    @carry_out.register
+    def _(self, command: do.CheckAcks) -> list[str]:
+        topics = self._client(self.plan.source).topics(self.plan.topics)
+        replicated = [name for name, info in topics.items() if info.replication_factor > 1]
+        writing = Access.objects.filter(
+            pair=self._pair, appid=self.plan.appid, kind=Access.Kind.PRODUCE, resource__in=replicated
+        )
+        return sorted(
+            f"{a.client_id or a.appid} (acks={a.details['acks']})"
+            for a in writing
+            if self.plan.covers(a.client_id) and a.details.get("acks", -1) != -1
+        )
+
+    @carry_out.register
     def _(self, command: do.CheckMirrors) -> list[tuple[str, str, str, int | None]]:
         found = []
         for mirror in self._mirrors():
@@ -275,8 +321,14 @@ class Effects:
             return compare_tails(read(self.plan.source, source_ends), other.result())
 
     @carry_out.register
-    def _(self, command: do.MarkTurning) -> None:
-        mirroring.mark_turning(self._pair, self.plan.mirrors, command.turning)
+    def _(self, command: do.StopMirrors) -> None:
+        for mirror in self._mirrors():
+            mirroring.stop_before_turning(mirror, self._fence)
+
+    @carry_out.register
+    def _(self, command: do.ResumeMirrors) -> None:
+        for mirror in self._mirrors():
+            mirroring.resume_unturned(mirror, self._fence)
 
     @carry_out.register
     def _(self, command: do.ReverseMirrors) -> None:
@@ -285,7 +337,7 @@ class Effects:
             if mirror.source_id == target.pk:
                 continue  # an earlier attempt has turned it round
             ends = {p: point for p, point in command.ends.items() if p.topic in mirror.topics}
-            mirroring.reverse(mirror, ends)
+            mirroring.reverse(mirror, ends, self._fence)
 
     # -- facts ----------------------------------------------------------------------------------------------------
 

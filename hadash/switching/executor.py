@@ -19,15 +19,15 @@ from django.db import close_old_connections, connection, transaction
 from django.db.models import F
 from django.utils import timezone
 
-from hadash.bindings.errors import BindingError, StaleWriter
+from hadash.bindings.errors import BindingError, StaleWriter, StoreUnavailable, UnknownOutcome
 from hadash.bindings.model import Journal
 from hadash.bindings.store import BindingStore
-from hadash.inventory.gateways import zookeeper
+from hadash.inventory.gateways import GatewaySilent, zookeeper
 from hadash.kafka.errors import ConnectError, KafkaError
 from hadash.mirroring.services import MirrorError
 from hadash.sentences import Sentence, say
 from hadash.switching import services
-from hadash.switching.commands import Pause
+from hadash.switching.commands import WRITES, Pause, Together
 from hadash.switching.effects import Effects, Facts
 from hadash.switching.limits import limits
 from hadash.switching.machine import ABORTABLE, STAGES, Event, Stage, Status, after_failure, after_success
@@ -39,11 +39,12 @@ log = logging.getLogger(__name__)
 #: Seconds between two signs of life of an executor.
 RENEW_SECONDS = 1.0
 
-#: Seconds between two attempts to return to the start.
-RETURN_AGAIN_SECONDS = 1.0
+#: Stages that let the clients go on, and the seconds between two attempts at them.
+RELEASING = (Stage.FORWARD, Stage.RETURN)
+RELEASE_AGAIN_SECONDS = 1.0
 
 #: What a stage may meet in the world. Anything else is a bug, and is treated as a failure of the stage too.
-_EXPECTED = (BindingError, KafkaError, ConnectError, MirrorError)
+_EXPECTED = (BindingError, KafkaError, ConnectError, MirrorError, GatewaySilent)
 
 
 def executor_name() -> str:
@@ -80,12 +81,8 @@ def orphans() -> list[Switch]:
 
 
 def claim(switch: Switch) -> int | None:
-    """Become the executor of an orphan: its new token, ``None`` when another worker was faster."""
-    token = switch.token + 1
-    won = Switch.objects.filter(pk=switch.pk, token=switch.token, status=Status.RUNNING.value).update(
-        token=token, executor=executor_name(), lease_until=_lease()
-    )
-    return token if won else None
+    """Take an orphan from its executor: the token to run it with, ``None`` when another worker was faster."""
+    return _take(switch, switch.token)
 
 
 class _Renewal:
@@ -115,22 +112,47 @@ class _Renewal:
             connection.close()
 
 
-def run_stage(switch_pk: int, token: int) -> bool:
-    """Run the stage that the switch is in. True when another one is to be run with the same token.
+def run_stage(switch_pk: int, token: int) -> int | None:
+    """Run the stage that the switch is in. The token with which the next one is to be run; ``None`` for no next one.
+
+    Each call takes the next token: the same task, delivered once more (Redis does so when a worker's connection
+    breaks, although the worker goes on), finds that ``token`` is used up.
 
     While clients wait, the next stage follows here at once: handing it over through the broker and another
     thread costs more than the stage itself. Everything else is one stage a call.
     """
     switch = Switch.objects.select_related("source", "target", "pair").get(pk=switch_pk)
-    if switch.current is not Status.RUNNING or switch.token != token:
-        return False
-    Switch.objects.filter(pk=switch.pk, token=token).update(executor=executor_name(), lease_until=_lease())
-    with _Renewal(switch, token):
+    own = _take(switch, token)
+    if own is None:
+        return None
+    with _Renewal(switch, own):
         try:
-            return _Execution(switch, token).run()
+            return own if _Execution(switch, own).run() else None
         except StaleWriter as error:
             log.info("%s", error)
-            return False
+        except StoreUnavailable as error:
+            # Before the stage could begin. The lease runs out, and it is tried again.
+            log.warning("switch %s cannot go on: %s", switch.key, error)
+            _say_once(switch, say("%(error)s The switch goes on as soon as it answers.", error=error))
+        return None
+
+
+def _take(switch: Switch, token: int) -> int | None:
+    """Become the only executor of ``switch``: the new token; ``None`` when ``token`` is used up."""
+    own = token + 1
+    won = Switch.objects.filter(pk=switch.pk, token=token, status=Status.RUNNING.value).update(
+        token=own, executor=executor_name(), lease_until=_lease()
+    )
+    if won:
+        switch.refresh_from_db()
+    return own if won else None
+
+
+def _say_once(switch: Switch, sentence: Sentence) -> None:
+    """A line in the log, unless it is its last one already."""
+    last = switch.events.order_by("-pk").first()
+    if last is None or last.sentence != sentence.to_json():
+        log_event(switch, sentence, switch.stage)
 
 
 class _Execution:
@@ -143,6 +165,8 @@ class _Execution:
         self.facts = Facts(switch.facts, self._save_facts)
         self.effects: Effects | None = None
         self.timings: dict[str, list[float]] = {}
+        #: The last attempt failed because ZooKeeper did not answer.
+        self.unreachable = False
 
     def run(self) -> bool:
         self.record = self._begin()
@@ -170,29 +194,31 @@ class _Execution:
     def _attempt(self) -> tuple[bool, Sentence]:
         """Carry the stage out: (whether it succeeded, its sentence).
 
-        The return is tried again for a while: whatever stopped the switch, ZooKeeper for one, may be away for it too,
-        and until it is done clients are blocked.
+        Forward and return release the clients: they are tried again for a while, because whatever stopped them,
+        ZooKeeper for one, may be back in a moment.
         """
         deadline = time.monotonic() + settings.SWITCH_FORWARD_SECONDS
         while True:
             succeeded, sentence = self._attempt_once()
-            if succeeded or self.stage is not Stage.RETURN or time.monotonic() > deadline:
+            if succeeded or self.stage not in RELEASING or time.monotonic() > deadline:
                 return succeeded, sentence
-            self._say(sentence)
-            time.sleep(RETURN_AGAIN_SECONDS)
+            _say_once(self.switch, sentence)
+            time.sleep(RELEASE_AGAIN_SECONDS)
 
     def _attempt_once(self) -> tuple[bool, Sentence]:
+        self.unreachable = False
         try:
             if self.effects is None:
                 journal = Journal(self.switch.key, self.stage.value, self.token)
-                self.effects = Effects(self.switch.the_plan(), journal, self.facts, self._say)
-            self.effects.begin(self.stage.value)
+                self.effects = Effects(self.switch.the_plan(), journal, self.facts, self._say, self._fence)
+            self.effects.begin(self.stage)
             return True, self._drive(RUNS[self.stage](self.effects.plan, limits()), self.effects)
         except StaleWriter:
             raise
         except StageFailed as failure:
             return False, failure.sentence
         except _EXPECTED as error:
+            self.unreachable = isinstance(error, StoreUnavailable | UnknownOutcome)
             return False, say("%(error)s", error=error)
         except Exception as error:
             log.exception("stage %s of switch %s failed unexpectedly", self.stage, self.switch.key)
@@ -212,6 +238,10 @@ class _Execution:
                 return sentence
             if isinstance(command, Pause):
                 self._check_abort()
+            elif isinstance(command, WRITES) or (
+                isinstance(command, Together) and any(isinstance(part, WRITES) for part in command.commands)
+            ):
+                self._fence()
             began = time.perf_counter()
             try:
                 answer = effects.carry_out(command)
@@ -228,6 +258,19 @@ class _Execution:
         user = query.values_list("abort_requested_by__username", flat=True).first()
         if user:
             raise StageFailed(say("%(user)s aborted the switch.", user=user))
+
+    def _fence(self) -> None:
+        """Called directly before whatever changes the world outside of ZooKeeper, which has a fence of its own.
+
+        In a transaction the token stays ours until its end.
+
+        :raises StaleWriter: somebody else is the executor now.
+        """
+        mine = Switch.objects.filter(pk=self.switch.pk, token=self.token)
+        if connection.in_atomic_block:
+            mine = mine.select_for_update(of=("self",))
+        if not mine.exists():
+            raise StaleWriter(f"Executor {self.token} of switch {self.switch.key} was replaced.")
 
     def _save_facts(self, values: dict[str, Any]) -> None:
         if not Switch.objects.filter(pk=self.switch.pk, token=self.token).update(facts=values):
@@ -263,6 +306,9 @@ class _Execution:
             record.timings, self.timings = self.timings, {}
             record.save()
             self._say(sentence)
+            if not succeeded and self.unreachable and self.stage in RELEASING:
+                # Nobody could do more than wait: the lease runs out, and the stage is run again by itself.
+                return False, False
             if isinstance(following, Stage):
                 values: dict[str, Any] = {"stage": following.value}
                 if not succeeded:

@@ -19,6 +19,7 @@ def limits() -> Limits:
         active=settings.SWITCH_ACTIVE_SECONDS,
         verify_hold=settings.SWITCH_VERIFY_HOLD_SECONDS,
         max_lag=settings.SWITCH_MAX_LAG,
+        accept_acks_1=settings.SWITCH_ACCEPT_ACKS_1,
         poll=settings.SWITCH_POLL_SECONDS,
         fast_poll=settings.SWITCH_FAST_POLL_SECONDS,
     )

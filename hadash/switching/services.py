@@ -16,13 +16,11 @@ from hadash.audit.models import record
 from hadash.bindings.errors import BindingError
 from hadash.bindings.model import Binding, BindingState
 from hadash.bindings.store import BindingStore
-from hadash.identity.identity import Identity
 from hadash.identity.resolve import resolve
-from hadash.inventory.gateways import ask_all, zookeeper
-from hadash.inventory.models import Access, AppID, Cluster
+from hadash.inventory.gateways import GatewaySilent, ask_all, ask_every, zookeeper
+from hadash.inventory.models import AppID, Cluster
 from hadash.kafka.errors import ConnectError, KafkaError
-from hadash.mirroring.models import Mirror
-from hadash.mirroring.services import MirrorError, mark_turning
+from hadash.mirroring.services import MirrorError
 from hadash.sentences import Sentence, say
 from hadash.switching.commands import RecordSeen
 from hadash.switching.effects import Effects, Facts, seen_to_json
@@ -39,7 +37,7 @@ from hadash.switching.machine import (
 )
 from hadash.switching.models import Switch, log_event
 from hadash.switching.plan import Plan
-from hadash.switching.radius import MirrorOf, NotClosed, Use, close
+from hadash.switching.planning import Refused, plan_for
 from hadash.switching.stages import StageFailed, preflight
 
 #: One lock in the database for everything that decides whether two radii overlap: requests are rare and short.
@@ -49,45 +47,7 @@ _RADIUS_LOCK = 0x68616461
 TRAFFIC_MARGIN_SECONDS = 15.0
 
 
-class Refused(Exception):
-    """What was asked for is not possible. ``reasons`` are for the person who asked."""
-
-    def __init__(self, *reasons: Sentence) -> None:
-        super().__init__(" ".join(str(reason) for reason in reasons))
-        self.reasons = list(reasons)
-
-
 # -- planning -----------------------------------------------------------------------------------------------------
-
-
-def plan_for(appid: AppID, instance_id: str | None, target: Cluster) -> Plan:
-    """The plan that would move an AppID, or one InstanceID of it, to ``target``.
-
-    :raises Refused: it is there already, or the radius is not closed.
-    """
-    pair, scope = appid.pair, Identity(appid.name, instance_id)
-    if target not in pair.clusters:
-        raise Refused(say("Cluster %(cluster)s is not in pair %(pair)s.", cluster=target, pair=pair))
-    try:
-        document = BindingStore(zookeeper()).document(appid.name)
-    except BindingError as error:
-        raise Refused(say("%(error)s", error=error)) from None
-    default = Binding(pair.default.name)
-    current = resolve(document, instance_id or "", default)
-    if current.cluster == target.name:
-        raise Refused(say("%(who)s is bound to %(cluster)s already.", who=scope, cluster=target))
-    since = timezone.now() - timedelta(days=settings.ACCESS_WINDOW_DAYS)
-    access = Access.objects.filter(pair=pair, last_seen__gte=since)
-    uses = [Use(a.appid, a.client_id, a.kind, a.resource) for a in access]
-    mirrors = [
-        MirrorOf(m.name, m.source.name, frozenset(m.topics))
-        for m in Mirror.objects.filter(pair=pair).select_related("source")
-    ]
-    bound = {name: binding.cluster for name, binding in document.instances.items()}
-    try:
-        return close(scope, pair.name, current.cluster, target.name, uses, mirrors, bound)
-    except NotClosed as error:
-        raise Refused(*error.reasons) from None
 
 
 def check_now(plan: Plan) -> None:
@@ -203,6 +163,8 @@ def approve(
         )
     with transaction.atomic():
         held = _move(switch, Event.APPROVE)
+        if held.expires_at < timezone.now():
+            raise Refused(say("This request has expired. Ask for the switch anew."))
         held.decided_by, held.decided_at = user, timezone.now()
         held.status = move(held.current, Event.RUN).value
         held.stage, held.started_at = FIRST.value, timezone.now()
@@ -281,11 +243,12 @@ def retry(user: User, switch: Switch, start: Callable[[Switch], None], address: 
     """Run the stage again in which a switch asked for a person."""
     if not user.has_perm("switching.request_switch"):
         raise PermissionDenied("You may not run switches.")
+    there = _still_there(switch) if switch.stage == Stage.VERIFY else None
     with transaction.atomic():
         held = _move(switch, Event.RETRY)
         held.ended_at = None
-        if held.stage == Stage.VERIFY:
-            held.facts = {**held.facts, "seen": _still_there(held)}
+        if there is not None:
+            held.facts = {**held.facts, "seen": there}
         held.save()
         log_event(held, say("%(user)s lets the stage run again.", user=user.get_username()), held.stage, user)
         record(user, "retry", _subject(held), address, stage=held.stage)
@@ -296,14 +259,18 @@ def retry(user: User, switch: Switch, start: Callable[[Switch], None], address: 
 def _still_there(switch: Switch) -> dict[str, Any]:
     """What a verify that a person lets run again has to see: those that are connected now. Clients that were stopped
     meanwhile would otherwise hold the switch, and with it the way back, for ever."""
-    found = ask_all("/clients", "clients", appid=switch.appid, instance=switch.instance_id or None)
+    try:
+        found = ask_every("/clients", "clients", appid=switch.appid, instance=switch.instance_id or None)
+    except (BindingError, GatewaySilent) as error:
+        raise Refused(say("%(error)s", error=error)) from None
     return seen_to_json(RecordSeen(tuple(sorted({c["client_id"] for c in found})), (), ()))
 
 
 def close_as_it_is(user: User, switch: Switch, reason: str, address: str | None = None) -> Switch:
     """End a switch that needs attention and leave everything as it is, so that its radius is free again.
 
-    :raises Refused: without a reason, or while a binding is not ``forward``: then clients wait.
+    :raises Refused: without a reason, or when something is not whole yet: clients wait, or the mirror has not been
+        turned round. Then only the stage itself can go on.
     """
     if not user.has_perm("switching.request_switch"):
         raise PermissionDenied("You may not close switches.")
@@ -312,6 +279,14 @@ def close_as_it_is(user: User, switch: Switch, reason: str, address: str | None 
     where = _where_clients_are(switch)
     with transaction.atomic():
         held = _move(switch, Event.CLOSE)
+        if held.stage != Stage.VERIFY:
+            raise Refused(
+                say(
+                    "The stage “%(stage)s” has to be completed first: until then clients wait or the mirror does not "
+                    "follow them. Repair the cause and let it run again.",
+                    stage=held.stage,
+                )
+            )
         outcome = say(
             "%(user)s closed it, with %(scope)s on %(clusters)s: %(reason)s",
             user=user.get_username(),
@@ -322,7 +297,6 @@ def close_as_it_is(user: User, switch: Switch, reason: str, address: str | None 
         held.outcome, held.ended_at = outcome.to_json(), timezone.now()
         held.save()
         log_event(held, outcome, held.stage, user)
-        mark_turning(held.pair, held.the_plan().mirrors, False)
         record(user, "close", _subject(held), address, stage=held.stage, reason=reason.strip())
     return held
 
@@ -337,9 +311,7 @@ def _where_clients_are(switch: Switch) -> list[str]:
     default = Binding(switch.pair.default.name)
     found = [resolve(document, i.instance_id or "", default) for i in plan.identities]
     if any(binding.state is not BindingState.FORWARD for binding in found):
-        raise Refused(
-            say("Clients still wait in this switch. Repair the cause and let the stage run again first.")
-        )
+        raise Refused(say("Somebody changes the bindings of this switch at this moment. Try again."))
     return sorted({binding.cluster for binding in found})
 
 

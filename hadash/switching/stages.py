@@ -46,12 +46,14 @@ class Limits:
     verify_hold: float = 2.0
     active: float = 5.0
     max_lag: int = 5000
+    accept_acks_1: bool = False
     poll: float = 0.1
     fast_poll: float = 0.01
 
 
 def precheck(plan: Plan, limits: Limits) -> StageRun:
     """Everything that must hold before a client notices anything. Changes nothing but missing ACLs."""
+    yield from _check_plan(plan)
     leaders = yield from _checks(plan, limits)
     copied = yield do.CopyAcls()
     if copied:
@@ -98,7 +100,25 @@ def _checks(plan: Plan, limits: Limits) -> Generator[do.Command, Any, dict[str, 
     yield from _check_groups(plan)
     yield from _check_sign_in(plan)
     yield from _check_denials(plan)
+    if not limits.accept_acks_1:
+        yield from _check_acks(plan)
     return leaders
+
+
+def _check_plan(plan: Plan) -> Generator[do.Command, Any, None]:
+    """Since the approval somebody may have begun to use what moves."""
+    current = yield do.ComputePlan()
+    if isinstance(current, list):
+        raise StageFailed(current[0])
+    if current != plan:
+        raise StageFailed(
+            say(
+                "What would move has changed since the approval (now: %(topics)s; groups: %(groups)s). "
+                "Request the switch anew.",
+                topics=current.topics,
+                groups=current.groups,
+            )
+        )
 
 
 def _check_bindings(plan: Plan) -> Generator[do.Command, Any, None]:
@@ -186,10 +206,36 @@ def _check_topics(plan: Plan) -> Generator[do.Command, Any, dict[str, tuple[int,
                     target=plan.target,
                 )
             )
+    anchors = yield do.ReadAnchors()
+    unknown = sorted(
+        p
+        for topic in plan.topics
+        for p in (Partition(topic, index) for index in range(len(source[topic])))
+        if p not in anchors
+    )
+    if unknown:
+        raise StageFailed(
+            say(
+                "Of %(partitions)s it is not known which records of both sides correspond: a partition that was added "
+                "counts as soon as its mirror has been looked at.",
+                partitions=unknown,
+            )
+        )
     return {topic: target[topic] for topic in plan.topics}
 
 
 def _check_groups(plan: Plan) -> Generator[do.Command, Any, None]:
+    for group, offsets in (yield do.ReadGroupOffsets(plan.source)).items():
+        others = sorted({p.topic for p in offsets} - set(plan.topics))
+        if others:
+            raise StageFailed(
+                say(
+                    "Group %(group)s has offsets on %(topics)s too, which would not move: it would begin anew there. "
+                    "Let its clients use them through a Gateway, or delete these offsets if nobody needs them.",
+                    group=group,
+                    topics=others,
+                )
+            )
     members = yield do.ReadMembers(plan.target)
     used = sorted(group for group, ids in members.items() if ids)
     if used:
@@ -236,6 +282,19 @@ def _check_denials(plan: Plan) -> Generator[do.Command, Any, None]:
                 target=plan.target,
                 source=plan.source,
                 rules=denied,
+            )
+        )
+
+
+def _check_acks(plan: Plan) -> Generator[do.Command, Any, None]:
+    """What one replica alone has acknowledged is not visible yet: neither the mirror nor a proof can see it."""
+    found = yield do.CheckAcks()
+    if found:
+        raise StageFailed(
+            say(
+                "%(clients)s: what is acknowledged before it is replicated cannot be proved to be mirrored. "
+                "Set acks=all, or accept the risk with HADASH_SWITCH_ACCEPT_ACKS_1.",
+                clients=found,
             )
         )
 
@@ -348,7 +407,9 @@ def drain(plan: Plan, limits: Limits) -> StageRun:
         if isinstance(verdict, Contradiction):
             raise StageFailed(verdict.reason)
         if not isinstance(verdict, Behind):
-            difference = yield do.CompareTails(verdict.ends)
+            # Stopped before the clients go over: a Connect worker that starts again would copy from its last committed
+            # offset, and write old records behind the new ones.
+            difference, _ = yield do.Together((do.CompareTails(verdict.ends), do.StopMirrors()))
             if difference is not None:
                 raise StageFailed(difference)
             if (yield do.ReadEnds(plan.source)) != source_ends:
@@ -454,7 +515,6 @@ def _drained() -> Generator[do.Command, Any, dict[Partition, Corresponding]]:
 
 def forward(plan: Plan, limits: Limits) -> StageRun:
     """The clients belong to the target from the moment that every Gateway has this epoch."""
-    yield do.MarkTurning(True)
     epoch = yield do.WriteBindings(plan.target, BindingState.FORWARD)
     yield from _in_effect(epoch, limits.forward, limits.fast_poll)
     return say(
@@ -593,7 +653,7 @@ def return_to_start(plan: Plan, limits: Limits) -> StageRun:
     """Undo: everything as it was before the switch. Safe from any stage before forward."""
     epoch = yield do.WriteBindings(plan.source, BindingState.FORWARD)
     yield from _in_effect(epoch, limits.forward, limits.poll)
-    yield do.MarkTurning(False)
+    yield do.ResumeMirrors()
     yield do.DenyWrites(plan.target)
     return say("%(scope)s works on %(cluster)s as before.", scope=plan.scope, cluster=plan.source)
 

@@ -260,17 +260,28 @@ class TestClosing:
         assert response.status_code == 409
         assert "Say why you close it" in response.content.decode()
 
+    @pytest.mark.parametrize("stage", ["forward", "reverse", "return"])
+    def test_not_before_clients_and_mirror_are_where_they_belong(
+        self, as_olga: Client, engines: Any, make_switch: Any, store: BindingStore, stage: str
+    ) -> None:
+        switch = make_switch("needs_attention", stage=stage)
+        page = as_olga.get(reverse("switch", args=[switch.key])).content.decode()
+        assert "Close it as it is" not in page
+        response = as_olga.post(reverse("close", args=[switch.key]), {"reason": "I want to go home"})
+        assert response.status_code == 409
+        assert f"The stage “{stage}” has to be completed first" in response.content.decode()
+
     def test_not_while_clients_wait(
         self, as_olga: Client, engines: Any, make_switch: Any, store: BindingStore
     ) -> None:
-        switch = make_switch("needs_attention", stage="return")
+        switch = make_switch("needs_attention", stage="verify")
         (identity, *_) = switch.the_plan().identities
         store.take_over(switch.key, "block", 1)
         blocked = Binding("east", BindingState.BLOCK, switch=switch.key)
         store.change([Edit(identity, blocked)], Journal(switch.key, "block", 1))
         response = as_olga.post(reverse("close", args=[switch.key]), {"reason": "I want to go home"})
         assert response.status_code == 409
-        assert "Clients still wait in this switch." in response.content.decode()
+        assert "Somebody changes the bindings of this switch" in response.content.decode()
         switch.refresh_from_db()
         assert switch.status == "needs_attention"
 

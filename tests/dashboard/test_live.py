@@ -204,7 +204,7 @@ def test_the_feed_says_what_changed_once(
     first = look(feed)
     assert [name for name, _, _ in first] == ["state", "log", "mirror", "clients", "traffic"]
     state = first[0][2]
-    assert state["stage"] == "settle" and set(state["parts"]) == {"head", "rail", "result"}
+    assert state["stage"] == "settle" and set(state["parts"]) == {"counts", "head", "rail", "result"}
     assert first[1][2]["sentence"] == "olga 申请了切换。"
     assert "csrfmiddlewaretoken" not in state["parts"]["head"]  # a viewer has nothing to send
     assert look(feed) == []

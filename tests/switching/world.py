@@ -17,6 +17,7 @@ from hadash.kafka.values import Partition
 from hadash.mirroring.lag import measure
 from hadash.mirroring.offsets import Corresponding
 from hadash.mirroring.proof import compare_tails
+from hadash.sentences import Sentence
 from hadash.switching import commands as do
 from hadash.switching.plan import Plan
 
@@ -56,6 +57,9 @@ class World:
 
     def __init__(self, plan: Plan = WHOLE, *, traffic: bool = True) -> None:
         self.plan = plan
+        #: The plan as it would be computed now, or what stands against it; who writes with acks=1.
+        self.plan_now: Plan | list[Sentence] | None = None
+        self.acks_1: list[str] = []
         self.now = 1000.0
         self.said: list[str] = []
         self.done: list[do.Command] = []
@@ -266,6 +270,10 @@ class World:
                 return [gateway.member for gateway in self.gateways.values()]
             case do.CheckCluster(cluster):
                 return "no broker answers" if cluster in self.down else None
+            case do.ComputePlan():
+                return self.plan_now or self.plan
+            case do.CheckAcks():
+                return list(self.acks_1)
             case do.CheckMirrors():
                 return [self._look(mirror) for mirror in self.mirrors]
             case do.ReadTopics(cluster):
@@ -331,9 +339,16 @@ class World:
                 self._reach(plan.target)
                 for partition in partitions[group.name]:
                     del group.committed[plan.target][partition]
-            case do.MarkTurning(turning):
+            case do.Together(commands):
+                return [self._answer(part) for part in commands]
+            case do.StopMirrors():
                 for mirror in self.mirrors:
-                    mirror.turning = turning
+                    if mirror.source == plan.source:
+                        mirror.turning, mirror.state = True, "stopped"
+            case do.ResumeMirrors():
+                for mirror in self.mirrors:
+                    if mirror.turning:
+                        mirror.turning, mirror.state = False, "running"
             case do.ReverseMirrors(ends):
                 for mirror in self.mirrors:
                     if mirror.source != plan.target:

@@ -1,0 +1,129 @@
+"""One executor at a time: whoever takes a switch over uses its token up, and the one before may change nothing more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.utils import timezone
+
+from hadash.bindings.errors import StaleWriter, StoreUnavailable
+from hadash.inventory.models import Cluster, Pair
+from hadash.switching import executor
+from hadash.switching.executor import _Execution
+from hadash.switching.machine import Stage, Status
+from hadash.switching.models import Switch
+
+from .world import WHOLE
+
+pytestmark = [pytest.mark.stack, pytest.mark.django_db]
+
+
+@pytest.fixture
+def switch() -> Switch:
+    """Running, in settle, with token 3."""
+    east, west = (
+        Cluster.objects.create(name=name, number=number) for number, name in enumerate(("east", "west"), 1)
+    )
+    return Switch.objects.create(
+        pair=Pair.objects.create(name="main", first=east, second=west, default=east),
+        appid="shop",
+        source=east,
+        target=west,
+        plan=WHOLE.to_json(),
+        plan_digest=WHOLE.digest,
+        reason="Test",
+        requested_by=User.objects.create(username="olga"),
+        expires_at=timezone.now() + timedelta(hours=1),
+        status=Status.RUNNING.value,
+        stage=Stage.SETTLE.value,
+        token=3,
+    )
+
+
+@pytest.fixture
+def ran(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The tokens with which stages were run; each says that another one follows."""
+    tokens: list[int] = []
+
+    def run(execution: _Execution) -> bool:
+        tokens.append(execution.token)
+        return True
+
+    monkeypatch.setattr(_Execution, "run", run)
+    monkeypatch.setattr(executor._Renewal, "__enter__", lambda self: None)
+    monkeypatch.setattr(executor._Renewal, "__exit__", lambda self, *exc: None)
+    return tokens
+
+
+def test_a_task_that_is_delivered_twice_runs_once(switch: Switch, ran: list[int]) -> None:
+    """Redis does so when a worker's connection breaks, although the worker goes on."""
+    assert executor.run_stage(switch.pk, 3) == 4
+    assert executor.run_stage(switch.pk, 3) is None
+    assert ran == [4]
+
+
+def test_the_next_stage_is_run_with_the_token_of_the_last(switch: Switch, ran: list[int]) -> None:
+    token = executor.run_stage(switch.pk, 3)
+    assert token is not None
+    executor.run_stage(switch.pk, token)
+    assert ran == [4, 5]
+
+
+def test_of_two_that_find_an_orphan_one_takes_it(switch: Switch) -> None:
+    second = Switch.objects.get(pk=switch.pk)
+    assert executor.claim(switch) == 4
+    assert executor.claim(second) is None
+
+
+@pytest.mark.parametrize("status", [Status.SUCCEEDED, Status.NEEDS_ATTENTION, Status.CANCELLED])
+def test_what_does_not_run_is_not_run(switch: Switch, ran: list[int], status: Status) -> None:
+    Switch.objects.filter(pk=switch.pk).update(status=status.value)
+    assert executor.run_stage(switch.pk, 3) is None
+    assert ran == []
+
+
+class TestFence:
+    """Before whatever it changes outside of ZooKeeper an executor makes sure that it is still the one."""
+
+    @pytest.fixture
+    def execution(self, switch: Switch) -> _Execution:
+        return _Execution(switch, switch.token)
+
+    def test_it_lets_the_executor_through(self, execution: _Execution) -> None:
+        execution._fence()
+        with transaction.atomic():
+            execution._fence()
+
+    @pytest.mark.parametrize("act", ["_fence", "_save"])
+    def test_who_was_replaced_may_change_nothing(
+        self, switch: Switch, execution: _Execution, act: str
+    ) -> None:
+        executor.claim(switch)
+        acts: dict[str, Callable[[], None]] = {
+            "_fence": execution._fence,
+            "_save": lambda: execution._save_facts({"drained": []}),
+        }
+        with pytest.raises(StaleWriter, match=r"Executor 3 of switch .* was replaced"):
+            acts[act]()
+
+
+def test_while_zookeeper_is_away_the_switch_says_so_once_and_stays_an_orphan(
+    switch: Switch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(execution: _Execution) -> bool:
+        raise StoreUnavailable("ZooKeeper cannot be reached (ConnectionLoss).")
+
+    monkeypatch.setattr(_Execution, "run", away)
+    monkeypatch.setattr(executor._Renewal, "__enter__", lambda self: None)
+    monkeypatch.setattr(executor._Renewal, "__exit__", lambda self, *exc: None)
+    assert executor.run_stage(switch.pk, 3) is None
+    assert executor.run_stage(switch.pk, 4) is None
+    assert [str(event) for event in switch.events.all()] == [
+        "ZooKeeper cannot be reached (ConnectionLoss). The switch goes on as soon as it answers."
+    ]
+    switch.refresh_from_db()
+    assert switch.current is Status.RUNNING
