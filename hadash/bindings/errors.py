@@ -11,6 +11,10 @@ class StaleWriter(BindingError):
     """A newer executor has taken over this switch: whoever gets this must stop at once."""
 
 
+class NameTaken(BindingError):
+    """Another Gateway lives under this name."""
+
+
 class BindingBusy(BindingError):
     """Another switch holds one of the identities."""
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import socket
 import threading
 import time
 from typing import Any
@@ -10,9 +12,26 @@ from typing import Any
 from kazoo.client import KazooClient
 from kazoo.exceptions import NodeExistsError, NoNodeError
 
+from hadash.bindings import client as client_settings
 from hadash.bindings import layout
+from hadash.bindings.errors import NameTaken
 from hadash.bindings.model import GatewayMember
 from hadash.identity.names import decode
+
+#: How many of its session timeouts a Gateway waits for one of the same name to vanish, and seconds between two looks.
+PREDECESSOR_SESSIONS = 1.5
+LOOK_SECONDS = 0.1
+
+
+def _is_dead(record: dict[str, Any]) -> bool:
+    """Whether the process of a record of this host is gone."""
+    try:
+        os.kill(int(record["pid"]), 0)
+    except ProcessLookupError:
+        return True
+    except (PermissionError, KeyError, TypeError, ValueError):
+        return False
+    return False
 
 
 class Member:
@@ -26,6 +45,7 @@ class Member:
         self._applied = 0
         self._reporting = threading.RLock()
         self._record = {
+            "host": socket.gethostname(),
             "address": address,
             "admin_url": admin_url,
             "version": version,
@@ -34,15 +54,41 @@ class Member:
         }
 
     def join(self, applied: int) -> None:
-        """Become a member (or again one), having put ``applied`` into effect."""
+        """Become a member (or again one), having put ``applied`` into effect.
+
+        :raises NameTaken: another process lives under this name, and still does when an old session would have ended.
+        """
         path = layout.gateway(self.id)
         self.client.ensure_path(path)
         held, _ = self.client.get(path)
+        self._await_predecessor(_record(held))
         # Only an operator takes an exclusion back.
         excluded = {"excluded": True} if _record(held).get("excluded") else {}
         self.client.set(path, json.dumps({**self._record, **excluded}).encode())
         self.report_applied(applied)
         self._declare_live()
+
+    def _await_predecessor(self, held: dict[str, Any]) -> None:
+        """Two processes under one name would report for each other. One that is known to be dead, or is this very
+        process in an earlier session, is none."""
+        if held.get("host") == self._record["host"] and (
+            held.get("pid") == self._record["pid"] or _is_dead(held)
+        ):
+            return
+        path, deadline = (
+            layout.gateway_live(self.id),
+            time.monotonic() + PREDECESSOR_SESSIONS * client_settings.SESSION_TIMEOUT_SECONDS,
+        )
+        while True:
+            stat = self.client.exists(path)
+            if stat is None or stat.ephemeralOwner == self.client.client_id[0]:
+                return
+            if time.monotonic() > deadline:
+                raise NameTaken(
+                    f"A Gateway named {self.id!r} is running already (pid {held.get('pid')} on {held.get('host')}). "
+                    "Give this one another HADASH_GATEWAY_ID."
+                )
+            time.sleep(LOOK_SECONDS)
 
     def _declare_live(self) -> None:
         """Own the ephemeral node, also when one of an earlier session has not expired yet."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -54,6 +55,7 @@ class BindingWatcher:
         self._seen: int = -1
         self._epoch = 0
         self._placements: dict[str, Placement] = {}
+        self._looking = threading.Lock()
 
     def start(self) -> None:
         """Read everything, then follow. Raises what kazoo raises when the first read fails."""
@@ -64,6 +66,11 @@ class BindingWatcher:
 
     def _changed(self, children: list[str]) -> None:
         """Called by kazoo at each new change node, and after each reconnection."""
+        with self._looking:
+            self._look(children)
+
+    def _look(self, children: list[str]) -> None:
+        """One at a time: what was read first must not be handed over last."""
         fresh = sorted(child for child in children if _sequence(child) > self._seen)
         if not fresh:
             return

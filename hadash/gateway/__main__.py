@@ -16,7 +16,7 @@ from kazoo.protocol.states import KazooState
 
 from hadash.bindings import catalogue, layout
 from hadash.bindings.client import connect
-from hadash.bindings.errors import StoreUnavailable
+from hadash.bindings.errors import NameTaken, StoreUnavailable
 from hadash.bindings.membership import Member
 from hadash.bindings.model import ClusterDescription, PairDescription
 from hadash.bindings.watch import BindingWatcher, Update
@@ -82,7 +82,10 @@ async def _run(settings: GatewaySettings, client: KazooClient) -> None:
             f"Port {settings.admin_port} cannot be used ({error}). Choose a free HADASH_GATEWAY_ADMIN_PORT."
         ) from None
     # A member before it serves anybody: a switch must not overlook it.
-    await asyncio.to_thread(member.join, gateway.applied.value)
+    try:
+        await asyncio.to_thread(member.join, gateway.applied.value)
+    except NameTaken as error:
+        raise StartError(str(error)) from None
     try:
         await gateway.start()
     except (OSError, NodeOutOfRange) as error:

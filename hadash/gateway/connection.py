@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 
 from hadash.bindings.model import Binding, BindingState
@@ -87,6 +88,8 @@ class ClientConnection:
                 return
             self._relay = Relay(self.gateway, signed, self.host, self.replies, self.members)
             self.gateway.signed_in(self)
+            if self.binding(signed.client_id).cluster != self.relay.cluster:
+                self.binding_changed()  # it has moved while it signed in
             self._relaying = asyncio.create_task(self._relay_answers())
             await self._serve()
         except TimeoutError:
@@ -206,7 +209,8 @@ class ClientConnection:
         self.members.note(request, message, "active")
         match verdict:
             case Verdict.RELAY:
-                await self.relay.relay(request, message, binding)
+                self.relay.relay(request, message, binding)
+                await self._broker_has_room()
             case Verdict.HOLD:
                 self._hold(request, message)
             case Verdict.REBALANCE:
@@ -223,7 +227,34 @@ class ClientConnection:
         limit = settings.settling_in_flight if settling else settings.max_in_flight
         if not self.relay.mutations.fewer_than(limit):
             self._has_waited = True
-            await self.relay.mutations.wait_for_fewer_than(limit)
+            await self._unless_gone(self.relay.mutations.wait_for_fewer_than(limit))
+
+    async def _broker_has_room(self) -> None:
+        """The broker's back-pressure on the client."""
+        if self.signed.upstream.congested:
+            await self._unless_gone(self.signed.upstream.drain())
+
+    async def _unless_gone(self, waiting: Coroutine[Any, Any, None]) -> None:
+        """Wait, but no longer than client and broker are there: a broker may be silent for ever.
+
+        :raises ConnectionResetError: one of them has gone.
+        """
+        waited = asyncio.ensure_future(waiting)
+        gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._wakeups.append(gone)
+        try:
+            while not waited.done():
+                if self._broker_gone or self.reader.ended or self.writer.is_closing():
+                    raise ConnectionResetError
+                await asyncio.wait({waited, gone}, return_when=asyncio.FIRST_COMPLETED)
+                if gone.done():  # woken for some reason: look what there is
+                    gone = asyncio.get_running_loop().create_future()
+                    self._wakeups.append(gone)
+            waited.result()
+        finally:
+            waited.cancel()
+            if gone in self._wakeups:
+                self._wakeups.remove(gone)
 
     def _still_wanted(self, request: Request, message: Any) -> None:
         """Drop what a client left behind while it waited here: it has sent it again elsewhere, and both would be
@@ -235,7 +266,7 @@ class ClientConnection:
             return
         unacknowledged = request.kind is Kind.PRODUCE and message.acks == 0
         left = (self.reader.ended or self.writer.is_closing()) and not unacknowledged
-        if self._broker_gone or left:
+        if self._broker_gone or left or self._closing:
             raise ConnectionResetError
 
     @staticmethod
@@ -300,7 +331,7 @@ class ClientConnection:
         if placement is not None and recent:
             if request.kind is Kind.METADATA:
                 self.relay.metadata(request, message)
-                await self.signed.upstream.drain()
+                await self._broker_has_room()
                 return
             if request.kind is Kind.FIND_COORDINATOR and not is_transaction(message):
                 groups = tuple(message.coordinator_keys) if request.version >= 4 else (message.key,)
@@ -321,6 +352,13 @@ class ClientConnection:
             self.writer.close()
         else:
             self.replies.on_empty = self.writer.close
+
+    async def shut_down(self) -> None:
+        """The Gateway stops: what is parked is dropped (it was not passed on), what is under way gets its answer."""
+        self._closing = True
+        self._wake()
+        await self._linger()
+        self.writer.close()
 
     # -- changes of binding -------------------------------------------------------------------------------------
 

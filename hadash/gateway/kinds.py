@@ -31,15 +31,16 @@ class Kind(IntEnum):
 
 #: Lowest and highest version offered, whatever the clusters can do. The highest stops where a message begins
 #: to carry Topic ids, broker endpoints or cluster ids that differ between the clusters:
-#: PRODUCE 10 and FETCH 16 broker endpoints, FETCH 12 the last fetched leader epoch and 13 Topic ids, METADATA 10
-#: Topic ids, API_VERSIONS 5 the cluster id, OFFSET_COMMIT/OFFSET_FETCH 9 KIP-848 member epochs,
-#: FIND_COORDINATOR 5 and INIT_PRODUCER_ID 5 the second transaction protocol.
-#: SASL_HANDSHAKE 0 is followed by bare tokens; every client since Kafka 1.0 sends 1.
+#: PRODUCE 10 and FETCH 16 broker endpoints, FETCH 11 the broker id of a preferred read replica, 12 the last fetched
+#: leader epoch and 13 Topic ids, METADATA 10 Topic ids, API_VERSIONS 5 the cluster id, OFFSET_COMMIT/OFFSET_FETCH 9
+#: KIP-848 member epochs, FIND_COORDINATOR 5 and INIT_PRODUCER_ID 5 the second transaction protocol.
+#: METADATA stops at 8 because librdkafka takes the leader epochs of version 9 for reliable: of -1 it makes 0 in its
+#: FETCH, and a leader whose epoch is higher refuses that for ever (FENCED_LEADER_EPOCH).
 OFFERED: dict[Kind, tuple[int, int]] = {
     Kind.PRODUCE: (3, 9),
-    Kind.FETCH: (4, 11),
+    Kind.FETCH: (4, 10),
     Kind.LIST_OFFSETS: (1, 6),
-    Kind.METADATA: (0, 9),
+    Kind.METADATA: (0, 8),
     Kind.OFFSET_COMMIT: (2, 8),
     Kind.OFFSET_FETCH: (1, 8),
     Kind.FIND_COORDINATOR: (0, 4),
@@ -49,13 +50,17 @@ OFFERED: dict[Kind, tuple[int, int]] = {
     Kind.SYNC_GROUP: (0, 5),
     Kind.DESCRIBE_GROUPS: (0, 5),
     Kind.LIST_GROUPS: (0, 4),
-    Kind.SASL_HANDSHAKE: (1, 1),
+    Kind.SASL_HANDSHAKE: (0, 1),
     Kind.API_VERSIONS: (0, 3),
     Kind.INIT_PRODUCER_ID: (0, 4),
     Kind.DESCRIBE_CONFIGS: (1, 4),
     Kind.SASL_AUTHENTICATE: (0, 2),
     Kind.DESCRIBE_CLUSTER: (0, 1),
 }
+
+#: Lowest versions that are named to clients although nobody may send them: librdkafka before 2.11 compresses only for
+#: a broker that names PRODUCE 0 (as brokers do; Kafka 4 still names it for them, KAFKA-18659).
+NAMED_LOWEST: dict[Kind, int] = {Kind.PRODUCE: 0}
 
 #: Kinds that the Gateway answers or starts itself, without asking a cluster whether it has them.
 OWN = frozenset({Kind.API_VERSIONS, Kind.SASL_HANDSHAKE, Kind.SASL_AUTHENTICATE})

@@ -14,6 +14,11 @@ from hadash.gateway.kinds import GROUP, Kind
 from hadash.gateway.wire import Request
 
 
+#: With UNKNOWN_PRODUCER_ID: "the records that you wrote are deleted". Only then Java's producer starts anew at once; of
+#: one without a log start offset it thinks that an old broker sent it, and tries the same for ever.
+_LOG_STARTS_BEYOND = 2**63 - 1
+
+
 def retriable_error(kind: Kind) -> ErrorCode:
     """The error that sends this kind's client to look for the right node."""
     if kind in GROUP:
@@ -63,6 +68,9 @@ def _produce_each(module: Any, message: Any, error_of: Callable[[str, int], Erro
                         index=p.index,
                         error_code=error_of(topic.name, p.index),
                         base_offset=-1,
+                        log_start_offset=_LOG_STARTS_BEYOND
+                        if error_of(topic.name, p.index) is ErrorCode.unknown_producer_id
+                        else -1,
                         log_append_time=None,
                         record_errors=(),
                     )

@@ -30,6 +30,10 @@ from hadash.gateway.wire import MalformedFrame, Request, framed
 if TYPE_CHECKING:
     from hadash.gateway.server import Gateway
 
+#: Bits that a cluster's own producer ids have: above them stands the cluster's number. A cluster that has started a
+#: million producers a day for a thousand years has used 39.
+PRODUCER_ID_BITS = 40
+
 #: Correlation id of the requests that the Gateway itself sends on a client's connection.
 OWN_CORRELATION_ID = -7
 
@@ -69,7 +73,7 @@ class Relay:
 
     # -- one request --------------------------------------------------------------------------------------------
 
-    async def relay(self, request: Request, message: Any, binding: Binding) -> None:
+    def relay(self, request: Request, message: Any, binding: Binding) -> None:
         """Pass ``request`` on; its answer goes to the client when it comes."""
         match request.kind:
             case Kind.PRODUCE:
@@ -90,6 +94,8 @@ class Relay:
             case Kind.INIT_PRODUCER_ID if message.transactional_id:
                 self._refuse_transaction(request, message)
                 return
+            case Kind.INIT_PRODUCER_ID:
+                self.send(request, transform=self._producer_id(request))
             case Kind.DESCRIBE_CLUSTER:
                 self.send(request, transform=self._cluster(request))
             case Kind.OFFSET_COMMIT:
@@ -107,7 +113,6 @@ class Relay:
                 self.send(request)
             case _:
                 self.send(request)
-        await self.signed.upstream.drain()
 
     def _refuse_transaction(self, request: Request, message: Any) -> None:
         error = ErrorCode.transactional_id_authorization_failed
@@ -298,6 +303,19 @@ class Relay:
             response = decode_response(Kind.FIND_COORDINATOR, request.version, payload)
             changed = rewrite.find_coordinator(response, request.version, self.cluster, self.gateway.nodes)
             return encode_response(Kind.FIND_COORDINATOR, request.version, request.correlation_id, changed)
+
+        return transform
+
+    def _producer_id(self, request: Request) -> Callable[[bytes], bytes]:
+        """Both clusters hand out producer ids from 0, and after a move one meets the other's. So each id is told from
+        its cluster by its high bits; a broker takes any id from a producer without transactions."""
+
+        def transform(payload: bytes) -> bytes:
+            response = decode_response(Kind.INIT_PRODUCER_ID, request.version, payload)
+            if response.error_code is ErrorCode.none:
+                number = self.gateway.clusters[self.cluster].number
+                response = replace(response, producer_id=response.producer_id | number << PRODUCER_ID_BITS)
+            return encode_response(Kind.INIT_PRODUCER_ID, request.version, request.correlation_id, response)
 
         return transform
 

@@ -77,9 +77,11 @@ class Gateway:
         self._spawn(self._keep_reporting())
 
     async def stop(self) -> None:
-        """Stop listening and hang up."""
+        """Stop listening, let every write that is under way be answered to its client, and hang up."""
         for server in self._servers:
             server.close()
+        open_ = [connection for same in self.connections.values() for connection in same]
+        await asyncio.gather(*(connection.shut_down() for connection in open_), return_exceptions=True)
         for task in list(self._tasks):
             task.cancel()
         for writer in list(self._writers):
@@ -201,6 +203,9 @@ class Gateway:
         """Put a change of bindings into effect; its epoch is reported when it is (see :meth:`_in_effect`)."""
         self.applied.begin(update.epoch)
         waits = []
+        self.applied.read(update.documents)
+        if not update.complete:
+            self.applied.not_read(update.unreadable, update.epoch)
         changed = self.table.apply(update)
         log.info("epoch %d: bindings of %s", update.epoch, ", ".join(sorted(changed)[:10]) or "nobody")
         for appid in changed:

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 
 
 def _gateway_id() -> str:
-    return os.environ.get("HADASH_GATEWAY_ID", "") or f"{socket.gethostname()}-1"
+    port = os.environ.get("HADASH_GATEWAY_PORT", "9092")
+    return os.environ.get("HADASH_GATEWAY_ID", "") or f"{socket.gethostname()}-{port}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hadash.gateway import sasl, versions
 from hadash.gateway.codec import (
@@ -74,6 +74,8 @@ class _Exchange:
         self.library_version = ""
         self.upstream: Upstream | None = None
         self.rounds = 0
+        #: After SASL_HANDSHAKE 0 a client sends tokens without a Kafka header; this is its client.id.
+        self.bare: str | None = None
 
     def close(self) -> None:
         if self.upstream is not None:
@@ -85,7 +87,7 @@ class _Exchange:
             frame = await reader.next_frame(self.settings.max_unauthenticated_frame_bytes)
             if frame is None:
                 return None
-            request = parse_request(frame)
+            request = parse_request(frame) if self.bare is None else self._wrapped(frame)
             if request.kind not in BEFORE_SIGN_IN:
                 raise UnknownKind(f"{request.kind.name} before sign-in")
             if request.kind is Kind.API_VERSIONS:
@@ -119,6 +121,8 @@ class _Exchange:
 
     def _handshake(self, request: Request) -> bytes:
         asked = decode_request(request).mechanism
+        if request.version == 0:
+            self.bare = request.client_id
         offered = self.settings.sasl_mechanisms
         error = ErrorCode.none
         if asked in offered and asked in _ROUNDS:
@@ -132,6 +136,19 @@ class _Exchange:
         message = respond(Kind.SASL_HANDSHAKE, request.version, error_code=error, mechanisms=offered)
         return encode_response(Kind.SASL_HANDSHAKE, request.version, request.correlation_id, message)
 
+    def _wrapped(self, token: bytes) -> Request:
+        """A bare token as the SASL_AUTHENTICATE that brokers take after SASL_HANDSHAKE 1."""
+        message = build(request_class(Kind.SASL_AUTHENTICATE, 0), auth_bytes=token)
+        return parse_request(encode_request(Kind.SASL_AUTHENTICATE, 0, 0, self.bare or "", message)[4:])
+
+    def _answer(self, payload: bytes, response: Any) -> None:
+        """A broker's answer to SASL_AUTHENTICATE; for a client with bare tokens the token alone. It has no way to be
+        told an error: its connection closes."""
+        if self.bare is None:
+            self.connection.writer.write(framed(payload))
+        elif response.error_code is ErrorCode.none:
+            self.connection.writer.write(framed(response.auth_bytes))
+
     async def _authenticate(self, request: Request) -> bool:
         """Relay one message of the exchange; false when the client is turned away (it has been told why)."""
         if not self.mechanism:
@@ -144,7 +161,7 @@ class _Exchange:
             self.upstream = await self._open(request)
         payload = await self.upstream.exchange(framed(request.frame))
         response = decode_response(Kind.SASL_AUTHENTICATE, request.version, payload)
-        self.connection.writer.write(framed(payload))
+        self._answer(payload, response)
         if response.error_code is not ErrorCode.none:
             self.connection.turned_away(
                 "password", f"{self.upstream.cluster} refused the sign-in of {self.appid}"
@@ -182,7 +199,6 @@ class _Exchange:
             error_message=why,
             auth_bytes=b"",
         )
-        self.connection.writer.write(
-            encode_response(Kind.SASL_AUTHENTICATE, request.version, request.correlation_id, message)
-        )
+        encoded = encode_response(Kind.SASL_AUTHENTICATE, request.version, request.correlation_id, message)
+        self._answer(encoded[4:], message)
         return False

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from hadash.bindings.model import Binding, BindingDocument, Placement
 from hadash.bindings.watch import Update
 from hadash.identity.resolve import resolve
@@ -57,6 +59,7 @@ class AppliedEpoch:
     def __init__(self) -> None:
         self._latest = 0
         self._pending: set[int] = set()
+        self._unreadable: dict[str, int] = {}
 
     def begin(self, epoch: int) -> None:
         self._latest = max(self._latest, epoch)
@@ -64,6 +67,17 @@ class AppliedEpoch:
 
     def finish(self, epoch: int) -> None:
         self._pending.discard(epoch)
+
+    def not_read(self, appids: Iterable[str], epoch: int) -> None:
+        """The change of ``epoch`` holds bindings that this Gateway cannot read: what it does not know it has not put
+        into effect. The switch that made it waits, and names this Gateway."""
+        for appid in appids:
+            self._unreadable.setdefault(appid, epoch)
+
+    def read(self, appids: Iterable[str]) -> None:
+        """The bindings of ``appids`` are known now."""
+        for appid in appids:
+            self._unreadable.pop(appid, None)
 
     @property
     def value(self) -> int:
@@ -73,4 +87,5 @@ class AppliedEpoch:
         >>> applied.finish(7); applied.value
         8
         """
-        return min(self._pending) - 1 if self._pending else self._latest
+        missing = self._pending | set(self._unreadable.values())
+        return min(missing) - 1 if missing else self._latest

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
+
+#: Facts of access that are kept: those seen last. A client whose client.id is new at each start must not fill the memory.
+MAX_FACTS = 50_000
 
 
 class Stream(NamedTuple):
@@ -41,16 +44,15 @@ class AccessFact:
 
 
 class Traffic:
-    """Counters that only grow, and a ring of samples for pages that show the last minutes."""
+    """Counters, facts of access, and a ring of samples for pages that show the last minutes."""
 
     def __init__(self, samples: int, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
-        self.produced: dict[Stream, int] = {}
-        self.consumed: dict[Stream, int] = {}
+        #: Records produced and consumed since the last sample.
+        self._moved: dict[Stream, tuple[int, int]] = {}
         self.requests: dict[tuple[str, str], int] = {}
         self.refused: dict[str, int] = {}
-        self.access: dict[AccessKey, AccessFact] = {}
-        self._last: dict[Stream, tuple[int, int]] = {}
+        self.access: OrderedDict[AccessKey, AccessFact] = OrderedDict()
         self._samples: deque[tuple[float, int, dict[Stream, tuple[int, int]]]] = deque(maxlen=samples)
 
     def count_request(self, kind: str, cluster: str) -> None:
@@ -62,10 +64,14 @@ class Traffic:
         self.refused[reason] = self.refused.get(reason, 0) + 1
 
     def count_produced(self, stream: Stream, records: int) -> None:
-        self.produced[stream] = self.produced.get(stream, 0) + records
+        self._add(stream, records, 0)
 
     def count_consumed(self, stream: Stream, records: int) -> None:
-        self.consumed[stream] = self.consumed.get(stream, 0) + records
+        self._add(stream, 0, records)
+
+    def _add(self, stream: Stream, produced: int, consumed: int) -> None:
+        before = self._moved.get(stream, (0, 0))
+        self._moved[stream] = (before[0] + produced, before[1] + consumed)
 
     def observe(
         self, key: AccessKey, host: str, library: str, version: str, records: int, **details: Any
@@ -75,6 +81,10 @@ class Traffic:
         fact = self.access.get(key)
         if fact is None:
             fact = self.access[key] = AccessFact(now, now, host, library, version)
+            if len(self.access) > MAX_FACTS:
+                self.access.popitem(last=False)
+        else:
+            self.access.move_to_end(key)
         fact.last_seen, fact.host, fact.library, fact.version = now, host, library, version
         fact.records += records
         if records:
@@ -83,13 +93,7 @@ class Traffic:
 
     def sample(self, parked: int) -> None:
         """Close the current sample: what each stream moved since the last one."""
-        moved = {}
-        for stream in self.produced.keys() | self.consumed.keys():
-            total = (self.produced.get(stream, 0), self.consumed.get(stream, 0))
-            before = self._last.get(stream, (0, 0))
-            if total != before:
-                moved[stream] = (total[0] - before[0], total[1] - before[1])
-                self._last[stream] = total
+        moved, self._moved = self._moved, {}
         self._samples.append((self._clock(), parked, moved))
 
     def samples_since(self, since: float, wanted: Callable[[Stream], bool]) -> Iterable[dict[str, Any]]:

@@ -62,6 +62,12 @@ class Upstream:
         if on_answer is not None:
             self._waiting.append((correlation_id, on_answer))
 
+    @property
+    def congested(self) -> bool:
+        """Whether the broker lags behind in taking what was sent, so that :meth:`drain` would wait."""
+        transport = self._writer.transport
+        return transport.get_write_buffer_size() > transport.get_write_buffer_limits()[1]
+
     async def drain(self) -> None:
         """Wait while the broker does not take what was sent: this is the back-pressure on the client."""
         await self._writer.drain()

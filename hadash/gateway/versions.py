@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from hadash.gateway.codec import ErrorCode, build, encode_response, response_module
-from hadash.gateway.kinds import OFFERED, OWN, Kind
+from hadash.gateway.kinds import NAMED_LOWEST, OFFERED, OWN, Kind
 from hadash.gateway.wire import Request
 
 #: kind → (lowest, highest) version
@@ -42,7 +42,12 @@ def answer(request: Request, served: Mapping[Kind, tuple[int, int]]) -> bytes:
     error = ErrorCode.none if version == request.version else ErrorCode.unsupported_version
     module: Any = response_module(Kind.API_VERSIONS, version)
     keys = tuple(
-        build(module.ApiVersion, api_key=int(kind), min_version=low, max_version=high)
+        build(
+            module.ApiVersion,
+            api_key=int(kind),
+            min_version=NAMED_LOWEST.get(kind, low),
+            max_version=high,
+        )
         for kind, (low, high) in sorted(served.items())
     )
     message = build(module.ApiVersionsResponse, error_code=error, api_keys=keys)

@@ -19,10 +19,6 @@ from hadash.sandbox.service import Service
 ADMIN = "admin"
 MIRROR = "hadash-mirror"
 
-# Producer ids are unique within a cluster only. Cluster 2 starts here, so that no batch of one
-# cluster can be taken for one of a producer of the other.
-PRODUCER_ID_STRIDE = 10**12
-
 _LOG4J = """\
 log4j.rootLogger=WARN, console
 log4j.appender.console=org.apache.log4j.ConsoleAppender
@@ -186,23 +182,10 @@ class KafkaCluster(Service):
         client.start(timeout=15)
         try:
             client.ensure_path(self.chroot)
-            self._set_first_producer_id(client)
             self._forget_earlier_life(client)
         finally:
             client.stop()
             client.close()
-
-    def _set_first_producer_id(self, client: KazooClient) -> None:
-        path = f"{self.chroot}/latest_producer_id_block"
-        first = (self.id - 1) * PRODUCER_ID_STRIDE
-        if not client.exists(path):
-            block = {
-                "version": 1,
-                "broker": 0,
-                "block_start": str(first),
-                "block_end": str(first + 999),
-            }
-            client.create(path, json.dumps(block).encode())
 
     def _forget_earlier_life(self, client: KazooClient) -> None:
         """Remove what a killed broker left until its session ends: it refuses to start beside it.

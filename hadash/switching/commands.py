@@ -66,6 +66,11 @@ class CheckAcks:
 
 
 @dataclass(frozen=True, slots=True)
+class CheckAssignors:
+    """→ who is in a group of the plan with cooperative rebalancing, as texts."""
+
+
+@dataclass(frozen=True, slots=True)
 class CheckMirrors:
     """→ list of (mirror, state, fault, lag in records or ``None``)."""
 
@@ -268,6 +273,7 @@ Command = (
     | CheckCluster
     | ComputePlan
     | CheckAcks
+    | CheckAssignors
     | CheckMirrors
     | ReadTopics
     | CopyAcls

@@ -32,6 +32,10 @@ from hadash.switching.machine import Stage
 from hadash.switching.plan import Plan
 from hadash.switching.planning import Refused, plan_for
 
+#: Assignors whose members keep their partitions, and read on, while they rejoin. A client that names another one too
+#: rebalances eagerly.
+COOPERATIVE_ASSIGNORS = frozenset({"cooperative-sticky", "stream"})
+
 
 class Facts:
     """What stages keep for each other. The executor stores it with the switch; a dry run forgets it."""
@@ -285,6 +289,17 @@ class Effects:
             f"{a.client_id or a.appid} (acks={a.details['acks']})"
             for a in writing
             if self.plan.covers(a.client_id) and a.details.get("acks", -1) != -1
+        )
+
+    @carry_out.register
+    def _(self, command: do.CheckAssignors) -> list[str]:
+        members = Access.objects.filter(
+            pair=self._pair, kind=Access.Kind.GROUP, resource__in=self.plan.groups
+        )
+        return sorted(
+            f"{a.client_id or a.appid} in {a.resource} ({', '.join(a.details['assignors'])})"
+            for a in members
+            if a.details.get("assignors") and set(a.details["assignors"]) <= COOPERATIVE_ASSIGNORS
         )
 
     @carry_out.register

@@ -102,6 +102,7 @@ def _checks(plan: Plan, limits: Limits) -> Generator[do.Command, Any, dict[str, 
     yield from _check_denials(plan)
     if not limits.accept_acks_1:
         yield from _check_acks(plan)
+    yield from _check_assignors(plan)
     return leaders
 
 
@@ -295,6 +296,20 @@ def _check_acks(plan: Plan) -> Generator[do.Command, Any, None]:
                 "%(clients)s: what is acknowledged before it is replicated cannot be proved to be mirrored. "
                 "Set acks=all, or accept the risk with HADASH_SWITCH_ACCEPT_ACKS_1.",
                 clients=found,
+            )
+        )
+
+
+def _check_assignors(plan: Plan) -> Generator[do.Command, Any, None]:
+    """Members with cooperative rebalancing read on while they rejoin, and keep their positions over it: they could
+    not settle, and would go on at the source's offsets."""
+    found = yield do.CheckAssignors()
+    if found:
+        raise StageFailed(
+            say(
+                "Cooperative rebalancing cannot be moved yet: %(members)s. Let these consumers use an eager assignor "
+                "(range, roundrobin, sticky).",
+                members=found,
             )
         )
 

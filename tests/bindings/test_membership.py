@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import threading
 from collections.abc import Callable
 
 import pytest
@@ -13,6 +15,7 @@ from support.waiting import eventually
 from support.zookeeper import expire_session
 
 from hadash.bindings import layout
+from hadash.bindings.errors import NameTaken
 from hadash.bindings.membership import Member, members, not_applied
 
 pytestmark = pytest.mark.stack
@@ -101,6 +104,57 @@ def test_a_restart_does_not_die_with_the_session_before_it(
     gateway.client.stop()
     assert [m.live for m in members(zookeeper)] == [True]
     assert zookeeper.exists(layout.gateway_live("gateway-1")).ephemeralOwner == restarted.client.client_id[0]
+
+
+class TestOneName:
+    """Two processes under one name would report for each other: a block would be in effect that is not."""
+
+    @pytest.fixture(autouse=True)
+    def short_sessions(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("hadash.bindings.client.SESSION_TIMEOUT_SECONDS", 0.2)
+
+    @pytest.fixture
+    def elsewhere(self, zookeeper: KazooClient, gateway: Member) -> Member:
+        """The record of ``gateway-1`` says that it is on another machine."""
+        path = layout.gateway("gateway-1")
+        record = json.loads(zookeeper.get(path)[0])
+        zookeeper.set(path, json.dumps({**record, "host": "elsewhere"}).encode())
+        return gateway
+
+    def test_one_that_lives_elsewhere_is_not_pushed_out(
+        self, elsewhere: Member, connect_client: Callable[..., KazooClient]
+    ) -> None:
+        second = connect_client()
+        with pytest.raises(NameTaken, match=r"'gateway-1' is running already \(pid \d+ on elsewhere\)"):
+            member(second).join(0)
+        owner = second.exists(layout.gateway_live("gateway-1")).ephemeralOwner
+        assert owner == elsewhere.client.client_id[0]
+
+    def test_one_that_vanishes_is_waited_for(
+        self,
+        elsewhere: Member,
+        connect_client: Callable[..., KazooClient],
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        monkeypatch.setattr("hadash.bindings.client.SESSION_TIMEOUT_SECONDS", 20.0)
+        second = connect_client()
+        ending = threading.Timer(0.3, elsewhere.client.stop)
+        ending.start()
+        member(second).join(0)
+        ending.join()
+        assert second.exists(layout.gateway_live("gateway-1")).ephemeralOwner == second.client_id[0]
+
+    def test_a_dead_process_of_this_machine_is_not_waited_for(
+        self, zookeeper: KazooClient, gateway: Member, connect_client: Callable[..., KazooClient]
+    ) -> None:
+        path = layout.gateway("gateway-1")
+        dead = subprocess.Popen(["true"])
+        dead.wait()
+        record = json.loads(zookeeper.get(path)[0])
+        zookeeper.set(path, json.dumps({**record, "pid": dead.pid}).encode())
+        second = connect_client()
+        member(second).join(0)
+        assert zookeeper.exists(layout.gateway_live("gateway-1")).ephemeralOwner == second.client_id[0]
 
 
 def test_joining_again_in_the_same_session_keeps_the_live_node(

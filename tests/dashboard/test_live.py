@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
@@ -163,11 +164,14 @@ def one_thread(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 @pytest.fixture
 async def as_vera_async(people: SimpleNamespace, one_thread: Any) -> AsyncIterator[AsyncClient]:
-    """Vera, signed in; the connection of the thread that serves synchronous code is closed in the end."""
+    """Vera, signed in; the connections of the threads that serve synchronous code are closed in the end."""
+    loop = asyncio.get_running_loop()
+    loop.set_default_executor(ThreadPoolExecutor(max_workers=1))  # where Django renders an error page
     client = AsyncClient()
     await client.aforce_login(people.vera)
     yield client
     await sync_to_async(connections.close_all)()
+    await loop.run_in_executor(None, connections.close_all)
 
 
 def parse(raw: bytes) -> list[tuple[str, str | None, Any]]:

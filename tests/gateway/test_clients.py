@@ -105,9 +105,9 @@ class TestOneVirtualCluster:
     def test_versions_with_topic_ids_are_not_offered(self, gateway: GatewayProcess) -> None:
         with RawClient(gateway.address) as client:
             keys = {k.api_key: k.max_version for k in client.call(Kind.API_VERSIONS, 0).api_keys}
-        assert (keys[Kind.METADATA], keys[Kind.FETCH], keys[Kind.PRODUCE]) == (9, 11, 9)
+        assert (keys[Kind.METADATA], keys[Kind.FETCH], keys[Kind.PRODUCE]) == (8, 10, 9)
 
-    @pytest.mark.parametrize("version", range(10))
+    @pytest.mark.parametrize("version", range(9))
     def test_metadata_in_every_version(self, gateway: GatewayProcess, shared_app: App, version: int) -> None:
         with RawClient(gateway.address) as client:
             client.sign_in(shared_app.appid, shared_app.password, "SCRAM-SHA-256")

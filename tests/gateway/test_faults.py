@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 
@@ -275,6 +277,27 @@ class TestLeaving:
             finally:
                 broker.release()
 
+    def test_a_client_that_leaves_a_silent_broker_with_more_in_flight_than_may_be(
+        self,
+        new_control: Callable[[], ControlPlane],
+        new_gateway: Callable[..., GatewayProcess],
+        app: App,
+        broker: Proxy,
+    ) -> None:
+        """Nothing ends the connection to the broker; the block must not wait for it any longer than for others."""
+        topic, control = app.topic(), new_control()
+        with new_gateway(control, linger=0.5) as gateway:
+            with signed_in(gateway, app, "leaves") as client:
+                broker.hold()
+                for number in range(80):  # max_in_flight is 64
+                    client.send_produce(topic, b"%d" % number)
+                control.clusters.wait_for_end("east", topic, 64)
+            try:
+                control.in_effect(Move(control, Identity(app.appid), "east").write(BindingState.BLOCK))
+                eventually(lambda: gateway.clients(app.appid) == [], "the end of the connection")
+            finally:
+                broker.release()
+
 
 class TestWaitingTooLong:
     """Parked for as long as a client can wait, then told to look again; nothing of it is written."""
@@ -360,6 +383,30 @@ def is_live(control: ControlPlane) -> bool:
 class TestStopping:
     """A Gateway that is stopped on purpose is no member any more; one that was killed is waited for."""
 
+    def test_it_stays_a_member_until_what_is_under_way_has_been_answered(
+        self,
+        new_control: Callable[[], ControlPlane],
+        new_gateway: Callable[..., GatewayProcess],
+        app: App,
+        broker: Proxy,
+    ) -> None:
+        """A client whose write is cut off writes it again through another Gateway, perhaps to the other cluster."""
+        topic, control = app.topic(), new_control()
+        with new_gateway(control) as gateway, signed_in(gateway, app) as client:
+            broker.hold()
+            client.send_produce(topic, b"one")
+            control.clusters.wait_for_end("east", topic, 1)
+            stopping = threading.Thread(target=gateway.stop)
+            stopping.start()
+            try:
+                eventually(lambda: refuses(gateway), "the end of listening")
+                assert ids(control) == ["gateway-1"]
+            finally:
+                broker.release()
+            assert client.produce_error() is ErrorCode.none
+            stopping.join()
+            assert ids(control) == []
+
     @pytest.fixture
     def other(
         self, gateway: GatewayProcess, control: ControlPlane, new_gateway: Callable[..., GatewayProcess]
@@ -383,6 +430,14 @@ class TestStopping:
             eventually(lambda: [m.live for m in members(control.client)] == [True, True], "its new session")
             assert again.stop() == 0
         assert ids(control) == ["gateway-1"]
+
+
+def refuses(gateway: GatewayProcess) -> bool:
+    try:
+        socket.create_connection(gateway.address, timeout=5).close()
+    except OSError:
+        return True
+    return False
 
 
 def ids(control: ControlPlane) -> list[str]:

@@ -213,6 +213,23 @@ class TestIdempotentProducers:
         assert kafka.values("west", topic) == [b"two"]
 
 
+def test_who_signs_in_across_the_forward_does_not_stay_behind(
+    gateway: GatewayProcess, control: ControlPlane, app: App
+) -> None:
+    """It came to a node of the new cluster while it still belonged to the old one, whose METADATA knows no better."""
+    move = Move(control, Identity(app.appid), "east")
+    move.block()
+    with RawClient(gateway.node_address("west")) as client:
+        client.call(Kind.SASL_HANDSHAKE, 1, mechanism="SCRAM-SHA-256")
+        finish = client.begin_scram(app.appid, app.password)
+        move.forward()
+        finish()
+        assert client.receive() is None  # so it signs in anew, to the cluster that it belongs to
+    with RawClient(gateway.node_address("west")) as client:
+        client.sign_in(app.appid, app.password, "SCRAM-SHA-256")
+        assert [c["cluster"] for c in gateway.clients(app.appid)] == ["west"]
+
+
 class TestConsumers:
     @pytest.fixture
     def group(self, app: App) -> str:

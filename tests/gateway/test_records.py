@@ -143,8 +143,8 @@ def fetched(
 
 
 class TestFetched:
-    def test_the_versions_are_4_to_11(self) -> None:
-        assert list(FETCH_VERSIONS) == list(range(4, 12))
+    def test_the_versions_are_4_to_10(self) -> None:
+        assert list(FETCH_VERSIONS) == list(range(4, 11))
 
     @every_fetch
     def test_records_by_topic(self, version: int) -> None:

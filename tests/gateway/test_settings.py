@@ -33,8 +33,10 @@ def test_every_field_has_a_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     assert settings.sasl_mechanisms == ("PLAIN", "SCRAM-SHA-512")
 
 
-def test_the_id_is_the_hosts_unless_it_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert GatewaySettings.from_environment().id == f"{socket.gethostname()}-1"
+def test_the_id_is_the_hosts_and_ports_unless_it_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert GatewaySettings.from_environment().id == f"{socket.gethostname()}-9092"
+    monkeypatch.setenv("HADASH_GATEWAY_PORT", "19092")
+    assert GatewaySettings.from_environment().id == f"{socket.gethostname()}-19092"
     monkeypatch.setenv("HADASH_GATEWAY_ID", "gateway-7")
     assert GatewaySettings.from_environment().id == "gateway-7"
 

@@ -11,7 +11,7 @@ from confluent_kafka import Producer
 from support.gateway import GatewayProcess
 from support.kafka import App, Clusters
 from support.messages import produce
-from support.raw import RawClient
+from support.raw import NotSignedIn, RawClient
 from support.waiting import eventually
 
 from hadash.gateway.codec import ErrorCode
@@ -115,17 +115,31 @@ BEFORE_SIGN_IN = {
     "a client.id that is no text": Stranger(
         garbage(framed(header(18, 0, b"\xff"))), "the client.id is not UTF-8"
     ),
-    "METADATA": Stranger(garbage(framed(header(3, 9) + b"\0\0\0\0\0\0")), "METADATA before sign-in"),
+    "METADATA": Stranger(garbage(framed(header(3, 8) + b"\0\0\0\0\0\0\0")), "METADATA before sign-in"),
     "PRODUCE": Stranger(
         lambda client: client.send_request(produce(9, {"orders": {0: b"x"}})), "PRODUCE before sign-in"
     ),
     "an old handshake": Stranger(
-        garbage(framed(header(17, 0))), "SASL_HANDSHAKE version 0 is not served here"
+        garbage(framed(header(17, 2))), "SASL_HANDSHAKE version 2 is not served here"
     ),
     "a garbled handshake": Stranger(
         garbage(framed(header(17, 1) + b"\x7f\xff")), "SASL_HANDSHAKE version 1 cannot"
     ),
 }
+
+
+def test_a_client_with_bare_tokens_signs_in_too(gateway: GatewayProcess, plain_app: App) -> None:
+    """SASL_HANDSHAKE 0, as kafka-python 2.0 and old clients of other languages send it."""
+    with RawClient(gateway.address, "old") as client:
+        client.sign_in_with_bare_tokens("shop", "shop-secret")
+        assert client.call(Kind.METADATA, 1, topics=()).topics == ()
+        assert [c["client_id"] for c in gateway.clients("shop", instance="old")] == ["old"]
+
+
+def test_of_one_with_a_wrong_password_the_connection_ends(gateway: GatewayProcess, plain_app: App) -> None:
+    with RawClient(gateway.address) as client, pytest.raises(NotSignedIn):
+        client.sign_in_with_bare_tokens("shop", "wrong")
+
 
 SIGNED_IN = {
     "an oversized frame": Stranger(garbage(struct.pack(">i", 104_857_601)), "a frame of 104857601 bytes"),

@@ -111,6 +111,21 @@ class TestAppliedEpoch:
         applied.finish(6)
         assert applied.value == 7
 
+    def test_bindings_that_cannot_be_read_are_not_in_effect(self) -> None:
+        """A newer control plane may write a state that this Gateway does not know: the switch has to wait for it."""
+        applied = AppliedEpoch()
+        for epoch in (5, 6):
+            applied.begin(epoch)
+            applied.finish(epoch)
+        applied.not_read(["shop"], 6)
+        assert applied.value == 5
+        applied.begin(7)
+        applied.finish(7)
+        applied.read(["billing"])
+        assert applied.value == 5
+        applied.read(["shop"])
+        assert applied.value == 7
+
     @given(st.permutations(range(1, 8)))
     def test_it_never_claims_what_is_not_finished(self, order: list[int]) -> None:
         applied = AppliedEpoch()

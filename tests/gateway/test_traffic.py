@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from hadash.gateway.traffic import AccessFact, AccessKey, Stream, Traffic
 
 EAST, WEST = Stream("shop", "web-1", "east"), Stream("shop", "web-1", "west")
@@ -74,8 +76,34 @@ def test_access_keeps_the_first_time_and_the_latest_circumstances() -> None:
     clock.now = 200.0
     traffic.observe(key, "10.0.0.2", "librdkafka", "2.16.0", 3, idempotent=True)
     assert traffic.access == {
-        key: AccessFact(100.0, 200.0, "10.0.0.2", "librdkafka", "2.16.0", 8, {"acks": 1, "idempotent": True})
+        key: AccessFact(
+            100.0, 200.0, "10.0.0.2", "librdkafka", "2.16.0", 8, 200.0, {"acks": 1, "idempotent": True}
+        )
     }
+
+
+def test_when_records_moved_is_not_when_it_was_seen() -> None:
+    """A member that joins is seen, but nothing has moved."""
+    clock = Clock()
+    traffic = Traffic(samples=1, clock=clock)
+    key = AccessKey("shop", "web-1", "consume", "orders", "east")
+    traffic.observe(key, "h", "l", "1", 0)
+    assert (traffic.access[key].last_seen, traffic.access[key].moved) == (100.0, 0.0)
+    clock.now = 101.0
+    traffic.observe(key, "h", "l", "1", 3)
+    clock.now = 102.0
+    traffic.observe(key, "h", "l", "1", 0)
+    assert (traffic.access[key].last_seen, traffic.access[key].moved) == (102.0, 101.0)
+
+
+def test_the_facts_that_were_seen_last_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client.id that is new at each start must not fill the memory."""
+    monkeypatch.setattr("hadash.gateway.traffic.MAX_FACTS", 2)
+    traffic = Traffic(samples=1)
+    keys = [AccessKey("shop", f"web-{n}", "produce", "orders", "east") for n in range(3)]
+    for key in (keys[0], keys[1], keys[0], keys[2]):
+        traffic.observe(key, "h", "l", "1", 1)
+    assert list(traffic.access) == [keys[0], keys[2]]
 
 
 def test_requests_and_refusals_are_counted() -> None:

@@ -61,7 +61,17 @@ def ranges(response: Any) -> dict[int, tuple[int, int]]:
 def test_each_version_of_the_question_gets_the_same_answer(version: int) -> None:
     response = decode_response(Kind.API_VERSIONS, version, ask(version, OFFERED)[4:])
     assert response.error_code is ErrorCode.none
-    assert ranges(response) == {int(kind): range_ for kind, range_ in OFFERED.items()}
+    assert ranges(response) == {
+        **{int(kind): range_ for kind, range_ in OFFERED.items()},
+        Kind.PRODUCE: (0, 9),
+    }
+
+
+def test_produce_is_named_from_0_on_but_served_from_3_on() -> None:
+    """librdkafka before 2.11 compresses only for a broker that names version 0; it sends the highest."""
+    response = decode_response(Kind.API_VERSIONS, 3, ask(3, OFFERED)[4:])
+    assert ranges(response)[Kind.PRODUCE] == (0, 9)
+    assert not Request(Kind.PRODUCE, 0, 0, "", b"", 0).supported
 
 
 @pytest.mark.parametrize("version", [4, 5, 32767, -1])
@@ -76,8 +86,12 @@ def test_a_version_that_is_too_new_is_answered_in_version_0(version: int) -> Non
     ("kind", "highest", "because"),
     [
         (Kind.PRODUCE, 9, "10 has broker endpoints"),
-        (Kind.FETCH, 11, "12 has leader epochs, 13 Topic ids, 16 broker endpoints"),
-        (Kind.METADATA, 9, "10 has Topic ids"),
+        (
+            Kind.FETCH,
+            10,
+            "11 has preferred read replicas, 12 leader epochs, 13 Topic ids, 16 broker endpoints",
+        ),
+        (Kind.METADATA, 8, "9 has leader epochs that librdkafka relies on, 10 Topic ids"),
         (Kind.API_VERSIONS, 4, "5 has the cluster id"),
         (Kind.OFFSET_COMMIT, 8, "9 has KIP-848 member epochs"),
         (Kind.OFFSET_FETCH, 8, "9 has KIP-848 member epochs"),

@@ -32,7 +32,7 @@ from confluent_kafka.admin import (
 from kazoo.client import KazooClient
 
 from hadash.sandbox.errors import SandboxError
-from hadash.sandbox.kafka import MIRROR, PRODUCER_ID_STRIDE, KafkaCluster, plain_jaas
+from hadash.sandbox.kafka import MIRROR, KafkaCluster, plain_jaas
 from hadash.sandbox.ports import HOST
 from hadash.sandbox.stack import Stack
 
@@ -92,12 +92,6 @@ def test_wrong_password_is_refused(cluster: KafkaCluster, mechanism: str) -> Non
 def test_both_clusters_number_their_brokers_from_zero(stack: Stack) -> None:
     for cluster in stack.kafka.values():
         assert list(AdminClient(cluster.client_config()).list_topics(timeout=10).brokers) == [0]
-
-
-def test_producer_ids_of_the_clusters_are_disjoint(cluster: KafkaCluster, topic: str) -> None:
-    produce({**cluster.client_config("shop"), "enable.idempotence": True}, topic, b"numbered")
-    first = (cluster.id - 1) * PRODUCER_ID_STRIDE
-    assert first <= last_producer_id(cluster, topic) < first + PRODUCER_ID_STRIDE
 
 
 def test_connect_has_mirror_maker(stack: Stack) -> None:

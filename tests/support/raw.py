@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
 import hmac
 import socket
 import struct
 import uuid
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from types import TracebackType
 from typing import Any
@@ -126,6 +128,16 @@ class RawClient:
             )
         return self
 
+    def sign_in_with_bare_tokens(self, user: str, password: str) -> None:
+        """PLAIN as clients did before Kafka 1.0: the token is a frame without a header, and so is the answer.
+
+        :raises NotSignedIn: the other side hung up, which is all that it can say.
+        """
+        self.call(Kind.SASL_HANDSHAKE, 0, mechanism="PLAIN")
+        self.send_bytes(framed(f"\0{user}\0{password}".encode()))
+        if self.receive() is None:
+            raise NotSignedIn("the connection was closed")
+
     def _authenticate(self, token: bytes) -> bytes:
         response = self.call(Kind.SASL_AUTHENTICATE, 2, auth_bytes=token)
         if response.error_code is not ErrorCode.none:
@@ -133,10 +145,26 @@ class RawClient:
         answer: bytes = response.auth_bytes
         return answer
 
+    def begin_scram(self, user: str, password: str) -> Callable[[], None]:
+        """The first half of SCRAM-SHA-256; what is returned sends the second."""
+        steps = self._scram(user, password, "sha256")
+        next(steps)
+
+        def finish() -> None:
+            with contextlib.suppress(StopIteration):
+                next(steps)
+
+        return finish
+
     def _sign_in_with_scram(self, user: str, password: str, digest: str) -> None:
-        """RFC 5802."""
+        for _ in self._scram(user, password, digest):
+            pass
+
+    def _scram(self, user: str, password: str, digest: str) -> Iterator[None]:
+        """RFC 5802, with a break in the middle."""
         bare = f"n={user},r={uuid.uuid4().hex}"
         server_first = self._authenticate(f"n,,{bare}".encode()).decode()
+        yield
         fields = dict(part.split("=", 1) for part in server_first.split(","))
         salted = hashlib.pbkdf2_hmac(
             digest, password.encode(), base64.b64decode(fields["s"]), int(fields["i"])

@@ -123,6 +123,11 @@ def _lag(world: World, records: int) -> None:
             "Set acks=all, or accept the risk with HADASH_SWITCH_ACCEPT_ACKS_1.",
         ),
         (
+            lambda w: w.cooperative.append("bill-1 in billing (cooperative-sticky)"),
+            "Cooperative rebalancing cannot be moved yet: bill-1 in billing (cooperative-sticky). "
+            "Let these consumers use an eager assignor (range, roundrobin, sticky).",
+        ),
+        (
             lambda w: w.mirror.anchors.pop(ORDERS_1),
             "Of orders-1 it is not known which records of both sides correspond: a partition that was added "
             "counts as soon as its mirror has been looked at.",

@@ -60,6 +60,7 @@ class World:
         #: The plan as it would be computed now, or what stands against it; who writes with acks=1.
         self.plan_now: Plan | list[Sentence] | None = None
         self.acks_1: list[str] = []
+        self.cooperative: list[str] = []
         self.now = 1000.0
         self.said: list[str] = []
         self.done: list[do.Command] = []
@@ -274,6 +275,8 @@ class World:
                 return self.plan_now or self.plan
             case do.CheckAcks():
                 return list(self.acks_1)
+            case do.CheckAssignors():
+                return list(self.cooperative)
             case do.CheckMirrors():
                 return [self._look(mirror) for mirror in self.mirrors]
             case do.ReadTopics(cluster):
