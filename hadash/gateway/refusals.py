@@ -13,7 +13,6 @@ from hadash.gateway.codec import ErrorCode, build, decode_request, encode_respon
 from hadash.gateway.kinds import GROUP, Kind
 from hadash.gateway.wire import Request
 
-
 #: With UNKNOWN_PRODUCER_ID: "the records that you wrote are deleted". Only then Java's producer starts anew at once; of
 #: one without a log start offset it thinks that an old broker sent it, and tries the same for ever.
 _LOG_STARTS_BEYOND = 2**63 - 1
