@@ -58,6 +58,7 @@ class ClientConnection:
         self._has_waited = False
         self._away_since: float | None = None
         self._closing = False
+        self._stopping = False
         self._broker_gone = False
         reader.on_end = self._wake
 
@@ -266,7 +267,7 @@ class ClientConnection:
             return
         unacknowledged = request.kind is Kind.PRODUCE and message.acks == 0
         left = (self.reader.ended or self.writer.is_closing()) and not unacknowledged
-        if self._broker_gone or left or self._closing:
+        if self._broker_gone or left or self._stopping:
             raise ConnectionResetError
 
     @staticmethod
@@ -355,7 +356,7 @@ class ClientConnection:
 
     async def shut_down(self) -> None:
         """The Gateway stops: what is parked is dropped (it was not passed on), what is under way gets its answer."""
-        self._closing = True
+        self._closing = self._stopping = True
         self._wake()
         await self._linger()
         self.writer.close()

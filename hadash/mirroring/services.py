@@ -1,9 +1,9 @@
-"""The only door for changing mirrors: create, look, stop, reverse, and the ACLs of both sides."""
+"""The only door for changing mirrors: create, look, stop, reverse."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
 from functools import lru_cache
 
@@ -11,16 +11,16 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
-from hadash.inventory.models import AppID, Cluster, Pair
+from hadash.inventory.models import Cluster, Pair
 from hadash.kafka.cluster import ClusterClient, client_for
 from hadash.kafka.connect import ConnectClient, ConnectorStatus
 from hadash.kafka.errors import ConnectError, KafkaError
-from hadash.kafka.values import Acl, Partition
-from hadash.mirroring import acls as acl_rules
+from hadash.kafka.values import Partition
 from hadash.mirroring.connector import Endpoint, connector_config, connector_name
 from hadash.mirroring.lag import measure, seconds_behind
-from hadash.mirroring.models import Anchor, LagSample, Mirror, WriteDenial
+from hadash.mirroring.models import Anchor, LagSample, Mirror
 from hadash.mirroring.offsets import Corresponding, mirrored_up_to, never_back, resume_after
+from hadash.mirroring.standby import deny_writes
 
 #: Seconds between two looks at a connector that is starting or stopping.
 POLL_SECONDS = 0.1
@@ -305,7 +305,9 @@ def look(mirror: Mirror) -> LagSample:
             fault = fault or (
                 f"Of {', '.join(map(str, sorted(unknown)))} it is not known which records of both sides correspond."
             )
-    except (KafkaError, ConnectError, MirrorError) as error:
+    except MirrorError as error:
+        state, fault = Mirror.State.FAILED, str(error)
+    except (KafkaError, ConnectError) as error:
         fault = str(error)
     sample.save()
     mirror.state, mirror.fault = state, fault
@@ -375,72 +377,3 @@ def trim_samples() -> int:
     before = timezone.now() - timedelta(hours=settings.LAG_KEPT_HOURS)
     deleted, _ = LagSample.objects.filter(at__lt=before).delete()
     return deleted
-
-
-# -- ACLs ---------------------------------------------------------------------------------------------------------
-
-
-def copy_acls(
-    pair: Pair, source: Cluster, target: Cluster, appids: Iterable[str], standby: Iterable[str] = ()
-) -> int:
-    """Give the AppIDs on ``target`` every rule that they have on ``source``; how many were missing.
-
-    ``standby`` names Topics of which ``target`` holds the mirror: they are closed to whoever may write now, before.
-    """
-    client = cluster_client(target)
-    known = client.acls()
-    wanted = acl_rules.missing(cluster_client(source).acls(), known, list(appids), _own_denials(source))
-    if wanted:
-        _deny(pair, target, standby, known, known | wanted)
-        client.create_acls(wanted)
-    return len(wanted)
-
-
-def denied_beyond(
-    source: Cluster, target: Cluster, appid: str, topics: Iterable[str], groups: Iterable[str]
-) -> list[str]:
-    """What ``target`` denies an AppID and ``source`` does not, each as a text; without hadash's own denials."""
-    found = acl_rules.denied_beyond(
-        cluster_client(source).acls(),
-        cluster_client(target).acls(),
-        [appid],
-        topics,
-        groups,
-        _own_denials(target),
-    )
-    return sorted(f"{a.principal} {a.operation} {a.resource_type.lower()} {a.resource}" for a in found)
-
-
-def deny_writes(pair: Pair, cluster: Cluster, topics: Iterable[str]) -> int:
-    """Keep everybody but the mirror from writing to standby ``topics`` on ``cluster``; how many rules it took."""
-    known = cluster_client(cluster).acls()
-    return _deny(pair, cluster, topics, known, known)
-
-
-def _deny(pair: Pair, cluster: Cluster, topics: Iterable[str], known: Set[Acl], rules: Set[Acl]) -> int:
-    """Deny writing to whoever may under ``rules``; ``known`` are those that exist."""
-    client = cluster_client(cluster)
-    users = set(client.scram_users()) | set(AppID.objects.filter(pair=pair).values_list("name", flat=True))
-    exempt = {c.admin_username for c in pair.clusters} | {c.mirror_username for c in pair.clusters}
-    wanted = acl_rules.write_denials(rules, list(topics), users, exempt) - known
-    # The note first: a rule without one would never be taken away again, a note without its rule does no harm.
-    WriteDenial.objects.bulk_create(
-        [WriteDenial(cluster=cluster, topic=rule.resource, principal=rule.principal) for rule in wanted],
-        ignore_conflicts=True,
-    )
-    client.create_acls(wanted)
-    return len(wanted)
-
-
-def allow_writes(cluster: Cluster, topics: Iterable[str]) -> int:
-    """Take :func:`deny_writes` back; how many rules it took. Somebody else's denials stay."""
-    noted = WriteDenial.objects.filter(cluster=cluster, topic__in=list(topics))
-    read = {denial.pk: acl_rules.write_denial(denial.topic, denial.principal) for denial in noted}
-    cluster_client(cluster).delete_acls(read.values())
-    WriteDenial.objects.filter(pk__in=read).delete()  # only these: another may have come meanwhile
-    return len(read)
-
-
-def _own_denials(cluster: Cluster) -> set[Acl]:
-    """The denials that hadash has made on ``cluster``."""
-    return {acl_rules.write_denial(d.topic, d.principal) for d in WriteDenial.objects.filter(cluster=cluster)}

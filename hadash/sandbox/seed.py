@@ -20,7 +20,8 @@ def main() -> int:
     from hadash.inventory.services import register_cluster, register_pair
     from hadash.kafka.values import Acl
     from hadash.mirroring.models import Mirror
-    from hadash.mirroring.services import cluster_client, copy_acls, create_mirror
+    from hadash.mirroring.services import cluster_client, create_mirror
+    from hadash.mirroring.standby import copy_acls
     from hadash.sandbox.world import DEMO, acls
 
     clusters = []

@@ -23,6 +23,7 @@ from hadash.kafka.cluster import ClusterClient
 from hadash.kafka.errors import KafkaError
 from hadash.kafka.values import Partition, Record
 from hadash.mirroring import services as mirroring
+from hadash.mirroring import standby
 from hadash.mirroring.models import Mirror
 from hadash.mirroring.offsets import Corresponding
 from hadash.mirroring.proof import compare_tails
@@ -30,7 +31,7 @@ from hadash.sentences import Sentence
 from hadash.switching import commands as do
 from hadash.switching.machine import Stage
 from hadash.switching.plan import Plan
-from hadash.switching.planning import Refused, plan_for
+from hadash.switching.planning import Refused, access_since, plan_for
 
 #: Assignors whose members keep their partitions, and read on, while they rejoin. A client that names another one too
 #: rebalances eagerly.
@@ -206,12 +207,12 @@ class Effects:
     @carry_out.register
     def _(self, command: do.CopyAcls) -> int:
         source, target = self._clusters[self.plan.source], self._clusters[self.plan.target]
-        return mirroring.copy_acls(self._pair, source, target, [self.plan.appid], self.plan.topics)
+        return standby.copy_acls(self._pair, source, target, [self.plan.appid], self.plan.topics)
 
     @carry_out.register
     def _(self, command: do.CheckDenials) -> list[str]:
         source, target = self._clusters[self.plan.source], self._clusters[self.plan.target]
-        return mirroring.denied_beyond(source, target, self.plan.appid, self.plan.topics, self.plan.groups)
+        return standby.denied_beyond(source, target, self.plan.appid, self.plan.topics, self.plan.groups)
 
     @carry_out.register
     def _(self, command: do.CheckSignIn) -> tuple[set[str], set[str]]:
@@ -221,11 +222,11 @@ class Effects:
 
     @carry_out.register
     def _(self, command: do.AllowWrites) -> int:
-        return mirroring.allow_writes(self._clusters[command.cluster], self.plan.topics)
+        return standby.allow_writes(self._clusters[command.cluster], self.plan.topics)
 
     @carry_out.register
     def _(self, command: do.DenyWrites) -> int:
-        return mirroring.deny_writes(self._pair, self._clusters[command.cluster], self.plan.topics)
+        return standby.deny_writes(self._pair, self._clusters[command.cluster], self.plan.topics)
 
     @carry_out.register
     def _(self, command: do.WarmUp) -> None:
@@ -283,7 +284,11 @@ class Effects:
         topics = self._client(self.plan.source).topics(self.plan.topics)
         replicated = [name for name, info in topics.items() if info.replication_factor > 1]
         writing = Access.objects.filter(
-            pair=self._pair, appid=self.plan.appid, kind=Access.Kind.PRODUCE, resource__in=replicated
+            pair=self._pair,
+            appid=self.plan.appid,
+            kind=Access.Kind.PRODUCE,
+            resource__in=replicated,
+            last_seen__gte=access_since(),
         )
         return sorted(
             f"{a.client_id or a.appid} (acks={a.details['acks']})"
@@ -294,7 +299,10 @@ class Effects:
     @carry_out.register
     def _(self, command: do.CheckAssignors) -> list[str]:
         members = Access.objects.filter(
-            pair=self._pair, kind=Access.Kind.GROUP, resource__in=self.plan.groups
+            pair=self._pair,
+            kind=Access.Kind.GROUP,
+            resource__in=self.plan.groups,
+            last_seen__gte=access_since(),
         )
         return sorted(
             f"{a.client_id or a.appid} in {a.resource} ({', '.join(a.details['assignors'])})"

@@ -32,7 +32,8 @@ from hadash.switching.effects import Effects, Facts
 from hadash.switching.limits import limits
 from hadash.switching.machine import ABORTABLE, STAGES, Event, Stage, Status, after_failure, after_success
 from hadash.switching.models import StageRecord, Switch, log_event
-from hadash.switching.stages import RUNS, StageFailed, StageRun
+from hadash.switching.stage_run import StageFailed, StageRun
+from hadash.switching.stages import RUNS
 
 log = logging.getLogger(__name__)
 

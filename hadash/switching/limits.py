@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.conf import settings
 
-from hadash.switching.stages import Limits
+from hadash.switching.stage_run import Limits
 
 
 def limits() -> Limits:

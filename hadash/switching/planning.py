@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.utils import timezone
@@ -28,6 +28,11 @@ class Refused(Exception):
         self.reasons = list(reasons)
 
 
+def access_since() -> datetime:
+    """What was last seen before that does not count as use any more."""
+    return timezone.now() - timedelta(days=settings.ACCESS_WINDOW_DAYS)
+
+
 def plan_for(appid: AppID, instance_id: str | None, target: Cluster) -> Plan:
     """The plan that would move an AppID, or one InstanceID of it, to ``target``.
 
@@ -44,8 +49,7 @@ def plan_for(appid: AppID, instance_id: str | None, target: Cluster) -> Plan:
     current = resolve(document, instance_id or "", default)
     if current.cluster == target.name:
         raise Refused(say("%(who)s is bound to %(cluster)s already.", who=scope, cluster=target))
-    since = timezone.now() - timedelta(days=settings.ACCESS_WINDOW_DAYS)
-    access = Access.objects.filter(pair=pair, last_seen__gte=since)
+    access = Access.objects.filter(pair=pair, last_seen__gte=access_since())
     uses = [Use(a.appid, a.client_id, a.kind, a.resource) for a in access]
     mirrors = [
         MirrorOf(m.name, m.source.name, frozenset(m.topics))

@@ -22,6 +22,7 @@ from hadash.inventory.models import AppID, Cluster
 from hadash.kafka.errors import ConnectError, KafkaError
 from hadash.mirroring.services import MirrorError
 from hadash.sentences import Sentence, say
+from hadash.switching.checks import preflight
 from hadash.switching.commands import RecordSeen
 from hadash.switching.effects import Effects, Facts, seen_to_json
 from hadash.switching.limits import limits
@@ -38,7 +39,7 @@ from hadash.switching.machine import (
 from hadash.switching.models import Switch, log_event
 from hadash.switching.plan import Plan
 from hadash.switching.planning import Refused, plan_for
-from hadash.switching.stages import StageFailed, preflight
+from hadash.switching.stage_run import StageFailed
 
 #: One lock in the database for everything that decides whether two radii overlap: requests are rare and short.
 _RADIUS_LOCK = 0x68616461

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
+from kazoo.client import KazooClient
 
 from hadash.bindings.errors import StaleWriter, StoreUnavailable
 from hadash.inventory.models import Cluster, Pair
+from hadash.sentences import Sentence, say
 from hadash.switching import executor
 from hadash.switching.executor import _Execution
 from hadash.switching.machine import Stage, Status
-from hadash.switching.models import Switch
+from hadash.switching.models import StageRecord, Switch
 
 from .world import WHOLE
 
@@ -127,3 +130,32 @@ def test_while_zookeeper_is_away_the_switch_says_so_once_and_stays_an_orphan(
     ]
     switch.refresh_from_db()
     assert switch.current is Status.RUNNING
+
+
+@pytest.mark.parametrize("stage", [Stage.FORWARD, Stage.RETURN])
+@pytest.mark.parametrize(("unreachable", "status"), [(True, Status.RUNNING), (False, Status.NEEDS_ATTENTION)])
+def test_what_releases_the_clients_needs_nobody_while_zookeeper_is_away(
+    switch: Switch,
+    zookeeper: KazooClient,
+    monkeypatch: pytest.MonkeyPatch,
+    settings: Any,
+    stage: Stage,
+    unreachable: bool,
+    status: Status,
+) -> None:
+    """It stays an orphan that is picked up again and again; any other failure asks for a person."""
+    settings.SWITCH_FORWARD_SECONDS = 0
+    monkeypatch.setattr(executor, "zookeeper", lambda: zookeeper)
+    monkeypatch.setattr(executor._Renewal, "__enter__", lambda self: None)
+    monkeypatch.setattr(executor._Renewal, "__exit__", lambda self, *exc: None)
+
+    def fail(execution: _Execution) -> tuple[bool, Sentence]:
+        execution.unreachable = unreachable
+        return False, say("%(error)s", error="It did not work.")
+
+    monkeypatch.setattr(_Execution, "_attempt_once", fail)
+    Switch.objects.filter(pk=switch.pk).update(stage=stage.value)
+    assert executor.run_stage(switch.pk, 3) is None
+    switch.refresh_from_db()
+    assert (switch.current, switch.stage) == (status, stage)
+    assert [record.result for record in switch.stages.all()] == [StageRecord.Result.FAILED]

@@ -14,8 +14,9 @@ from hadash.bindings.model import BindingState
 from hadash.kafka.values import Partition
 from hadash.sentences import say
 from hadash.switching import commands as do
+from hadash.switching.checks import preflight
 from hadash.switching.machine import WAY, Stage
-from hadash.switching.stages import Limits, StageFailed, preflight
+from hadash.switching.stage_run import Limits, StageFailed
 
 from .parts import Client, Member
 from .walking import QUICK, Fault, Killed, Walk, run_stage, steps, world_before

@@ -18,7 +18,8 @@ from hadash.switching.machine import (
     after_success,
     move,
 )
-from hadash.switching.stages import RUNS, Limits, StageFailed
+from hadash.switching.stage_run import Limits, StageFailed
+from hadash.switching.stages import RUNS
 
 from .world import ORDERS_1, Happening, World, WorldError
 

@@ -1,0 +1,276 @@
+"""Precheck: everything that must hold before a client notices anything. Pure; see ``stages.py``."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
+
+from hadash.bindings.model import BindingState
+from hadash.kafka.values import Partition
+from hadash.sentences import say
+from hadash.switching import commands as do
+from hadash.switching.plan import Plan
+from hadash.switching.stage_run import Limits, StageFailed, StageRun
+
+
+def precheck(plan: Plan, limits: Limits) -> StageRun:
+    """Everything that must hold before a client notices anything. Changes nothing but missing ACLs."""
+    yield from _check_plan(plan)
+    leaders = yield from _checks(plan, limits)
+    copied = yield do.CopyAcls()
+    if copied:
+        yield do.Say(
+            say(
+                "Copied %(count)s ACLs of %(appid)s to %(cluster)s.",
+                count=copied,
+                appid=plan.appid,
+                cluster=plan.target,
+            )
+        )
+    yield do.PublishPlacement(leaders)
+    clients = yield do.ReadClients()
+    members = yield do.ReadMembers(plan.source)
+    activity = yield do.ReadActivity(plan.source, limits.active)
+    yield do.RecordSeen(
+        tuple(sorted(clients)), tuple(sorted(g for g, ids in members.items() if ids)), tuple(sorted(activity))
+    )
+    return say(
+        "All checks hold (Topics: %(topics)s, groups: %(groups)s, clients: %(clients)s).",
+        topics=len(plan.topics),
+        groups=len(plan.groups),
+        clients=len(clients),
+    )
+
+
+def preflight(plan: Plan, limits: Limits) -> StageRun:
+    """The checks of :func:`precheck` that read only: whoever asks for a switch hears of a fault at once."""
+    yield from _checks(plan, limits)
+    return say("All checks hold.")
+
+
+def _checks(plan: Plan, limits: Limits) -> Generator[do.Command, Any, dict[str, tuple[int, ...]]]:
+    for cluster in (plan.source, plan.target):
+        fault = yield do.CheckCluster(cluster)
+        if fault:
+            raise StageFailed(
+                say("Cluster %(cluster)s does not answer: %(fault)s", cluster=cluster, fault=fault)
+            )
+    yield from _check_bindings(plan)
+    yield from _check_gateways()
+    yield from _check_mirrors(plan, limits)
+    leaders = yield from _check_topics(plan)
+    yield from _check_groups(plan)
+    yield from _check_sign_in(plan)
+    yield from _check_denials(plan)
+    if not limits.accept_acks_1:
+        yield from _check_acks(plan)
+    yield from _check_assignors(plan)
+    return leaders
+
+
+def _check_plan(plan: Plan) -> Generator[do.Command, Any, None]:
+    """Since the approval somebody may have begun to use what moves."""
+    current = yield do.ComputePlan()
+    if isinstance(current, list):
+        raise StageFailed(current[0])
+    if current != plan:
+        raise StageFailed(
+            say(
+                "What would move has changed since the approval (now: %(topics)s; groups: %(groups)s). "
+                "Request the switch anew.",
+                topics=current.topics,
+                groups=current.groups,
+            )
+        )
+
+
+def _check_bindings(plan: Plan) -> Generator[do.Command, Any, None]:
+    found = yield do.ReadBindings()
+    for identity in plan.identities:
+        cluster, state = found[str(identity)] or (plan.source, BindingState.FORWARD)
+        if state is not BindingState.FORWARD:
+            raise StageFailed(say("%(who)s is being moved by another switch.", who=identity))
+        if cluster != plan.source:
+            raise StageFailed(
+                say(
+                    "%(who)s is on %(cluster)s now, not on %(source)s: the plan is out of date. Request it anew.",
+                    who=identity,
+                    cluster=cluster,
+                    source=plan.source,
+                )
+            )
+
+
+def _check_gateways() -> Generator[do.Command, Any, None]:
+    members = [m for m in (yield do.ReadGateways()) if not m.excluded]
+    if not any(m.live for m in members):
+        raise StageFailed(say("No Gateway is running: clients could not be moved. Start one."))
+    silent = [m.id for m in members if not m.live]
+    if silent:
+        raise StageFailed(
+            say(
+                "Gateway %(gateways)s does not answer, so nobody knows what it lets through. Start it again.",
+                gateways=silent,
+            )
+        )
+
+
+def _check_mirrors(plan: Plan, limits: Limits) -> Generator[do.Command, Any, None]:
+    found = yield do.CheckMirrors()
+    gone = sorted(set(plan.mirrors) - {mirror for mirror, *_ in found})
+    if gone:
+        raise StageFailed(
+            say("Mirror %(mirrors)s does not exist any more. Request the switch anew.", mirrors=gone)
+        )
+    for mirror, state, fault, lag in found:
+        if state != "running":
+            raise StageFailed(
+                say(
+                    "Mirror %(mirror)s is not running (%(state)s). %(fault)s",
+                    mirror=mirror,
+                    state=state,
+                    fault=fault,
+                )
+            )
+        if lag is None or lag > limits.max_lag:
+            raise StageFailed(
+                say(
+                    "Mirror %(mirror)s is %(lag)s records behind; at most %(limit)s are allowed to start a switch.",
+                    mirror=mirror,
+                    lag="?" if lag is None else lag,
+                    limit=limits.max_lag,
+                )
+            )
+
+
+def _check_topics(plan: Plan) -> Generator[do.Command, Any, dict[str, tuple[int, ...]]]:
+    source = yield do.ReadTopics(plan.source)
+    target = yield do.ReadTopics(plan.target)
+    for topic in plan.topics:
+        for cluster, found in ((plan.source, source), (plan.target, target)):
+            if topic not in found:
+                raise StageFailed(
+                    say("Topic %(topic)s does not exist on %(cluster)s.", topic=topic, cluster=cluster)
+                )
+            if -1 in found[topic]:
+                raise StageFailed(
+                    say(
+                        "A partition of %(topic)s on %(cluster)s has no leader.", topic=topic, cluster=cluster
+                    )
+                )
+        if len(source[topic]) != len(target[topic]):
+            raise StageFailed(
+                say(
+                    "Topic %(topic)s has %(here)s partitions on %(source)s and %(there)s on %(target)s.",
+                    topic=topic,
+                    here=len(source[topic]),
+                    there=len(target[topic]),
+                    source=plan.source,
+                    target=plan.target,
+                )
+            )
+    anchors = yield do.ReadAnchors()
+    unknown = sorted(
+        p
+        for topic in plan.topics
+        for p in (Partition(topic, index) for index in range(len(source[topic])))
+        if p not in anchors
+    )
+    if unknown:
+        raise StageFailed(
+            say(
+                "Of %(partitions)s it is not known which records of both sides correspond: a partition that was added "
+                "counts as soon as its mirror has been looked at.",
+                partitions=unknown,
+            )
+        )
+    return {topic: target[topic] for topic in plan.topics}
+
+
+def _check_groups(plan: Plan) -> Generator[do.Command, Any, None]:
+    for group, offsets in (yield do.ReadGroupOffsets(plan.source)).items():
+        others = sorted({p.topic for p in offsets} - set(plan.topics))
+        if others:
+            raise StageFailed(
+                say(
+                    "Group %(group)s has offsets on %(topics)s too, which would not move: it would begin anew there. "
+                    "Let its clients use them through a Gateway, or delete these offsets if nobody needs them.",
+                    group=group,
+                    topics=others,
+                )
+            )
+    members = yield do.ReadMembers(plan.target)
+    used = sorted(group for group, ids in members.items() if ids)
+    if used:
+        raise StageFailed(
+            say(
+                "Group %(groups)s has members on %(cluster)s already: its offsets could not be written. Stop them.",
+                groups=used,
+                cluster=plan.target,
+            )
+        )
+
+
+def _check_sign_in(plan: Plan) -> Generator[do.Command, Any, None]:
+    here, there = yield do.CheckSignIn()
+    lacking = sorted(set(here) - set(there))
+    if lacking:
+        raise StageFailed(
+            say(
+                "%(appid)s can sign in to %(source)s with %(mechanisms)s, but not to %(target)s. "
+                "Create the user there with the same password.",
+                appid=plan.appid,
+                source=plan.source,
+                target=plan.target,
+                mechanisms=lacking,
+            )
+        )
+    if not here:
+        yield do.Say(
+            say(
+                "%(appid)s has no SCRAM password; whether it can sign in to %(target)s with PLAIN cannot be checked.",
+                appid=plan.appid,
+                target=plan.target,
+            )
+        )
+
+
+def _check_denials(plan: Plan) -> Generator[do.Command, Any, None]:
+    denied = yield do.CheckDenials()
+    if denied:
+        raise StageFailed(
+            say(
+                "%(target)s denies what %(source)s allows (%(rules)s): clients could not work there. "
+                "Remove the rule, or make it on both clusters.",
+                target=plan.target,
+                source=plan.source,
+                rules=denied,
+            )
+        )
+
+
+def _check_acks(plan: Plan) -> Generator[do.Command, Any, None]:
+    """What one replica alone has acknowledged is not visible yet: neither the mirror nor a proof can see it."""
+    found = yield do.CheckAcks()
+    if found:
+        raise StageFailed(
+            say(
+                "%(clients)s: what is acknowledged before it is replicated cannot be proved to be mirrored. "
+                "Set acks=all, or accept the risk with HADASH_SWITCH_ACCEPT_ACKS_1.",
+                clients=found,
+            )
+        )
+
+
+def _check_assignors(plan: Plan) -> Generator[do.Command, Any, None]:
+    """Members with cooperative rebalancing read on while they rejoin, and keep their positions over it: they could
+    not settle, and would go on at the source's offsets."""
+    found = yield do.CheckAssignors()
+    if found:
+        raise StageFailed(
+            say(
+                "Cooperative rebalancing cannot be moved yet: %(members)s. Let these consumers use an eager assignor "
+                "(range, roundrobin, sticky).",
+                members=found,
+            )
+        )
