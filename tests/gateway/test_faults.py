@@ -37,6 +37,13 @@ def broker(kafka: Clusters) -> Iterator[Proxy]:
         yield proxy
 
 
+@pytest.fixture(autouse=True)
+def the_broker_goes_on(broker: Proxy) -> Iterator[None]:
+    """Whatever became of a test: the next one finds a broker that answers."""
+    yield
+    broker.release()
+
+
 @pytest.fixture(scope="module")
 def ensemble(zookeeper_hosts: str) -> Iterator[Proxy]:
     """The Gateway's way to ZooKeeper."""
@@ -138,6 +145,7 @@ class TestInEffect:
             client.send_produce(topic, b"one")
             control.clusters.wait_for_end("east", topic, 1)
             epoch = move.write(BindingState.BLOCK)
+            eventually(lambda: is_known(gateway, app, "block"), "the block")  # else both would be one update
             control.store.change([control.edit(Identity("nobody"), "west")])
             gateway.logged(rf"epoch {epoch + 1} is in effect")
             assert control.applied() < epoch

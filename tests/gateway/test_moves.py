@@ -227,7 +227,9 @@ def test_who_signs_in_across_the_forward_does_not_stay_behind(
         assert client.receive() is None  # so it signs in anew, to the cluster that it belongs to
     with RawClient(gateway.node_address("west")) as client:
         client.sign_in(app.appid, app.password, "SCRAM-SHA-256")
-        assert [c["cluster"] for c in gateway.clients(app.appid)] == ["west"]
+        eventually(
+            lambda: [c["cluster"] for c in gateway.clients(app.appid)] == ["west"], "the client on west"
+        )
 
 
 class TestConsumers:
