@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -15,7 +15,7 @@ from hadash.sandbox.demo import Demo
 from hadash.sandbox.errors import SandboxError
 from hadash.sandbox.person import Person
 from hadash.sandbox.traffic.journal import Journal, load
-from hadash.sandbox.traffic.verdict import GroupVerdict, judge, longest_gap, percentile
+from hadash.sandbox.traffic.verdict import ALWAYS, GroupVerdict, judge, longest_gap, percentile
 from hadash.sandbox.world import DEMO, ClientSpec
 
 #: Seconds in which a switch has to end.
@@ -48,7 +48,20 @@ class Measured:
     consume_beyond_join: dict[str, float]
     #: Writes refused by the engine: from the block to the forward in effect.
     rto: float
+    #: From its first stage until its effects are over (seconds since 1970), and the producers that it moved.
+    window: tuple[float, float] = (0.0, 0.0)
+    producers: tuple[str, ...] = ()
     timings: dict[str, dict[str, list[float]]] = field(default_factory=dict)
+    #: What became of the records that its producers wrote in that time: filled in when all has been read.
+    records_sent: int = 0
+    lost: int = 0
+    duplicated: int = 0
+    out_of_order: int = 0
+
+    @property
+    def rpo_records(self) -> int:
+        """Acknowledged records that nobody will read any more."""
+        return self.lost
 
     def summary(self) -> dict[str, Any]:
         def spread(pauses: dict[str, float]) -> dict[str, float]:
@@ -57,6 +70,7 @@ class Measured:
 
         return {
             **asdict(self),
+            "rpo_records": self.rpo_records,
             "write_pause": spread(self.write_pauses),
             "consume_pause": spread(self.consume_pauses),
             "consume_beyond_join_delay": spread(self.consume_beyond_join),
@@ -71,6 +85,7 @@ class Trial:
         self.log = log
         self.operator = Person(demo.url, "olga", demo.password)
         self.approver = Person(demo.url, "arne", demo.password)
+        self.switches: list[Measured] = []
         self.pids = {name: process.pid for name, process in demo.clients.items()}
 
     # -- the clients ----------------------------------------------------------------------------------------------
@@ -137,6 +152,7 @@ class Trial:
         self.approver.approve(key).raise_for_status()
         state = self.approver.await_end(key, SWITCH_SECONDS)
         measured = self._measure(state, scope, appid, instance, target)
+        self.switches.append(measured)
         self.log(
             f"{scope} → {target}: {state['status']}, write pause {_worst(measured.write_pauses)}, "
             f"consume pause {_worst(measured.consume_pauses)} (beyond the join delay "
@@ -181,6 +197,8 @@ class Trial:
             consume_pauses=reads,
             consume_beyond_join=beyond,
             rto=rto,
+            window=(began, ended + AFTER_SECONDS),
+            producers=tuple(writes),
             timings={s["stage"]: s.get("timings", {}) for s in state["stages"]},
         )
 
@@ -209,6 +227,8 @@ class Trial:
             if all(v.lost == 0 for v in verdicts) or time.monotonic() > deadline:
                 break
             time.sleep(LOOK_SECONDS)
+        for measured in self.switches:
+            self._judge_switch(measured)
         journals = [self.journal(spec) for spec in DEMO.clients]
         failed = sum(len(journal.failed) for journal in journals)
         return {
@@ -233,15 +253,38 @@ class Trial:
                 found.append(spec.name)
         return found
 
-    def _judge(self) -> list[GroupVerdict]:
+    def _judge_switch(self, measured: Measured) -> None:
+        """What became of the records that one switch's producers wrote while it went on."""
+        own = [s for s in DEMO.clients if s.name in measured.producers]
+        runs = [run for spec in own for run in self.journal(spec).acked]
+        began, ended = measured.window
+        measured.records_sent = sum(
+            r.last - r.first + 1 for r in runs if r.ended >= began and r.began <= ended
+        )
+        for verdict in self._judge(set(measured.producers), measured.window):
+            measured.lost += verdict.lost
+            measured.duplicated += verdict.duplicated
+            measured.out_of_order += verdict.out_of_order
+
+    def _judge(
+        self, names: Set[str] | None = None, window: tuple[float, float] = ALWAYS
+    ) -> list[GroupVerdict]:
+        """A verdict for each group that reads what the producers of these ``names`` (or all) write."""
         verdicts = []
         for group in sorted({spec.group for spec in DEMO.clients if spec.group}):
             consumers = [spec for spec in DEMO.clients if spec.group == group]
             topics = {topic for spec in consumers for topic in spec.topics}
-            producers = [s for s in DEMO.clients if s.role == "produce" and topics & set(s.topics)]
-            verdicts.append(
-                judge(group, [self.journal(s) for s in producers], [self.journal(s) for s in consumers])
-            )
+            producers = [
+                s
+                for s in DEMO.clients
+                if s.role == "produce" and topics & set(s.topics) and (names is None or s.name in names)
+            ]
+            if producers:
+                written, read = (
+                    [self.journal(s) for s in producers],
+                    [self.journal(s) for s in consumers],
+                )
+                verdicts.append(judge(group, written, read, window))
         return verdicts
 
 

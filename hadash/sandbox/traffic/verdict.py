@@ -54,17 +54,30 @@ def _missing(wanted: Sequence[tuple[int, int]], had: Sequence[tuple[int, int]]) 
     return missing
 
 
-def judge(group: str, producers: Iterable[Journal], consumers: Iterable[Journal]) -> GroupVerdict:
+#: All of time.
+ALWAYS = (0.0, float("inf"))
+
+
+def judge(
+    group: str,
+    producers: Iterable[Journal],
+    consumers: Iterable[Journal],
+    window: tuple[float, float] = ALWAYS,
+) -> GroupVerdict:
     """Compare what producers had acknowledged with what the members of one group read.
 
     A number read twice by the group is duplicated; one that is read after a higher number of its key, for the
     first time, is out of order; one that was acknowledged and never read is lost.
+
+    :param window: only what was acknowledged, or read, in this time counts (seconds since 1970); what it is compared
+        with is all that was ever read.
     """
     verdict = GroupVerdict(group)
     acked: dict[str, list[Run]] = {}
     for journal in producers:
         for run in journal.acked:
-            acked.setdefault(run.key, []).append(run)
+            if _within(run, window):
+                acked.setdefault(run.key, []).append(run)
     read: dict[str, list[Run]] = {}
     for journal in consumers:
         for run in journal.read:
@@ -77,15 +90,23 @@ def judge(group: str, producers: Iterable[Journal], consumers: Iterable[Journal]
             verdict.lost += last - first + 1
             verdict.examples.append(f"lost {key} {first}-{last}")
     for key, runs in sorted(read.items()):
-        _judge_reading(verdict, key, sorted(runs, key=lambda r: (r.began, r.first)))
+        _judge_reading(verdict, key, sorted(runs, key=lambda r: (r.began, r.first)), window)
     return verdict
 
 
-def _judge_reading(verdict: GroupVerdict, key: str, runs: Sequence[Run]) -> None:
+def _within(run: Run, window: tuple[float, float]) -> bool:
+    return run.ended >= window[0] and run.began <= window[1]
+
+
+def _judge_reading(verdict: GroupVerdict, key: str, runs: Sequence[Run], window: tuple[float, float]) -> None:
     seen: list[Run] = []
     highest = -1
     for run in runs:
         count = run.last - run.first + 1
+        if not _within(run, window):
+            highest = max(highest, run.last)
+            seen.append(run)
+            continue
         verdict.read += count
         if run.first > highest:
             highest = run.last

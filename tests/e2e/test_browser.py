@@ -1,0 +1,96 @@
+"""Two people in two browsers: one asks, the other approves, and both watch real clients move."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+from support.browser import Window, chromium
+
+from hadash.bindings.store import BindingStore
+from hadash.sandbox.demo import Demo
+from hadash.sandbox.trial import Trial
+
+pytestmark = [pytest.mark.stack, pytest.mark.browser]
+
+#: Milliseconds for what a whole switch takes on a slow machine, and for what a page does by itself.
+SWITCH_MS = 120_000
+PAGE_MS = 20_000
+
+APPID, INSTANCE = "shop", "shop-stock"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as running:
+        yield running
+
+
+@pytest.fixture
+def olga(browser: Browser, demo: Demo, trial: Trial) -> Iterator[Window]:
+    """The operator, in English."""
+    window = Window(browser, demo.url)
+    window.sign_in("olga", demo.password)
+    yield window
+    window.close()
+
+
+@pytest.fixture
+def arne(browser: Browser, demo: Demo, trial: Trial) -> Iterator[Window]:
+    """The approver, in Chinese."""
+    window = Window(browser, demo.url, "zh-CN")
+    window.sign_in("arne", demo.password)
+    yield window
+    window.close()
+
+
+def request_page(window: Window, trial: Trial) -> Page:
+    return window.open(f"switches/request/?appid={trial.operator.appid(APPID)}")
+
+
+def test_what_cannot_move_is_told_before_it_is_asked_for(olga: Window, trial: Trial) -> None:
+    page = request_page(olga, trial)
+    expect(page.locator("#preview")).to_contain_text(
+        "audit › audit-clicks reads Topic shop.clicks too and would stay.", timeout=PAGE_MS
+    )
+    page.click(f"[data-pick='{INSTANCE}']")
+    expect(page.locator("#preview")).to_contain_text("shop.stock", timeout=PAGE_MS)
+    expect(page.locator("#preview")).not_to_contain_text("would stay")
+
+
+def test_one_asks_the_other_approves_and_both_watch(
+    olga: Window, arne: Window, trial: Trial, bindings: BindingStore
+) -> None:
+    page = request_page(olga, trial)
+    page.click(f"[data-pick='{INSTANCE}']")
+    page.fill("textarea[name=reason]", "升级 broker <b>now</b>")
+    page.click("text=Request the switch")
+    page.wait_for_url(re.compile(r"/switches/\w+/$"))
+    address = page.url.removeprefix(olga.url)
+    expect(page).to_have_title(re.compile(r"awaiting approval · hadash$"))
+    expect(page.locator("q")).to_have_text("升级 broker <b>now</b>")  # as it was typed, and nothing more
+    expect(page.locator("text=Approve and run")).to_have_count(0)
+    expect(page.locator(".messages")).to_contain_text("Somebody else has to approve it.")
+
+    other = arne.open(address)
+    expect(other.locator("h1")).to_contain_text(INSTANCE)
+    other.click("text=批准并执行")
+
+    # Nobody touches the pages any more: they follow by themselves, each in its own language.
+    expect(page).to_have_title(re.compile(r"succeeded · hadash$"), timeout=SWITCH_MS)
+    expect(page.locator("#part-result")).to_contain_text("no record was lost", timeout=PAGE_MS)
+    expect(page.locator("#part-result")).to_contain_text("0 records")
+    expect(page.locator("#part-rail")).to_contain_text("The mirror is drained")
+    expect(page.locator("#log li").first).to_contain_text("Every client works on", timeout=PAGE_MS)
+    expect(page.locator("#picture svg")).to_contain_text(INSTANCE)
+    expect(page.locator("#chart .js-plotly-plot, #chart.js-plotly-plot")).to_have_count(1)
+    expect(page.locator(".messages")).to_have_count(0)
+    expect(page.locator("text=Switch back")).to_be_visible()
+    expect(other.locator("#part-head")).to_contain_text("成功", timeout=PAGE_MS)
+    expect(other.locator("#part-rail")).to_contain_text("镜像已排空")
+
+    for window in (olga, arne):
+        assert window.errors == []
+        assert window.strangers == [], "pages work without the internet"

@@ -1,0 +1,76 @@
+"""Debian's Chromium, one window for each person."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+#: Without these Chromium asks for servers of its maker at every start; --no-sandbox because tests may run as root.
+_FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if path is None:
+        pytest.fail("Chromium is not installed: make browser installs it.", pytrace=False)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=list(_FLAGS))
+        yield browser
+        browser.close()
+
+
+class Window:
+    """One person's browser. ``errors`` are what its console complained of."""
+
+    def __init__(self, browser: Browser, url: str, language: str = "en") -> None:
+        self.url = url
+        self.errors: list[str] = []
+        self._context = browser.new_context(viewport={"width": 1440, "height": 900}, locale=language)
+        self.page: Page = self._context.new_page()
+        self.page.on(
+            "console",
+            lambda message: (
+                self.errors.append(message.text) if message.type in ("error", "warning") else None
+            ),
+        )
+        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
+        self.page.on("requestfailed", lambda request: self._note(request.url))
+        #: Addresses that were asked for and are not ours.
+        self.strangers: list[str] = []
+        self.page.on("request", lambda request: self._note_stranger(request.url))
+
+    def _note(self, address: str) -> None:
+        if "stream" not in address:  # a stream ends when its page is left
+            self.errors.append(f"{address} failed")
+
+    def _note_stranger(self, address: str) -> None:
+        if not address.startswith((self.url, "data:", "blob:")):
+            self.strangers.append(address)
+
+    def open(self, path: str = "") -> Page:
+        self.page.goto(self.url + path)
+        return self.page
+
+    def sign_in(self, name: str, password: str) -> Page:
+        page = self.open()
+        page.fill("input[name=username]", name)
+        page.fill("input[name=password]", password)
+        page.click("form button.primary")
+        page.wait_for_url(self.url)
+        return page
+
+    def close(self) -> None:
+        self._context.close()
