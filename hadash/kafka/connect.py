@@ -54,11 +54,22 @@ class ConnectClient:
         self.url = url.rstrip("/")
         self._http = httpx.Client(base_url=self.url, timeout=REQUEST_SECONDS)
 
-    def _request(self, method: str, path: str, json: Any = None, missing_ok: bool = False) -> Any:
-        deadline = time.monotonic() + BUSY_SECONDS
+    def _request(
+        self,
+        method: str,
+        path: str,
+        json: Any = None,
+        missing_ok: bool = False,
+        seconds: float | None = None,
+    ) -> Any:
+        """
+        :param seconds: for the answer, busy or not; the default is the module's.
+        """
+        deadline = time.monotonic() + (BUSY_SECONDS if seconds is None else seconds)
+        timeout = REQUEST_SECONDS if seconds is None else seconds
         while True:
             try:
-                response = self._http.request(method, path, json=json)
+                response = self._http.request(method, path, json=json, timeout=timeout)
             except httpx.HTTPError as error:
                 raise ConnectUnavailable(
                     f"Kafka Connect at {self.url} does not answer ({error or type(error).__name__})."
@@ -109,9 +120,9 @@ class ConnectClient:
         trace = next((t.splitlines()[0] for t in traces if t), "")
         return ConnectorStatus(value["connector"]["state"], tuple(t["state"] for t in value["tasks"]), trace)
 
-    def stop(self, name: str) -> None:
-        """Ask the connector to stop; see :meth:`await_stopped`."""
-        self._request("PUT", self._path(name, "stop"), missing_ok=True)
+    def stop(self, name: str, seconds: float | None = None) -> None:
+        """Ask the connector to stop. Its tasks end a little later: see :attr:`ConnectorStatus.stopped`."""
+        self._request("PUT", self._path(name, "stop"), missing_ok=True, seconds=seconds)
 
     def resume(self, name: str) -> None:
         self._request("PUT", self._path(name, "resume"))

@@ -234,7 +234,7 @@ def stop_before_turning(mirror: Mirror, fence: Fence = _nobody_else) -> None:
     with transaction.atomic():
         fence()
         Mirror.objects.filter(pk=mirror.pk).update(turning=True)
-    connect_client().stop(connector_of(mirror, mirror.source))
+    connect_client().stop(connector_of(mirror, mirror.source), settings.SWITCH_CONNECT_SECONDS)
 
 
 def resume_unturned(mirror: Mirror, fence: Fence = _nobody_else) -> None:

@@ -169,7 +169,7 @@ class Trial:
         moved = [
             s for s in DEMO.clients if s.appid == appid and (instance is None or s.client_id == instance)
         ]
-        self._await_progress(moved, ended)
+        self.await_progress(moved, ended)
         joins = self._join_seconds(appid)
         writes, reads, beyond = {}, {}, {}
         for spec in moved:
@@ -202,7 +202,7 @@ class Trial:
             timings={s["stage"]: s.get("timings", {}) for s in state["stages"]},
         )
 
-    def _await_progress(self, moved: list[ClientSpec], since: float) -> None:
+    def await_progress(self, moved: list[ClientSpec], since: float) -> None:
         """Wait until each moved client has gone on after the switch: its pause is over and written down."""
         deadline = time.monotonic() + READY_SECONDS
         for spec in moved:
