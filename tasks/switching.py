@@ -7,10 +7,12 @@ import threading
 
 from celery import shared_task
 from celery.signals import worker_ready
+from django.db.models import Q
 from kombu.exceptions import OperationalError
 
 from hadash.inventory.models import Cluster
 from hadash.kafka.errors import KafkaError
+from hadash.mirroring.models import Mirror
 from hadash.mirroring.services import cluster_client
 from hadash.switching import executor, services
 from hadash.switching.models import Switch
@@ -63,8 +65,10 @@ def _warm_up() -> None:
 
     try:
         for cluster in Cluster.objects.all():
+            mirrors = Mirror.objects.filter(Q(pair__first=cluster) | Q(pair__second=cluster))
+            topics = {topic for mirror in mirrors for topic in mirror.topics}
             try:
-                cluster_client(cluster).warm_up()
+                cluster_client(cluster).warm_up(topics)
             except KafkaError as error:
                 log.warning("%s", error)
     finally:

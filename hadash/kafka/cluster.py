@@ -6,15 +6,12 @@ seconds that writes are blocked.
 
 from __future__ import annotations
 
-import hashlib
 import os
-import threading
-import time
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
-from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaException, TopicPartition
+from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, TopicPartition
 from confluent_kafka import KafkaError as ClientError
 from confluent_kafka.admin import (
     AclBinding,
@@ -30,6 +27,7 @@ from confluent_kafka.admin import (
 )
 
 from hadash.kafka.errors import ClusterUnavailable, KafkaError
+from hadash.kafka.tail import TailReader
 from hadash.kafka.values import (
     Acl,
     ClusterAccess,
@@ -42,9 +40,6 @@ from hadash.kafka.values import (
 
 #: Seconds for one admin request. A healthy cluster answers in milliseconds; during a block nobody can wait long.
 REQUEST_SECONDS = float(os.environ.get("HADASH_KAFKA_REQUEST_SECONDS", "10"))
-
-#: Seconds to read the last records of all partitions of a radius.
-TAIL_SECONDS = float(os.environ.get("HADASH_KAFKA_TAIL_SECONDS", "5"))
 
 #: Parallel requests for which Kafka has no bulk form (offsets of one group each).
 PARALLEL_GROUPS = 16
@@ -67,29 +62,20 @@ class ClusterClient:
             "error_cb": lambda error: None,
         }
         self._admin = AdminClient(config)
-        self._consumer = Consumer(
-            {
-                **config,
-                "group.id": "hadash-tail",
-                "enable.auto.commit": False,
-                "auto.offset.reset": "error",
-                "enable.partition.eof": False,
-                "fetch.wait.max.ms": 20,
-                "fetch.queue.backoff.ms": 5,
-            }
-        )
-        self._consumer_lock = threading.Lock()
+        self._tail = TailReader(self.name, config)
 
     @property
     def name(self) -> str:
         return self.access.name
 
-    def warm_up(self) -> None:
-        """Open the connections that reading records needs: the first fetch of a consumer takes a second or two."""
-        for name, info in self.topics().items():
-            ends = self.end_offsets(Partition(name, index) for index in range(len(info.leaders)))
-            starts = self.start_offsets(ends)
-            self.tail(ends, starts, 1)
+    def warm_up(self, topics: Iterable[str]) -> None:
+        """Open the connections that reading the records of ``topics`` needs: the first fetch of a consumer takes a
+        second or two. One partition for each broker is enough."""
+        leaders: dict[int, Partition] = {}
+        for name, info in self.topics(topics).items():
+            leaders |= {leader: Partition(name, index) for index, leader in enumerate(info.leaders)}
+        ends = self.end_offsets(leaders.values())
+        self.tail(ends, self.start_offsets(ends), 1)
 
     # -- Topics -------------------------------------------------------------------------------------------------
 
@@ -178,52 +164,8 @@ class ClusterClient:
     def tail(
         self, ends: Mapping[Partition, int], starts: Mapping[Partition, int], count: int
     ) -> dict[Partition, list[Record]]:
-        """The last ``count`` records (fewer where there are not so many) before ``ends``, by partition.
-
-        The checksum covers key, value, headers, timestamp and its type: what a mirror must have copied.
-        """
-        spans = {p: (max(starts.get(p, 0), end - count), end) for p, end in ends.items()}
-        found: dict[Partition, list[Record]] = {p: [] for p in ends}
-        missing = {p for p, (first, end) in spans.items() if first < end}
-        if not missing:
-            return found
-        with self._consumer_lock:
-            self._consumer.assign(
-                [TopicPartition(p.topic, p.partition, spans[p][0]) for p in sorted(missing)]
-            )
-            try:
-                deadline = time.monotonic() + TAIL_SECONDS
-                while missing:
-                    if time.monotonic() > deadline:
-                        raise KafkaError(
-                            f"Cluster {self.name}: the last records of {min(missing)} "
-                            f"could not be read within {TAIL_SECONDS:.0f} s."
-                        )
-                    # Exactly what is to come: asked for more, the client would wait for it although all is there.
-                    to_come = sum(spans[p][1] - spans[p][0] - len(found[p]) for p in missing)
-                    for message in self._consumer.consume(min(to_come, 500), timeout=0.02):
-                        self._take(message, spans, found, missing)
-            finally:
-                self._consumer.unassign()
-        return found
-
-    def _take(
-        self,
-        message: Any,
-        spans: Mapping[Partition, tuple[int, int]],
-        found: dict[Partition, list[Record]],
-        missing: set[Partition],
-    ) -> None:
-        if message.error() is not None:
-            if message.error().retriable() or message.error().code() == ClientError._ALL_BROKERS_DOWN:
-                return
-            raise KafkaError(f"Cluster {self.name}: {message.error().str()}.")
-        partition = Partition(message.topic(), message.partition())
-        end = spans[partition][1]
-        if message.offset() < end:
-            found[partition].append(Record(message.offset(), _checksum(message)))
-        if message.offset() >= end - 1:
-            missing.discard(partition)
+        """The last ``count`` records (fewer where there are not so many) before ``ends``, by partition."""
+        return self._tail.read(ends, starts, count)
 
     # -- consumer groups ----------------------------------------------------------------------------------------
 
@@ -402,16 +344,6 @@ def _binding(acl: Acl) -> AclBinding:
         AclOperation[acl.operation],
         AclPermissionType[acl.permission],
     )
-
-
-def _checksum(message: Any) -> str:
-    digest = hashlib.blake2b(digest_size=16)
-    for part in (message.key(), message.value()):
-        digest.update(b"\0" if part is None else b"\1" + len(part).to_bytes(4, "big") + part)
-    for name, value in message.headers() or ():
-        digest.update(name.encode() + b"\0" + (value if value is not None else b"") + b"\0")
-    digest.update(repr(message.timestamp()).encode())
-    return digest.hexdigest()
 
 
 @lru_cache(maxsize=64)
