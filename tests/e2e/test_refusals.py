@@ -70,7 +70,7 @@ class TestRequests:
         finally:
             broker.resume()
 
-    def test_mirror_that_is_not_running(self, demo: Demo, trial: Trial) -> None:
+    def test_mirror_that_is_not_running(self, demo: Demo, trial: Trial, bindings: BindingStore) -> None:
         connect = ConnectClient(demo.environment()["CONNECT_URL"])
         name = next(n for n in connect.names() if ".stock." in n and connect.status(n).running)
         connect.stop(name)
@@ -79,7 +79,9 @@ class TestRequests:
             pass
         try:
             with pytest.raises(SandboxError, match="Mirror stock is not running"):
-                trial.operator.request("shop", "shop-stock", "west", "Its mirror is stopped.")
+                trial.operator.request(
+                    "shop", "shop-stock", other_side(bindings, "shop", "shop-stock"), "Its mirror is stopped."
+                )
         finally:
             connect.resume(name)
             while not connect.status(name).running and time.monotonic() < deadline:
