@@ -121,8 +121,8 @@ class DenyWrites:
 
 @dataclass(frozen=True, slots=True)
 class WarmUp:
-    """Read once what drain and translate will read, so that connections are open and caches filled before clients
-    wait for it → ``None``. Fails as those reads would."""
+    """Read once what drain and translate will read, and write group offsets that translate writes over, so that
+    connections are open and caches filled before clients wait for it → ``None``. Fails as those would."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,6 +257,7 @@ WRITES = (
     PublishPlacement,
     AllowWrites,
     DenyWrites,
+    WarmUp,
     WriteGroupOffsets,
     RemoveGroupOffsets,
     StopMirrors,

@@ -237,11 +237,25 @@ class Effects:
                 beside.submit(self._warm_up, c, partitions) for c in (self.plan.source, self.plan.target)
             ]:
                 done.result()
+        self._try_group_offsets(partitions)
 
     def _warm_up(self, cluster: str, partitions: list[Partition]) -> None:
         client = self._client(cluster)
-        client.tail(client.end_offsets(partitions), client.start_offsets(partitions), 1)
+        starts = client.start_offsets(partitions)
+        for count in (1, settings.SWITCH_TAIL_RECORDS):
+            client.tail(client.end_offsets(partitions), starts, count)
         client.group_offsets(self.plan.groups)
+
+    def _try_group_offsets(self, partitions: list[Partition]) -> None:
+        """Write what translate will write over: whether offsets can be written shows before clients wait for it."""
+        source, target = self._client(self.plan.source), self._client(self.plan.target)
+        standing, starts = target.group_offsets(self.plan.groups), target.start_offsets(partitions)
+        target.set_group_offsets(
+            {
+                group: {p: standing.get(group, {}).get(p, starts[p]) for p in committed if p in starts}
+                for group, committed in source.group_offsets(self.plan.groups).items()
+            }
+        )
 
     @carry_out.register
     def _(self, command: do.ReadMembers) -> dict[str, set[str]]:
