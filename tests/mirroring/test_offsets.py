@@ -12,7 +12,9 @@ from hadash.kafka.values import Partition
 from hadash.mirroring.offsets import (
     Corresponding,
     mirrored_up_to,
+    never_back,
     resume_after,
+    stale_offsets,
     translate,
     translate_groups,
 )
@@ -134,3 +136,29 @@ def test_nothing_in_nothing_out() -> None:
     empty: dict[Any, Any] = {}
     assert translate_groups(empty, empty, empty, empty) == {}
     assert resume_after(empty) == {}
+
+
+# -- what a mirror and a group already have -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("copied", "goes_on_after"),
+    [
+        ({}, 49),
+        ({Partition("orders", 0): 20}, 49),
+        ({Partition("orders", 0): 60}, 60),  # set back, it would copy ten records twice
+        ({Partition("orders", 0): 100}, 49),  # beyond the end: of an earlier Topic with this name
+    ],
+    ids=["nothing", "less", "more", "more than there is"],
+)
+def test_a_mirror_is_never_set_back(copied: dict[Partition, int], goes_on_after: int) -> None:
+    partition = Partition("orders", 0)
+    assert never_back({partition: 49}, copied, {partition: 100}) == {partition: goes_on_after}
+
+
+def test_offsets_that_only_the_target_has_are_stale_within_the_radius() -> None:
+    moved, also_moved, elsewhere = Partition("orders", 0), Partition("orders", 1), Partition("people", 0)
+    ends = {moved: Corresponding(10, 10), also_moved: Corresponding(10, 10)}
+    standing = {"billing": {moved: 3, also_moved: 4, elsewhere: 5}, "audit": {moved: 1}}
+    wanted = {"billing": {moved: 9}, "audit": {moved: 2}}
+    assert stale_offsets(standing, wanted, ends) == {"billing": frozenset([also_moved])}
