@@ -29,3 +29,7 @@ class StoreUnavailable(BindingError):
 
 class UnknownOutcome(BindingError):
     """The reply of ZooKeeper was lost and could not be read back: the change may or may not have happened."""
+
+
+class TopicInTwoLists(BindingError):
+    """A Topic list shares a Topic with another bound list: which of the two governs it could not be said."""

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
+
+from hadash.bindings.errors import TopicInTwoLists
+from hadash.identity.identity import Identity
+
+K = TypeVar("K")
 
 
 class BindingState(StrEnum):
@@ -63,37 +68,77 @@ class Binding:
             return None
 
 
-def _empty() -> Mapping[str, Binding]:
+def _empty() -> Mapping[Any, Binding]:
     return MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
 class BindingDocument:
-    """All bindings of one AppID."""
+    """All bindings of one AppID. No Topic is in two ``topic_lists``."""
 
     appid: str
     default: Binding | None = None
     instances: Mapping[str, Binding] = field(default_factory=_empty)
+    topics: Mapping[str, Binding] = field(default_factory=_empty)
+    #: By sorted names.
+    topic_lists: Mapping[tuple[str, ...], Binding] = field(default_factory=_empty)
+    groups: Mapping[str, Binding] = field(default_factory=_empty)
 
-    def with_default(self, binding: Binding | None) -> BindingDocument:
+    def with_binding(self, identity: Identity, binding: Binding | None) -> BindingDocument:
+        """The document with ``identity`` bound, or unbound for ``None``.
+
+        :raises TopicInTwoLists: a Topic of a list is in another list already.
+        """
+        if identity.instance_id is not None:
+            return replace(self, instances=_with(self.instances, identity.instance_id, binding))
+        if identity.group is not None:
+            return replace(self, groups=_with(self.groups, identity.group, binding))
+        if len(identity.topics) == 1:
+            return replace(self, topics=_with(self.topics, identity.topics[0], binding))
+        if identity.topics:
+            for topics in self.topic_lists:
+                twice = set(topics) & set(identity.topics)
+                if binding is not None and topics != identity.topics and twice:
+                    raise TopicInTwoLists(
+                        f"Topic {min(twice)} of {self.appid} is in the bound list {', '.join(topics)} already: "
+                        "a Topic can be in one list only."
+                    )
+            return replace(self, topic_lists=_with(self.topic_lists, identity.topics, binding))
         return replace(self, default=binding)
 
-    def with_instance(self, instance_id: str, binding: Binding | None) -> BindingDocument:
-        """The document with one InstanceID bound, or unbound for ``None``."""
-        instances = {name: value for name, value in self.instances.items() if name != instance_id}
-        if binding is not None:
-            instances[instance_id] = binding
-        return replace(self, instances=MappingProxyType(instances))
-
-    def binding_of(self, instance_id: str | None) -> Binding | None:
+    def binding_of(self, identity: Identity) -> Binding | None:
         """The binding written for exactly this identity, without falling back."""
-        return self.default if instance_id is None else self.instances.get(instance_id)
+        if identity.instance_id is not None:
+            return self.instances.get(identity.instance_id)
+        if identity.group is not None:
+            return self.groups.get(identity.group)
+        if len(identity.topics) == 1:
+            return self.topics.get(identity.topics[0])
+        return self.topic_lists.get(identity.topics) if identity.topics else self.default
+
+    def bindings(self) -> Iterator[Binding]:
+        """Every binding in the document."""
+        if self.default is not None:
+            yield self.default
+        for named in (self.instances, self.topics, self.topic_lists, self.groups):
+            yield from named.values()
+
+    @property
+    def by_request(self) -> bool:
+        """Whether what a request names can decide, not the client alone."""
+        return bool(self.topics or self.topic_lists or self.groups)
 
     def to_bytes(self) -> bytes:
         document = {
             "appid": self.appid,
             "default": self.default.to_json() if self.default else None,
-            "instances": {name: binding.to_json() for name, binding in sorted(self.instances.items())},
+            "instances": _to_json(self.instances),
+            "topics": _to_json(self.topics),
+            "topic_lists": [
+                {"topics": list(topics), **binding.to_json()}
+                for topics, binding in sorted(self.topic_lists.items())
+            ],
+            "groups": _to_json(self.groups),
         }
         return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
 
@@ -106,18 +151,44 @@ class BindingDocument:
         """
         try:
             value = json.loads(data)
-            default = None
-            if value.get("default") is not None:
-                default = Binding.from_json(value["default"])
-                if default is None:
-                    return None
-            instances = {str(k): Binding.from_json(v) for k, v in value.get("instances", {}).items()}
-        except (ValueError, AttributeError, TypeError, OverflowError, RecursionError):
+            default = None if value.get("default") is None else _binding(value["default"])
+            lists = {
+                tuple(sorted(str(topic) for topic in entry["topics"])): _binding(entry)
+                for entry in value.get("topic_lists", [])
+            }
+            return cls(
+                appid=appid,
+                default=default,
+                instances=_from_json(value, "instances"),
+                topics=_from_json(value, "topics"),
+                topic_lists=MappingProxyType(lists),
+                groups=_from_json(value, "groups"),
+            )
+        except (ValueError, KeyError, AttributeError, TypeError, OverflowError, RecursionError):
             return None
-        known = {name: binding for name, binding in instances.items() if binding is not None}
-        if len(known) != len(instances):
-            return None
-        return cls(appid=appid, default=default, instances=MappingProxyType(known))
+
+
+def _with(named: Mapping[K, Binding], name: K, binding: Binding | None) -> Mapping[K, Binding]:
+    changed = {other: value for other, value in named.items() if other != name}
+    if binding is not None:
+        changed[name] = binding
+    return MappingProxyType(changed)
+
+
+def _to_json(named: Mapping[str, Binding]) -> dict[str, Any]:
+    return {name: binding.to_json() for name, binding in sorted(named.items())}
+
+
+def _from_json(value: Any, part: str) -> Mapping[str, Binding]:
+    return MappingProxyType({str(name): _binding(entry) for name, entry in value.get(part, {}).items()})
+
+
+def _binding(value: Any) -> Binding:
+    """:raises ValueError: it is none."""
+    binding = Binding.from_json(value)
+    if binding is None:
+        raise ValueError("not a binding")
+    return binding
 
 
 @dataclass(frozen=True, slots=True)

@@ -145,6 +145,7 @@ class BindingStore:
         :param journal: the switch that makes the change; its token must be the newest. ``None`` is a change
             by hand, which no running switch may be touched by.
         :raises BindingBusy: an identity is held by another switch.
+        :raises TopicInTwoLists: a Topic would be in two bound lists.
         :raises StaleWriter: ``journal.token`` was replaced.
         :raises UnknownOutcome: the reply was lost and could not be read back.
         :raises StoreUnavailable: ZooKeeper cannot be reached; nothing was changed.
@@ -166,11 +167,7 @@ class BindingStore:
             document, version = documents.get(appid) or self._read(appid)
             self._refuse_if_held(document, edit, journal)
             stamped = replace(edit.binding, epoch=epoch) if edit.binding else None
-            if edit.identity.instance_id is None:
-                document = document.with_default(stamped)
-            else:
-                document = document.with_instance(edit.identity.instance_id, stamped)
-            documents[appid] = (document, version)
+            documents[appid] = (document.with_binding(edit.identity, stamped), version)
 
         transaction = self.client.transaction()
         for appid, (document, version) in documents.items():
@@ -198,7 +195,7 @@ class BindingStore:
 
     @staticmethod
     def _refuse_if_held(document: BindingDocument, edit: Edit, journal: Journal | None) -> None:
-        held = document.binding_of(edit.identity.instance_id)
+        held = document.binding_of(edit.identity)
         if held is None or held.state is BindingState.FORWARD:
             return
         if journal is None or held.switch != journal.switch:

@@ -130,8 +130,8 @@ class BindingWatcher:
                 unreadable.add(appid)
                 continue
             documents[appid] = document
-            for binding in (document.default, *document.instances.values()):
-                if binding is not None and binding.switch:
+            for binding in document.bindings():
+                if binding.switch:
                     switches.add(binding.switch)
         placements = {}
         for switch in switches:

@@ -43,12 +43,7 @@ class BindingTable:
                 del self._documents[appid]
             changed |= gone
         self._placements.update(update.placements)
-        in_use = {
-            binding.switch
-            for document in self._documents.values()
-            for binding in (document.default, *document.instances.values())
-            if binding is not None
-        }
+        in_use = {binding.switch for document in self._documents.values() for binding in document.bindings()}
         self._placements = {switch: p for switch, p in self._placements.items() if switch in in_use}
         return changed
 

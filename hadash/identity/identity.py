@@ -1,32 +1,115 @@
-"""The identity of one client connection."""
+"""The identities that can be bound to a cluster, and their one way of being written.
+
+======================= ============================ =========================
+identity                is bound                     is written
+======================= ============================ =========================
+``Identity("shop")``    the AppID as a whole         ``shop``
+``… instance_id="web"`` AppID + InstanceID           ``shop+web``
+``… topics=("t",)``     one Topic of the AppID       ``shop#t``
+``… topics=("t","u")``  a Topic list of the AppID    ``shop#t,u``
+``… group="g"``         one consumer group           ``shop##g``
+======================= ============================ =========================
+
+Each name is percent-encoded, so whatever a name holds, the text has exactly one reading.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hadash.identity.names import encode
+from hadash.identity.names import decode, encode
+
+#: What separates names, so that none of it stands in an encoded one.
+SEPARATORS = "+#,"
+
+
+class NotAnIdentity(ValueError):
+    """A text that is none. The message says what is expected."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Identity:
-    """An AppID (the principal a client signs in as) and its InstanceID (the ``client.id`` that it sends).
+    """An AppID (the principal a client signs in as), and at most one of what narrows it down.
 
-    ``instance_id`` is ``None`` for the AppID as a whole.
+    ``topics`` is sorted and holds every name once: a Topic list is a set.
+
+    :raises NotAnIdentity: an empty name, or more than one of InstanceID, Topics and group.
     """
 
     appid: str
+    #: The exact ``client.id``.
     instance_id: str | None = None
+    topics: tuple[str, ...] = ()
+    group: str | None = None
+
+    def __post_init__(self) -> None:
+        narrowed = [self.instance_id is not None, bool(self.topics), self.group is not None]
+        if sum(narrowed) > 1:
+            raise NotAnIdentity("An identity has an InstanceID, Topics or a group: not two of them.")
+        names = (self.appid, *self.topics, *(n for n in (self.instance_id, self.group) if n is not None))
+        if not all(names):
+            raise NotAnIdentity("A name in an identity is empty.")
+        object.__setattr__(self, "topics", tuple(sorted(set(self.topics))))
 
     @property
     def key(self) -> str:
-        """One unambiguous text for locks and journals.
+        """One unambiguous text for locks, journals and the API; :func:`parse` reads it.
 
         >>> Identity('shop', 'web#1').key
-        'shop#web%231'
+        'shop+web%231'
+        >>> Identity('shop', topics=('returns', 'orders')).key
+        'shop#orders,returns'
+        >>> Identity('shop', group='readers').key
+        'shop##readers'
         """
-        if self.instance_id is None:
-            return encode(self.appid)
-        return f"{encode(self.appid)}#{encode(self.instance_id)}"
+        appid = encode(self.appid)
+        if self.instance_id is not None:
+            return f"{appid}+{encode(self.instance_id)}"
+        if self.group is not None:
+            return f"{appid}##{encode(self.group)}"
+        if self.topics:
+            return f"{appid}#{','.join(encode(topic) for topic in self.topics)}"
+        return appid
 
     def __str__(self) -> str:
-        return self.appid if self.instance_id is None else f"{self.appid} › {self.instance_id}"
+        """For people: the names as they are.
+
+        >>> str(Identity('shop', 'web#1'))
+        'shop › web#1'
+        """
+        if self.instance_id is not None:
+            return f"{self.appid} › {self.instance_id}"
+        if self.group is not None:
+            return f"{self.appid}##{self.group}"
+        return f"{self.appid}#{', '.join(self.topics)}" if self.topics else self.appid
+
+
+def parse(text: str) -> Identity:
+    """The identity that :attr:`Identity.key` wrote.
+
+    :raises NotAnIdentity: with what is wrong.
+
+    >>> parse('shop##readers')
+    Identity(appid='shop', instance_id=None, topics=(), group='readers')
+    """
+    appid, hash_sign, rest = text.partition("#")
+    if not hash_sign:
+        appid, plus, instance = text.partition("+")
+        _refuse_separators(instance)
+        return Identity(decode(appid), decode(instance) if plus else None)
+    _refuse_separators(appid)
+    if rest.startswith("#"):
+        _refuse_separators(rest[1:])
+        return Identity(decode(appid), group=decode(rest[1:]))
+    topics = rest.split(",")
+    for topic in topics:
+        _refuse_separators(topic)
+    return Identity(decode(appid), topics=tuple(decode(topic) for topic in topics))
+
+
+def _refuse_separators(part: str) -> None:
+    if any(separator in part for separator in SEPARATORS):
+        raise NotAnIdentity(
+            f"{part!r} is no name in an identity: write AppID, AppID+InstanceID, AppID#Topic, AppID#Topic,Topic "
+            "or AppID##Group, with +, # and , inside a name percent-encoded."
+        )

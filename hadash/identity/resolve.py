@@ -1,19 +1,29 @@
-"""From an identity to its binding: the first rule that matches wins.
+"""From a request to its binding: the first rule of DESIGN section 2 that matches wins.
 
-Of the rules in DESIGN section 2, those that need the AppID and the client.id alone: 1 (AppID + InstanceID),
-5 (AppID) and 6 (the pair's default cluster).
+1. AppID + InstanceID, 2. the client.id form ``HA#AppID#Topic``, 3. ``AppID##Group``, 4. ``AppID#Topic`` or a Topic list,
+5. the AppID, 6. the pair's default cluster.
+
+A Topic's binding is a function of the AppID, the client.id and *that Topic alone*, whatever else a request names. If a
+Topic went to one cluster when it is asked for by itself and to another in company, both clusters would accept its
+writes. So a request is resolved Topic by Topic; what to do with one whose Topics lie apart is the Gateway's to
+decide (docs/adr/0008). Topics that no rule names all go by AppID.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Protocol, TypeVar
+
+from hadash.identity.client_ids import named_by
 
 B_co = TypeVar("B_co", covariant=True)
 
 
 class Document(Protocol[B_co]):
-    """What resolution needs of an AppID's binding document."""
+    """What resolution needs of an AppID's binding document. No Topic is in two ``topic_lists``."""
+
+    @property
+    def appid(self) -> str: ...
 
     @property
     def default(self) -> B_co | None: ...
@@ -21,20 +31,93 @@ class Document(Protocol[B_co]):
     @property
     def instances(self) -> Mapping[str, B_co]: ...
 
+    @property
+    def topics(self) -> Mapping[str, B_co]: ...
+
+    @property
+    def topic_lists(self) -> Mapping[tuple[str, ...], B_co]: ...
+
+    @property
+    def groups(self) -> Mapping[str, B_co]: ...
+
 
 B = TypeVar("B")
 
 
-def resolve(document: Document[B] | None, client_id: str, pair_default: B) -> B:
-    """The binding that governs a client.
+def resolve(
+    document: Document[B] | None,
+    client_id: str,
+    pair_default: B,
+    *,
+    topic: str | None = None,
+    group: str | None = None,
+) -> B:
+    """The binding that governs a client's request.
 
     :param document: the AppID's binding document, or ``None`` when it has none.
     :param client_id: the client.id of the request, ``""`` when the client sent none.
     :param pair_default: the binding of everybody who has none (rule 6).
+    :param topic: the Topic that the request names, for the kinds that name Topics.
+    :param group: the group that the request names, for the kinds that name a group.
     """
     if document is None:
         return pair_default
-    instance = document.instances.get(client_id)
-    if instance is not None:
-        return instance
+    of_client = _of_client(document, client_id)
+    if of_client is not None:
+        return of_client
+    if group is not None:
+        of_group = document.groups.get(group)
+        if of_group is not None:
+            return of_group
+    elif topic is not None:
+        of_topic = _of_topic(document, topic)
+        if of_topic is not None:
+            return of_topic
     return document.default if document.default is not None else pair_default
+
+
+def resolve_topics(
+    document: Document[B] | None, client_id: str, pair_default: B, topics: Iterable[str]
+) -> dict[str, B]:
+    """The binding of each of ``topics``: equal to :func:`resolve` of each by itself."""
+    if document is None:
+        return dict.fromkeys(topics, pair_default)
+    of_client = _of_client(document, client_id)
+    if of_client is not None:
+        return dict.fromkeys(topics, of_client)
+    otherwise = document.default if document.default is not None else pair_default
+    found = {}
+    for topic in topics:
+        of_topic = _of_topic(document, topic)
+        found[topic] = otherwise if of_topic is None else of_topic
+    return found
+
+
+def reachable(document: Document[B] | None, client_id: str, pair_default: B) -> list[B]:
+    """Every binding that a request of this client can be governed by; the one without Topic or group first.
+
+    A client may have to speak to the cluster of each of them.
+    """
+    first = resolve(document, client_id, pair_default)
+    if document is None or _of_client(document, client_id) is not None:
+        return [first]
+    return [first, *document.topics.values(), *document.topic_lists.values(), *document.groups.values()]
+
+
+def _of_client(document: Document[B], client_id: str) -> B | None:
+    """Rules 1 and 2."""
+    of_instance = document.instances.get(client_id)
+    if of_instance is not None:
+        return of_instance
+    named = named_by(client_id)
+    if named is None or named.appid != document.appid:
+        return None
+    return _of_topic(document, named.topic)
+
+
+def _of_topic(document: Document[B], topic: str) -> B | None:
+    """Rule 4: the Topic's own binding before that of a list which holds it."""
+    own = document.topics.get(topic)
+    if own is not None or not document.topic_lists:
+        return own
+    return next((binding for topics, binding in document.topic_lists.items() if topic in topics), None)

@@ -8,13 +8,14 @@ from __future__ import annotations
 import pytest
 
 from hadash.bindings.store import BindingStore
+from hadash.identity.identity import Identity
 from hadash.sandbox.trial import Trial
 
 pytestmark = pytest.mark.stack
 
 
 def other_side(bindings: BindingStore, appid: str, instance: str | None) -> str:
-    binding = bindings.document(appid).binding_of(instance)
+    binding = bindings.document(appid).binding_of(Identity(appid, instance))
     return "west" if binding is None or binding.cluster == "east" else "east"
 
 
