@@ -97,7 +97,8 @@ async def _run(settings: GatewaySettings, client: KazooClient) -> None:
     def on_state(state: str) -> None:
         """A new session has lost the ephemeral node; traffic goes on either way."""
         log.warning("ZooKeeper connection: %s", state)
-        if state == KazooState.CONNECTED:
+        gateway.zookeeper_connected = state == KazooState.CONNECTED
+        if gateway.zookeeper_connected:
             client.handler.spawn(member.join, gateway.applied.value)
 
     client.add_listener(on_state)

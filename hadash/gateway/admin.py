@@ -5,27 +5,32 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from hadash.gateway.metrics import GatewayCollector
 from hadash.gateway.traffic import Stream
 
 if TYPE_CHECKING:
-    from hadash.gateway.connection import ClientConnection
+    from hadash.gateway.client import Client
     from hadash.gateway.server import Gateway
 
 
 def build_app(gateway: Gateway) -> Starlette:
     """The ASGI application; every answer is JSON but ``/metrics``."""
 
-    def connections(request: Request) -> list[ClientConnection]:
+    registry = CollectorRegistry()
+    registry.register(GatewayCollector(gateway))
+
+    def connections(request: Request) -> list[Client]:
         """Those of ``?appid=`` and ``?instance=``, each optional."""
         appid, instance = request.query_params.get("appid"), request.query_params.get("instance")
         return [
             connection
-            for name, group in gateway.connections.items()
+            for name, group in gateway.clients.items()
             if appid is None or name == appid
             for connection in group
             if instance is None or connection.signed.client_id == instance
@@ -37,8 +42,8 @@ def build_app(gateway: Gateway) -> Starlette:
                 "id": gateway.settings.id,
                 "pair": gateway.pair.name,
                 "applied": gateway.applied.value,
-                "connections": sum(len(group) for group in gateway.connections.values()),
-                "parked": gateway.parked,
+                "connections": sum(len(group) for group in gateway.clients.values()),
+                "parked": gateway.purgatory.count,
                 "time": time.time(),
             }
         )
@@ -90,23 +95,29 @@ def build_app(gateway: Gateway) -> Starlette:
         connected = {(c.signed.appid, c.signed.client_id) for c in connections(request)}
         facts = [
             {
-                **key._asdict(),
+                "appid": key.appid,
+                "client_id": key.client_id,
+                "kind": key.kind,
+                "resource": key.resource,
+                "cluster": key.cluster,
                 "first_seen": fact.first_seen,
                 "last_seen": now if (key.appid, key.client_id) in connected else fact.last_seen,
-                "host": fact.host,
-                "library": fact.library,
-                "version": fact.version,
+                "host": key.host,
+                "library": key.library,
+                "version": key.version,
                 "idle": round(now - fact.moved, 3) if fact.moved else None,
+                "requests": fact.requests,
                 "records": fact.records,
-                "details": fact.details,
+                "bytes": fact.bytes,
+                "details": key.circumstances.known(),
             }
-            for key, fact in gateway.traffic.access.items()
+            for key, fact in gateway.traffic.latest_access().values()
             if (appid is None or key.appid == appid) and (instance is None or key.client_id == instance)
         ]
         return JSONResponse({"access": facts})
 
     async def metrics(request: Request) -> Response:
-        return PlainTextResponse(_metrics(gateway), media_type="text/plain; version=0.0.4")
+        return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
 
     return Starlette(
         routes=[
@@ -120,7 +131,7 @@ def build_app(gateway: Gateway) -> Starlette:
     )
 
 
-def _client(connection: ClientConnection) -> dict[str, Any]:
+def _client(connection: Client) -> dict[str, Any]:
     signed = connection.signed
     return {
         "appid": signed.appid,
@@ -134,26 +145,3 @@ def _client(connection: ClientConnection) -> dict[str, Any]:
         "parked": connection.parked,
         "state": connection.state.value,
     }
-
-
-def _escape(label: str) -> str:
-    return label.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-
-
-def _metrics(gateway: Gateway) -> str:
-    """Prometheus text format."""
-    lines = [
-        "# TYPE hadash_gateway_applied_epoch gauge",
-        f"hadash_gateway_applied_epoch {gateway.applied.value}",
-        "# TYPE hadash_gateway_parked gauge",
-        f"hadash_gateway_parked {gateway.parked}",
-        "# TYPE hadash_gateway_connections gauge",
-        f"hadash_gateway_connections {sum(len(group) for group in gateway.connections.values())}",
-        "# TYPE hadash_gateway_requests_total counter",
-    ]
-    for (kind, cluster), count in sorted(gateway.traffic.requests.items()):
-        lines.append(f'hadash_gateway_requests_total{{kind="{kind}",cluster="{_escape(cluster)}"}} {count}')
-    lines.append("# TYPE hadash_gateway_refused_total counter")
-    for reason, count in sorted(gateway.traffic.refused.items()):
-        lines.append(f'hadash_gateway_refused_total{{reason="{_escape(reason)}"}} {count}')
-    return "\n".join(lines) + "\n"

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
+from hadash.gateway.breaker import Verdict
 from hadash.gateway.kinds import Kind
+from hadash.gateway.purgatory import DelayedOperation
 from hadash.gateway.replies import Reply
 from hadash.gateway.wire import Request
+
+if TYPE_CHECKING:
+    from hadash.gateway.client import Client
 
 
 @dataclass(slots=True)
@@ -23,18 +27,26 @@ class Member:
     join_seconds: float | None = None
 
 
-@dataclass(slots=True, eq=False)
-class HeldHeartbeat:
+class HeldHeartbeat(DelayedOperation):
     """A HEARTBEAT whose answer is kept back, so that all members of its group are told at the same moment."""
 
-    request: Request
-    message: Any
-    reply: Reply
-    timer: asyncio.TimerHandle | None = None
+    __slots__ = ("client", "message", "reply", "request")
 
-    def stop_timer(self) -> None:
-        if self.timer is not None:
-            self.timer.cancel()
+    def __init__(self, client: Client, request: Request, message: Any, reply: Reply) -> None:
+        super().__init__(client.signed.appid, len(request.frame))
+        self.client = client
+        self.request = request
+        self.message = message
+        self.reply = reply
+
+    def can_complete(self) -> bool:
+        return self.client.judge_held(self) is not Verdict.HOLD
+
+    def complete(self) -> None:
+        self.client.connection.guard(partial(self.client.released, self, overdue=False))
+
+    def expire(self) -> None:
+        self.client.connection.guard(partial(self.client.released, self, overdue=True))
 
 
 class Members:
@@ -69,27 +81,10 @@ class Members:
 
     # -- heartbeats that are held -----------------------------------------------------------------------------
 
-    def hold(
-        self,
-        request: Request,
-        message: Any,
-        reply: Reply,
-        seconds: float,
-        overdue: Callable[[HeldHeartbeat], None],
-    ) -> None:
-        """Keep a heartbeat's answer back; ``overdue`` is called after ``seconds`` unless it is let go before."""
-        loop = asyncio.get_running_loop()
-        held = HeldHeartbeat(request, message, reply)
-        held.timer = loop.call_later(seconds, overdue, held)
+    def hold(self, held: HeldHeartbeat) -> None:
         self.held.append(held)
-        self.note(request, message, "held")
+        self.note(held.request, held.message, "held")
 
     def let_go(self, held: HeldHeartbeat) -> None:
-        held.stop_timer()
         self.held.remove(held)
         self.note(held.request, held.message, "active")
-
-    def close(self) -> None:
-        """The connection ends: no timer may fire any more."""
-        for held in self.held:
-            held.stop_timer()

@@ -6,21 +6,23 @@ Only the fixed part of a record batch (magic 2) is looked at: its record count, 
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
+from collections.abc import Generator
+from typing import NamedTuple
 
 from hadash.gateway.cursor import Cursor
-from hadash.gateway.wire import Request
+from hadash.gateway.wire import MalformedFrame, Request
 
-_BATCH_LENGTH = struct.Struct(">i")
-_PRODUCER = struct.Struct(">qhii")  # producer id, epoch, base sequence, record count
+_INT16 = struct.Struct(">h")
+_INT32 = struct.Struct(">i")
+_BATCH_LENGTH_AT = 8
 _BATCH_OVERHEAD = 12  # base offset and length
 _BATCH_HEADER = 61
+_PRODUCER = struct.Struct(">qhii")  # producer id, epoch, base sequence, record count
 _PRODUCER_AT = 43
 _MAGIC_AT = 16
 
 
-@dataclass(frozen=True, slots=True)
-class ProducedPartition:
+class ProducedPartition(NamedTuple):
     """One partition of a PRODUCE: ``producer_id`` is -1 without idempotence."""
 
     topic: str
@@ -36,8 +38,7 @@ class ProducedPartition:
         return self.producer_id, self.producer_epoch, self.topic, self.partition
 
 
-@dataclass(frozen=True, slots=True)
-class Produced:
+class Produced(NamedTuple):
     """What a PRODUCE carries. ``acks`` 0 has no answer."""
 
     transactional_id: str | None
@@ -55,8 +56,7 @@ def read_produce(request: Request) -> Produced:
 
     :raises MalformedFrame: its lengths contradict each other.
     """
-    flexible = request.version >= 9
-    cursor = Cursor(request.frame, request.body, flexible)
+    cursor = Cursor(request.frame, request.body, flexible=request.version >= 9)
     cursor.tags()
     transactional_id = cursor.text()
     acks = cursor.int16()
@@ -84,7 +84,7 @@ def _read_batches(data: bytes, start: int, end: int) -> tuple[int, int, int]:
         pid, pid_epoch, _, count = _PRODUCER.unpack_from(data, at + _PRODUCER_AT)
         if first:
             producer_id, epoch, first = pid, pid_epoch, False
-        (length,) = _BATCH_LENGTH.unpack_from(data, at + 8)
+        (length,) = _INT32.unpack_from(data, at + _BATCH_LENGTH_AT)
         if length <= 0 or at + _BATCH_OVERHEAD + length > end:
             break
         records += max(count, 0)
@@ -92,22 +92,84 @@ def _read_batches(data: bytes, start: int, end: int) -> tuple[int, int, int]:
     return records, producer_id, epoch
 
 
-def read_fetched(payload: bytes, version: int) -> dict[str, int]:
-    """Records by Topic in a FETCH response, versions 4 to 11 (``payload`` without the length)."""
-    cursor = Cursor(payload, 4, flexible=False)
-    cursor.skip(4)
-    if version >= 7:
-        cursor.skip(6)
-    counts: dict[str, int] = {}
-    partition_prefix = 4 + 2 + 8 + 8 + (8 if version >= 5 else 0)
-    for _ in range(cursor.count()):
-        topic = cursor.text() or ""
-        for _ in range(cursor.count()):
-            cursor.skip(partition_prefix)
-            cursor.skip(16 * cursor.count())
-            if version >= 11:
-                cursor.skip(4)
-            start, end = cursor.sized()
-            if end > start:
-                counts[topic] = counts.get(topic, 0) + _read_batches(payload, start, end)[0]
-    return counts
+class FetchedCounter:
+    """Counts the records in a FETCH answer, versions 4 to 10, while it passes in pieces. Does no I/O.
+
+    An answer that is not one is the client's to judge; here it is only not counted from there on.
+    """
+
+    __slots__ = ("_held", "_skip", "_steps", "_want", "counts")
+
+    def __init__(self, version: int) -> None:
+        #: Records, and the bytes of their batches, by Topic so far.
+        self.counts: dict[str, tuple[int, int]] = {}
+        self._steps: Generator[int, bytes, None] | None = _fetched(version, self.counts)
+        self._held = b""
+        self._skip = 0
+        self._want = next(self._steps)
+        self._note_want()
+
+    def feed(self, data: bytes) -> None:
+        """The next piece of the answer (which begins after its length)."""
+        if self._held:
+            data, self._held = self._held + data, b""
+        at, end = 0, len(data)
+        while at < end and self._steps is not None:
+            if self._skip:
+                step = min(self._skip, end - at)
+                self._skip -= step
+                at += step
+            elif end - at < self._want:
+                self._held = data[at:]
+                return
+            else:
+                at += self._want
+                self._step(data[at - self._want : at])
+
+    def _step(self, piece: bytes) -> None:
+        assert self._steps is not None
+        try:
+            self._want = self._steps.send(piece)
+            self._note_want()
+        except (StopIteration, UnicodeDecodeError, MalformedFrame):
+            self._steps = None
+
+    def _note_want(self) -> None:
+        """A negative wish is to skip; the wish after it follows when that is done."""
+        assert self._steps is not None
+        while self._want <= 0:
+            self._skip -= self._want
+            self._want = self._steps.send(b"")
+
+
+def _fetched(version: int, counts: dict[str, tuple[int, int]]) -> Generator[int, bytes, None]:
+    """Yields how many bytes it wants next, or, negative, how many to skip."""
+    yield -(4 + 4 + (6 if version >= 7 else 0))  # correlation id, throttle time, error and session
+    before_records = 4 + 2 + 8 + 8 + (8 if version >= 5 else 0)
+    for _ in range(_size(_INT32, (yield 4))):
+        name = yield _size(_INT16, (yield 2))
+        topic = name.decode()
+        for _ in range(_size(_INT32, (yield 4))):
+            yield -before_records
+            yield -16 * _size(_INT32, (yield 4))
+            rest = _size(_INT32, (yield 4))
+            while rest >= _BATCH_HEADER:
+                header = yield _BATCH_HEADER
+                rest -= _BATCH_HEADER
+                beyond = _INT32.unpack_from(header, _BATCH_LENGTH_AT)[0] + _BATCH_OVERHEAD - _BATCH_HEADER
+                if header[_MAGIC_AT] != 2 or not 0 <= beyond <= rest:
+                    break
+                records, size = counts.get(topic, (0, 0))
+                records += max(_PRODUCER.unpack_from(header, _PRODUCER_AT)[3], 0)
+                counts[topic] = records, size + _BATCH_HEADER + beyond
+                rest -= beyond
+                yield -beyond
+            yield -rest
+
+
+def _size(kind: struct.Struct, data: bytes) -> int:
+    """A length or count; null (-1) counts as empty."""
+    size: int = kind.unpack(data)[0]
+    if size < -1:
+        raise MalformedFrame(f"a length of {size}")
+    return max(size, 0)

@@ -19,13 +19,14 @@ from hadash.gateway.codec import (
 )
 from hadash.gateway.inflight import InFlight
 from hadash.gateway.kinds import MUTATIONS, Kind
-from hadash.gateway.members import HeldHeartbeat, Member, Members
-from hadash.gateway.records import Produced, read_fetched
+from hadash.gateway.members import Member, Members
+from hadash.gateway.observer import Observer
+from hadash.gateway.records import FetchedCounter, Produced
 from hadash.gateway.refusals import refuse, refuse_partitions
 from hadash.gateway.replies import Reply, ReplyQueue
 from hadash.gateway.signin import SignedIn
-from hadash.gateway.traffic import AccessKey, Stream
-from hadash.gateway.wire import MalformedFrame, Request, framed
+from hadash.gateway.upstream import Streamed
+from hadash.gateway.wire import Request, length_of
 
 if TYPE_CHECKING:
     from hadash.gateway.server import Gateway
@@ -66,10 +67,17 @@ class Relay:
         self.mutations = InFlight()
         self.unanswered: list[Unanswered] = []
         self._acks0_on_the_way = False
+        self.upstream = signed.upstream
+        self.cluster = signed.upstream.cluster
+        self.observer = Observer(gateway.traffic, signed, host)
 
-    @property
-    def cluster(self) -> str:
-        return self.signed.upstream.cluster
+    def close(self) -> None:
+        """The connection ends: nobody waits for anything any more."""
+        self.mutations.abandon()
+
+    def answer(self, request: Request, data: bytes) -> None:
+        """Answer ``request`` in the cluster's place."""
+        self.replies.open().complete(data)
 
     # -- one request --------------------------------------------------------------------------------------------
 
@@ -79,11 +87,11 @@ class Relay:
             case Kind.PRODUCE:
                 errors = self.produce_errors(message, binding)
                 if ErrorCode.unknown_producer_id in errors.values():
-                    self.replies.open().complete(refuse_partitions(request, errors))
+                    self.answer(request, refuse_partitions(request, errors))
                     return
                 self._produce(request, message)
             case Kind.FETCH:
-                self.send(request, transform=self._count_fetched(request))
+                self._fetch(request)
             case Kind.METADATA:
                 self.metadata(request, message)
             case Kind.FIND_COORDINATOR if is_transaction(message):
@@ -99,7 +107,7 @@ class Relay:
             case Kind.DESCRIBE_CLUSTER:
                 self.send(request, transform=self._cluster(request))
             case Kind.OFFSET_COMMIT:
-                self._observe("group", message.group_id)
+                self.observer.uses(message.group_id)
                 self.send(request, rewrite.without_leader_epochs(message) if request.version >= 6 else None)
             case Kind.JOIN_GROUP:
                 self._join(request, message)
@@ -116,7 +124,7 @@ class Relay:
 
     def _refuse_transaction(self, request: Request, message: Any) -> None:
         error = ErrorCode.transactional_id_authorization_failed
-        self.replies.open().complete(refuse(request, error, message))
+        self.answer(request, refuse(request, error, message))
 
     def send(
         self,
@@ -132,32 +140,42 @@ class Relay:
                 reply = self.replies.open(self.mutations.leave)
             else:
                 reply = self.replies.open()
-        answered = reply
+        answered, counter = reply, self.observer.counter(request.kind)
 
         def on_answer(payload: bytes) -> None:
+            counter.bytes_out += len(payload)
             data = transform(payload) if transform is not None else None
-            answered.complete(framed(payload) if data is None else data)
+            if data is None:
+                answered.complete(length_of(payload), payload)
+            else:
+                answered.complete(data)
 
-        data = (
-            framed(request.frame)
-            if changed is None
-            else encode_request(
+        if changed is None:
+            self._pass(request, on_answer)
+        else:
+            data = encode_request(
                 request.kind, request.version, request.correlation_id, request.client_id, changed
             )
-        )
-        self.signed.upstream.send(data, request.correlation_id, on_answer)
+            self.upstream.send((data,), request.correlation_id, on_answer)
         return reply
+
+    def _pass(
+        self, request: Request, on_answer: Callable[[bytes], None] | None, stream: Streamed | None = None
+    ) -> None:
+        """Send a request on as it came."""
+        frame = request.frame
+        self.upstream.send((length_of(frame), frame), request.correlation_id, on_answer, stream)
 
     def _send_own(self, kind: Kind, version: int, on_answer: Callable[[bytes], None], **values: Any) -> None:
         """A request of the Gateway's own on the client's connection to its cluster."""
         message = build(request_class(kind, version), **values)
         data = encode_request(kind, version, OWN_CORRELATION_ID, self.signed.client_id, message)
-        self.signed.upstream.send(data, OWN_CORRELATION_ID, on_answer)
+        self.upstream.send((data,), OWN_CORRELATION_ID, on_answer)
 
     # -- writes -------------------------------------------------------------------------------------------------
 
     def produce_errors(
-        self, produced: Produced, binding: Binding, *, parked: bool = False
+        self, produced: Produced, binding: Binding | None, *, parked: bool = False
     ) -> dict[tuple[str, int], ErrorCode]:
         """What to tell each partition's batch that is not to reach the bound cluster.
 
@@ -170,7 +188,7 @@ class Relay:
         errors = {}
         for p in produced.partitions:
             origin = self.gateway.producers.of(*p.sequence_key) if p.producer_id >= 0 else None
-            anew = origin is not None and (parked or origin != binding.cluster)
+            anew = origin is not None and (parked or (binding is not None and origin != binding.cluster))
             errors[p.topic, p.partition] = (
                 ErrorCode.unknown_producer_id if anew else ErrorCode.not_leader_or_follower
             )
@@ -180,20 +198,22 @@ class Relay:
         cluster = self.cluster
         for p in produced.idempotent:
             self.gateway.producers.remember(cluster, *p.sequence_key)
-        stream = Stream(self.signed.appid, request.client_id, cluster)
-        for p in produced.partitions:
-            self._observe("produce", p.topic, p.records, acks=produced.acks, idempotent=p.producer_id >= 0)
-        records = sum(p.records for p in produced.partitions)
+        records = self.observer.producing(produced)
         if produced.acks == 0:
             self._acks0_on_the_way = True
-            self.gateway.traffic.count_produced(stream, records)
-            self.signed.upstream.send(framed(request.frame), request.correlation_id, None)
+            self.observer.produced(records)
+            self._pass(request, None)
             return
 
         def count(payload: bytes) -> None:
-            self.gateway.traffic.count_produced(stream, records)
+            self.observer.produced(records)
 
         self.send(request, transform=count)
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether every mutation has been answered."""
+        return self.mutations.fewer_than(1) and not self._acks0_on_the_way
 
     async def quiet(self) -> None:
         """Return when every mutation has been answered (a block is then in effect here)."""
@@ -212,11 +232,10 @@ class Relay:
         if message.member_id and self.gateway.member_ids.of(message.member_id) not in (None, cluster):
             # A member id of the other cluster: without it the coordinator gives out a new one at once.
             changed = message = replace(message, member_id="")
-        self._observe(
-            "group",
+        self.observer.joins(
             message.group_id,
-            assignors=[p.name for p in message.protocols],
-            session_timeout_ms=int(message.session_timeout.total_seconds() * 1000),
+            tuple(p.name for p in message.protocols),
+            int(message.session_timeout.total_seconds() * 1000),
         )
         loop = asyncio.get_running_loop()
         asked = loop.time()
@@ -239,7 +258,7 @@ class Relay:
         for group in groups:
             if group.group_id in own:
                 for topic in group.topics or ():
-                    self._observe("consume", topic.name)
+                    self.observer.reading(topic.name)
 
     def _send_waiting(
         self, request: Request, message: Any, changed: Any, transform: Callable[[bytes], None] | None
@@ -256,11 +275,6 @@ class Relay:
         reply = self.send(request, changed, on_answer)
         waiting = Unanswered(request, message, reply)
         self.unanswered.append(waiting)
-
-    def release(self, held: HeldHeartbeat) -> None:
-        """Let the cluster answer a held heartbeat after all."""
-        self.members.let_go(held)
-        self.send(held.request, reply=held.reply)
 
     def leave_cluster(self) -> None:
         """The client has moved: end what still waits on the old cluster, and its memberships there."""
@@ -328,25 +342,61 @@ class Relay:
 
         return transform
 
-    def _count_fetched(self, request: Request) -> Callable[[bytes], None]:
-        stream = Stream(self.signed.appid, request.client_id, self.cluster)
+    def _fetch(self, request: Request) -> None:
+        answer = _FetchAnswer(self, request)
+        self._pass(request, answer.whole, answer)
 
-        def transform(payload: bytes) -> None:
-            try:
-                counts = read_fetched(payload, request.version)
-            except MalformedFrame:
-                return  # it is the client's to judge; here it is only not counted
-            for topic, records in counts.items():
-                self._observe("consume", topic, records)
-                self.gateway.traffic.count_consumed(stream, records)
+    # -- after a move ---------------------------------------------------------------------------------------------
 
-        return transform
+    def look_up_away(self, request: Request, message: Any) -> bool:
+        """Answer a lookup of a client that has moved from where its switch has put things; false when that does not
+        say."""
+        binding = self.gateway.table.binding(self.signed.appid, self.signed.client_id)
+        placement = self.gateway.table.placement(binding)
+        if placement is None:
+            return False
+        if request.kind is Kind.METADATA:
+            self.metadata(request, message)
+            return True
+        if request.kind is not Kind.FIND_COORDINATOR or is_transaction(message):
+            return False
+        groups = tuple(message.coordinator_keys) if request.version >= 4 else (message.key,)
+        found = rewrite.coordinators_from_placement(request.version, groups, placement, self.gateway.nodes)
+        if found is None:
+            return False
+        self.answer(request, encode_response(request.kind, request.version, request.correlation_id, found))
+        return True
 
-    # -- reporting ----------------------------------------------------------------------------------------------
 
-    def _observe(self, kind: str, resource: str, records: int = 0, **details: Any) -> None:
-        signed = self.signed
-        key = AccessKey(signed.appid, signed.client_id, kind, resource, self.cluster)
-        self.gateway.traffic.observe(
-            key, self.host, signed.library, signed.library_version, records, **details
-        )
+class _FetchAnswer:
+    """The answer to a FETCH on its way to the client: whole, or in pieces while it comes in. Its records are counted."""
+
+    __slots__ = ("_counter", "_relay", "_reply", "_total")
+
+    def __init__(self, relay: Relay, request: Request) -> None:
+        self._relay = relay
+        self._counter = FetchedCounter(request.version)
+        self._total = relay.observer.counter(request.kind)
+        self._reply = relay.replies.open()
+
+    def whole(self, payload: bytes) -> None:
+        self._total.bytes_out += len(payload)
+        self._counter.feed(payload)
+        self._count()
+        self._reply.complete(length_of(payload), payload)
+
+    def begin(self, length: int) -> None:
+        self._total.bytes_out += length
+        self._reply.pass_on(length.to_bytes(4, "big"))
+
+    def piece(self, data: bytes) -> None:
+        self._counter.feed(data)
+        self._reply.pass_on(data)
+
+    def end(self) -> None:
+        self._count()
+        self._reply.complete()
+
+    def _count(self) -> None:
+        if self._counter.counts:
+            self._relay.observer.consumed(self._counter.counts)

@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
-from asyncio import StreamWriter
 from collections import deque
 from collections.abc import Callable
+from typing import Protocol
+
+
+class Writer(Protocol):
+    """Where answers go: a transport."""
+
+    def write(self, data: bytes) -> None: ...
+
+    def writelines(self, list_of_data: list[bytes]) -> None: ...
+
+    def is_closing(self) -> bool: ...
 
 
 class Reply:
@@ -14,31 +24,46 @@ class Reply:
 
     def __init__(self, queue: ReplyQueue, on_sent: Callable[[], None] | None) -> None:
         self._queue = queue
-        self._data: bytes | None = None
+        self._data: list[bytes] = []
         self.done = False
         self.on_sent = on_sent
 
-    def complete(self, data: bytes) -> None:
-        """Answer with a framed response. A second answer (a late one of the old cluster) is dropped."""
+    def complete(self, *data: bytes) -> None:
+        """Answer with a framed response, in one piece or several. A second answer (a late one of the old cluster) is
+        dropped."""
         if self.done:
             return
-        self._data = data
+        self._data += data
         self.done = True
         self._queue.flush()
 
-    def send(self, writer: StreamWriter) -> None:
-        if self._data is not None and not writer.is_closing():  # else its client has left
-            writer.write(self._data)
-        self._data = None
-        if self.on_sent is not None:
+    def pass_on(self, data: bytes) -> None:
+        """Answer with a further piece of a framed response, of which more will come; :meth:`complete` ends it."""
+        if self.done:
+            return
+        self._data.append(data)
+        if self._queue.is_next(self):
+            self.send(self._queue.writer)
+
+    def send(self, writer: Writer) -> None:
+        """Hand over the pieces that there are."""
+        if self._data and not writer.is_closing():  # else its client has left
+            if len(self._data) == 1:
+                writer.write(self._data[0])
+            else:
+                writer.writelines(self._data)
+        self._data = []
+        if self.done and self.on_sent is not None:
             self.on_sent()
 
 
 class ReplyQueue:
     """The unanswered requests of one connection."""
 
-    def __init__(self, writer: StreamWriter) -> None:
-        self._writer = writer
+    __slots__ = ("_waiting", "on_empty", "writer")
+
+    def __init__(self, writer: Writer) -> None:
+        self.writer = writer
         self._waiting: deque[Reply] = deque()
         #: Called when the last answer has gone out.
         self.on_empty: Callable[[], None] | None = None
@@ -52,8 +77,15 @@ class ReplyQueue:
         self._waiting.append(reply)
         return reply
 
+    def is_next(self, reply: Reply) -> bool:
+        """Whether every earlier request has its answer."""
+        return self._waiting[0] is reply
+
     def flush(self) -> None:
-        while self._waiting and self._waiting[0].done:
-            self._waiting.popleft().send(self._writer)
-        if not self._waiting and self.on_empty is not None:
+        waiting = self._waiting
+        while waiting and waiting[0].done:
+            waiting.popleft().send(self.writer)
+        if waiting:
+            waiting[0].send(self.writer)
+        elif self.on_empty is not None:
             self.on_empty()

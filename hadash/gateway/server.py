@@ -5,27 +5,28 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Any
 
 from hadash.bindings.membership import Member
-from hadash.bindings.model import BindingState, Broker, ClusterDescription, PairDescription
+from hadash.bindings.model import Broker, ClusterDescription, PairDescription
 from hadash.bindings.watch import Update
+from hadash.gateway.client import Client
 from hadash.gateway.connection import ClientConnection
 from hadash.gateway.kinds import Kind
+from hadash.gateway.metrics import RESOLVE_BOUNDS, Durations
 from hadash.gateway.nodes import Node, NodeMap, NodeOutOfRange
 from hadash.gateway.origins import Origins
+from hadash.gateway.purgatory import Purgatory, Timer
 from hadash.gateway.settings import GatewaySettings
 from hadash.gateway.table import AppliedEpoch, BindingTable
 from hadash.gateway.traffic import Traffic
 from hadash.gateway.upstream import Upstream, UpstreamUnavailable, read_api_versions
 from hadash.gateway.versions import Ranges, intersection
-from hadash.gateway.wire import ClientReader, WireError
+from hadash.gateway.wire import WireError
 
 log = logging.getLogger(__name__)
-
-#: StreamReader buffer of a client: one default batch of librdkafka (1 MB) without a second round of the loop.
-CLIENT_BUFFER_BYTES = 1 << 20
 
 
 class Gateway:
@@ -51,16 +52,23 @@ class Gateway:
         self.producers = Origins()
         self.member_ids = Origins()
         self.traffic = Traffic(settings.traffic_samples)
-        self.parked = 0
-        self.connections: dict[str, set[ClientConnection]] = {}
+        self.loop = asyncio.get_running_loop()
+        self.resolve_times = Durations(RESOLVE_BOUNDS)
+        self.zookeeper_connected = True
+        self._timer = Timer(self.loop)
+        self.purgatory = Purgatory(self._timer, settings.max_parked, settings.max_parked_bytes)
+        #: Those who are signed in, by AppID.
+        self.clients: dict[str, set[Client]] = {}
+        #: All connections, signed in or not.
+        self.connections: set[ClientConnection] = set()
         self.applied = AppliedEpoch()
         self._member = member
         self._reported = asyncio.Event()
+        self._one_left = asyncio.Event()
         self._ranges: dict[str, Ranges] = {}
         self._servers: list[asyncio.Server] = []
         self._listening: set[int] = set()
         self._tasks: set[asyncio.Task[Any]] = set()
-        self._writers: set[asyncio.StreamWriter] = set()
 
     # -- life ---------------------------------------------------------------------------------------------------
 
@@ -72,26 +80,33 @@ class Gateway:
             self.nodes.learn(description.name, description.brokers)
         for node in self.nodes.nodes():
             await self._listen(self.nodes.port(node), node)
-        self._spawn(self._keep_versions())
-        self._spawn(self._keep_samples())
-        self._spawn(self._keep_reporting())
+        self.spawn(self._keep_versions())
+        self.spawn(self._keep_samples())
+        self.spawn(self._keep_reporting())
 
     async def stop(self) -> None:
         """Stop listening, let every write that is under way be answered to its client, and hang up."""
         for server in self._servers:
             server.close()
-        open_ = [connection for same in self.connections.values() for connection in same]
-        await asyncio.gather(*(connection.shut_down() for connection in open_), return_exceptions=True)
+        for client in list(self.all_clients()):
+            client.shut_down()
+        # Who has nothing under way is gone by now; the others have as long as a client that leaves.
+        while any(True for _ in self.all_clients()):
+            self._one_left.clear()
+            await self._one_left.wait()
+        for connection in list(self.connections):
+            connection.close()
         for task in list(self._tasks):
             task.cancel()
-        for writer in list(self._writers):
-            writer.close()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._timer.close()
 
-    def _spawn(self, coroutine: Any) -> None:
-        task = asyncio.get_running_loop().create_task(coroutine)
+    def spawn(self, coroutine: Any) -> asyncio.Task[Any]:
+        """Run ``coroutine`` beside everything else; it ends with the Gateway."""
+        task = self.loop.create_task(coroutine)
         self._tasks.add(task)
         task.add_done_callback(self._done)
+        return task
 
     def _done(self, task: asyncio.Task[Any]) -> None:
         self._tasks.discard(task)
@@ -103,20 +118,8 @@ class Gateway:
             return
         self._listening.add(port)
 
-        async def accept(reader: ClientReader, writer: asyncio.StreamWriter) -> None:
-            self._writers.add(writer)
-            try:
-                await ClientConnection(self, reader, writer, node).run()
-            finally:
-                self._writers.discard(writer)
-
-        loop = asyncio.get_running_loop()
-
-        def connection() -> asyncio.StreamReaderProtocol:
-            reader = ClientReader(limit=CLIENT_BUFFER_BYTES, loop=loop)
-            return asyncio.StreamReaderProtocol(reader, accept, loop=loop)  # type: ignore[arg-type]
-
-        self._servers.append(await loop.create_server(connection, self.settings.host, port))
+        server = await self.loop.create_server(lambda: ClientConnection(self, node), self.settings.host, port)
+        self._servers.append(server)
 
     # -- clusters -------------------------------------------------------------------------------------------------
 
@@ -136,7 +139,7 @@ class Gateway:
             log.error("%s", error)
             return
         for node in fresh:
-            self._spawn(self._listen(self.nodes.port(node), node))
+            self.spawn(self._listen(self.nodes.port(node), node))
 
     def _bootstrap(self, cluster: str) -> Broker:
         known = self.nodes.brokers(cluster)
@@ -184,18 +187,33 @@ class Gateway:
     async def _keep_samples(self) -> None:
         while True:
             await asyncio.sleep(self.settings.traffic_seconds)
-            self.traffic.sample(self.parked)
+            self.traffic.sample(self.purgatory.count)
 
     # -- connections ------------------------------------------------------------------------------------------------
 
-    def signed_in(self, connection: ClientConnection) -> None:
-        self.connections.setdefault(connection.signed.appid, set()).add(connection)
+    def accepted(self, connection: ClientConnection) -> bool:
+        """Take a new connection on; false when there are too many."""
+        if len(self.connections) >= self.settings.max_connections:
+            return False
+        self.connections.add(connection)
+        return True
 
-    def signed_out(self, connection: ClientConnection) -> None:
-        same = self.connections.get(connection.signed.appid, set())
-        same.discard(connection)
+    def closed(self, connection: ClientConnection) -> None:
+        self.connections.discard(connection)
+
+    def signed_in(self, client: Client) -> None:
+        self.clients.setdefault(client.signed.appid, set()).add(client)
+        self.traffic.sign_ins += 1
+
+    def signed_out(self, client: Client) -> None:
+        same = self.clients.get(client.signed.appid, set())
+        same.discard(client)
         if not same:
-            self.connections.pop(connection.signed.appid, None)
+            self.clients.pop(client.signed.appid, None)
+        self._one_left.set()
+
+    def all_clients(self) -> Iterator[Client]:
+        return chain.from_iterable(self.clients.values())
 
     # -- bindings -----------------------------------------------------------------------------------------------------
 
@@ -209,16 +227,12 @@ class Gateway:
         changed = self.table.apply(update)
         log.info("epoch %d: bindings of %s", update.epoch, ", ".join(sorted(changed)[:10]) or "nobody")
         for appid in changed:
-            for connection in list(self.connections.get(appid, ())):
-                try:
-                    connection.binding_changed()
-                    if connection.state is BindingState.BLOCK:
-                        waits.append(connection.relay.quiet())
-                except Exception:
-                    # One connection must not keep the change from the others: it signs in anew.
-                    log.exception("%s cannot follow a change of its binding", connection.describe())
-                    connection.writer.close()
-        self._spawn(self._in_effect(update.epoch, waits))
+            for client in list(self.clients.get(appid, ())):
+                client.connection.guard(client.binding_changed)
+                if client.blocked and not client.relay.is_quiet:
+                    waits.append(client.relay.quiet())
+            self.purgatory.check(appid)
+        self.spawn(self._in_effect(update.epoch, waits))
 
     async def _in_effect(self, epoch: int, waits: list[Any]) -> None:
         """A block is in effect when nothing that it stops is in flight any more."""
@@ -235,7 +249,7 @@ class Gateway:
 
     def _in_flight(self) -> list[str]:
         """What blocks that are not in effect yet wait for."""
-        return [c.describe() for group in self.connections.values() for c in group if not c.is_quiet]
+        return [client.describe() for client in self.all_clients() if not client.relay.is_quiet]
 
     async def _keep_reporting(self) -> None:
         """Report the applied epoch, one write at a time; ZooKeeper's absence only delays it."""

@@ -52,8 +52,16 @@ class GatewaySettings:
     max_in_flight: int = 64
     #: The same while a switch settles, shortly before its block: the Java client's own default.
     settling_in_flight: int = 5
-    #: Requests parked at once in this process; beyond it the retriable error is given at once.
+    #: Requests parked at once in this process, and the bytes that they hold; beyond either the retriable error is
+    #: given at once. Bytes: a write of 100 KiB from each of two thousand producers, a tenth of a small machine's memory.
     max_parked: int = 20_000
+    max_parked_bytes: int = 268_435_456
+    #: Bytes of one connection that came behind a request which waits; beyond it the client is not read. One default
+    #: batch of librdkafka (1 MB).
+    backlog_bytes: int = 1_048_576
+    #: Connections at once in this process, signed in or not; further ones are closed at once. Each takes two file
+    #: descriptors (``ulimit -n``) when it is signed in.
+    max_connections: int = 20_000
     #: Seconds for which heartbeats are held so that a group's members are told together. The default
     #: heartbeat.interval.ms of all clients: after it every member has sent one.
     gather_seconds: float = 3.0

@@ -82,24 +82,23 @@ class _Exchange:
             self.upstream.close()
 
     async def run(self) -> SignedIn | None:
-        reader, writer = self.connection.reader, self.connection.writer
+        transport = self.connection.transport
         while True:
-            frame = await reader.next_frame(self.settings.max_unauthenticated_frame_bytes)
+            frame = await self.connection.next_frame()
             if frame is None:
                 return None
             request = parse_request(frame) if self.bare is None else self._wrapped(frame)
             if request.kind not in BEFORE_SIGN_IN:
                 raise UnknownKind(f"{request.kind.name} before sign-in")
             if request.kind is Kind.API_VERSIONS:
-                writer.write(self._api_versions(request))
+                transport.write(self._api_versions(request))
             elif not request.supported:
                 raise UnknownKind(f"{request.kind.name} version {request.version} is not served here")
             elif request.kind is Kind.SASL_HANDSHAKE:
-                writer.write(self._handshake(request))
+                transport.write(self._handshake(request))
             else:
                 accepted = await self._authenticate(request)
                 if not accepted:
-                    await writer.drain()
                     return None
                 if self.rounds == _ROUNDS[self.mechanism]:
                     assert self.upstream is not None
@@ -111,7 +110,6 @@ class _Exchange:
                         self.library_version,
                         self.upstream,
                     )
-            await writer.drain()
 
     def _api_versions(self, request: Request) -> bytes:
         if request.version >= 3 and request.supported:
@@ -145,9 +143,9 @@ class _Exchange:
         """A broker's answer to SASL_AUTHENTICATE; for a client with bare tokens the token alone. It has no way to be
         told an error: its connection closes."""
         if self.bare is None:
-            self.connection.writer.write(framed(payload))
+            self.connection.transport.write(framed(payload))
         elif response.error_code is ErrorCode.none:
-            self.connection.writer.write(framed(response.auth_bytes))
+            self.connection.transport.write(framed(response.auth_bytes))
 
     async def _authenticate(self, request: Request) -> bool:
         """Relay one message of the exchange; false when the client is turned away (it has been told why)."""
@@ -161,6 +159,8 @@ class _Exchange:
             self.upstream = await self._open(request)
         payload = await self.upstream.exchange(framed(request.frame))
         response = decode_response(Kind.SASL_AUTHENTICATE, request.version, payload)
+        if response.error_code is ErrorCode.none and self.rounds + 1 == _ROUNDS[self.mechanism]:
+            self.connection.trust()  # before it is told so, and sends more
         self._answer(payload, response)
         if response.error_code is not ErrorCode.none:
             self.connection.turned_away(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from hadash.bindings.model import Binding, BindingDocument, Placement
+from hadash.bindings.model import Binding, BindingDocument, BindingState, Placement
 from hadash.bindings.watch import Update
-from hadash.identity.resolve import resolve
+from hadash.identity.resolve import reachable, resolve, resolve_topics
 
 
 class BindingTable:
@@ -17,9 +17,30 @@ class BindingTable:
         self._placements: dict[str, Placement] = {}
         self._default = Binding(cluster=default_cluster)
 
-    def binding(self, appid: str, client_id: str) -> Binding:
-        """The binding that governs a client."""
-        return resolve(self._documents.get(appid), client_id, self._default)
+    def binding(
+        self, appid: str, client_id: str, *, topic: str | None = None, group: str | None = None
+    ) -> Binding:
+        """The binding that governs a client's request, by what it names."""
+        return resolve(self._documents.get(appid), client_id, self._default, topic=topic, group=group)
+
+    def bindings(self, appid: str, client_id: str, topics: Iterable[str]) -> dict[str, Binding]:
+        """The binding of each of ``topics`` for a client."""
+        return resolve_topics(self._documents.get(appid), client_id, self._default, topics)
+
+    def reachable(self, appid: str, client_id: str) -> frozenset[str]:
+        """The clusters that serve a client in any way."""
+        found = reachable(self._documents.get(appid), client_id, self._default)
+        return frozenset(binding.cluster for binding in found)
+
+    def any_blocked(self, appid: str, client_id: str) -> bool:
+        """Whether any binding that can govern a client's request is blocked."""
+        found = reachable(self._documents.get(appid), client_id, self._default)
+        return any(binding.state is BindingState.BLOCK for binding in found)
+
+    def by_request(self, appid: str) -> bool:
+        """Whether for this AppID what a request names can decide, not the client alone."""
+        document = self._documents.get(appid)
+        return document is not None and document.by_request
 
     def placement(self, binding: Binding) -> Placement | None:
         """Where the switch that wrote ``binding`` has put its partitions and groups, if it leads to its cluster."""

@@ -1,14 +1,19 @@
-"""What passes: records by client and cluster over time, and who uses what (access)."""
+"""What passes: requests and bytes by kind, records by client over time, and who uses what (access).
+
+Counting happens with every request, so it is adding to numbers that the client already holds: nothing is looked up or
+sorted then. Pages, metrics and the lake read them when they need them.
+"""
 
 from __future__ import annotations
 
 import time
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-#: Facts of access that are kept: those seen last. A client whose client.id is new at each start must not fill the memory.
+#: Facts of access that are kept; when there are more, those seen longest ago go, a tenth at a time. A client whose
+#: client.id is new at each start must not fill the memory.
 MAX_FACTS = 50_000
 
 
@@ -20,6 +25,19 @@ class Stream(NamedTuple):
     cluster: str
 
 
+class Circumstances(NamedTuple):
+    """How a client is set up, as far as its requests say; ``None`` for what this kind of access does not say."""
+
+    acks: int | None = None
+    idempotent: bool | None = None
+    transactional: bool | None = None
+    assignors: tuple[str, ...] | None = None
+    session_timeout_ms: int | None = None
+
+    def known(self) -> dict[str, Any]:
+        return {name: value for name, value in self._asdict().items() if value is not None}
+
+
 class AccessKey(NamedTuple):
     """One observed fact. ``kind`` is produce, consume (a Topic) or group (a consumer group)."""
 
@@ -28,73 +46,121 @@ class AccessKey(NamedTuple):
     kind: str
     resource: str
     cluster: str
-
-
-@dataclass(slots=True)
-class AccessFact:
-    first_seen: float
-    last_seen: float
     host: str
     library: str
     version: str
-    records: int = 0
-    #: When records moved last; 0.0 for never.
-    moved: float = 0.0
-    details: dict[str, Any] = field(default_factory=dict)
+    circumstances: Circumstances = Circumstances()
+
+
+class AccessFact:
+    """When and how much. The numbers only grow; ``reported`` is what the lake has of them."""
+
+    __slots__ = ("bytes", "evicted", "first_seen", "last_seen", "moved", "records", "reported", "requests")
+
+    def __init__(self, now: float) -> None:
+        self.first_seen = self.last_seen = now
+        self.requests = 0
+        self.records = 0
+        self.bytes = 0
+        #: When records moved last; 0.0 for never.
+        self.moved = 0.0
+        self.reported = (0, 0, 0)
+        self.evicted = False
+
+    def note(self, now: float, records: int, size: int) -> None:
+        """One more request that moved ``records`` records in ``size`` bytes."""
+        self.last_seen = now
+        self.requests += 1
+        if records:
+            self.moved = now
+            self.records += records
+            self.bytes += size
+
+
+@dataclass(slots=True, eq=False)
+class KindCounter:
+    """The requests of one kind on one cluster, and the bytes of requests and answers."""
+
+    requests: int = 0
+    bytes_in: int = 0
+    bytes_out: int = 0
 
 
 class Traffic:
     """Counters, facts of access, and a ring of samples for pages that show the last minutes."""
 
     def __init__(self, samples: int, clock: Callable[[], float] = time.time) -> None:
-        self._clock = clock
-        #: Records produced and consumed since the last sample.
-        self._moved: dict[Stream, tuple[int, int]] = {}
-        self.requests: dict[tuple[str, str], int] = {}
+        self.clock = clock
+        #: By kind and cluster.
+        self.requests: dict[tuple[str, str], KindCounter] = {}
         self.refused: dict[str, int] = {}
-        self.access: OrderedDict[AccessKey, AccessFact] = OrderedDict()
-        self._samples: deque[tuple[float, int, dict[Stream, tuple[int, int]]]] = deque(maxlen=samples)
+        self.sign_ins = 0
+        self.access: dict[AccessKey, AccessFact] = {}
+        #: Records produced and consumed since the last sample.
+        self._moved: dict[Stream, list[int]] = {}
+        self._samples: deque[tuple[float, int, dict[Stream, list[int]]]] = deque(maxlen=samples)
 
-    def count_request(self, kind: str, cluster: str) -> None:
-        key = (kind, cluster)
-        self.requests[key] = self.requests.get(key, 0) + 1
+    # -- counting -------------------------------------------------------------------------------------------------
+
+    def counter(self, kind: str, cluster: str) -> KindCounter:
+        """Where requests of ``kind`` to ``cluster`` are counted."""
+        return self.requests.setdefault((kind, cluster), KindCounter())
 
     def count_refused(self, reason: str) -> None:
         """A connection or request that was turned away, by a short reason."""
         self.refused[reason] = self.refused.get(reason, 0) + 1
 
     def count_produced(self, stream: Stream, records: int) -> None:
-        self._add(stream, records, 0)
+        self._stream(stream)[0] += records
 
     def count_consumed(self, stream: Stream, records: int) -> None:
-        self._add(stream, 0, records)
+        self._stream(stream)[1] += records
 
-    def _add(self, stream: Stream, produced: int, consumed: int) -> None:
-        before = self._moved.get(stream, (0, 0))
-        self._moved[stream] = (before[0] + produced, before[1] + consumed)
+    def _stream(self, stream: Stream) -> list[int]:
+        moved = self._moved.get(stream)
+        if moved is None:
+            moved = self._moved[stream] = [0, 0]
+        return moved
 
-    def observe(
-        self, key: AccessKey, host: str, library: str, version: str, records: int, **details: Any
-    ) -> None:
-        """Note that a client used a Topic or group."""
-        now = self._clock()
+    # -- access -----------------------------------------------------------------------------------------------------
+
+    def fact(self, key: AccessKey) -> AccessFact:
+        """Where the access of ``key`` is noted. A client may keep it as long as it is not ``evicted``."""
         fact = self.access.get(key)
         if fact is None:
-            fact = self.access[key] = AccessFact(now, now, host, library, version)
-            if len(self.access) > MAX_FACTS:
-                self.access.popitem(last=False)
-        else:
-            self.access.move_to_end(key)
-        fact.last_seen, fact.host, fact.library, fact.version = now, host, library, version
-        fact.records += records
-        if records:
-            fact.moved = now
-        fact.details.update(details)
+            if len(self.access) >= MAX_FACTS:
+                self._evict()
+            fact = self.access[key] = AccessFact(self.clock())
+        return fact
+
+    def _evict(self) -> None:
+        oldest = sorted(self.access, key=lambda key: self.access[key].last_seen)
+        for key in oldest[: max(1, MAX_FACTS // 10)]:
+            self.access.pop(key).evicted = True
+
+    def latest_access(self) -> dict[tuple[str, str, str, str, str], tuple[AccessKey, AccessFact]]:
+        """By AppID, client.id, kind, resource and cluster: the latest circumstances, with all counts and times."""
+        found: dict[tuple[str, str, str, str, str], tuple[AccessKey, AccessFact]] = {}
+        for key, fact in sorted(self.access.items(), key=lambda item: item[1].last_seen):
+            _, together = found.get(key[:5], (key, None))
+            merged = AccessFact(fact.first_seen)
+            merged.last_seen, merged.moved = fact.last_seen, fact.moved
+            merged.requests, merged.records, merged.bytes = fact.requests, fact.records, fact.bytes
+            if together is not None:
+                merged.first_seen = min(merged.first_seen, together.first_seen)
+                merged.moved = max(merged.moved, together.moved)
+                merged.requests += together.requests
+                merged.records += together.records
+                merged.bytes += together.bytes
+            found[key[:5]] = (key, merged)
+        return found
+
+    # -- samples ----------------------------------------------------------------------------------------------------
 
     def sample(self, parked: int) -> None:
         """Close the current sample: what each stream moved since the last one."""
         moved, self._moved = self._moved, {}
-        self._samples.append((self._clock(), parked, moved))
+        self._samples.append((self.clock(), parked, moved))
 
     def samples_since(self, since: float, wanted: Callable[[Stream], bool]) -> Iterable[dict[str, Any]]:
         """Samples that ended after ``since``: records by cluster for the streams that are ``wanted``."""

@@ -1,20 +1,24 @@
-"""A connection to one broker, opened for one client connection."""
+"""A connection to one broker: requests go out in order, answers come back in order."""
 
 from __future__ import annotations
 
 import asyncio
 import ssl
 from collections import deque
-from collections.abc import Awaitable, Callable
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Protocol, cast
 
 from hadash.bindings.model import Broker, ClusterDescription
 from hadash.gateway.codec import build, decode_response, encode_request, request_class
 from hadash.gateway.kinds import Kind
-from hadash.gateway.wire import MalformedFrame, correlation_of, read_frame
+from hadash.gateway.wire import FrameSplitter, MalformedFrame, WireError, correlation_of
 
-#: StreamReader buffer: one default fetch of librdkafka (1 MiB) without a second round through the loop.
-BUFFER_BYTES = 1 << 20
+#: An answer that is longer than this is passed on while it still comes in, when nothing in it is rewritten. Below it
+#: the client gains nothing: it arrives in one or two pieces.
+STREAM_BYTES = 32_768
+
+#: Where a framed request has its correlation id: after the length, the kind and the version.
+_CORRELATION_AT = 8
 
 Answer = Callable[[bytes], None]
 
@@ -23,21 +27,42 @@ class UpstreamUnavailable(Exception):
     """The broker cannot be reached. The message says which and why."""
 
 
-class Upstream:
-    """Requests go out in order, answers come back in order; each answer goes to the callback of its request."""
+class Streamed(Protocol):
+    """Takes an answer in pieces."""
 
-    def __init__(
-        self,
-        cluster: str,
-        reader: asyncio.StreamReader,
-        writer: asyncio.StreamWriter,
-        max_frame_bytes: int,
-    ) -> None:
+    def begin(self, length: int) -> None:
+        """An answer of ``length`` bytes (beyond its length field) comes."""
+
+    def piece(self, data: bytes) -> None: ...
+
+    def end(self) -> None: ...
+
+
+class Owner(Protocol):
+    """Whose connection this is."""
+
+    def upstream_lost(self, why: str) -> None:
+        """The broker hung up; ``why`` is empty unless it broke the protocol."""
+
+    def upstream_paused(self) -> None:
+        """The broker lags behind in taking what was sent."""
+
+    def upstream_resumed(self) -> None: ...
+
+
+class Upstream(asyncio.Protocol):
+    """Each answer goes to the callback of its request. All methods run in the Gateway's loop."""
+
+    def __init__(self, cluster: str, max_frame_bytes: int) -> None:
         self.cluster = cluster
-        self._reader = reader
-        self._writer = writer
-        self._max_frame_bytes = max_frame_bytes
-        self._waiting: deque[tuple[int, Answer]] = deque()
+        self.congested = False
+        self.owner: Owner | None = None
+        self._frames = FrameSplitter(max_frame_bytes)
+        self._waiting: deque[tuple[int, Answer | None, Streamed | None]] = deque()
+        self._transport: asyncio.Transport | None = None
+        self._stream: Streamed | None = None
+        #: Bytes of the streamed answer that are still to come.
+        self._stream_rest = 0
 
     @classmethod
     async def open(
@@ -45,72 +70,167 @@ class Upstream:
     ) -> Upstream:
         """:raises UpstreamUnavailable: no connection within ``timeout`` seconds."""
         context = ssl.create_default_context() if description.security_protocol.endswith("SSL") else None
+        upstream = cls(description.name, max_frame_bytes)
         try:
-            reader, writer = await asyncio.wait_for(
-                asyncio.open_connection(broker.host, broker.port, ssl=context, limit=BUFFER_BYTES), timeout
+            await asyncio.wait_for(
+                asyncio.get_running_loop().create_connection(
+                    lambda: upstream, broker.host, broker.port, ssl=context
+                ),
+                timeout,
             )
         except (OSError, TimeoutError) as error:
             raise UpstreamUnavailable(
                 f"broker {broker.id} of cluster {description.name} at {broker.host}:{broker.port} "
                 f"cannot be reached ({error or type(error).__name__})"
             ) from None
-        return cls(description.name, reader, writer, max_frame_bytes)
+        return upstream
 
-    def send(self, data: bytes, correlation_id: int, on_answer: Answer | None) -> None:
-        """Queue framed ``data``; ``None`` for a request that has no answer (acks=0)."""
-        self._writer.write(data)
-        if on_answer is not None:
-            self._waiting.append((correlation_id, on_answer))
+    # -- sending ------------------------------------------------------------------------------------------------
 
     @property
-    def congested(self) -> bool:
-        """Whether the broker lags behind in taking what was sent, so that :meth:`drain` would wait."""
-        transport = self._writer.transport
-        return transport.get_write_buffer_size() > transport.get_write_buffer_limits()[1]
+    def transport(self) -> asyncio.Transport:
+        assert self._transport is not None, "not connected yet"
+        return self._transport
 
-    async def drain(self) -> None:
-        """Wait while the broker does not take what was sent: this is the back-pressure on the client."""
-        await self._writer.drain()
+    def send(
+        self,
+        data: tuple[bytes, ...],
+        correlation_id: int,
+        on_answer: Answer | None,
+        stream: Streamed | None = None,
+    ) -> None:
+        """Queue a request: its frame in one piece or several.
+
+        :param on_answer: gets the whole answer, without its length; ``None`` for a request that has none (acks=0).
+        :param stream: gets a long answer in pieces instead, while it comes in.
+        """
+        self.transport.writelines(data)
+        if on_answer is not None:
+            self._waiting.append((correlation_id, on_answer, stream))
 
     async def exchange(self, data: bytes) -> bytes:
-        """Send one framed request and read its answer (without the length). Only before :meth:`run`.
+        """Send one framed request and read its answer (without the length).
 
         :raises UpstreamUnavailable: the broker hung up.
         """
-        try:
-            self._writer.write(data)
-            await self._writer.drain()
-            payload = await read_frame(self._reader, self._max_frame_bytes)
-        except OSError as error:
-            raise UpstreamUnavailable(
-                f"a broker of cluster {self.cluster} broke the connection off ({error})"
-            ) from None
-        if payload is None:
+        answered: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+
+        def answer(payload: bytes) -> None:
+            if not answered.done():
+                answered.set_result(payload)
+
+        if self._transport is None or self._transport.is_closing():
             raise UpstreamUnavailable(f"a broker of cluster {self.cluster} closed the connection")
-        return payload
-
-    async def run(self, after_answer: Callable[[], Awaitable[None]]) -> None:
-        """Hand answers to their callbacks until the broker hangs up.
-
-        :param after_answer: awaited after each: where the client's back-pressure holds the broker.
-        :raises MalformedFrame: an answer that belongs to no request.
-        """
-        while True:
-            payload = await read_frame(self._reader, self._max_frame_bytes)
-            if payload is None:
-                return
-            if not self._waiting:
-                raise MalformedFrame(
-                    f"a broker of cluster {self.cluster} answered a request that nobody made"
-                )
-            correlation_id, on_answer = self._waiting.popleft()
-            if correlation_of(payload) != correlation_id:
-                raise MalformedFrame(f"a broker of cluster {self.cluster} answered out of order")
-            on_answer(payload)
-            await after_answer()
+        self._waiting.append((correlation_of(data[_CORRELATION_AT:]), answer, None))
+        previous, self.owner = self.owner, _Exchange(answered, self.cluster)
+        try:
+            self.transport.write(data)
+            return await answered
+        finally:
+            if self.owner is not None:
+                self.owner = previous
 
     def close(self) -> None:
-        self._writer.close()
+        if self._transport is not None:
+            self._transport.close()
+
+    # -- asyncio.Protocol -----------------------------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+
+    def data_received(self, data: bytes) -> None:
+        try:
+            if self._stream is not None:
+                data = self._pass_on(data)
+                if not data:
+                    return
+            for payload, _ in self._frames.feed(data):
+                self._answer(payload)
+            if self._frames.broken is not None:
+                raise self._frames.broken
+            if self._waiting and self._waiting[0][2] is not None:
+                self._begin_stream()
+        except WireError as error:
+            self._lost(str(error))
+            self.close()
+
+    def _answer(self, payload: bytes) -> None:
+        if not self._waiting:
+            raise MalformedFrame(f"a broker of cluster {self.cluster} answered a request that nobody made")
+        correlation_id, on_answer, _ = self._waiting.popleft()
+        if correlation_of(payload) != correlation_id:
+            raise MalformedFrame(f"a broker of cluster {self.cluster} answered out of order")
+        assert on_answer is not None
+        on_answer(payload)
+
+    def _begin_stream(self) -> None:
+        """Pass the answer on that has begun, when it is a long one."""
+        if self._frames.missing_bytes < STREAM_BYTES:
+            return
+        partial = self._frames.take_partial()
+        if partial is None:
+            return
+        length, data = partial
+        correlation_id, _, stream = self._waiting.popleft()
+        if len(data) >= 4 and correlation_of(data) != correlation_id:
+            raise MalformedFrame(f"a broker of cluster {self.cluster} answered out of order")
+        assert stream is not None
+        self._stream, self._stream_rest = stream, length - len(data)
+        stream.begin(length)
+        stream.piece(data)
+
+    def _pass_on(self, data: bytes) -> bytes:
+        """What belongs to the streamed answer; the rest is returned."""
+        assert self._stream is not None
+        stream, here = self._stream, data[: self._stream_rest]
+        self._stream_rest -= len(here)
+        stream.piece(here)
+        if self._stream_rest == 0:
+            self._stream = None
+            stream.end()
+        return data[len(here) :]
+
+    def eof_received(self) -> bool | None:
+        return False
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._lost("")
+
+    def _lost(self, why: str) -> None:
+        owner, self.owner = self.owner, None
+        if owner is not None:
+            owner.upstream_lost(why)
+
+    def pause_writing(self) -> None:
+        self.congested = True
+        if self.owner is not None:
+            self.owner.upstream_paused()
+
+    def resume_writing(self) -> None:
+        self.congested = False
+        if self.owner is not None:
+            self.owner.upstream_resumed()
+
+
+class _Exchange:
+    """Who waits for one answer, before the connection has an owner."""
+
+    def __init__(self, answered: asyncio.Future[bytes], cluster: str) -> None:
+        self._answered = answered
+        self._cluster = cluster
+
+    def upstream_lost(self, why: str) -> None:
+        if not self._answered.done():
+            self._answered.set_exception(
+                UpstreamUnavailable(why or f"a broker of cluster {self._cluster} closed the connection")
+            )
+
+    def upstream_paused(self) -> None:
+        pass
+
+    def upstream_resumed(self) -> None:
+        pass
 
 
 async def read_api_versions(upstream: Upstream) -> dict[int, tuple[int, int]]:

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import struct
-from asyncio import AbstractEventLoop, IncompleteReadError, StreamReader
-from collections import deque
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from hadash.gateway.kinds import OFFERED, Kind, lookup
 
@@ -50,70 +46,89 @@ class Request:
         return low <= self.version <= high
 
 
-class ClientReader(StreamReader):
-    """A stream that tells when its client has hung up, also while nobody reads it, and when each frame came."""
+class FrameSplitter:
+    """Cuts a stream of bytes into frames. Does no I/O: it is fed what has come.
 
-    def __init__(self, limit: int, loop: AbstractEventLoop) -> None:
-        super().__init__(limit, loop)
-        self.ended = False
-        self.on_end: Callable[[], None] | None = None
-        #: When the first byte of the last frame came, in the loop's time.
-        self.frame_arrived = 0.0
-        self._clock = loop.time
-        self._received = self._consumed = 0
-        #: For each piece that came: how many bytes there were with it, and when.
-        self._arrivals: deque[tuple[int, float]] = deque()
-
-    def feed_data(self, data: Any) -> None:
-        self._received += len(data)
-        self._arrivals.append((self._received, self._clock()))
-        super().feed_data(data)
-
-    def feed_eof(self) -> None:
-        super().feed_eof()
-        self._end()
-
-    def set_exception(self, exc: Exception) -> None:
-        super().set_exception(exc)
-        self._end()
-
-    def _end(self) -> None:
-        self.ended = True
-        if self.on_end is not None:
-            self.on_end()
-
-    async def next_frame(self, limit: int) -> bytes | None:
-        """As :func:`read_frame`; ``frame_arrived`` then says when it came."""
-        frame = await read_frame(self, limit)
-        if frame is not None:
-            while self._arrivals[0][0] <= self._consumed:
-                self._arrivals.popleft()
-            self.frame_arrived = self._arrivals[0][1]
-            self._consumed += _LENGTH.size + len(frame)
-        return frame
-
-
-async def read_frame(reader: StreamReader, limit: int) -> bytes | None:
-    """The next frame without its length, or ``None`` at the end of the stream.
-
-    :raises FrameTooLarge: the length exceeds ``limit``.
-    :raises MalformedFrame: a negative length, or the stream ends inside a frame.
+    ``limit`` is the largest frame that is taken; it may change between two frames.
     """
-    try:
-        prefix = await reader.readexactly(4)
-    except IncompleteReadError as error:
-        if error.partial:
-            raise MalformedFrame("the connection ended inside a frame's length") from None
-        return None
-    (length,) = _LENGTH.unpack(prefix)
-    if length > limit:
-        raise FrameTooLarge(f"a frame of {length} bytes; at most {limit} are allowed here")
-    if length < 0:
-        raise MalformedFrame(f"a frame of {length} bytes")
-    try:
-        return await reader.readexactly(length)
-    except IncompleteReadError:
-        raise MalformedFrame(f"the connection ended inside a frame of {length} bytes") from None
+
+    __slots__ = ("_have", "_need", "_pieces", "began", "broken", "limit")
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        #: Why the stream cannot be read any further: a length above the limit, of which nothing is kept, or a negative one.
+        self.broken: WireError | None = None
+        #: When the first byte of the frame that is not complete yet came, in the clock of :meth:`feed`.
+        self.began = 0.0
+        self._pieces: list[bytes] = []
+        self._have = 0
+        self._need = _LENGTH.size
+
+    def feed(self, data: bytes, now: float = 0.0) -> list[tuple[bytes, float]]:
+        """The frames that ``data`` completes, without their lengths, and when the first byte of each came."""
+        if self.broken is not None:
+            return []
+        if self._pieces:
+            began = self.began
+            self._pieces.append(data)
+            self._have += len(data)
+            if self._have < self._need:
+                return []
+            data = b"".join(self._pieces)
+            self._pieces = []
+        else:
+            began = now
+        frames: list[tuple[bytes, float]] = []
+        at, end = 0, len(data)
+        while end - at >= _LENGTH.size:
+            length: int = _LENGTH.unpack_from(data, at)[0]
+            if not 0 <= length <= self.limit:
+                self._break(length)
+                return frames
+            self._need = _LENGTH.size + length
+            if end - at < self._need:
+                break
+            frames.append((data[at + _LENGTH.size : at + self._need], began))
+            at += self._need
+            self._need = _LENGTH.size
+            began = now
+        if at < end:
+            self._pieces.append(data[at:] if at else data)
+            self._have = end - at
+            self.began = began
+        return frames
+
+    def _break(self, length: int) -> None:
+        if length < 0:
+            self.broken = MalformedFrame(f"a frame of {length} bytes")
+        else:
+            self.broken = FrameTooLarge(f"a frame of {length} bytes; at most {self.limit} are allowed here")
+
+    @property
+    def missing(self) -> str:
+        """What the stream would end inside of, were it to end now; empty between two frames."""
+        if not self._pieces:
+            return ""
+        if self._need == _LENGTH.size:
+            return "a frame's length"
+        return f"a frame of {self._need - _LENGTH.size} bytes"
+
+    @property
+    def missing_bytes(self) -> int:
+        """How much of the frame that has begun is still to come; 0 until its correlation id has come."""
+        return self._need - self._have if self._pieces and self._have >= 2 * _LENGTH.size else 0
+
+    def take_partial(self) -> tuple[int, bytes] | None:
+        """The frame that has begun, for somebody who passes it on before it is complete: its length, and what has come
+        of it (without the length). The splitter goes on with what follows it. ``None`` when not even the length is known.
+        """
+        if not self._pieces or self._need == _LENGTH.size:
+            return None
+        length = self._need - _LENGTH.size
+        data = b"".join(self._pieces)[_LENGTH.size :]
+        self._pieces = []
+        self._need = _LENGTH.size
+        return length, data
 
 
 def parse_request(frame: bytes) -> Request:
@@ -136,6 +151,11 @@ def parse_request(frame: bytes) -> Request:
     except UnicodeDecodeError:
         raise MalformedFrame("the client.id is not UTF-8") from None
     return Request(kind, version, correlation_id, client_id, frame, end)
+
+
+def length_of(payload: bytes) -> bytes:
+    """The length that stands before ``payload`` in the stream."""
+    return _LENGTH.pack(len(payload))
 
 
 def framed(payload: bytes) -> bytes:

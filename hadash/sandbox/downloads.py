@@ -9,6 +9,7 @@ import tempfile
 import time
 import urllib.parse
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 from xml.sax.saxutils import quoteattr
@@ -21,16 +22,51 @@ from hadash.sandbox.service import Log
 KAFKA_VERSION = "3.9.2"
 PROGRESS_STEP = 15
 
-# The roots; what they need in turn is fixed by their own POMs. Kafka leaves the choice of a
-# logging backend to its distribution, so the one that Kafka's distribution has is named here.
-ROOTS = (
-    ("org.apache.kafka", "kafka_2.13", KAFKA_VERSION),
-    ("org.apache.kafka", "connect-runtime", KAFKA_VERSION),
-    ("org.apache.kafka", "connect-mirror", KAFKA_VERSION),
-    ("org.apache.kafka", "connect-json", KAFKA_VERSION),
-    ("org.slf4j", "slf4j-reload4j", "1.7.36"),
-    ("ch.qos.reload4j", "reload4j", "1.2.25"),
+# Kafka leaves the choice of a logging backend to its distribution, so the one that Kafka's distribution has is named.
+_LOGGING = (("org.slf4j", "slf4j-reload4j", "1.7.36"), ("ch.qos.reload4j", "reload4j", "1.2.25"))
+
+
+@dataclass(frozen=True, slots=True)
+class Jars:
+    """A folder of jars: the modules to start from; what they need in turn is fixed by their own POMs."""
+
+    folder: str
+    what: str
+    roots: tuple[tuple[str, str, str], ...]
+    about: str
+
+
+#: What the stack's servers are made of.
+SERVERS = Jars(
+    f"kafka-{KAFKA_VERSION}",
+    f"Kafka {KAFKA_VERSION}",
+    (
+        ("org.apache.kafka", "kafka_2.13", KAFKA_VERSION),
+        ("org.apache.kafka", "connect-runtime", KAFKA_VERSION),
+        ("org.apache.kafka", "connect-mirror", KAFKA_VERSION),
+        ("org.apache.kafka", "connect-json", KAFKA_VERSION),
+        *_LOGGING,
+    ),
+    "about 80 MB, once; some minutes",
 )
+
+#: Versions of Kafka whose own command-line clients are tried against a Gateway; the newest also runs as a KRaft cluster.
+CLIENT_VERSIONS = ("2.8.2", "3.9.2", "4.2.0")
+
+
+def distribution(version: str) -> Jars:
+    """Kafka's own clients, console and performance tools, and its broker, of ``version``."""
+    return Jars(
+        f"kafka-tools-{version}",
+        f"Kafka's tools {version}",
+        (
+            ("org.apache.kafka", "kafka_2.13", version),
+            ("org.apache.kafka", "kafka-tools", version),
+            *_LOGGING,
+        ),
+        "about 60 MB, once",
+    )
+
 
 # Without these a silently dropped connection would hang for as long as the system lets it.
 _TIMEOUTS = ("-Dsun.net.client.defaultConnectTimeout=15000", "-Dsun.net.client.defaultReadTimeout=60000")
@@ -51,9 +87,18 @@ def kafka_jars(java: Java, log: Log = print) -> list[Path]:
                 "Point it at an unpacked Kafka 3.9 distribution."
             )
         return jars
-    libs = cache_dir() / f"kafka-{KAFKA_VERSION}" / "libs"
+    return _cached(SERVERS, java, log)
+
+
+def tool_jars(version: str, java: Java, log: Log = print) -> list[Path]:
+    """The jars of Kafka's own tools of ``version`` (one of :data:`CLIENT_VERSIONS`), fetched if need be."""
+    return _cached(distribution(version), java, log)
+
+
+def _cached(jars: Jars, java: Java, log: Log) -> list[Path]:
+    libs = cache_dir() / jars.folder / "libs"
     if not libs.is_dir():
-        _fetch(java, libs, log)
+        _fetch(jars, java, libs, log)
     return sorted(libs.glob("*.jar"))
 
 
@@ -63,13 +108,13 @@ def cache_dir() -> Path:
     return Path(configured) if configured else Path(__file__).resolve().parents[2] / "var" / "cache"
 
 
-def _fetch(java: Java, libs: Path, log: Log) -> None:
+def _fetch(jars: Jars, java: Java, libs: Path, log: Log) -> None:
     """Fill `libs` atomically: a download that was interrupted leaves no folder of that name."""
-    log(f"Fetching Kafka {KAFKA_VERSION} from Maven Central (about 80 MB, once; some minutes) ...")
+    log(f"Fetching {jars.what} from Maven Central ({jars.about}) ...")
     libs.parent.mkdir(parents=True, exist_ok=True)
     work = Path(tempfile.mkdtemp(prefix=".fetch-", dir=libs.parent))
     try:
-        (work / "ivy.xml").write_text(_ivy_module())
+        (work / "ivy.xml").write_text(_ivy_module(jars))
         settings = os.environ.get("HADASH_IVY_SETTINGS")  # for sites with a mirror of their own
         command = [
             str(java.path),
@@ -87,16 +132,16 @@ def _fetch(java: Java, libs: Path, log: Log) -> None:
             "-retrieve",
             str(work / "libs" / "[artifact]-[revision](-[classifier]).[ext]"),
         ]
-        _run_ivy(command, libs.parent / "fetch.log", log)
+        _run_ivy(jars.what, command, libs.parent / "fetch.log", log)
         if libs.is_dir():  # somebody else was quicker
             return
         (work / "libs").rename(libs)
     finally:
         shutil.rmtree(work, ignore_errors=True)
-    log(f"Kafka {KAFKA_VERSION} is in {libs} ({len(list(libs.glob('*.jar')))} jars)")
+    log(f"{jars.what} is in {libs} ({len(list(libs.glob('*.jar')))} jars)")
 
 
-def _run_ivy(command: Sequence[str], log_path: Path, log: Log) -> None:
+def _run_ivy(what: str, command: Sequence[str], log_path: Path, log: Log) -> None:
     log_path.unlink(missing_ok=True)
     ivy = Process("Ivy", command, log_path=log_path)
     progress = _Progress(log)
@@ -111,7 +156,7 @@ def _run_ivy(command: Sequence[str], log_path: Path, log: Log) -> None:
         ivy.stop(timeout=1)
     if ivy.exit_code != 0:
         raise SandboxError(
-            f"Kafka {KAFKA_VERSION} could not be fetched from Maven Central "
+            f"{what} could not be fetched from Maven Central "
             f"({progress.first_error or 'no reason was given'}; see {log_path}). Check the network or "
             "https_proxy and try again, or set KAFKA_HOME to an unpacked Kafka 3.9 distribution."
         )
@@ -136,7 +181,7 @@ class _Progress:
         if _FOUND.match(line):
             self._modules += 1
             if self._modules % PROGRESS_STEP == 0:
-                self._log(f"  found {self._modules} modules (about 105 are needed)")
+                self._log(f"  found {self._modules} modules")
         elif _DOWNLOADING.match(line):
             self._jars += 1
             if self._jars % PROGRESS_STEP == 0:
@@ -145,11 +190,11 @@ class _Progress:
             self.first_error = line.strip()
 
 
-def _ivy_module() -> str:
+def _ivy_module(jars: Jars) -> str:
     dependencies = "\n".join(
         f"    <dependency org={quoteattr(org)} name={quoteattr(name)} rev={quoteattr(rev)}"
         ' conf="default->runtime(*),master(*)"/>'
-        for org, name, rev in ROOTS
+        for org, name, rev in jars.roots
     )
     return f"""<ivy-module version="2.0">
   <info organisation="hadash" module="sandbox-kafka"/>

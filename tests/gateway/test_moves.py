@@ -70,7 +70,7 @@ def test_a_producer_whose_writes_waited_longer_than_they_may_moves_all_the_same(
 ) -> None:
     """A Gateway answers what has been parked for too long; its client tries again, and is parked again."""
     topic = app.topic(2)
-    requests = 'hadash_gateway_requests_total{kind="PRODUCE",cluster="east"}'
+    requests = 'hadash_gateway_requests_total{cluster="east",kind="PRODUCE"}'
     with Writer({**app.config(impatient.bootstrap), **settings}, topic) as writer:
         move = Move(control, Identity(app.appid), "east")
         move.block()

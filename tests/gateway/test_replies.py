@@ -21,6 +21,9 @@ class Writer:
     def write(self, data: bytes) -> None:
         self.sent.append(data)
 
+    def writelines(self, pieces: list[bytes]) -> None:
+        self.sent.append(b"".join(pieces))
+
     def is_closing(self) -> bool:
         return self.closing
 
@@ -102,3 +105,26 @@ def test_a_client_that_has_left_is_sent_nothing_but_what_it_wrote_still_counts(
     writer.closing = True
     reply.complete(b"one")
     assert (writer.sent, answered) == ([], [True])
+
+
+def test_a_long_answer_leaves_in_the_pieces_in_which_it_comes(replies: ReplyQueue, writer: Writer) -> None:
+    first, second = replies.open(), replies.open()
+    first.pass_on(b"one ")
+    second.complete(b"two")
+    first.pass_on(b"goes ")
+    assert writer.sent == [b"one ", b"goes "]
+    first.complete(b"on")
+    assert (writer.sent, len(replies)) == ([b"one ", b"goes ", b"on", b"two"], 0)
+
+
+def test_pieces_wait_for_the_earlier_answers_too(replies: ReplyQueue, writer: Writer) -> None:
+    told: list[str] = []
+    first, second = replies.open(), replies.open(lambda: told.append("answered"))
+    second.pass_on(b"two ")
+    second.pass_on(b"goes ")
+    assert writer.sent == []
+    first.complete(b"one")
+    assert (writer.sent, told) == ([b"one", b"two goes "], [])
+    second.pass_on(b"on")
+    second.complete()
+    assert (writer.sent, told) == ([b"one", b"two goes ", b"on"], ["answered"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hadash.gateway.traffic import AccessFact, AccessKey, Stream, Traffic
+from hadash.gateway.traffic import AccessKey, Circumstances, Stream, Traffic
 
 EAST, WEST = Stream("shop", "web-1", "east"), Stream("shop", "web-1", "west")
 OTHER = Stream("billing", "", "east")
@@ -68,48 +68,73 @@ class TestSamples:
         assert [s["at"] for s in self.traffic.samples_since(0, everything)] == [103.0, 104.0, 105.0]
 
 
-def test_access_keeps_the_first_time_and_the_latest_circumstances() -> None:
-    clock = Clock()
-    traffic = Traffic(samples=1, clock=clock)
-    key = AccessKey("shop", "web-1", "produce", "orders", "east")
-    traffic.observe(key, "10.0.0.1", "librdkafka", "2.8.0", 5, acks=1)
-    clock.now = 200.0
-    traffic.observe(key, "10.0.0.2", "librdkafka", "2.16.0", 3, idempotent=True)
-    assert traffic.access == {
-        key: AccessFact(
-            100.0, 200.0, "10.0.0.2", "librdkafka", "2.16.0", 8, 200.0, {"acks": 1, "idempotent": True}
+def key(client_id: str = "web-1", host: str = "10.0.0.1", **circumstances: int) -> AccessKey:
+    return AccessKey(
+        "shop",
+        client_id,
+        "produce",
+        "orders",
+        "east",
+        host,
+        "librdkafka",
+        "2.8.0",
+        Circumstances(**circumstances),
+    )
+
+
+class TestAccess:
+    def setup_method(self) -> None:
+        self.clock = Clock()
+        self.traffic = Traffic(samples=1, clock=self.clock)
+
+    def note(self, at: float, which: AccessKey, records: int = 0) -> None:
+        self.clock.now = at
+        self.traffic.fact(which).note(at, records, 100 * records)
+
+    def test_a_fact_is_its_circumstances_with_counts_and_times(self) -> None:
+        self.note(100.0, key(acks=1), 5)
+        self.note(200.0, key(acks=1), 3)
+        (fact,) = self.traffic.access.values()
+        assert (fact.first_seen, fact.last_seen, fact.requests, fact.records, fact.bytes) == (
+            100.0,
+            200.0,
+            2,
+            8,
+            800,
         )
-    }
 
+    def test_when_records_moved_is_not_when_it_was_seen(self) -> None:
+        """A member that joins is seen, but nothing has moved."""
+        self.note(100.0, key())
+        assert (self.traffic.fact(key()).last_seen, self.traffic.fact(key()).moved) == (100.0, 0.0)
+        self.note(101.0, key(), 3)
+        self.note(102.0, key())
+        assert (self.traffic.fact(key()).last_seen, self.traffic.fact(key()).moved) == (102.0, 101.0)
 
-def test_when_records_moved_is_not_when_it_was_seen() -> None:
-    """A member that joins is seen, but nothing has moved."""
-    clock = Clock()
-    traffic = Traffic(samples=1, clock=clock)
-    key = AccessKey("shop", "web-1", "consume", "orders", "east")
-    traffic.observe(key, "h", "l", "1", 0)
-    assert (traffic.access[key].last_seen, traffic.access[key].moved) == (100.0, 0.0)
-    clock.now = 101.0
-    traffic.observe(key, "h", "l", "1", 3)
-    clock.now = 102.0
-    traffic.observe(key, "h", "l", "1", 0)
-    assert (traffic.access[key].last_seen, traffic.access[key].moved) == (102.0, 101.0)
+    def test_other_circumstances_are_another_fact_and_the_latest_are_shown(self) -> None:
+        self.note(100.0, key(host="10.0.0.1", acks=1), 5)
+        self.note(200.0, key(host="10.0.0.2", acks=-1), 3)
+        assert len(self.traffic.access) == 2
+        ((latest, together),) = self.traffic.latest_access().values()
+        assert (latest.host, latest.circumstances.known()) == ("10.0.0.2", {"acks": -1})
+        assert (together.first_seen, together.last_seen, together.records) == (100.0, 200.0, 8)
 
-
-def test_the_facts_that_were_seen_last_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A client.id that is new at each start must not fill the memory."""
-    monkeypatch.setattr("hadash.gateway.traffic.MAX_FACTS", 2)
-    traffic = Traffic(samples=1)
-    keys = [AccessKey("shop", f"web-{n}", "produce", "orders", "east") for n in range(3)]
-    for key in (keys[0], keys[1], keys[0], keys[2]):
-        traffic.observe(key, "h", "l", "1", 1)
-    assert list(traffic.access) == [keys[0], keys[2]]
+    def test_the_facts_that_were_seen_last_are_kept(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A client.id that is new at each start must not fill the memory."""
+        monkeypatch.setattr("hadash.gateway.traffic.MAX_FACTS", 2)
+        first, second, third = (key(f"web-{n}") for n in range(3))
+        kept = self.traffic.fact(second)
+        for at, which in enumerate((first, second, first, third)):
+            self.note(float(at), which, 1)
+        assert list(self.traffic.access) == [first, third]
+        assert kept.evicted
 
 
 def test_requests_and_refusals_are_counted() -> None:
     traffic = Traffic(samples=1)
     for cluster in ("east", "east", "west"):
-        traffic.count_request("PRODUCE", cluster)
+        traffic.counter("PRODUCE", cluster).requests += 1
     traffic.count_refused("password")
-    assert traffic.requests == {("PRODUCE", "east"): 2, ("PRODUCE", "west"): 1}
+    counted = {place: counter.requests for place, counter in traffic.requests.items()}
+    assert counted == {("PRODUCE", "east"): 2, ("PRODUCE", "west"): 1}
     assert traffic.refused == {"password": 1}

@@ -89,7 +89,7 @@ def test_interrupted_download_is_redone(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.delenv("KAFKA_HOME", raising=False)
     monkeypatch.setenv("HADASH_CACHE", str(tmp_path))
 
-    def interrupted(command: list[str], log_path: Path, log: object) -> None:
+    def interrupted(what: str, command: list[str], log_path: Path, log: object) -> None:
         target = Path(command[-1]).parent
         target.mkdir()
         (target / "kafka_2.13-3.9.2.jar").touch()

@@ -176,7 +176,7 @@ class GatewayProcess:
         """A metric with its labels, such as ``hadash_gateway_refused_total{reason="protocol"}``; 0 when absent."""
         for line in self._http.get("/metrics").text.splitlines():
             if line.startswith(f"{name} "):
-                return int(line.rsplit(" ", 1)[1])
+                return int(float(line.rsplit(" ", 1)[1]))
         return 0
 
     def refused(self, reason: str) -> int:

@@ -1,0 +1,417 @@
+"""A signed-in client: each of its requests gets a verdict, and what follows from it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from hadash.bindings.model import Binding, BindingState
+from hadash.gateway import versions
+from hadash.gateway.breaker import Verdict, judge
+from hadash.gateway.codec import ErrorCode, decode_request
+from hadash.gateway.kinds import DATA, Kind
+from hadash.gateway.members import HeldHeartbeat, Members
+from hadash.gateway.purgatory import DelayedOperation
+from hadash.gateway.records import Produced, read_produce
+from hadash.gateway.refusals import refuse, refuse_partitions
+from hadash.gateway.relay import Relay
+from hadash.gateway.signin import SignedIn
+from hadash.gateway.subjects import group_of, topics_of
+from hadash.gateway.wire import Request, UnknownKind, parse_request
+
+if TYPE_CHECKING:
+    from hadash.gateway.connection import ClientConnection
+    from hadash.gateway.server import Gateway
+
+log = logging.getLogger(__name__)
+
+
+class Parked(DelayedOperation):
+    """A request that waits for a change of its binding, and with it everything behind it on its connection."""
+
+    __slots__ = ("client", "message", "request")
+
+    def __init__(self, client: Client, request: Request, message: Any) -> None:
+        super().__init__(client.signed.appid, len(request.frame))
+        self.client = client
+        self.request = request
+        self.message = message
+
+    def can_complete(self) -> bool:
+        binding = self.client.governing(self.request, self.message)
+        return self.client.judge(self.request.kind, binding) is not Verdict.PARK
+
+    def complete(self) -> None:
+        self.client.unparked(self, in_time=True)
+
+    def expire(self) -> None:
+        self.client.unparked(self, in_time=False)
+
+
+class Client:
+    """From sign-in to the end. All methods run in the Gateway's loop."""
+
+    def __init__(self, gateway: Gateway, connection: ClientConnection, signed: SignedIn) -> None:
+        self.gateway = gateway
+        self.connection = connection
+        self.signed = signed
+        self.host = connection.host
+        self.node = connection.node
+        self.members = Members()
+        self.relay = Relay(gateway, signed, self.host, connection.replies, self.members)
+        self._parked: Parked | None = None
+        self._wants_room = False
+        #: Something of it has waited here: its client may have sent it again elsewhere.
+        self._has_waited = False
+        self._away_since: float | None = None
+        self._leaving = False
+        self._broker_gone = False
+        self._learn_binding()
+
+    def __str__(self) -> str:
+        return f"{self.signed.appid} › {self.signed.client_id}"
+
+    # -- who governs it -------------------------------------------------------------------------------------------
+
+    def _learn_binding(self) -> None:
+        table, signed = self.gateway.table, self.signed
+        began = time.perf_counter()
+        #: What governs requests that name neither Topic nor group.
+        self.binding = table.binding(signed.appid, signed.client_id)
+        self._clusters = table.reachable(signed.appid, signed.client_id)
+        self._by_request = table.by_request(signed.appid)
+        self.gateway.resolve_times.add(time.perf_counter() - began)
+
+    @property
+    def state(self) -> BindingState:
+        return self.binding.state
+
+    @property
+    def belongs_here(self) -> bool:
+        """Whether the cluster that it is signed in to serves it in any way."""
+        return self.relay.cluster in self._clusters
+
+    def governing(self, request: Request, message: Any) -> Binding | None:
+        """The binding of a request; ``None`` when what it names lies in different clusters."""
+        if not self._by_request:
+            return self.binding
+        began = time.perf_counter()
+        try:
+            return self._resolve(request, message)
+        finally:
+            self.gateway.resolve_times.add(time.perf_counter() - began)
+
+    def _resolve(self, request: Request, message: Any) -> Binding | None:
+        table, signed = self.gateway.table, self.signed
+        groups = group_of(request, message)
+        if groups is not None:
+            return _strictest(
+                [table.binding(signed.appid, signed.client_id, group=group) for group in groups]
+            )
+        topics = topics_of(request, message)
+        if topics:
+            return _strictest(table.bindings(signed.appid, signed.client_id, topics).values())
+        if request.kind in DATA or self.binding.cluster == self.relay.cluster or not self.belongs_here:
+            return self.binding
+        return Binding(self.relay.cluster)
+
+    def judge(self, kind: Kind, binding: Binding | None) -> Verdict:
+        if binding is None:
+            return Verdict.REFUSE
+        cluster = binding.cluster
+        return judge(
+            kind,
+            binding.state,
+            signed_home=self.relay.cluster == cluster,
+            node_home=self.node is None or self.node.cluster == cluster,
+        )
+
+    # -- life -------------------------------------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """It is signed in, and can be served."""
+        self.relay.upstream.owner = self
+        self.gateway.signed_in(self)
+        if not self.belongs_here:
+            self.binding_changed()  # it has moved while it signed in
+
+    @property
+    def waits(self) -> bool:
+        """Whether its next request has to wait."""
+        return self._parked is not None or self._wants_room or self.relay.upstream.congested
+
+    @property
+    def parked(self) -> str:
+        """The kind of the request that is parked; empty while none is."""
+        return "" if self._parked is None else self._parked.request.kind.name
+
+    def client_gone(self) -> None:
+        """The client has hung up. What waits here is dropped, unless nobody will send it again."""
+        if self._parked is not None and not _is_unacknowledged(self._parked.request, self._parked.message):
+            self._drop()
+        elif self._wants_room:
+            self.connection.leave()
+
+    def upstream_lost(self, why: str) -> None:
+        """The broker has gone: what is under way may have happened, and nothing more can."""
+        self._broker_gone = True
+        if why:
+            self.connection.turned_away("protocol", why)
+        self.relay.mutations.abandon()
+        self._drop()
+        self.connection.transport.close()
+        self.connection.leave()
+
+    def upstream_paused(self) -> None:
+        """The broker's back-pressure on the client: ``waits`` says so."""
+
+    def upstream_resumed(self) -> None:
+        self.connection.go_on()
+
+    def _drop(self) -> None:
+        """Forget what is parked, and what came behind it."""
+        if self._parked is not None:
+            self.gateway.purgatory.cancel(self._parked)
+            self._parked = None
+            self.connection.leave()
+
+    def shut_down(self) -> None:
+        """The Gateway stops: what is parked is dropped (it was not passed on), what is under way gets its answer."""
+        self._drop()
+        self.connection.leave()
+
+    def leave(self) -> None:
+        """End, as soon as the broker has answered what was written: a block waits for it as for any other, and a broker
+        may drop unread requests of a connection that is cut."""
+        if self._leaving:
+            return
+        self._leaving = True
+        if self._broker_gone or self.relay.is_quiet:
+            self._end()
+        else:
+            self.gateway.spawn(self._linger())
+
+    async def _linger(self) -> None:
+        seconds = self.gateway.settings.linger_seconds
+        try:
+            await asyncio.wait_for(self.relay.quiet(), seconds)
+        except TimeoutError:
+            log.warning("%s has left; its writes are not answered after %g s", self.describe(), seconds)
+        self._end()
+
+    def _end(self) -> None:
+        if self._parked is not None:
+            self.gateway.purgatory.cancel(self._parked)
+            self._parked = None
+        for held in list(self.members.held):
+            self.gateway.purgatory.cancel(held)
+        self.gateway.signed_out(self)
+        self.relay.upstream.owner = None
+        self.relay.upstream.close()
+        self.relay.close()
+        self.connection.close()
+
+    def describe(self) -> str:
+        """Who this is and what is going on, for the log."""
+        return (
+            f"{self} ({self.relay.mutations.count} mutations, {len(self.connection.replies)} unanswered, "
+            f"parked {self.parked or 'nothing'}, held {len(self.members.held)}, "
+            f"waiting {len(self.relay.unanswered)})"
+        )
+
+    # -- one request ------------------------------------------------------------------------------------------------
+
+    def handle(self, frame: bytes, arrived: float) -> bool:
+        """Handle one request; false when there is no room for it yet (it comes again when there is).
+
+        :param arrived: when its first byte came, in the loop's time: its client counts from there.
+        :raises WireError: it breaks the protocol.
+        """
+        request = parse_request(frame)
+        if request.kind is Kind.API_VERSIONS:
+            self.relay.replies.open().complete(versions.answer(request, self.gateway.served_versions()))
+            return True
+        if not request.supported:
+            raise UnknownKind(f"{request.kind.name} version {request.version} is not served here")
+        if request.kind is Kind.PRODUCE:
+            message: Any = read_produce(request)
+            self._refuse_transaction(message)
+            if self._must_wait_for_room():
+                return False
+        elif request.kind is Kind.FETCH and not self._by_request:
+            message = None
+        else:
+            message = decode_request(request)
+        if self._has_waited and self.connection.gone and not _is_unacknowledged(request, message):
+            # Its client has sent it again elsewhere, and both would be written.
+            self.connection.leave()
+            return True
+        self.relay.observer.request(request.kind, len(frame))
+        binding = self.governing(request, message)
+        verdict = self.judge(request.kind, binding)
+        if verdict is Verdict.PARK:
+            self._park(request, message, arrived)
+        else:
+            self._act(request, message, binding, verdict)
+        return True
+
+    def _must_wait_for_room(self) -> bool:
+        """Whether earlier writes must be answered first. A block has to wait for all of them, so few when one comes."""
+        settings = self.gateway.settings
+        settling = self.binding.state in (BindingState.GATHER, BindingState.SETTLE)
+        limit = settings.settling_in_flight if settling else settings.max_in_flight
+        mutations = self.relay.mutations
+        if mutations.fewer_than(limit):
+            return False
+        self._wants_room = self._has_waited = True
+        mutations.when_fewer_than(limit, self._has_room)
+        return True
+
+    def _has_room(self) -> None:
+        self._wants_room = False
+        self.connection.go_on()
+
+    @staticmethod
+    def _refuse_transaction(produced: Produced) -> None:
+        if produced.transactional_id:
+            raise UnknownKind("a transactional PRODUCE; hadash does not move transactions")
+
+    def _act(self, request: Request, message: Any, binding: Binding | None, verdict: Verdict) -> None:
+        self.members.note(request, message, "active")
+        match verdict:
+            case Verdict.RELAY:
+                assert binding is not None
+                self.relay.relay(request, message, binding)
+            case Verdict.HOLD:
+                self._hold(request, message)
+            case Verdict.REBALANCE:
+                self.relay.answer(request, refuse(request, ErrorCode.rebalance_in_progress, message))
+            case Verdict.LOOK_UP_AWAY:
+                self._look_up_away(request, message)
+            case _:
+                self._refuse(request, message, binding)
+
+    # -- waiting ----------------------------------------------------------------------------------------------------
+
+    def _park(self, request: Request, message: Any, arrived: float) -> None:
+        """Wait for a change of binding; when the time is over or too much is parked already, refuse at once."""
+        self._has_waited = True
+        left = arrived + self.gateway.settings.park_seconds - self.gateway.loop.time()
+        parked = Parked(self, request, message)
+        if left <= 0 or not self.gateway.purgatory.park(parked, left):
+            self._refuse(request, message, self.governing(request, message), parked=True)
+            return
+        self._parked = parked
+        self.members.note(request, message, "parked")
+
+    def unparked(self, parked: Parked, *, in_time: bool) -> None:
+        """The binding has changed, or the time is over."""
+        self._parked = None
+        self.connection.guard(partial(self._go_on_with, parked.request, parked.message, in_time))
+        self.connection.go_on()
+
+    def _go_on_with(self, request: Request, message: Any, in_time: bool) -> None:
+        binding = self.governing(request, message)
+        if in_time:
+            self._act(request, message, binding, self.judge(request.kind, binding))
+        else:
+            self.members.note(request, message, "active")
+            self._refuse(request, message, binding, parked=True)
+
+    def _refuse(
+        self, request: Request, message: Any, binding: Binding | None, *, parked: bool = False
+    ) -> None:
+        """Answer with the error that makes the client look again, or start anew.
+
+        :param parked: it has waited here in vain.
+        """
+        if request.kind is not Kind.PRODUCE:
+            self.relay.answer(request, refuse(request, None, message))
+        elif message.acks == 0:
+            # There is no answer that could tell this client: it leaves when its connection closes.
+            self.connection.turned_away(
+                "acks=0", "a write that asks for no answer cannot be sent elsewhere; it is lost"
+            )
+            self.connection.close_when_answered()
+        else:
+            errors = self.relay.produce_errors(message, binding, parked=parked)
+            self.relay.answer(request, refuse_partitions(request, errors))
+
+    # -- after a move -----------------------------------------------------------------------------------------------
+
+    def _look_up_away(self, request: Request, message: Any) -> None:
+        """Tell a client that is signed in to the old cluster where it belongs now, or make it sign in anew."""
+        seconds = self.gateway.settings.away_lookup_seconds
+        recent = self._away_since is None or self.gateway.loop.time() - self._away_since < seconds
+        if not (recent and self.relay.look_up_away(request, message)):
+            self.connection.close_when_answered()
+
+    # -- changes of binding -----------------------------------------------------------------------------------------
+
+    def binding_changed(self) -> None:
+        """Called after the table has changed. What is parked or held is looked at by the purgatory."""
+        self._learn_binding()
+        if self.belongs_here:
+            self._away_since = None
+        elif self._away_since is None:
+            self._away_since = self.gateway.loop.time()
+            self.relay.leave_cluster()
+            if self.node is not None and self.node.cluster == self.binding.cluster:
+                # The client believes to be on the new cluster already. No answer could make it leave.
+                self.connection.close_when_answered()
+
+    @property
+    def blocked(self) -> bool:
+        """Whether anything that it may write is blocked."""
+        if not self._by_request:
+            return self.binding.state is BindingState.BLOCK
+        return self.gateway.table.any_blocked(self.signed.appid, self.signed.client_id)
+
+    # -- settling ---------------------------------------------------------------------------------------------------
+
+    def _hold(self, request: Request, message: Any) -> None:
+        # Twice the gathering: when nobody ends it, the heartbeat goes to the cluster before the session ends.
+        seconds = 2 * self.gateway.settings.gather_seconds
+        held = HeldHeartbeat(self, request, message, self.relay.replies.open())
+        if self.gateway.purgatory.park(held, seconds):
+            self.members.hold(held)
+        else:
+            self.relay.send(request, reply=held.reply)
+
+    def judge_held(self, held: HeldHeartbeat) -> Verdict:
+        return self.judge(Kind.HEARTBEAT, self.governing(held.request, held.message))
+
+    def released(self, held: HeldHeartbeat, *, overdue: bool) -> None:
+        """A held heartbeat goes on: to the cluster when nobody has ended the gathering, else as it is judged now."""
+        self.members.let_go(held)
+        verdict = self.judge_held(held)
+        if overdue or verdict is Verdict.RELAY:
+            self.relay.send(held.request, reply=held.reply)
+            return
+        error = ErrorCode.rebalance_in_progress if verdict is Verdict.REBALANCE else ErrorCode.not_coordinator
+        held.reply.complete(refuse(held.request, error, held.message))
+
+
+def _is_unacknowledged(request: Request, message: Any) -> bool:
+    """Whether it is a write that is never acknowledged (acks=0): its client does not send it again."""
+    return request.kind is Kind.PRODUCE and message.acks == 0
+
+
+#: From the least to the most that is held back.
+_STRICTNESS = {state: rank for rank, state in enumerate(BindingState)}
+
+
+def _strictest(bindings: Any) -> Binding | None:
+    """The binding that holds back most; ``None`` when they lead to different clusters."""
+    found: Binding | None = None
+    for binding in bindings:
+        if found is None:
+            found = binding
+        elif binding.cluster != found.cluster:
+            return None
+        elif _STRICTNESS[binding.state] > _STRICTNESS[found.state]:
+            found = binding
+    return found

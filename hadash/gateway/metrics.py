@@ -1,0 +1,110 @@
+"""A Gateway's numbers for Prometheus. They are read when Prometheus asks; nothing is computed before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+if TYPE_CHECKING:
+    from hadash.gateway.server import Gateway
+
+#: Upper bounds in seconds of the histogram of resolve times: from a dictionary look-up to far too slow.
+RESOLVE_BOUNDS = (0.000_002, 0.000_005, 0.000_01, 0.000_02, 0.000_05, 0.000_1, 0.001, 0.01)
+
+
+class Durations:
+    """A histogram that is cheap to add to."""
+
+    __slots__ = ("_bounds", "counts", "total")
+
+    def __init__(self, bounds: tuple[float, ...]) -> None:
+        self._bounds = bounds
+        self.counts = [0] * (len(bounds) + 1)
+        self.total = 0.0
+
+    def add(self, seconds: float) -> None:
+        self.total += seconds
+        for place, bound in enumerate(self._bounds):
+            if seconds <= bound:
+                self.counts[place] += 1
+                return
+        self.counts[-1] += 1
+
+    def buckets(self) -> list[tuple[str, float]]:
+        """Cumulative, as Prometheus wants them.
+
+        >>> durations = Durations((0.1, 1.0)); durations.add(0.05); durations.add(5); durations.buckets()
+        [('0.1', 1), ('1.0', 1), ('+Inf', 2)]
+        """
+        found: list[tuple[str, float]] = []
+        below = 0
+        for bound, count in zip((*map(str, self._bounds), "+Inf"), self.counts, strict=True):
+            below += count
+            found.append((bound, below))
+        return found
+
+
+class GatewayCollector(Collector):
+    """What ``/metrics`` says."""
+
+    def __init__(self, gateway: Gateway) -> None:
+        self._gateway = gateway
+
+    def collect(self) -> Iterable[Metric]:
+        gateway, traffic, purgatory = self._gateway, self._gateway.traffic, self._gateway.purgatory
+        yield GaugeMetricFamily(
+            "hadash_gateway_applied_epoch",
+            "The binding epoch up to which every change is in effect here.",
+            gateway.applied.value,
+        )
+        yield GaugeMetricFamily(
+            "hadash_gateway_zookeeper_connected",
+            "1 while the session with ZooKeeper stands. Traffic goes on without it; bindings do not change.",
+            int(gateway.zookeeper_connected),
+        )
+        yield self._connections()
+        yield CounterMetricFamily(
+            "hadash_gateway_sign_ins", "Connections that were signed in.", traffic.sign_ins
+        )
+        yield GaugeMetricFamily("hadash_gateway_parked", "Requests that wait now.", purgatory.count)
+        yield GaugeMetricFamily("hadash_gateway_parked_bytes", "Bytes that they hold.", purgatory.bytes)
+        for name, what, value in (
+            ("parked", "Requests that were parked.", purgatory.parked_total),
+            ("expired", "Parked requests whose time was over.", purgatory.expired_total),
+            ("overflowed", "Requests for which there was no room to wait.", purgatory.overflowed_total),
+        ):
+            yield CounterMetricFamily(f"hadash_gateway_requests_{name}", what, value)
+        yield from self._requests()
+        refused = CounterMetricFamily(
+            "hadash_gateway_refused", "Connections and requests turned away.", labels=["reason"]
+        )
+        for reason, count in sorted(traffic.refused.items()):
+            refused.add_metric([reason], count)
+        yield refused
+        resolve = HistogramMetricFamily("hadash_gateway_resolve_seconds", "Time to find a binding.")
+        resolve.add_metric([], gateway.resolve_times.buckets(), gateway.resolve_times.total)
+        yield resolve
+
+    def _connections(self) -> Metric:
+        found = GaugeMetricFamily("hadash_gateway_connections", "Open connections.", labels=["cluster"])
+        by_cluster: dict[str, int] = dict.fromkeys(self._gateway.clusters, 0)
+        for client in self._gateway.all_clients():
+            by_cluster[client.relay.cluster] += 1
+        for cluster, count in by_cluster.items():
+            found.add_metric([cluster], count)
+        found.add_metric([""], len(self._gateway.connections) - sum(by_cluster.values()))
+        return found
+
+    def _requests(self) -> Iterable[Metric]:
+        labels = ["kind", "cluster"]
+        requests = CounterMetricFamily("hadash_gateway_requests", "Requests to a cluster.", labels=labels)
+        sent = CounterMetricFamily("hadash_gateway_request_bytes", "Bytes of requests.", labels=labels)
+        answered = CounterMetricFamily("hadash_gateway_answer_bytes", "Bytes of answers.", labels=labels)
+        for key, counter in sorted(self._gateway.traffic.requests.items()):
+            requests.add_metric(key, counter.requests)
+            sent.add_metric(key, counter.bytes_in)
+            answered.add_metric(key, counter.bytes_out)
+        return requests, sent, answered

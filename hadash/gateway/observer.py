@@ -1,0 +1,92 @@
+"""What one client does, as its requests pass: for access reports, samples and metrics."""
+
+from __future__ import annotations
+
+from hadash.gateway.kinds import Kind
+from hadash.gateway.records import Produced
+from hadash.gateway.signin import SignedIn
+from hadash.gateway.traffic import AccessFact, AccessKey, Circumstances, KindCounter, Stream, Traffic
+
+_READING = Circumstances()
+
+
+class Observer:
+    """Counts for one client. It keeps what it counts to, so that a request costs a few additions."""
+
+    def __init__(self, traffic: Traffic, signed: SignedIn, host: str) -> None:
+        self._traffic = traffic
+        self._signed = signed
+        self._host = host
+        self._cluster = signed.upstream.cluster
+        self._stream = Stream(signed.appid, signed.client_id, self._cluster)
+        self._counters: dict[Kind, KindCounter] = {}
+        self._memberships: dict[str, Circumstances] = {}
+        self._facts: dict[tuple[str, str, Circumstances], AccessFact] = {}
+
+    def request(self, kind: Kind, size: int) -> None:
+        """A request of ``size`` bytes has come."""
+        counter = self.counter(kind)
+        counter.requests += 1
+        counter.bytes_in += size
+
+    def counter(self, kind: Kind) -> KindCounter:
+        """Where requests of ``kind`` are counted."""
+        counter = self._counters.get(kind)
+        if counter is None:
+            counter = self._counters[kind] = self._traffic.counter(kind.name, self._cluster)
+        return counter
+
+    def _note(
+        self, kind: str, resource: str, circumstances: Circumstances, records: int, size: int = 0
+    ) -> None:
+        local = kind, resource, circumstances
+        fact = self._facts.get(local)
+        if fact is None or fact.evicted:
+            signed = self._signed
+            fact = self._facts[local] = self._traffic.fact(
+                AccessKey(
+                    signed.appid,
+                    signed.client_id,
+                    kind,
+                    resource,
+                    self._cluster,
+                    self._host,
+                    signed.library,
+                    signed.library_version,
+                    circumstances,
+                )
+            )
+        fact.note(self._traffic.clock(), records, size)
+
+    def producing(self, produced: Produced) -> int:
+        """A PRODUCE passes; how many records it carries."""
+        total = 0
+        transactional = produced.transactional_id is not None
+        for p in produced.partitions:
+            circumstances = Circumstances(produced.acks, p.producer_id >= 0, transactional)
+            self._note("produce", p.topic, circumstances, p.records, p.size)
+            total += p.records
+        return total
+
+    def produced(self, records: int) -> None:
+        """The cluster has acknowledged ``records`` (or never will, with acks=0)."""
+        self._traffic.count_produced(self._stream, records)
+
+    def consumed(self, counts: dict[str, tuple[int, int]]) -> None:
+        """Records and their bytes by Topic have gone to the client."""
+        for topic, (records, size) in counts.items():
+            self._note("consume", topic, _READING, records, size)
+            self._traffic.count_consumed(self._stream, records)
+
+    def reading(self, topic: str) -> None:
+        """The client reads ``topic``, although nothing may come."""
+        self._note("consume", topic, _READING, 0)
+
+    def joins(self, group: str, assignors: tuple[str, ...], session_timeout_ms: int) -> None:
+        """The client becomes a member of ``group``."""
+        self._memberships[group] = Circumstances(assignors=assignors, session_timeout_ms=session_timeout_ms)
+        self.uses(group)
+
+    def uses(self, group: str) -> None:
+        """The client commits in ``group``, as a member or without being one."""
+        self._note("group", group, self._memberships.get(group, _READING), 0)
