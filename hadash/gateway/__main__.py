@@ -20,6 +20,7 @@ from hadash.bindings.errors import NameTaken, StoreUnavailable
 from hadash.bindings.membership import Member
 from hadash.bindings.model import ClusterDescription, PairDescription
 from hadash.bindings.watch import BindingWatcher, Update
+from hadash.gateway.accounts import Accounts, read_accounts
 from hadash.gateway.admin import build_app
 from hadash.gateway.nodes import NodeOutOfRange
 from hadash.gateway.server import Gateway
@@ -52,7 +53,7 @@ def _read_catalogue(
     return pair, clusters
 
 
-async def _run(settings: GatewaySettings, client: KazooClient) -> None:
+async def _run(settings: GatewaySettings, accounts: Accounts, client: KazooClient) -> None:
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -67,7 +68,7 @@ async def _run(settings: GatewaySettings, client: KazooClient) -> None:
         VERSION,
         os.getpid(),
     )
-    gateway = Gateway(settings, pair, clusters, member)
+    gateway = Gateway(settings, pair, clusters, member, accounts)
 
     def on_change(update: Update) -> None:
         loop.call_soon_threadsafe(gateway.update, update)
@@ -144,12 +145,13 @@ def main() -> int:
     logging.getLogger("kazoo").setLevel(logging.WARNING)
     try:
         settings = GatewaySettings.from_environment()
+        accounts = read_accounts(settings.accounts)
         client = connect()
     except (ValueError, StoreUnavailable) as error:
         print(error, file=sys.stderr)
         return 2
     try:
-        uvloop.run(_run(settings, client))
+        uvloop.run(_run(settings, accounts, client))
     except StartError as error:
         print(error, file=sys.stderr)
         return 2

@@ -16,11 +16,12 @@ from hadash.gateway.kinds import DATA, Kind
 from hadash.gateway.members import HeldHeartbeat, Members
 from hadash.gateway.purgatory import DelayedOperation
 from hadash.gateway.records import Produced, read_produce
-from hadash.gateway.refusals import refuse, refuse_partitions
+from hadash.gateway.refusals import is_incremental, refuse, refuse_partitions
 from hadash.gateway.relay import Relay
+from hadash.gateway.rewrite import without_session
 from hadash.gateway.signin import SignedIn
 from hadash.gateway.subjects import group_of, topics_of
-from hadash.gateway.wire import Request, UnknownKind, parse_request
+from hadash.gateway.wire import MalformedFrame, Request, UnknownKind, parse_request
 
 if TYPE_CHECKING:
     from hadash.gateway.connection import ClientConnection
@@ -66,7 +67,6 @@ class Client:
         self._wants_room = False
         #: Something of it has waited here: its client may have sent it again elsewhere.
         self._has_waited = False
-        self._away_since: float | None = None
         self._leaving = False
         self._broker_gone = False
         self._learn_binding()
@@ -236,6 +236,8 @@ class Client:
             return True
         if not request.supported:
             raise UnknownKind(f"{request.kind.name} version {request.version} is not served here")
+        if request.client_id != self.signed.client_id:
+            raise MalformedFrame(f"the client.id changes to {request.client_id!r} on one connection")
         if request.kind is Kind.PRODUCE:
             message: Any = read_produce(request)
             self._refuse_transaction(message)
@@ -250,6 +252,12 @@ class Client:
             self.connection.leave()
             return True
         self.relay.observer.request(request.kind, len(frame))
+        if request.kind is Kind.FETCH and self._by_request:
+            if is_incremental(request.version, message):
+                # It names what has changed only. Told that its session is gone, the client names everything.
+                self.relay.answer(request, refuse(request, None, message))
+                return True
+            request = without_session(request)
         binding = self.governing(request, message)
         verdict = self.judge(request.kind, binding)
         if verdict is Verdict.PARK:
@@ -344,9 +352,7 @@ class Client:
 
     def _look_up_away(self, request: Request, message: Any) -> None:
         """Tell a client that is signed in to the old cluster where it belongs now, or make it sign in anew."""
-        seconds = self.gateway.settings.away_lookup_seconds
-        recent = self._away_since is None or self.gateway.loop.time() - self._away_since < seconds
-        if not (recent and self.relay.look_up_away(request, message)):
+        if not self.relay.look_up_away(request, message):
             self.connection.close_when_answered()
 
     # -- changes of binding -----------------------------------------------------------------------------------------
@@ -355,9 +361,9 @@ class Client:
         """Called after the table has changed. What is parked or held is looked at by the purgatory."""
         self._learn_binding()
         if self.belongs_here:
-            self._away_since = None
-        elif self._away_since is None:
-            self._away_since = self.gateway.loop.time()
+            self.relay.away_since = None
+        elif self.relay.away_since is None:
+            self.relay.away_since = self.gateway.loop.time()
             self.relay.leave_cluster()
             if self.node is not None and self.node.cluster == self.binding.cluster:
                 # The client believes to be on the new cluster already. No answer could make it leave.

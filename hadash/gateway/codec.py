@@ -7,6 +7,7 @@ have; :func:`build` takes them all and keeps those that the version knows.
 from __future__ import annotations
 
 import io
+import sys
 from dataclasses import MISSING, fields
 from datetime import timedelta
 from functools import cache
@@ -36,6 +37,7 @@ __all__ = [
     "decode_response",
     "encode_request",
     "encode_response",
+    "nested_class",
     "request_class",
     "respond",
     "response_module",
@@ -55,9 +57,12 @@ def _response_class(kind: int, version: int) -> Any:
 @cache
 def response_module(kind: int, version: int) -> ModuleType:
     """The module that holds a response's classes, the nested ones too."""
-    import sys
-
     return sys.modules[_response_class(kind, version).__module__]
+
+
+def nested_class(entity: Any, name: str) -> Any:
+    """The class ``name`` of something inside of ``entity``, in the same version."""
+    return getattr(sys.modules[entity.__module__], name)
 
 
 @cache

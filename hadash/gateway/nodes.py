@@ -6,6 +6,7 @@ same broker ids, and an id means the same broker for ever. The port is fixed in 
 
 from __future__ import annotations
 
+import struct
 from dataclasses import dataclass
 
 from hadash.bindings.model import Broker
@@ -62,6 +63,21 @@ class NodeMap:
         return [
             Node(cluster, broker) for cluster, brokers in self._brokers.items() for broker in sorted(brokers)
         ]
+
+    def encoded(self, *, with_rack: bool) -> bytes:
+        """All nodes as METADATA lists them: the count, then id, host, port and, from version 1 on, the rack."""
+        host = self.host.encode()
+        parts = [struct.pack(">i", sum(map(len, self._brokers.values())))]
+        for node in self.nodes():
+            node_id = self.node_id(node.cluster, node.broker_id)
+            parts.append(struct.pack(f">ih{len(host)}si", node_id, len(host), host, self.port(node)))
+            if with_rack:
+                parts.append(b"\xff\xff")
+        return b"".join(parts)
+
+    def base(self, cluster: str) -> int:
+        """What makes a virtual node id of a broker id of ``cluster``."""
+        return self._numbers[cluster] * NODE_ID_RANGE
 
     def brokers(self, cluster: str) -> list[Broker]:
         return [broker for _, broker in sorted(self._brokers[cluster].items())]

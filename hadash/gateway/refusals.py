@@ -81,8 +81,13 @@ def _produce_each(module: Any, message: Any, error_of: Callable[[str, int], Erro
     )
 
 
+def is_incremental(version: int, message: Any) -> bool:
+    """Whether a FETCH names only what has changed in its session."""
+    return version >= 7 and message.session_id != 0 and bool(message.session_epoch > 0)
+
+
 def _fetch(module: Any, message: Any, version: int, code: ErrorCode) -> Any:
-    if version >= 7 and message.session_id != 0 and message.session_epoch > 0:
+    if is_incremental(version, message):
         # An incremental fetch names only what changed, so there is nothing to put an error on. The client
         # answers this one with a full fetch, which then gets the partition errors.
         return build(module.FetchResponse, error_code=ErrorCode.fetch_session_id_not_found, responses=())

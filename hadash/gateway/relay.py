@@ -17,6 +17,7 @@ from hadash.gateway.codec import (
     encode_response,
     request_class,
 )
+from hadash.gateway.directory import Directory
 from hadash.gateway.inflight import InFlight
 from hadash.gateway.kinds import MUTATIONS, Kind
 from hadash.gateway.members import Member, Members
@@ -70,6 +71,9 @@ class Relay:
         self.upstream = signed.upstream
         self.cluster = signed.upstream.cluster
         self.observer = Observer(gateway.traffic, signed, host)
+        self.directory = Directory(self)
+        #: Since when the client has belonged to the other cluster, in the loop's time.
+        self.away_since: float | None = None
 
     def close(self) -> None:
         """The connection ends: nobody waits for anything any more."""
@@ -93,12 +97,12 @@ class Relay:
             case Kind.FETCH:
                 self._fetch(request)
             case Kind.METADATA:
-                self.metadata(request, message)
+                self.directory.answer_metadata(request, message)
             case Kind.FIND_COORDINATOR if is_transaction(message):
                 self._refuse_transaction(request, message)
                 return
             case Kind.FIND_COORDINATOR:
-                self.send(request, transform=self._coordinator(request))
+                self.directory.answer_coordinators(request, message)
             case Kind.INIT_PRODUCER_ID if message.transactional_id:
                 self._refuse_transaction(request, message)
                 return
@@ -293,33 +297,6 @@ class Relay:
 
     # -- answers that are rewritten -----------------------------------------------------------------------------
 
-    def metadata(self, request: Request, message: Any) -> None:
-        """METADATA of the cluster that the client is signed in to, as the virtual cluster's; for a client that has
-        moved, with the leaders of the switch's placement."""
-
-        def transform(payload: bytes) -> bytes:
-            gateway, cluster = self.gateway, self.cluster
-            response = decode_response(Kind.METADATA, request.version, payload)
-            gateway.learn_brokers(cluster, response.brokers)
-            binding = gateway.table.binding(self.signed.appid, request.client_id)
-            placement = gateway.table.placement(binding)
-            pair = gateway.settings.pair
-            if cluster != binding.cluster and placement is not None:
-                changed = rewrite.metadata_moved(response, request.version, pair, placement, gateway.nodes)
-            else:
-                changed = rewrite.metadata(response, request.version, pair, cluster, gateway.nodes)
-            return encode_response(Kind.METADATA, request.version, request.correlation_id, changed)
-
-        self.send(request, rewrite.without_topic_creation(message), transform)
-
-    def _coordinator(self, request: Request) -> Callable[[bytes], bytes]:
-        def transform(payload: bytes) -> bytes:
-            response = decode_response(Kind.FIND_COORDINATOR, request.version, payload)
-            changed = rewrite.find_coordinator(response, request.version, self.cluster, self.gateway.nodes)
-            return encode_response(Kind.FIND_COORDINATOR, request.version, request.correlation_id, changed)
-
-        return transform
-
     def _producer_id(self, request: Request) -> Callable[[bytes], bytes]:
         """Both clusters hand out producer ids from 0, and after a move one meets the other's. So each id is told from
         its cluster by its high bits; a broker takes any id from a producer without transactions."""
@@ -348,24 +325,38 @@ class Relay:
 
     # -- after a move ---------------------------------------------------------------------------------------------
 
+    @property
+    def moved_recently(self) -> bool:
+        """Whether the client has moved so lately that what its switch said of the other cluster still holds."""
+        if self.away_since is None:
+            return False
+        return self.gateway.loop.time() - self.away_since < self.gateway.settings.away_lookup_seconds
+
     def look_up_away(self, request: Request, message: Any) -> bool:
-        """Answer a lookup of a client that has moved from where its switch has put things; false when that does not
-        say."""
+        """Answer a lookup of a client that has moved; false when there is nobody to ask, and it has to sign in anew."""
+        if request.kind is Kind.FIND_COORDINATOR and is_transaction(message):
+            return False
         binding = self.gateway.table.binding(self.signed.appid, self.signed.client_id)
-        placement = self.gateway.table.placement(binding)
-        if placement is None:
-            return False
+        if not self.gateway.lookups.can_ask(binding.cluster):
+            placement = self.gateway.table.placement(binding) if self.moved_recently else None
+            if placement is None:
+                return False
+            if request.kind is Kind.FIND_COORDINATOR:
+                groups = message.coordinator_keys if request.version >= 4 else (message.key,)
+                if any(group not in placement.coordinators for group in groups):
+                    return False
         if request.kind is Kind.METADATA:
-            self.metadata(request, message)
-            return True
-        if request.kind is not Kind.FIND_COORDINATOR or is_transaction(message):
+            self.directory.answer_metadata(request, message)
+        elif request.kind is Kind.FIND_COORDINATOR:
+            self.directory.answer_coordinators(request, message)
+        else:
             return False
-        groups = tuple(message.coordinator_keys) if request.version >= 4 else (message.key,)
-        found = rewrite.coordinators_from_placement(request.version, groups, placement, self.gateway.nodes)
-        if found is None:
-            return False
-        self.answer(request, encode_response(request.kind, request.version, request.correlation_id, found))
         return True
+
+    def broken(self, error: Exception) -> None:
+        """An answer of the cluster cannot be read: the connection cannot go on."""
+        if self.upstream.owner is not None:
+            self.upstream.owner.upstream_lost(str(error))
 
 
 class _FetchAnswer:

@@ -1,19 +1,20 @@
-"""METADATA, FIND_COORDINATOR and DESCRIBE_CLUSTER, rewritten from one cluster's view to the virtual cluster's.
+"""FIND_COORDINATOR, DESCRIBE_CLUSTER and requests, rewritten from one cluster's view to the virtual cluster's.
 
-Two rules matter to clients (``kafka-client-facts.md`` sections 5.1 and 6): every answer lists the nodes of both
-clusters, so that no node vanishes at a switch; and leader epochs are always -1, because a client that has seen
-a higher epoch of the old cluster ignores the new cluster's lower one.
+METADATA has a module of its own: its answers can be large.
 """
 
 from __future__ import annotations
 
+import struct
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from hadash.bindings.model import Placement
+from hadash.bindings.model import Broker
 from hadash.gateway.codec import ErrorCode, build, response_module
 from hadash.gateway.kinds import Kind
 from hadash.gateway.nodes import Node, NodeMap
+from hadash.gateway.wire import Request
 
 
 def virtual_cluster_id(pair: str) -> str:
@@ -41,78 +42,6 @@ def without_topic_creation(message: Any) -> Any:
     return message
 
 
-def metadata(message: Any, version: int, pair: str, cluster: str, nodes: NodeMap) -> Any:
-    """A METADATA response of ``cluster`` as the virtual cluster's."""
-    module: Any = response_module(Kind.METADATA, version)
-
-    def node_ids(broker_ids: tuple[int, ...]) -> tuple[int, ...]:
-        return tuple(nodes.node_id(cluster, broker) for broker in broker_ids)
-
-    def partition(p: Any) -> Any:
-        values: dict[str, Any] = {
-            "leader_id": nodes.node_id(cluster, p.leader_id),
-            "replica_nodes": node_ids(p.replica_nodes),
-            "isr_nodes": node_ids(p.isr_nodes),
-        }
-        if version >= 5:
-            values["offline_replicas"] = node_ids(p.offline_replicas)
-        if version >= 7:
-            values["leader_epoch"] = -1
-        return replace(p, **values)
-
-    topics = tuple(replace(t, partitions=tuple(partition(p) for p in t.partitions)) for t in message.topics)
-    return _metadata(message, version, pair, cluster, nodes, topics, module)
-
-
-def metadata_moved(message: Any, version: int, pair: str, placement: Placement, nodes: NodeMap) -> Any:
-    """A METADATA response of the *old* cluster, with the leaders that the Topics have on the new one.
-
-    For a client that is signed in to the old cluster only: that cluster still says which Topics the client may
-    see, the switch's placement says where they are now. What the placement does not know has no leader: the
-    client asks again, on a connection that is signed in to the new cluster.
-    """
-    module: Any = response_module(Kind.METADATA, version)
-    cluster = placement.cluster
-
-    def partition(topic: str, p: Any) -> Any:
-        leaders = placement.leaders.get(topic, ())
-        leader = leaders[p.partition_index] if p.partition_index < len(leaders) else -1
-        node = nodes.node_id(cluster, leader)
-        known = (node,) if leader >= 0 else ()
-        error = ErrorCode.none if leader >= 0 else ErrorCode.leader_not_available
-        values: dict[str, Any] = {
-            "error_code": error,
-            "leader_id": node,
-            "replica_nodes": known,
-            "isr_nodes": known,
-        }
-        if version >= 5:
-            values["offline_replicas"] = ()
-        if version >= 7:
-            values["leader_epoch"] = -1
-        return replace(p, **values)
-
-    topics = tuple(
-        replace(t, partitions=tuple(partition(t.name, p) for p in t.partitions)) for t in message.topics
-    )
-    return _metadata(message, version, pair, cluster, nodes, topics, module)
-
-
-def _metadata(
-    message: Any, version: int, pair: str, cluster: str, nodes: NodeMap, topics: tuple[Any, ...], module: Any
-) -> Any:
-    brokers = nodes.brokers(cluster)
-    values: dict[str, Any] = {
-        "brokers": _broker_list(module.MetadataResponseBroker, "node_id", nodes),
-        "topics": topics,
-    }
-    if version >= 1:
-        values["controller_id"] = nodes.node_id(cluster, brokers[0].id) if brokers else -1
-    if version >= 2:
-        values["cluster_id"] = virtual_cluster_id(pair)
-    return replace(message, **values)
-
-
 def find_coordinator(message: Any, version: int, cluster: str, nodes: NodeMap) -> Any:
     """A FIND_COORDINATOR response of ``cluster`` as the virtual cluster's."""
 
@@ -129,28 +58,37 @@ def find_coordinator(message: Any, version: int, cluster: str, nodes: NodeMap) -
     return moved(message)
 
 
-def coordinators_from_placement(
-    version: int, groups: tuple[str, ...], placement: Placement, nodes: NodeMap
-) -> Any | None:
-    """FIND_COORDINATOR answered from a switch's placement; ``None`` when it does not know one of the groups."""
-    if any(group not in placement.coordinators for group in groups):
-        return None
+def coordinators(
+    version: int,
+    groups: Sequence[str],
+    own: Mapping[str, Any],
+    found: Mapping[str, tuple[ErrorCode, str, Broker]],
+    nodes: NodeMap,
+) -> Any:
+    """A FIND_COORDINATOR response for ``groups`` in their order.
+
+    :param own: what the client's cluster has answered, rewritten, by group.
+    :param found: error, cluster and broker of the others.
+    """
     module: Any = response_module(Kind.FIND_COORDINATOR, version)
 
     def values(group: str) -> dict[str, Any]:
-        node = Node(placement.cluster, placement.coordinators[group])
+        code, cluster, broker = found[group]
+        there = broker.id >= 0 and code is ErrorCode.none
         return {
             "key": group,
-            "node_id": nodes.node_id(node.cluster, node.broker_id),
-            "host": nodes.host,
-            "port": nodes.port(node),
-            "error_code": ErrorCode.none,
+            "node_id": nodes.node_id(cluster, broker.id) if there else -1,
+            "host": nodes.host if there else "",
+            "port": nodes.port(Node(cluster, broker.id)) if there else -1,
+            "error_code": code,
             "error_message": None,
         }
 
     if version >= 4:
-        found = tuple(build(module.Coordinator, **values(group)) for group in groups)
-        return build(module.FindCoordinatorResponse, coordinators=found)
+        entries = tuple(
+            own[group] if group in own else build(module.Coordinator, **values(group)) for group in groups
+        )
+        return build(module.FindCoordinatorResponse, coordinators=entries)
     return build(module.FindCoordinatorResponse, **values(groups[0]))
 
 
@@ -176,3 +114,18 @@ def without_leader_epochs(message: Any) -> Any:
         for t in message.topics
     )
     return replace(message, topics=topics)
+
+
+#: Where a FETCH from version 7 on names its session, from the beginning of its body: behind replica id, longest wait,
+#: least and most bytes and isolation level.
+_SESSION_AT = 4 + 4 + 4 + 4 + 1
+_NO_SESSION = struct.pack(">ii", 0, -1)
+
+
+def without_session(request: Request) -> Request:
+    """A FETCH outside of any session, so that each one names all its Topics and can be routed by them."""
+    if request.version < 7:
+        return request
+    at = request.body + _SESSION_AT
+    frame = request.frame
+    return replace(request, frame=frame[:at] + _NO_SESSION + frame[at + len(_NO_SESSION) :])

@@ -5,21 +5,24 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
 from hadash.bindings.membership import Member
 from hadash.bindings.model import Broker, ClusterDescription, PairDescription
 from hadash.bindings.watch import Update
+from hadash.gateway.accounts import Accounts
 from hadash.gateway.client import Client
 from hadash.gateway.connection import ClientConnection
 from hadash.gateway.kinds import Kind
+from hadash.gateway.lookups import Lookups
 from hadash.gateway.metrics import RESOLVE_BOUNDS, Durations
 from hadash.gateway.nodes import Node, NodeMap, NodeOutOfRange
 from hadash.gateway.origins import Origins
 from hadash.gateway.purgatory import Purgatory, Timer
 from hadash.gateway.settings import GatewaySettings
+from hadash.gateway.slices import Slices
 from hadash.gateway.table import AppliedEpoch, BindingTable
 from hadash.gateway.traffic import Traffic
 from hadash.gateway.upstream import Upstream, UpstreamUnavailable, read_api_versions
@@ -27,6 +30,10 @@ from hadash.gateway.versions import Ranges, intersection
 from hadash.gateway.wire import WireError
 
 log = logging.getLogger(__name__)
+
+
+#: Different things that are logged once; beyond it nothing new is: a log that says the same of everybody helps nobody.
+MAX_NOTES = 1000
 
 
 class Gateway:
@@ -38,6 +45,7 @@ class Gateway:
         pair: PairDescription,
         clusters: dict[str, ClusterDescription],
         member: Member | None,
+        accounts: Accounts | None = None,
     ) -> None:
         self.settings = settings
         self.pair = pair
@@ -55,6 +63,10 @@ class Gateway:
         self.loop = asyncio.get_running_loop()
         self.resolve_times = Durations(RESOLVE_BOUNDS)
         self.zookeeper_connected = True
+        self.accounts = accounts or Accounts()
+        self.lookups = Lookups(self)
+        self.slices = Slices(self.loop)
+        self._noted: set[str] = set()
         self._timer = Timer(self.loop)
         self.purgatory = Purgatory(self._timer, settings.max_parked, settings.max_parked_bytes)
         #: Those who are signed in, by AppID.
@@ -96,6 +108,7 @@ class Gateway:
             await self._one_left.wait()
         for connection in list(self.connections):
             connection.close()
+        self.lookups.close()
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -123,9 +136,9 @@ class Gateway:
 
     # -- clusters -------------------------------------------------------------------------------------------------
 
-    def learn_brokers(self, cluster: str, brokers: Iterable[Any]) -> None:
-        """Follow a cluster's brokers from a METADATA response that passed by."""
-        self._learn(cluster, tuple(Broker(int(b.node_id), b.host, int(b.port)) for b in brokers))
+    def learn_brokers(self, cluster: str, brokers: tuple[Broker, ...]) -> None:
+        """Follow a cluster's brokers from a METADATA answer that passed by."""
+        self._learn(cluster, brokers)
 
     def cluster_changed(self, description: ClusterDescription) -> None:
         """The control plane published a new description."""
@@ -149,10 +162,25 @@ class Gateway:
         return Broker(-1, host, int(port))
 
     async def open_upstream(self, appid: str, client_id: str, node: Node | None) -> Upstream:
-        """A connection to the cluster that a client is bound to: its own broker, or any for a bootstrap."""
-        cluster = self.table.binding(appid, client_id).cluster
-        broker = self.nodes.broker(node) if node is not None and node.cluster == cluster else None
+        """A connection to the cluster that serves a client: the broker whose node it came to, if its cluster does so
+        in any way, else any of the cluster that it is bound to.
+
+        :raises UpstreamUnavailable: the broker cannot be reached.
+        """
+        cluster, broker = self.table.binding(appid, client_id).cluster, None
+        if node is not None and node.cluster in self.table.reachable(appid, client_id):
+            cluster, broker = node.cluster, self.nodes.broker(node)
         return await self._open(cluster, broker or self._bootstrap(cluster))
+
+    async def open_cluster(self, cluster: str) -> Upstream:
+        """A connection to any broker of ``cluster``. :raises UpstreamUnavailable: it cannot be reached."""
+        return await self._open(cluster, self._bootstrap(cluster))
+
+    def note_once(self, what: str) -> None:
+        """Log something that an operator should mend, once."""
+        if what not in self._noted and len(self._noted) < MAX_NOTES:
+            self._noted.add(what)
+            log.warning("%s", what)
 
     async def _open(self, cluster: str, broker: Broker) -> Upstream:
         description = self.clusters[cluster]

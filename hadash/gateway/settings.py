@@ -33,6 +33,9 @@ class GatewaySettings:
     admin_port: int = 9093
     #: What SASL_HANDSHAKE offers. OAUTHBEARER needs its token read; it comes with the complete Gateway.
     sasl_mechanisms: tuple[str, ...] = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+    #: A file with the Gateway's own accounts (see ``accounts.py``): for look-ups on the other cluster, and for AppIDs that
+    #: sign in without a password. Empty: none.
+    accounts: str = ""
     #: The largest request or response: Kafka's own ``socket.request.max.bytes``.
     max_frame_bytes: int = 104_857_600
     #: The largest request before sign-in: Kafka's own ``sasl.server.max.receive.size``.

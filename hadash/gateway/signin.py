@@ -25,6 +25,7 @@ from hadash.gateway.codec import (
 from hadash.gateway.kinds import BEFORE_SIGN_IN, Kind
 from hadash.gateway.upstream import Upstream, UpstreamUnavailable
 from hadash.gateway.wire import Request, UnknownKind, WireError, framed, parse_request
+from hadash.identity.client_ids import named_by
 
 if TYPE_CHECKING:
     from hadash.gateway.connection import ClientConnection
@@ -156,6 +157,12 @@ class _Exchange:
                 self.appid = sasl.user_name(self.mechanism, decode_request(request).auth_bytes)
             except sasl.UnreadableToken as error:
                 return self._refuse(request, str(error))
+            named = named_by(request.client_id)
+            if named is not None and named.appid != self.appid:
+                return self._refuse(
+                    request,
+                    f"The client.id names AppID {named.appid}, but the client signs in as {self.appid}.",
+                )
             self.upstream = await self._open(request)
         payload = await self.upstream.exchange(framed(request.frame))
         response = decode_response(Kind.SASL_AUTHENTICATE, request.version, payload)

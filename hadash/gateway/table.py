@@ -37,6 +37,13 @@ class BindingTable:
         found = reachable(self._documents.get(appid), client_id, self._default)
         return any(binding.state is BindingState.BLOCK for binding in found)
 
+    def topics_named(self, appid: str) -> set[str]:
+        """The Topics that the AppID's document binds by name."""
+        document = self._documents.get(appid)
+        if document is None:
+            return set()
+        return set(document.topics).union(*document.topic_lists)
+
     def by_request(self, appid: str) -> bool:
         """Whether for this AppID what a request names can decide, not the client alone."""
         document = self._documents.get(appid)

@@ -154,7 +154,7 @@ def test_writes_without_acknowledgement_of_a_client_that_leaves_at_once_are_not_
 
 def frame_of(topic: str, value: bytes) -> bytes:
     """A PRODUCE with acks=0."""
-    return framed(produce_request(9, {topic: {0: batch(value)}}, acks=0).frame)
+    return framed(produce_request(9, {topic: {0: batch(value)}}, acks=0, client_id="raw").frame)
 
 
 def test_a_client_that_signs_in_during_a_block_waits_too(

@@ -9,7 +9,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
+from confluent_kafka import (
+    Consumer,
+    ConsumerGroupTopicPartitions,
+    KafkaError,
+    KafkaException,
+    Message,
+    Producer,
+    TopicPartition,
+)
 from confluent_kafka.admin import (
     AclBinding,
     AclBindingFilter,
@@ -103,6 +111,12 @@ class Clusters:
 
     def values(self, cluster: str, topic: str) -> list[bytes]:
         return [message.value() or b"" for message in self.records(cluster, topic)]
+
+    def committed(self, cluster: str, group: str) -> dict[tuple[str, int], int]:
+        """A group's offsets by Topic and partition; empty for a group that the cluster does not know."""
+        asked = [ConsumerGroupTopicPartitions(group)]
+        found = self.admin(cluster).list_consumer_group_offsets(asked)[group].result(SECONDS)
+        return {(p.topic, p.partition): p.offset for p in found.topic_partitions or ()}
 
     def _partitions(self, cluster: str, topic: str) -> list[TopicPartition]:
         partitions = self.admin(cluster).list_topics(topic, timeout=SECONDS).topics[topic].partitions

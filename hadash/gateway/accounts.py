@@ -1,0 +1,101 @@
+"""Accounts that a Gateway signs in with by itself: its own for look-ups, and those of AppIDs that bring no password.
+
+A client that signs in with SASL needs none of them: its exchange is relayed. They stand in a file of their own
+(``HADASH_GATEWAY_ACCOUNTS``), which nobody else may read::
+
+    [lookup.east]                      # describes Topics and groups of cluster east, nothing more
+    mechanism = "SCRAM-SHA-512"
+    username = "hadash-gateway"
+    password = "..."
+
+    [appids.shop.east]                 # AppID shop comes with a client certificate, or by its client.id alone
+    mechanism = "SCRAM-SHA-512"
+    username = "shop"
+    password = "..."
+"""
+
+from __future__ import annotations
+
+import stat
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+
+
+class BadAccounts(ValueError):
+    """The file cannot be used. The message says why and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """How to sign in to one cluster."""
+
+    mechanism: str
+    username: str
+    password: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Accounts:
+    """By cluster, and by AppID and cluster."""
+
+    lookup: Mapping[str, Account] = field(default_factory=dict)
+    appids: Mapping[str, Mapping[str, Account]] = field(default_factory=dict)
+
+    def of(self, appid: str, cluster: str) -> Account | None:
+        return self.appids.get(appid, {}).get(cluster)
+
+
+def read_accounts(path: str) -> Accounts:
+    """The accounts in the file at ``path``; none for an empty path.
+
+    :raises BadAccounts: it cannot be read, others can read it, or an account in it is not complete.
+    """
+    if not path:
+        return Accounts()
+    file = Path(path)
+    try:
+        readable = stat.S_IMODE(file.stat().st_mode) & 0o077
+        values = tomllib.loads(file.read_text())
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise BadAccounts(f"HADASH_GATEWAY_ACCOUNTS={path} cannot be read ({error}).") from None
+    if readable:
+        raise BadAccounts(
+            f"HADASH_GATEWAY_ACCOUNTS={path} holds passwords and can be read by others: chmod 600 {path}."
+        )
+    unknown = sorted(set(values) - {"lookup", "appids"})
+    if unknown:
+        raise BadAccounts(f"{path} has a section {unknown[0]!r}; it may have lookup and appids only.")
+    return Accounts(
+        _accounts(values.get("lookup", {}), f"{path}: lookup"),
+        {
+            appid: _accounts(clusters, f"{path}: appids.{appid}")
+            for appid, clusters in _table(values.get("appids", {}), f"{path}: appids").items()
+        },
+    )
+
+
+def _accounts(values: Any, where: str) -> dict[str, Account]:
+    return {
+        cluster: _account(value, f"{where}.{cluster}") for cluster, value in _table(values, where).items()
+    }
+
+
+def _account(value: Any, where: str) -> Account:
+    table = _table(value, where)
+    for name in ("mechanism", "username", "password"):
+        if not isinstance(table.get(name), str) or not table[name]:
+            raise BadAccounts(f"{where} has no {name}: an account is mechanism, username and password.")
+    if table["mechanism"] not in MECHANISMS:
+        raise BadAccounts(f"{where}: mechanism {table['mechanism']!r} is none of {', '.join(MECHANISMS)}.")
+    return Account(table["mechanism"], table["username"], table["password"])
+
+
+def _table(value: Any, where: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise BadAccounts(f"{where} is not a table.")
+    return value

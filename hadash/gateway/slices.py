@@ -1,0 +1,58 @@
+"""Long work in slices between which everybody else is served: one slice a round of the event loop, whoever's turn it is."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Generator
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+class Slices:
+    """The work of one process that is done in slices. However much of it there is, a round holds one slice."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._scheduled = False
+        self._waiting: deque[Callable[[], bool]] = deque()
+
+    def run(
+        self,
+        steps: Generator[None, None, T],
+        done: Callable[[T], None],
+        failed: Callable[[Exception], None],
+    ) -> None:
+        """Run ``steps`` to their end, and hand what they return to ``done``; an exception goes to ``failed``.
+
+        Work that fits into its first slice is done at once.
+        """
+
+        def step() -> bool:
+            try:
+                try:
+                    next(steps)
+                except StopIteration as stop:
+                    done(stop.value)
+                    return True
+            except Exception as error:
+                failed(error)
+                return True
+            return False
+
+        if not step():
+            self._waiting.append(step)
+            self._take_turns()
+
+    def _take_turns(self) -> None:
+        if self._waiting and not self._scheduled:
+            self._scheduled = True
+            self._loop.call_soon(self._turn)
+
+    def _turn(self) -> None:
+        self._scheduled = False
+        step = self._waiting.popleft()
+        if not step():
+            self._waiting.append(step)
+        self._take_turns()
