@@ -22,9 +22,19 @@ from hadash.bindings.model import ClusterDescription, PairDescription
 from hadash.bindings.watch import BindingWatcher, Update
 from hadash.gateway.accounts import Accounts, read_accounts
 from hadash.gateway.admin import build_app
+from hadash.gateway.listener import BadListener
 from hadash.gateway.nodes import NodeOutOfRange
 from hadash.gateway.server import Gateway
 from hadash.gateway.settings import GatewaySettings
+from hadash.gateway.workers import (
+    WRONG_SETTINGS,
+    PortTaken,
+    as_worker,
+    begin_worker,
+    run_workers,
+    say_ready,
+    worker_number,
+)
 
 log = logging.getLogger("hadash.gateway")
 VERSION = "0.1.0"
@@ -68,7 +78,10 @@ async def _run(settings: GatewaySettings, accounts: Accounts, client: KazooClien
         VERSION,
         os.getpid(),
     )
-    gateway = Gateway(settings, pair, clusters, member, accounts)
+    try:
+        gateway = Gateway(settings, pair, clusters, member, accounts)
+    except BadListener as error:
+        raise StartError(str(error)) from None
 
     def on_change(update: Update) -> None:
         loop.call_soon_threadsafe(gateway.update, update)
@@ -117,6 +130,7 @@ async def _run(settings: GatewaySettings, accounts: Accounts, client: KazooClien
     admin.install_signal_handlers = lambda: None  # type: ignore[attr-defined]
     serving = asyncio.create_task(admin._serve(sockets=[admin_socket]))
     log.info("Gateway %s serves pair %s on %s:%d", settings.id, pair.name, settings.host, settings.port)
+    say_ready()
     await stop.wait()
     client.remove_listener(on_state)
     admin.should_exit = True
@@ -138,23 +152,29 @@ def _follow_cluster(
 
 
 def main() -> int:
+    number = worker_number()
     logging.basicConfig(
         level=os.environ.get("HADASH_LOG_LEVEL", "INFO"),
-        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
+        format=f"%(asctime)s %(levelname)s %(name)s{f' [{number}]' if number else ''}: %(message)s",
     )
     logging.getLogger("kazoo").setLevel(logging.WARNING)
     try:
         settings = GatewaySettings.from_environment()
         accounts = read_accounts(settings.accounts)
+        if number:
+            begin_worker()
+            settings = as_worker(settings, number)
+        elif settings.workers > 1:
+            return run_workers(settings)
         client = connect()
-    except (ValueError, StoreUnavailable) as error:
+    except (ValueError, StoreUnavailable, PortTaken) as error:
         print(error, file=sys.stderr)
-        return 2
+        return WRONG_SETTINGS
     try:
         uvloop.run(_run(settings, accounts, client))
     except StartError as error:
         print(error, file=sys.stderr)
-        return 2
+        return WRONG_SETTINGS
     finally:
         client.stop()
         client.close()

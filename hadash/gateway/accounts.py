@@ -12,6 +12,11 @@ A client that signs in with SASL needs none of them: its exchange is relayed. Th
     mechanism = "SCRAM-SHA-512"
     username = "shop"
     password = "..."
+
+An AppID that may be used without any authentication, on a PLAINTEXT listener, says so itself::
+
+    [appids.shop]
+    unauthenticated = true
 """
 
 from __future__ import annotations
@@ -45,6 +50,8 @@ class Accounts:
 
     lookup: Mapping[str, Account] = field(default_factory=dict)
     appids: Mapping[str, Mapping[str, Account]] = field(default_factory=dict)
+    #: The AppIDs that anybody may use who reaches a PLAINTEXT listener.
+    unauthenticated: frozenset[str] = frozenset()
 
     def of(self, appid: str, cluster: str) -> Account | None:
         return self.appids.get(appid, {}).get(cluster)
@@ -70,13 +77,15 @@ def read_accounts(path: str) -> Accounts:
     unknown = sorted(set(values) - {"lookup", "appids"})
     if unknown:
         raise BadAccounts(f"{path} has a section {unknown[0]!r}; it may have lookup and appids only.")
-    return Accounts(
-        _accounts(values.get("lookup", {}), f"{path}: lookup"),
-        {
-            appid: _accounts(clusters, f"{path}: appids.{appid}")
-            for appid, clusters in _table(values.get("appids", {}), f"{path}: appids").items()
-        },
-    )
+    appids: dict[str, dict[str, Account]] = {}
+    unauthenticated = set()
+    for appid, value in _table(values.get("appids", {}), f"{path}: appids").items():
+        entries = dict(_table(value, f"{path}: appids.{appid}"))
+        if entries.pop("unauthenticated", False) is True:
+            unauthenticated.add(appid)
+        appids[appid] = _accounts(entries, f"{path}: appids.{appid}")
+    lookup = _accounts(values.get("lookup", {}), f"{path}: lookup")
+    return Accounts(lookup, appids, frozenset(unauthenticated))
 
 
 def _accounts(values: Any, where: str) -> dict[str, Account]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from enum import Enum
 
 from hadash.bindings.model import BindingState
-from hadash.gateway.kinds import DATA, GROUP, Kind
+from hadash.gateway.kinds import DATA, GROUP, TRANSACTIONS, Kind
 
 
 class Verdict(Enum):
@@ -48,13 +48,15 @@ _HOME: dict[BindingState, dict[Kind, Verdict]] = {
         Kind.JOIN_GROUP: Verdict.PARK,
         Kind.SYNC_GROUP: Verdict.PARK,
         Kind.INIT_PRODUCER_ID: Verdict.PARK,
+        Kind.OFFSET_FOR_LEADER_EPOCH: Verdict.PARK,
+        **dict.fromkeys(TRANSACTIONS, Verdict.PARK),
         Kind.HEARTBEAT: Verdict.REBALANCE,
     },
 }
 
 #: Kinds for requests that are away, in whatever state. What is not named is relayed to the old cluster.
 _AWAY: dict[Kind, Verdict] = {
-    **dict.fromkeys(DATA | GROUP, Verdict.REFUSE),
+    **dict.fromkeys(DATA | GROUP | TRANSACTIONS, Verdict.REFUSE),
     # The member is one of the old cluster, which is to forget it.
     Kind.LEAVE_GROUP: Verdict.RELAY,
     Kind.METADATA: Verdict.LOOK_UP_AWAY,

@@ -9,10 +9,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from hadash.bindings.model import Binding, BindingState
-from hadash.gateway import versions
+from hadash.gateway import sasl, versions
 from hadash.gateway.breaker import Verdict, judge
 from hadash.gateway.codec import ErrorCode, decode_request
-from hadash.gateway.kinds import DATA, Kind
+from hadash.gateway.kinds import DATA, GROUP, SIGN_IN, TRANSACTIONS, Kind
 from hadash.gateway.members import HeldHeartbeat, Members
 from hadash.gateway.purgatory import DelayedOperation
 from hadash.gateway.records import Produced, read_produce
@@ -68,6 +68,8 @@ class Client:
         #: Something of it has waited here: its client may have sent it again elsewhere.
         self._has_waited = False
         self._leaving = False
+        #: A SASL exchange has begun again; its next message names the user.
+        self._proves_itself = False
         self._broker_gone = False
         self._learn_binding()
 
@@ -162,7 +164,6 @@ class Client:
             self.connection.turned_away("protocol", why)
         self.relay.mutations.abandon()
         self._drop()
-        self.connection.transport.close()
         self.connection.leave()
 
     def upstream_paused(self) -> None:
@@ -236,6 +237,8 @@ class Client:
             return True
         if not request.supported:
             raise UnknownKind(f"{request.kind.name} version {request.version} is not served here")
+        if request.kind in TRANSACTIONS and not self.gateway.transactions:
+            raise UnknownKind(f"{request.kind.name}; hadash does not move transactions")
         if request.client_id != self.signed.client_id:
             raise MalformedFrame(f"the client.id changes to {request.client_id!r} on one connection")
         if request.kind is Kind.PRODUCE:
@@ -243,7 +246,7 @@ class Client:
             self._refuse_transaction(message)
             if self._must_wait_for_room():
                 return False
-        elif request.kind is Kind.FETCH and not self._by_request:
+        elif request.kind is Kind.FETCH and not (self._by_request or self.gateway.redirects):
             message = None
         else:
             message = decode_request(request)
@@ -252,6 +255,12 @@ class Client:
             self.connection.leave()
             return True
         self.relay.observer.request(request.kind, len(frame))
+        if request.kind in SIGN_IN:
+            self._sign_in_again(request, message)
+            return True
+        if self.gateway.redirects and request.kind in DATA | GROUP:
+            self._refuse(request, message, None)  # it is the brokers that it has to speak to
+            return True
         if request.kind is Kind.FETCH and self._by_request:
             if is_incremental(request.version, message):
                 # It names what has changed only. Told that its session is gone, the client names everything.
@@ -282,9 +291,29 @@ class Client:
         self._wants_room = False
         self.connection.go_on()
 
-    @staticmethod
-    def _refuse_transaction(produced: Produced) -> None:
-        if produced.transactional_id:
+    def _sign_in_again(self, request: Request, message: Any) -> None:
+        """Re-authentication (KIP-368), as whom it is: relayed, so the cluster decides."""
+        signed = self.signed
+        if not self.gateway.listener.protocol.sasl:
+            raise UnknownKind(f"{request.kind.name} on a listener without SASL")
+        if request.kind is Kind.SASL_HANDSHAKE:
+            if message.mechanism != signed.mechanism:
+                raise MalformedFrame(f"it signs in again with {message.mechanism[:40]!r}")
+            self._proves_itself = True
+        elif self._proves_itself:
+            # The first message of the exchange names the user; the others belong to it.
+            self._proves_itself = False
+            claim = self.gateway.settings.oauthbearer_principal_claim
+            try:
+                user = sasl.user_name(signed.mechanism, message.auth_bytes, claim)
+            except sasl.UnreadableToken as error:
+                raise MalformedFrame(str(error)) from None
+            if user != signed.appid:
+                raise MalformedFrame(f"it signs in again as {user!r}")
+        self.relay.send(request)
+
+    def _refuse_transaction(self, produced: Produced) -> None:
+        if produced.transactional_id and not self.gateway.transactions:
             raise UnknownKind("a transactional PRODUCE; hadash does not move transactions")
 
     def _act(self, request: Request, message: Any, binding: Binding | None, verdict: Verdict) -> None:

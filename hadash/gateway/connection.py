@@ -16,6 +16,7 @@ from hadash.gateway.client import Client
 from hadash.gateway.nodes import Node
 from hadash.gateway.replies import ReplyQueue
 from hadash.gateway.signin import sign_in
+from hadash.gateway.timing_wheel import Entry
 from hadash.gateway.upstream import UpstreamUnavailable
 from hadash.gateway.wire import FrameSplitter, WireError
 
@@ -48,6 +49,8 @@ class ClientConnection(asyncio.Protocol):
         self._reading = True
         #: The client takes its answers slower than they come.
         self._slow = False
+        #: Set when the client has been hung up on: what ends it when the client does not.
+        self._hung_up: Entry | None = None
         self._next_frame: asyncio.Future[None] | None = None
         self._transport: asyncio.Transport | None = None
 
@@ -70,6 +73,8 @@ class ClientConnection(asyncio.Protocol):
         self.gateway.spawn(self._sign_in())
 
     def data_received(self, data: bytes) -> None:
+        if self._hung_up is not None:
+            return
         frames = self._frames.feed(data, self.gateway.loop.time())
         self._backlog.extend(frames)
         self._backlog_bytes += sum(len(frame) for frame, _ in frames)
@@ -80,13 +85,18 @@ class ClientConnection(asyncio.Protocol):
 
     def eof_received(self) -> bool:
         """Half-closed, the client can still be answered; TLS knows no such state."""
+        if self._hung_up is not None:
+            return False
         if self._frames.missing:
             self.turned_away("protocol", f"the connection ended inside {self._frames.missing}")
         self._client_gone()
         return self.transport.get_extra_info("ssl_object") is None
 
     def connection_lost(self, error: Exception | None) -> None:
+        if self._hung_up is not None:
+            self._hung_up.cancel()
         self._client_gone()
+        self.gateway.closed(self)
 
     def pause_writing(self) -> None:
         """The client's back-pressure on its broker."""
@@ -135,6 +145,11 @@ class ClientConnection(asyncio.Protocol):
         frame, _ = self._backlog.popleft()
         self._backlog_bytes -= len(frame)
         return frame
+
+    def put_back(self, frame: bytes) -> None:
+        """Sign-in has read a request that is not part of it."""
+        self._backlog.appendleft((frame, self.gateway.loop.time()))
+        self._backlog_bytes += len(frame)
 
     def trust(self) -> None:
         """The client is known now: it may send large frames."""
@@ -217,9 +232,9 @@ class ClientConnection(asyncio.Protocol):
         """Handle nothing more; close as soon as every earlier request has its answer."""
         self.closing = True
         if len(self.replies) == 0:
-            self.transport.close()
+            self.close()
         else:
-            self.replies.on_empty = self.transport.close
+            self.replies.on_empty = self.close
 
     def leave(self) -> None:
         """End the connection; writes that are under way are followed until the broker has answered them."""
@@ -230,12 +245,22 @@ class ClientConnection(asyncio.Protocol):
             self.close()
 
     def close(self) -> None:
-        """At once; answers that were handed over still go out."""
+        """Hang up. Answers that were handed over still go out, and the client is given time to read them: a connection
+        that is cut while something unread has come from the client is reset, and takes unread answers with it."""
         self.closing = True
         self._backlog.clear()
         self._backlog_bytes = 0
-        self.transport.close()
-        self.gateway.closed(self)
+        if self._hung_up is not None or self.transport.is_closing():
+            return
+        if self.gone or not self.transport.can_write_eof():
+            self.transport.close()
+            return
+        self._hung_up = Entry(self.transport.abort)
+        self.gateway.timer.add(self._hung_up, self.gateway.settings.hang_up_seconds)
+        self.transport.write_eof()
+        if not self._reading:
+            self._reading = True
+            self.transport.resume_reading()
 
     def describe(self) -> str:
         return self.client.describe() if self.client is not None else f"a client on {self.host}"

@@ -31,6 +31,11 @@ log = logging.getLogger(__name__)
 _FORBIDDEN = (ErrorCode.topic_authorization_failed, ErrorCode.group_authorization_failed)
 
 
+def is_transaction(message: Any) -> bool:
+    """Whether a FIND_COORDINATOR looks for a transaction's; version 0 knows groups only."""
+    return bool(getattr(message, "key_type", 0))
+
+
 class Directory:
     """For one client, on the connection that is signed in as it."""
 
@@ -183,7 +188,11 @@ class Directory:
         """Ask the client's cluster for the groups that are bound to it, and the others for theirs."""
         keys: Sequence[str] = message.coordinator_keys if request.version >= 4 else (message.key,)
         table = self._gateway.table
-        bindings = {key: table.binding(self._appid, self._client_id, group=key) for key in keys}
+        # A transaction's coordinator is looked for by transactional id, which no binding names.
+        group_of = {key: None if is_transaction(message) else key for key in keys}
+        bindings = {
+            key: table.binding(self._appid, self._client_id, group=group) for key, group in group_of.items()
+        }
         here = [key for key in keys if bindings[key].cluster == self._cluster]
         reply = self._relay.replies.open()
         if len(here) == len(keys):

@@ -24,6 +24,11 @@ class Kind(IntEnum):
     SASL_HANDSHAKE = 17
     API_VERSIONS = 18
     INIT_PRODUCER_ID = 22
+    OFFSET_FOR_LEADER_EPOCH = 23
+    ADD_PARTITIONS_TO_TXN = 24
+    ADD_OFFSETS_TO_TXN = 25
+    END_TXN = 26
+    TXN_OFFSET_COMMIT = 28
     DESCRIBE_CONFIGS = 32
     SASL_AUTHENTICATE = 36
     DESCRIBE_CLUSTER = 60
@@ -33,7 +38,8 @@ class Kind(IntEnum):
 #: to carry Topic ids, broker endpoints or cluster ids that differ between the clusters:
 #: PRODUCE 10 and FETCH 16 broker endpoints, FETCH 11 the broker id of a preferred read replica, 12 the last fetched
 #: leader epoch and 13 Topic ids, METADATA 10 Topic ids, API_VERSIONS 5 the cluster id, OFFSET_COMMIT/OFFSET_FETCH 9
-#: KIP-848 member epochs, FIND_COORDINATOR 5 and INIT_PRODUCER_ID 5 the second transaction protocol.
+#: KIP-848 member epochs, FIND_COORDINATOR 5, INIT_PRODUCER_ID 5 and the kinds of transactions from 4 on the second
+#: transaction protocol.
 #: METADATA stops at 8 because librdkafka takes the leader epochs of version 9 for reliable: of -1 it makes 0 in its
 #: FETCH, and a leader whose epoch is higher refuses that for ever (FENCED_LEADER_EPOCH).
 OFFERED: dict[Kind, tuple[int, int]] = {
@@ -53,6 +59,11 @@ OFFERED: dict[Kind, tuple[int, int]] = {
     Kind.SASL_HANDSHAKE: (0, 1),
     Kind.API_VERSIONS: (0, 3),
     Kind.INIT_PRODUCER_ID: (0, 4),
+    Kind.OFFSET_FOR_LEADER_EPOCH: (2, 4),
+    Kind.ADD_PARTITIONS_TO_TXN: (0, 3),
+    Kind.ADD_OFFSETS_TO_TXN: (0, 3),
+    Kind.END_TXN: (0, 3),
+    Kind.TXN_OFFSET_COMMIT: (0, 3),
     Kind.DESCRIBE_CONFIGS: (1, 4),
     Kind.SASL_AUTHENTICATE: (0, 2),
     Kind.DESCRIBE_CLUSTER: (0, 1),
@@ -62,15 +73,30 @@ OFFERED: dict[Kind, tuple[int, int]] = {
 #: a broker that names PRODUCE 0 (as brokers do; Kafka 4 still names it for them, KAFKA-18659).
 NAMED_LOWEST: dict[Kind, int] = {Kind.PRODUCE: 0}
 
+#: Served, but not named to clients: one that hears of OFFSET_FOR_LEADER_EPOCH compares the epochs of the cluster that it
+#: came from with those of the other, and finds its records truncated.
+HIDDEN = frozenset({Kind.OFFSET_FOR_LEADER_EPOCH})
+
+#: What only transactions need: served where they are admitted.
+TRANSACTIONS = frozenset(
+    {Kind.ADD_PARTITIONS_TO_TXN, Kind.ADD_OFFSETS_TO_TXN, Kind.END_TXN, Kind.TXN_OFFSET_COMMIT}
+)
+
 #: Kinds that the Gateway answers or starts itself, without asking a cluster whether it has them.
 OWN = frozenset({Kind.API_VERSIONS, Kind.SASL_HANDSHAKE, Kind.SASL_AUTHENTICATE})
+
+#: A SASL exchange: at the beginning, or again later (KIP-368).
+SIGN_IN = frozenset({Kind.SASL_HANDSHAKE, Kind.SASL_AUTHENTICATE})
 
 #: What may be sent before sign-in.
 BEFORE_SIGN_IN = OWN
 
 #: Requests that change something on the cluster that a switch must not lose: a block is in effect only when
 #: every one of them has been answered.
-MUTATIONS = frozenset({Kind.PRODUCE, Kind.OFFSET_COMMIT})
+MUTATIONS = frozenset({Kind.PRODUCE, Kind.OFFSET_COMMIT, *TRANSACTIONS})
+
+#: Requests that ask where something is, or for an id: what passes a Gateway that redirects.
+LOOK_UPS = frozenset({Kind.METADATA, Kind.FIND_COORDINATOR, Kind.DESCRIBE_CLUSTER, Kind.INIT_PRODUCER_ID})
 
 #: Requests that only the coordinator of a group answers.
 GROUP = frozenset(
@@ -81,11 +107,12 @@ GROUP = frozenset(
         Kind.HEARTBEAT,
         Kind.LEAVE_GROUP,
         Kind.SYNC_GROUP,
+        Kind.TXN_OFFSET_COMMIT,
     }
 )
 
 #: Requests that only the leader of a partition answers.
-DATA = frozenset({Kind.PRODUCE, Kind.FETCH, Kind.LIST_OFFSETS})
+DATA = frozenset({Kind.PRODUCE, Kind.FETCH, Kind.LIST_OFFSETS, Kind.OFFSET_FOR_LEADER_EPOCH})
 
 
 def lookup(api_key: int) -> Kind | None:

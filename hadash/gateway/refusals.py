@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from hadash.gateway.codec import ErrorCode, build, decode_request, encode_response, response_module
-from hadash.gateway.kinds import GROUP, Kind
+from hadash.gateway.kinds import GROUP, TRANSACTIONS, Kind
 from hadash.gateway.wire import Request
 
 #: With UNKNOWN_PRODUCER_ID: "the records that you wrote are deleted". Only then Java's producer starts anew at once; of
@@ -20,7 +20,7 @@ _LOG_STARTS_BEYOND = 2**63 - 1
 
 def retriable_error(kind: Kind) -> ErrorCode:
     """The error that sends this kind's client to look for the right node."""
-    if kind in GROUP:
+    if kind in GROUP or kind in TRANSACTIONS:
         return ErrorCode.not_coordinator
     if kind is Kind.INIT_PRODUCER_ID:
         return ErrorCode.coordinator_not_available
@@ -225,6 +225,73 @@ def _init_producer_id(module: Any, message: Any, version: int, code: ErrorCode) 
     return build(module.InitProducerIdResponse, error_code=code, producer_id=-1, producer_epoch=-1)
 
 
+def _offset_for_leader_epoch(module: Any, message: Any, version: int, code: ErrorCode) -> Any:
+    return build(
+        module.OffsetForLeaderEpochResponse,
+        topics=tuple(
+            build(
+                module.OffsetForLeaderTopicResult,
+                topic=topic.topic,
+                partitions=tuple(
+                    build(module.EpochEndOffset, partition=p.partition, error_code=code)
+                    for p in topic.partitions
+                ),
+            )
+            for topic in message.topics
+        ),
+    )
+
+
+def _add_partitions_to_txn(module: Any, message: Any, version: int, code: ErrorCode) -> Any:
+    return build(
+        module.AddPartitionsToTxnResponse,
+        results_by_topic_v3_and_below=tuple(
+            build(
+                module.AddPartitionsToTxnTopicResult,
+                name=topic.name,
+                results_by_partition=tuple(
+                    build(
+                        module.AddPartitionsToTxnPartitionResult,
+                        partition_index=index,
+                        partition_error_code=code,
+                    )
+                    for index in topic.partitions
+                ),
+            )
+            for topic in message.v3_and_below_topics
+        ),
+    )
+
+
+def _add_offsets_to_txn(module: Any, message: Any, version: int, code: ErrorCode) -> Any:
+    return build(module.AddOffsetsToTxnResponse, error_code=code)
+
+
+def _end_txn(module: Any, message: Any, version: int, code: ErrorCode) -> Any:
+    return build(module.EndTxnResponse, error_code=code)
+
+
+def _txn_offset_commit(module: Any, message: Any, version: int, code: ErrorCode) -> Any:
+    return build(
+        module.TxnOffsetCommitResponse,
+        topics=tuple(
+            build(
+                module.TxnOffsetCommitResponseTopic,
+                name=topic.name,
+                partitions=tuple(
+                    build(
+                        module.TxnOffsetCommitResponsePartition,
+                        partition_index=p.partition_index,
+                        error_code=code,
+                    )
+                    for p in topic.partitions
+                ),
+            )
+            for topic in message.topics
+        ),
+    )
+
+
 #: The only FIND_COORDINATOR that is refused is a transaction's.
 _TRANSACTIONS = "hadash does not move transactions: use this client without a transactional.id."
 
@@ -240,4 +307,9 @@ _BUILDERS = {
     Kind.LEAVE_GROUP: _leave_group,
     Kind.FIND_COORDINATOR: _find_coordinator,
     Kind.INIT_PRODUCER_ID: _init_producer_id,
+    Kind.OFFSET_FOR_LEADER_EPOCH: _offset_for_leader_epoch,
+    Kind.ADD_PARTITIONS_TO_TXN: _add_partitions_to_txn,
+    Kind.ADD_OFFSETS_TO_TXN: _add_offsets_to_txn,
+    Kind.END_TXN: _end_txn,
+    Kind.TXN_OFFSET_COMMIT: _txn_offset_commit,
 }

@@ -17,9 +17,9 @@ from hadash.gateway.codec import (
     encode_response,
     request_class,
 )
-from hadash.gateway.directory import Directory
+from hadash.gateway.directory import Directory, is_transaction
 from hadash.gateway.inflight import InFlight
-from hadash.gateway.kinds import MUTATIONS, Kind
+from hadash.gateway.kinds import LOOK_UPS, MUTATIONS, Kind
 from hadash.gateway.members import Member, Members
 from hadash.gateway.observer import Observer
 from hadash.gateway.records import FetchedCounter, Produced
@@ -38,11 +38,6 @@ PRODUCER_ID_BITS = 40
 
 #: Correlation id of the requests that the Gateway itself sends on a client's connection.
 OWN_CORRELATION_ID = -7
-
-
-def is_transaction(message: Any) -> bool:
-    """Whether a FIND_COORDINATOR looks for a transaction's; version 0 knows groups only."""
-    return bool(getattr(message, "key_type", 0))
 
 
 @dataclass(slots=True, eq=False)
@@ -72,6 +67,8 @@ class Relay:
         self.cluster = signed.upstream.cluster
         self.observer = Observer(gateway.traffic, signed, host)
         self.directory = Directory(self)
+        #: Sequences of idempotent batches that have gone to the cluster on this connection.
+        self._sequences: set[tuple[int, int, str, int]] = set()
         #: Since when the client has belonged to the other cluster, in the loop's time.
         self.away_since: float | None = None
 
@@ -88,9 +85,11 @@ class Relay:
     def relay(self, request: Request, message: Any, binding: Binding) -> None:
         """Pass ``request`` on; its answer goes to the client when it comes."""
         match request.kind:
+            case kind if kind in LOOK_UPS and self.gateway.redirects:
+                self.send(request, rewrite.changed_by(rewrite.without_topic_creation, message))
             case Kind.PRODUCE:
-                errors = self.produce_errors(message, binding)
-                if ErrorCode.unknown_producer_id in errors.values():
+                if self._is_known_elsewhere(message, binding):
+                    errors = self.produce_errors(message, binding)
                     self.answer(request, refuse_partitions(request, errors))
                     return
                 self._produce(request, message)
@@ -98,14 +97,16 @@ class Relay:
                 self._fetch(request)
             case Kind.METADATA:
                 self.directory.answer_metadata(request, message)
-            case Kind.FIND_COORDINATOR if is_transaction(message):
+            case Kind.FIND_COORDINATOR if is_transaction(message) and not self.gateway.transactions:
                 self._refuse_transaction(request, message)
-                return
             case Kind.FIND_COORDINATOR:
                 self.directory.answer_coordinators(request, message)
-            case Kind.INIT_PRODUCER_ID if message.transactional_id:
+            case Kind.INIT_PRODUCER_ID if message.transactional_id and not self.gateway.transactions:
                 self._refuse_transaction(request, message)
-                return
+            case Kind.INIT_PRODUCER_ID if message.transactional_id:
+                self.send(request)  # the coordinator knows the producer by this very id
+            case Kind.TXN_OFFSET_COMMIT if request.version >= 2:
+                self.send(request, rewrite.without_leader_epochs(message))
             case Kind.INIT_PRODUCER_ID:
                 self.send(request, transform=self._producer_id(request))
             case Kind.DESCRIBE_CLUSTER:
@@ -191,17 +192,32 @@ class Relay:
         """
         errors = {}
         for p in produced.partitions:
-            origin = self.gateway.producers.of(*p.sequence_key) if p.producer_id >= 0 else None
+            counted = p.producer_id >= 0 and not produced.transactional_id
+            origin = self.gateway.producers.of(*p.sequence_key) if counted else None
             anew = origin is not None and (parked or (binding is not None and origin != binding.cluster))
             errors[p.topic, p.partition] = (
                 ErrorCode.unknown_producer_id if anew else ErrorCode.not_leader_or_follower
             )
         return errors
 
+    def _is_known_elsewhere(self, produced: Produced, binding: Binding) -> bool:
+        """Whether the other cluster counts the batches of one of its producers."""
+        if produced.transactional_id:
+            return False
+        for p in produced.partitions:
+            if p.producer_id >= 0 and (key := p.sequence_key) not in self._sequences:
+                origin = self.gateway.producers.of(*key)
+                if origin is not None and origin != binding.cluster:
+                    return True
+        return False
+
     def _produce(self, request: Request, produced: Produced) -> None:
         cluster = self.cluster
-        for p in produced.idempotent:
-            self.gateway.producers.remember(cluster, *p.sequence_key)
+        for p in produced.idempotent if not produced.transactional_id else ():
+            key = p.sequence_key
+            if key not in self._sequences:
+                self._sequences.add(key)
+                self.gateway.producers.remember(cluster, *key)
         records = self.observer.producing(produced)
         if produced.acks == 0:
             self._acks0_on_the_way = True
@@ -336,6 +352,8 @@ class Relay:
         """Answer a lookup of a client that has moved; false when there is nobody to ask, and it has to sign in anew."""
         if request.kind is Kind.FIND_COORDINATOR and is_transaction(message):
             return False
+        if self.gateway.redirects:
+            return False  # signed in anew, it asks the other cluster itself
         binding = self.gateway.table.binding(self.signed.appid, self.signed.client_id)
         if not self.gateway.lookups.can_ask(binding.cluster):
             placement = self.gateway.table.placement(binding) if self.moved_recently else None

@@ -6,7 +6,7 @@ METADATA has a module of its own: its answers can be large.
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -40,6 +40,12 @@ def without_topic_creation(message: Any) -> Any:
     if getattr(message, "allow_auto_topic_creation", False):
         return replace(message, allow_auto_topic_creation=False)
     return message
+
+
+def changed_by(change: Callable[[Any], Any], message: Any) -> Any | None:
+    """What ``change`` makes of ``message``; ``None`` when that is the same."""
+    changed = change(message)
+    return None if changed is message else changed
 
 
 def find_coordinator(message: Any, version: int, cluster: str, nodes: NodeMap) -> Any:

@@ -1,17 +1,24 @@
 """Who signs in: the user name in the first message of a SASL exchange. The rest passes unread.
 
-PLAIN is RFC 4616 (``authzid NUL authcid NUL password``), SCRAM is RFC 5802 (``n,,n=user,r=nonce``).
+PLAIN is RFC 4616 (``authzid NUL authcid NUL password``), SCRAM is RFC 5802 (``n,,n=user,r=nonce``), OAUTHBEARER is RFC 7628
+(``n,,`` and ``auth=Bearer <token>`` between %x01). A token is read, not verified: that is the cluster's part, and a client
+whose token it refuses is not signed in.
 """
 
 from __future__ import annotations
+
+import base64
+import json
 
 
 class UnreadableToken(ValueError):
     """The first message is not one of its mechanism."""
 
 
-def user_name(mechanism: str, token: bytes) -> str:
+def user_name(mechanism: str, token: bytes, claim: str = "sub") -> str:
     """The user that ``token``, a client's first message, names.
+
+    :param claim: of an OAUTHBEARER token, the one that is the user.
 
     :raises UnreadableToken: no user name can be read, or it asks to act as somebody else.
 
@@ -25,6 +32,8 @@ def user_name(mechanism: str, token: bytes) -> str:
             return _plain(token)
         if mechanism.startswith("SCRAM-"):
             return _scram(token)
+        if mechanism == "OAUTHBEARER":
+            return _bearer(token, claim)
     except UnicodeDecodeError:
         raise UnreadableToken(f"The first {mechanism} message is not UTF-8.") from None
     raise UnreadableToken(f"SASL mechanism {mechanism} cannot be read.")
@@ -52,4 +61,24 @@ def _scram(token: bytes) -> str:
         raise UnreadableToken("Delegation tokens are not supported: their id is not an AppID.")
     if authorization not in ("", f"a={user}"):
         raise UnreadableToken("SCRAM with an authorization id other than the user name is not allowed.")
+    return user
+
+
+def _bearer(token: bytes, claim: str) -> str:
+    header, _, rest = token.decode().partition("\x01")
+    bearer = next((part[len("auth=") :] for part in rest.split("\x01") if part.startswith("auth=")), "")
+    scheme, _, jwt = bearer.partition(" ")
+    parts = jwt.strip().split(".")
+    if not header.startswith("n,") or scheme.lower() != "bearer" or len(parts) != 3:
+        raise UnreadableToken("The OAUTHBEARER message has no bearer token of three parts (a JWT).")
+    try:
+        claims = json.loads(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
+        user = claims.get(claim) if isinstance(claims, dict) else None
+    except (ValueError, RecursionError):
+        raise UnreadableToken("The claims of the OAUTHBEARER token cannot be read.") from None
+    if not isinstance(user, str) or not user:
+        raise UnreadableToken(f"The OAUTHBEARER token has no claim {claim!r} that names its user.")
+    authorization = header[2:].rstrip(",")
+    if authorization not in ("", f"a={user}"):
+        raise UnreadableToken("OAUTHBEARER with an authorization id other than the user name is not allowed.")
     return user

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+import socket
 from collections.abc import Iterator
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
 from hadash.bindings.membership import Member
@@ -15,13 +17,15 @@ from hadash.bindings.watch import Update
 from hadash.gateway.accounts import Accounts
 from hadash.gateway.client import Client
 from hadash.gateway.connection import ClientConnection
-from hadash.gateway.kinds import Kind
+from hadash.gateway.kinds import TRANSACTIONS, Kind
+from hadash.gateway.listener import Listener, SecurityProtocol, Unidentified
 from hadash.gateway.lookups import Lookups
 from hadash.gateway.metrics import RESOLVE_BOUNDS, Durations
 from hadash.gateway.nodes import Node, NodeMap, NodeOutOfRange
 from hadash.gateway.origins import Origins
 from hadash.gateway.purgatory import Purgatory, Timer
 from hadash.gateway.settings import GatewaySettings
+from hadash.gateway.signing_in import sign_in_to
 from hadash.gateway.slices import Slices
 from hadash.gateway.table import AppliedEpoch, BindingTable
 from hadash.gateway.traffic import Traffic
@@ -48,6 +52,11 @@ class Gateway:
         accounts: Accounts | None = None,
     ) -> None:
         self.settings = settings
+        self.listener = Listener.of(settings)
+        #: Whether transactional producers are served.
+        self.transactions = settings.transactions == "relay"
+        #: Look-ups only: clients speak to the brokers themselves.
+        self.redirects = settings.mode == "redirect"
         self.pair = pair
         self.clusters = clusters
         self.table = BindingTable(pair.default)
@@ -57,8 +66,11 @@ class Gateway:
             settings.port,
             settings.ports_per_cluster,
         )
-        self.producers = Origins()
-        self.member_ids = Origins()
+        numbers = {name: clusters[name].number for name in pair.clusters}
+        state = Path(settings.state) if settings.state else None
+        #: The sequences of idempotent producers, and the ids of group members, by the cluster that knows them.
+        self.producers = Origins(numbers, state / "producers" if state else None)
+        self.member_ids = Origins(numbers, state / "members" if state else None)
         self.traffic = Traffic(settings.traffic_samples)
         self.loop = asyncio.get_running_loop()
         self.resolve_times = Durations(RESOLVE_BOUNDS)
@@ -67,8 +79,8 @@ class Gateway:
         self.lookups = Lookups(self)
         self.slices = Slices(self.loop)
         self._noted: set[str] = set()
-        self._timer = Timer(self.loop)
-        self.purgatory = Purgatory(self._timer, settings.max_parked, settings.max_parked_bytes)
+        self.timer = Timer(self.loop)
+        self.purgatory = Purgatory(self.timer, settings.max_parked, settings.max_parked_bytes)
         #: Those who are signed in, by AppID.
         self.clients: dict[str, set[Client]] = {}
         #: All connections, signed in or not.
@@ -91,7 +103,7 @@ class Gateway:
         for description in self.clusters.values():
             self.nodes.learn(description.name, description.brokers)
         for node in self.nodes.nodes():
-            await self._listen(self.nodes.port(node), node)
+            await self._listen_as(node)
         self.spawn(self._keep_versions())
         self.spawn(self._keep_samples())
         self.spawn(self._keep_reporting())
@@ -108,11 +120,16 @@ class Gateway:
             await self._one_left.wait()
         for connection in list(self.connections):
             connection.close()
+        while self.connections:
+            self._one_left.clear()
+            await self._one_left.wait()
         self.lookups.close()
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        self._timer.close()
+        self.timer.close()
+        self.producers.close()
+        self.member_ids.close()
 
     def spawn(self, coroutine: Any) -> asyncio.Task[Any]:
         """Run ``coroutine`` beside everything else; it ends with the Gateway."""
@@ -126,13 +143,39 @@ class Gateway:
         if not task.cancelled() and task.exception() is not None:
             log.error("a task of the Gateway failed", exc_info=task.exception())
 
+    async def _listen_as(self, node: Node) -> None:
+        """Be ``node`` for clients, unless they are sent to the broker itself."""
+        if not self.redirects:
+            await self._listen(self.nodes.port(node), node)
+
     async def _listen(self, port: int, node: Node | None) -> None:
         if port in self._listening:
             return
         self._listening.add(port)
 
-        server = await self.loop.create_server(lambda: ClientConnection(self, node), self.settings.host, port)
+        server = await self.loop.create_server(
+            lambda: ClientConnection(self, node),
+            sock=self._socket(port),
+            backlog=self.settings.accept_backlog,
+            ssl=self.listener.context,
+            ssl_handshake_timeout=self.settings.authentication_seconds if self.listener.context else None,
+        )
         self._servers.append(server)
+
+    def _socket(self, port: int) -> socket.socket:
+        """Bound, but not listening yet. (uvloop's own reuse_port asks the kernel too late.)"""
+        family = socket.AF_INET6 if ":" in self.settings.host else socket.AF_INET
+        bound = socket.socket(family, socket.SOCK_STREAM)
+        try:
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if self.settings.workers > 1:
+                # Several processes share the ports: the kernel gives each connection to one of them.
+                bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+            bound.bind((self.settings.host, port))
+        except OSError:
+            bound.close()
+            raise
+        return bound
 
     # -- clusters -------------------------------------------------------------------------------------------------
 
@@ -152,7 +195,7 @@ class Gateway:
             log.error("%s", error)
             return
         for node in fresh:
-            self.spawn(self._listen(self.nodes.port(node), node))
+            self.spawn(self._listen_as(node))
 
     def _bootstrap(self, cluster: str) -> Broker:
         known = self.nodes.brokers(cluster)
@@ -172,6 +215,33 @@ class Gateway:
             cluster, broker = node.cluster, self.nodes.broker(node)
         return await self._open(cluster, broker or self._bootstrap(cluster))
 
+    async def open_as(self, appid: str, client_id: str, node: Node | None) -> Upstream:
+        """A connection for a client that brings no password: signed in with its AppID's account, where the cluster asks
+        for one.
+
+        :raises Unidentified: there is no such account, or the AppID may not be used without authentication.
+        :raises UpstreamUnavailable: the broker cannot be reached, or refuses the account.
+        """
+        unauthenticated = self.listener.protocol is SecurityProtocol.PLAINTEXT
+        if unauthenticated and appid not in self.accounts.unauthenticated:
+            raise Unidentified(
+                f"AppID {appid} may not be used without authentication (HADASH_GATEWAY_ACCOUNTS does not say so)"
+            )
+        upstream = await self.open_upstream(appid, client_id, node)
+        if not self.clusters[upstream.cluster].security_protocol.startswith("SASL"):
+            return upstream
+        account = self.accounts.of(appid, upstream.cluster)
+        try:
+            if account is None:
+                raise Unidentified(
+                    f"HADASH_GATEWAY_ACCOUNTS has no account of AppID {appid} on cluster {upstream.cluster}"
+                )
+            await sign_in_to(upstream, account, client_id)
+        except BaseException:
+            upstream.close()
+            raise
+        return upstream
+
     async def open_cluster(self, cluster: str) -> Upstream:
         """A connection to any broker of ``cluster``. :raises UpstreamUnavailable: it cannot be reached."""
         return await self._open(cluster, self._bootstrap(cluster))
@@ -184,12 +254,14 @@ class Gateway:
 
     async def _open(self, cluster: str, broker: Broker) -> Upstream:
         description = self.clusters[cluster]
+        context = self.listener.upstream if description.security_protocol.endswith("SSL") else None
         return await Upstream.open(
-            description, broker, self.settings.connect_seconds, self.settings.max_frame_bytes
+            description.name, broker, context, self.settings.connect_seconds, self.settings.max_frame_bytes
         )
 
     def served_versions(self) -> dict[Kind, tuple[int, int]]:
-        return intersection(self._ranges.values())
+        """What clients are told that they may send."""
+        return intersection(self._ranges.values(), () if self.transactions else TRANSACTIONS)
 
     async def _refresh_versions(self) -> None:
         for name in self.clusters:
@@ -228,6 +300,7 @@ class Gateway:
 
     def closed(self, connection: ClientConnection) -> None:
         self.connections.discard(connection)
+        self._one_left.set()
 
     def signed_in(self, client: Client) -> None:
         self.clients.setdefault(client.signed.appid, set()).add(client)

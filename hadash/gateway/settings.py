@@ -28,11 +28,36 @@ class GatewaySettings:
     #: Node ports reserved for each cluster: broker ids from 0 up to this many. Fixed, so that an address which
     #: a client remembers stays the same broker over restarts.
     ports_per_cluster: int = 100
-    #: Status, access and metrics over HTTP. Loopback unless somebody decides otherwise: it has no sign-in.
+    #: Status, access and metrics over HTTP, beyond the nodes' ports. Loopback unless somebody decides otherwise: it has no sign-in.
     admin_host: str = "127.0.0.1"
-    admin_port: int = 9093
-    #: What SASL_HANDSHAKE offers. OAUTHBEARER needs its token read; it comes with the complete Gateway.
+    admin_port: int = 9400
+    #: ``proxy``: all that clients do passes the Gateway. ``redirect``: look-ups only, and METADATA names the brokers
+    #: themselves, for clusters whose own engine blocks clients.
+    mode: str = "proxy"
+    #: Processes that share the ports, each a member of its own (``id-1``, ``id-2``, …; their status ports follow
+    #: ``admin_port``). One fills a core; SIGHUP restarts them one after the other.
+    workers: int = 1
+    #: A folder for what has to outlive a process: which cluster knows which producer. Empty: a restart between two
+    #: switches forgets it, and idempotent producers of librdkafka that slept through both end with an error.
+    state: str = ""
+    #: ``refuse``: a transactional producer is told so at once. ``relay``: it is served, and hadash promises nothing for
+    #: what it does across a switch: an open transaction stays with the old cluster, where it times out, its producer ends
+    #: with an error and has to begin again, and what it consumed and produced in it may be done twice.
+    transactions: str = "refuse"
+    #: How clients come: PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL. A Gateway listens in one way.
+    security_protocol: str = "SASL_PLAINTEXT"
+    #: Its certificate with chain and its key (PEM), for SSL and SASL_SSL; and for SSL who issues clients' certificates.
+    tls_certificate: str = ""
+    tls_key: str = ""
+    tls_client_ca: str = ""
+    #: How the subject of a client's certificate becomes an AppID: Kafka's ``ssl.principal.mapping.rules``.
+    principal_mapping_rules: str = "DEFAULT"
+    #: Who issues the brokers' certificates (PEM), for clusters with TLS. Empty: the system's authorities.
+    upstream_ca: str = ""
+    #: What SASL_HANDSHAKE offers; OAUTHBEARER is possible too. Name what both clusters have: the exchange is relayed.
     sasl_mechanisms: tuple[str, ...] = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+    #: The claim of an OAUTHBEARER token that is the AppID: the brokers' ``sasl.oauthbearer.sub.claim.name``.
+    oauthbearer_principal_claim: str = "sub"
     #: A file with the Gateway's own accounts (see ``accounts.py``): for look-ups on the other cluster, and for AppIDs that
     #: sign in without a password. Empty: none.
     accounts: str = ""
@@ -44,12 +69,17 @@ class GatewaySettings:
     authentication_seconds: float = 30.0
     #: Seconds to reach a broker. Shorter than the client's own 30 s, so that it hears of the failure.
     connect_seconds: float = 10.0
+    #: Connections that the kernel holds until they are accepted: after a move thousands come at once.
+    accept_backlog: int = 1024
     #: Seconds that a request stays parked. Below the request timeout of every client (Java 30 s): the client
     #: gets a retriable error, asks again, and is parked again.
     park_seconds: float = 20.0
     #: Seconds that the connection to the broker is kept for what a client wrote before it left, until the broker has
     #: answered: the request timeout of most clients. A block waits for it meanwhile.
     linger_seconds: float = 30.0
+    #: Seconds that a client which is hung up on may take to read its last answers. What is cut before they are read may
+    #: be written a second time.
+    hang_up_seconds: float = 5.0
     #: PRODUCE requests of one connection that the cluster has not answered yet; beyond it the client is not
     #: read. librdkafka without idempotence knows no limit of its own, and a block waits for all of them.
     max_in_flight: int = 64

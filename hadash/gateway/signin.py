@@ -23,6 +23,7 @@ from hadash.gateway.codec import (
     respond,
 )
 from hadash.gateway.kinds import BEFORE_SIGN_IN, Kind
+from hadash.gateway.listener import Unidentified
 from hadash.gateway.upstream import Upstream, UpstreamUnavailable
 from hadash.gateway.wire import Request, UnknownKind, WireError, framed, parse_request
 from hadash.identity.client_ids import named_by
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 #: Messages that a client sends until its mechanism is complete.
-_ROUNDS = {"PLAIN": 1, "SCRAM-SHA-256": 2, "SCRAM-SHA-512": 2}
+_ROUNDS = {"PLAIN": 1, "SCRAM-SHA-256": 2, "SCRAM-SHA-512": 2, "OAUTHBEARER": 1}
 
 
 @dataclass(slots=True)
@@ -55,8 +56,9 @@ async def sign_in(connection: ClientConnection) -> SignedIn | None:
     :raises UpstreamUnavailable: the client's cluster cannot be reached.
     """
     exchange = _Exchange(connection)
+    sasl_wanted = connection.gateway.listener.protocol.sasl
     try:
-        result = await exchange.run()
+        result = await (exchange.run() if sasl_wanted else exchange.run_without_sasl())
     except BaseException:
         exchange.close()
         raise
@@ -75,6 +77,7 @@ class _Exchange:
         self.library_version = ""
         self.upstream: Upstream | None = None
         self.rounds = 0
+        self.complete = False
         #: After SASL_HANDSHAKE 0 a client sends tokens without a Kafka header; this is its client.id.
         self.bare: str | None = None
 
@@ -101,16 +104,44 @@ class _Exchange:
                 accepted = await self._authenticate(request)
                 if not accepted:
                     return None
-                if self.rounds == _ROUNDS[self.mechanism]:
-                    assert self.upstream is not None
-                    return SignedIn(
-                        self.appid,
-                        request.client_id,
-                        self.mechanism,
-                        self.library,
-                        self.library_version,
-                        self.upstream,
-                    )
+                if self.complete:
+                    return self._signed_in(request)
+
+    async def run_without_sasl(self) -> SignedIn | None:
+        """Who the client is says its certificate, or its client.id alone."""
+        while True:
+            frame = await self.connection.next_frame()
+            if frame is None:
+                return None
+            request = parse_request(frame)
+            if request.kind is Kind.API_VERSIONS:
+                self.connection.transport.write(self._api_versions(request))
+                continue
+            if request.kind in BEFORE_SIGN_IN:
+                raise UnknownKind(f"{request.kind.name} on a listener without SASL")
+            gateway = self.connection.gateway
+            ssl_object = self.connection.transport.get_extra_info("ssl_object")
+            try:
+                self.appid = gateway.listener.appid(ssl_object, request.client_id)
+                self.upstream = await gateway.open_as(self.appid, request.client_id, self.connection.node)
+            except Unidentified as error:
+                self.connection.turned_away("identity", str(error))
+                return None
+            self.mechanism = gateway.listener.protocol.value
+            self.connection.trust()
+            self.connection.put_back(frame)
+            return self._signed_in(request)
+
+    def _signed_in(self, request: Request) -> SignedIn:
+        assert self.upstream is not None
+        return SignedIn(
+            self.appid,
+            request.client_id,
+            self.mechanism,
+            self.library,
+            self.library_version,
+            self.upstream,
+        )
 
     def _api_versions(self, request: Request) -> bytes:
         if request.version >= 3 and request.supported:
@@ -154,7 +185,7 @@ class _Exchange:
             return self._refuse(request, "SASL_HANDSHAKE with an offered mechanism comes first.")
         if self.upstream is None:
             try:
-                self.appid = sasl.user_name(self.mechanism, decode_request(request).auth_bytes)
+                self.appid = self._user_name(request)
             except sasl.UnreadableToken as error:
                 return self._refuse(request, str(error))
             named = named_by(request.client_id)
@@ -166,7 +197,12 @@ class _Exchange:
             self.upstream = await self._open(request)
         payload = await self.upstream.exchange(framed(request.frame))
         response = decode_response(Kind.SASL_AUTHENTICATE, request.version, payload)
-        if response.error_code is ErrorCode.none and self.rounds + 1 == _ROUNDS[self.mechanism]:
+        if response.error_code is ErrorCode.none:
+            self.rounds += 1
+            # To a token that it refuses a broker answers why, and the refusal itself after one more message.
+            refused = self.mechanism == "OAUTHBEARER" and bool(response.auth_bytes)
+            self.complete = self.rounds == _ROUNDS[self.mechanism] and not refused
+        if self.complete:
             self.connection.trust()  # before it is told so, and sends more
         self._answer(payload, response)
         if response.error_code is not ErrorCode.none:
@@ -174,8 +210,12 @@ class _Exchange:
                 "password", f"{self.upstream.cluster} refused the sign-in of {self.appid}"
             )
             return False
-        self.rounds += 1
         return True
+
+    def _user_name(self, request: Request) -> str:
+        """:raises sasl.UnreadableToken: the first message does not say who it is."""
+        token = decode_request(request).auth_bytes
+        return sasl.user_name(self.mechanism, token, self.settings.oauthbearer_principal_claim)
 
     async def _open(self, request: Request) -> Upstream:
         """A connection to the client's cluster with the mechanism agreed on."""

@@ -11,6 +11,7 @@ from hadash.gateway.wire import Request
 _TOPICS: dict[Kind, Callable[[Any], set[str]]] = {
     Kind.PRODUCE: lambda message: {p.topic for p in message.partitions},
     Kind.FETCH: lambda message: {t.topic for t in message.topics},
+    Kind.OFFSET_FOR_LEADER_EPOCH: lambda message: {t.topic for t in message.topics},
     Kind.LIST_OFFSETS: lambda message: {t.name for t in message.topics},
 }
 

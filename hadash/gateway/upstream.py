@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, Protocol, cast
 
-from hadash.bindings.model import Broker, ClusterDescription
+from hadash.bindings.model import Broker
 from hadash.gateway.codec import build, decode_response, encode_request, request_class
 from hadash.gateway.kinds import Kind
 from hadash.gateway.wire import FrameSplitter, MalformedFrame, WireError, correlation_of
@@ -66,11 +66,15 @@ class Upstream(asyncio.Protocol):
 
     @classmethod
     async def open(
-        cls, description: ClusterDescription, broker: Broker, timeout: float, max_frame_bytes: int
+        cls,
+        cluster: str,
+        broker: Broker,
+        context: ssl.SSLContext | None,
+        timeout: float,
+        max_frame_bytes: int,
     ) -> Upstream:
         """:raises UpstreamUnavailable: no connection within ``timeout`` seconds."""
-        context = ssl.create_default_context() if description.security_protocol.endswith("SSL") else None
-        upstream = cls(description.name, max_frame_bytes)
+        upstream = cls(cluster, max_frame_bytes)
         try:
             await asyncio.wait_for(
                 asyncio.get_running_loop().create_connection(
@@ -80,7 +84,7 @@ class Upstream(asyncio.Protocol):
             )
         except (OSError, TimeoutError) as error:
             raise UpstreamUnavailable(
-                f"broker {broker.id} of cluster {description.name} at {broker.host}:{broker.port} "
+                f"broker {broker.id} of cluster {cluster} at {broker.host}:{broker.port} "
                 f"cannot be reached ({error or type(error).__name__})"
             ) from None
         return upstream

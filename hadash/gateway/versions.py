@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from typing import Any
 
 from hadash.gateway.codec import ErrorCode, build, encode_response, response_module
-from hadash.gateway.kinds import NAMED_LOWEST, OFFERED, OWN, Kind
+from hadash.gateway.kinds import HIDDEN, NAMED_LOWEST, OFFERED, OWN, Kind
 from hadash.gateway.wire import Request
 
 #: kind → (lowest, highest) version
 Ranges = Mapping[int, tuple[int, int]]
 
 
-def intersection(clusters: Iterable[Ranges]) -> dict[Kind, tuple[int, int]]:
+def intersection(
+    clusters: Iterable[Ranges], without: Container[Kind] = frozenset()
+) -> dict[Kind, tuple[int, int]]:
     """What a client may use on either cluster, so that a move changes nothing for it.
 
     A cluster that has never answered does not take part: its clients could not be served anyway.
+
+    :param without: kinds that are not served here.
     """
-    served = dict(OFFERED)
+    served = {kind: versions for kind, versions in OFFERED.items() if kind not in without}
     for ranges in clusters:
         for kind in list(served):
             if kind in OWN:
@@ -49,6 +53,7 @@ def answer(request: Request, served: Mapping[Kind, tuple[int, int]]) -> bytes:
             max_version=high,
         )
         for kind, (low, high) in sorted(served.items())
+        if kind not in HIDDEN
     )
     message = build(module.ApiVersionsResponse, error_code=error, api_keys=keys)
     return encode_response(Kind.API_VERSIONS, version, request.correlation_id, message)

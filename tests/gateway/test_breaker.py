@@ -16,6 +16,14 @@ from hadash.gateway.kinds import DATA, GROUP, Kind
 FORWARD, GATHER, SETTLE, BLOCK = BindingState
 RELAY, PARK, HOLD, REBALANCE, REFUSE, LOOK_UP_AWAY = Verdict
 
+#: Where transactions are admitted.
+TRANSACTION_KINDS = (
+    Kind.ADD_PARTITIONS_TO_TXN,
+    Kind.ADD_OFFSETS_TO_TXN,
+    Kind.END_TXN,
+    Kind.TXN_OFFSET_COMMIT,
+)
+
 #: A client that is where it belongs, in each state. Kinds that a row does not name are relayed.
 AT_HOME: dict[BindingState, dict[Verdict, set[Kind]]] = {
     # Nothing is going on.
@@ -38,6 +46,8 @@ AT_HOME: dict[BindingState, dict[Verdict, set[Kind]]] = {
             Kind.JOIN_GROUP,
             Kind.SYNC_GROUP,
             Kind.INIT_PRODUCER_ID,
+            Kind.OFFSET_FOR_LEADER_EPOCH,
+            *TRANSACTION_KINDS,
         },
     },
 }
@@ -54,6 +64,8 @@ SIGNED_IN_ELSEWHERE: dict[Verdict, set[Kind]] = {
         Kind.JOIN_GROUP,
         Kind.SYNC_GROUP,
         Kind.HEARTBEAT,
+        Kind.OFFSET_FOR_LEADER_EPOCH,
+        *TRANSACTION_KINDS,
     },
     # Looking again is answered from where the switch put things, for this sign-in is worth nothing over there.
     LOOK_UP_AWAY: {Kind.METADATA, Kind.FIND_COORDINATOR, Kind.INIT_PRODUCER_ID},

@@ -181,7 +181,7 @@ class TestIdempotentProducers:
         move = Move(control, Identity(app.appid), "east")
         move.block()
         records = {0: batch(b"two", sequence=1, **numbered), 1: batch(b"two", sequence=0, **numbered)}
-        producer.send_request(produce_request(9, {topic: records}))
+        producer.send_request(produce_request(9, {topic: records}, client_id="raw"))
         move.forward(topic)
         (answered,) = producer.answer(Kind.PRODUCE, 9).responses
         assert {p.index: p.error_code for p in answered.partition_responses} == {
@@ -360,7 +360,7 @@ class TestTransactions:
         with RawClient(gateway.address) as client:
             client.sign_in(app.appid, app.password, "SCRAM-SHA-256")
             records = {topic: {0: batch(b"one", producer_id=1, epoch=0, sequence=0)}}
-            client.send_request(produce_request(9, records, transactional_id="tx"))
+            client.send_request(produce_request(9, records, transactional_id="tx", client_id="raw"))
             assert client.receive() is None
         assert gateway.logged(
             f"{app.appid} › raw.: a transactional PRODUCE; hadash does not move transactions"

@@ -1,45 +1,75 @@
-"""Which cluster knows a producer id or a member: remembered, but not for ever."""
+"""Which cluster gave out a producer id or member id: remembered for all processes of a Gateway, and over restarts."""
 
 from __future__ import annotations
 
+import multiprocessing
+from pathlib import Path
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hadash.gateway.origins import MAX_ENTRIES, Origins
+from hadash.gateway import origins as module
+from hadash.gateway.origins import Origins
+
+NUMBERS = {"east": 1, "west": 2}
 
 
-def test_what_was_never_seen_is_unknown() -> None:
-    assert Origins().of(4000, 0) is None
+def test_what_was_not_seen_has_no_origin() -> None:
+    assert Origins(NUMBERS).of(4000, 0) is None
 
 
-def test_an_id_belongs_to_the_cluster_that_was_named_last() -> None:
-    origins = Origins()
-    origins.remember("east", 4000, 0)
-    origins.remember("east", 4000, 1)
-    origins.remember("west", 4000, 1)
-    assert origins.of(4000, 0) == "east"
-    assert origins.of(4000, 1) == "west"
-
-
-def test_the_one_that_was_silent_longest_goes_first() -> None:
-    origins = Origins(max_entries=2)
+def test_each_key_has_the_origin_that_was_seen_last() -> None:
+    origins = Origins(NUMBERS)
+    origins.remember("east", 4000, 0, "orders", 1)
+    origins.remember("west", 4000, 1, "orders", 1)
     origins.remember("east", "member-1")
-    origins.remember("east", "member-2")
-    assert origins.of("member-1") == "east"  # has been heard of again
-    origins.remember("west", "member-3")
-    assert [origins.of(f"member-{n}") for n in (1, 2, 3)] == ["east", None, "west"]
+    assert origins.of(4000, 0, "orders", 1) == "east"
+    assert origins.of(4000, 1, "orders", 1) == "west"
+    assert origins.of("member-1") == "east"
+    origins.remember("west", "member-1")
+    assert origins.of("member-1") == "west"
 
 
-@given(st.lists(st.tuples(st.integers(0, 9), st.sampled_from(["east", "west"]))), st.integers(1, 5))
-def test_it_never_holds_more_than_it_may(seen: list[tuple[int, str]], limit: int) -> None:
-    origins = Origins(max_entries=limit)
-    for number, cluster in seen:
-        origins.remember(cluster, number, 0)
-    known = [number for number in range(10) if origins.of(number, 0)]
-    assert len(known) == min(limit, len({number for number, _ in seen}))
-    if seen:
-        assert origins.of(seen[-1][0], 0) == seen[-1][1]
+keys = st.tuples(st.integers(-1, 2**63), st.integers(0, 2**15), st.text(max_size=5), st.integers(0, 99))
 
 
-def test_the_limit_holds_a_large_estate() -> None:
-    assert MAX_ENTRIES >= 100_000
+@given(st.dictionaries(keys, st.sampled_from(["east", "west"]), max_size=50))
+def test_keys_do_not_disturb_each_other(known: dict[tuple[int, int, str, int], str]) -> None:
+    origins = Origins(NUMBERS)
+    for key, cluster in known.items():
+        origins.remember(cluster, *key)
+    assert {key: origins.of(*key) for key in known} == known
+
+
+def test_it_is_bounded_and_what_is_new_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "SLOTS", 64)
+    origins = Origins(NUMBERS)
+    for number in range(1000):
+        origins.remember("east", number)
+        assert origins.of(number) == "east"
+    assert sum(origins.of(number) is not None for number in range(1000)) <= 64
+
+
+def _remember(path: Path) -> None:
+    Origins(NUMBERS, path).remember("west", 4000, 7)
+
+
+def test_another_process_sees_it_at_once_and_it_outlives_both(tmp_path: Path) -> None:
+    path = tmp_path / "state" / "origins"
+    mine = Origins(NUMBERS, path)
+    mine.remember("east", "member-1")
+    other = multiprocessing.get_context("spawn").Process(target=_remember, args=(path,))
+    other.start()
+    other.join()
+    assert mine.of(4000, 7) == "west"
+    mine.close()
+    assert Origins(NUMBERS, path).of("member-1") == "east"
+
+
+def test_a_file_of_another_size_is_made_to_fit(tmp_path: Path) -> None:
+    path = tmp_path / "origins"
+    path.write_bytes(b"")
+    origins = Origins(NUMBERS, path)
+    origins.remember("east", 1)
+    assert origins.of(1) == "east"

@@ -8,11 +8,11 @@ import pytest
 from support.messages import OFFERED_VERSIONS, TOPICS, example, fetch, nested, request
 
 from hadash.gateway.codec import ErrorCode, decode_request, decode_response
-from hadash.gateway.kinds import DATA, GROUP, OFFERED, Kind
+from hadash.gateway.kinds import DATA, GROUP, OFFERED, TRANSACTIONS, Kind
 from hadash.gateway.refusals import refuse, refuse_partitions, retriable_error
 from hadash.gateway.wire import MalformedFrame, Request, correlation_of
 
-REFUSED = [*sorted(DATA | GROUP), Kind.FIND_COORDINATOR, Kind.INIT_PRODUCER_ID]
+REFUSED = [*sorted(DATA | GROUP | TRANSACTIONS), Kind.FIND_COORDINATOR, Kind.INIT_PRODUCER_ID]
 REFUSED_VERSIONS = [(kind, version) for kind, version in OFFERED_VERSIONS if kind in REFUSED]
 
 every_refusal = pytest.mark.parametrize(("kind", "version"), REFUSED_VERSIONS)
@@ -37,7 +37,15 @@ def errors(kind: Kind, version: int, response: Any) -> dict[Any, ErrorCode]:
             return {
                 (t.topic, p.partition_index): p.error_code for t in response.responses for p in t.partitions
             }
-        case Kind.LIST_OFFSETS | Kind.OFFSET_COMMIT:
+        case Kind.OFFSET_FOR_LEADER_EPOCH:
+            return {(t.topic, p.partition): p.error_code for t in response.topics for p in t.partitions}
+        case Kind.ADD_PARTITIONS_TO_TXN:
+            return {
+                (t.name, p.partition_index): p.partition_error_code
+                for t in response.results_by_topic_v3_and_below
+                for p in t.results_by_partition
+            }
+        case Kind.LIST_OFFSETS | Kind.OFFSET_COMMIT | Kind.TXN_OFFSET_COMMIT:
             return {(t.name, p.partition_index): p.error_code for t in response.topics for p in t.partitions}
         case Kind.OFFSET_FETCH if version < 2:
             return {(t.name, p.partition_index): p.error_code for t in response.topics for p in t.partitions}
@@ -52,7 +60,8 @@ def errors(kind: Kind, version: int, response: Any) -> dict[Any, ErrorCode]:
 def named(kind: Kind, version: int) -> set[Any]:
     """What :func:`support.messages.example` names."""
     partitions = {(topic, index) for topic, indexes in TOPICS.items() for index in indexes}
-    if kind in DATA or kind is Kind.OFFSET_COMMIT or (kind is Kind.OFFSET_FETCH and version < 2):
+    of_partitions = DATA | {Kind.OFFSET_COMMIT, Kind.TXN_OFFSET_COMMIT, Kind.ADD_PARTITIONS_TO_TXN}
+    if kind in of_partitions or (kind is Kind.OFFSET_FETCH and version < 2):
         return partitions
     if (kind is Kind.OFFSET_FETCH and version >= 8) or (kind is Kind.FIND_COORDINATOR and version >= 4):
         return {"workers", "others"}

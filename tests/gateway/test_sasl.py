@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -90,7 +93,7 @@ class TestScram:
             user_name(mechanism, b"n,,n=Ab12token,r=nonce,tokenauth=true")
 
 
-@given(st.sampled_from(["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]), st.binary())
+@given(st.sampled_from(["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"]), st.binary())
 def test_garbage_is_refused_or_a_name_and_nothing_else(mechanism: str, token: bytes) -> None:
     try:
         assert user_name(mechanism, token)
@@ -98,7 +101,45 @@ def test_garbage_is_refused_or_a_name_and_nothing_else(mechanism: str, token: by
         pass
 
 
-@pytest.mark.parametrize("mechanism", ["GSSAPI", "OAUTHBEARER", "", "plain"])
+def jwt(**claims: object) -> str:
+    def part(value: object) -> str:
+        return base64.urlsafe_b64encode(json.dumps(value).encode()).decode().rstrip("=")
+
+    return f"{part({'alg': 'none'})}.{part(claims)}."
+
+
+def bearer(token: str, header: str = "n,,") -> bytes:
+    return f"{header}\x01auth=Bearer {token}\x01\x01".encode()
+
+
+class TestBearer:
+    def test_the_user_is_a_claim_of_the_token(self) -> None:
+        token = jwt(sub="购物", azp="shop-client", exp=9e9)
+        assert user_name("OAUTHBEARER", bearer(token)) == "购物"
+        assert user_name("OAUTHBEARER", bearer(token), "azp") == "shop-client"
+        assert user_name("OAUTHBEARER", bearer(token, "n,a=购物,")) == "购物"
+
+    @pytest.mark.parametrize(
+        ("message", "why"),
+        [
+            (b"", "no bearer token"),
+            (b"n,,\x01auth=Basic eA==\x01\x01", "no bearer token"),
+            (bearer("a.b"), "no bearer token"),
+            (bearer("a.%%%.c"), "cannot be read"),
+            (bearer("a.bm90IGpzb24.c"), "cannot be read"),
+            (bearer(jwt(name="shop")), "no claim 'sub'"),
+            (bearer(jwt(sub=7)), "no claim 'sub'"),
+            (bearer(jwt(sub="")), "no claim 'sub'"),
+            (bearer("a.W10.c"), "no claim 'sub'"),
+            (bearer(jwt(sub="shop"), "n,a=admin,"), "authorization id other than"),
+        ],
+    )
+    def test_what_names_nobody_is_refused_with_the_reason(self, message: bytes, why: str) -> None:
+        with pytest.raises(UnreadableToken, match=why):
+            user_name("OAUTHBEARER", message)
+
+
+@pytest.mark.parametrize("mechanism", ["GSSAPI", "", "plain"])
 def test_other_mechanisms_cannot_be_read(mechanism: str) -> None:
     with pytest.raises(UnreadableToken, match=f"SASL mechanism {mechanism} cannot be read"):
         user_name(mechanism, b"\0shop\0secret")

@@ -8,7 +8,7 @@ import pytest
 
 from hadash.gateway import versions
 from hadash.gateway.codec import ErrorCode, decode_response
-from hadash.gateway.kinds import OFFERED, OWN, Kind
+from hadash.gateway.kinds import HIDDEN, OFFERED, OWN, TRANSACTIONS, Kind
 from hadash.gateway.wire import Request
 
 #: A broker that can do whatever the Gateway can, and more.
@@ -62,7 +62,7 @@ def test_each_version_of_the_question_gets_the_same_answer(version: int) -> None
     response = decode_response(Kind.API_VERSIONS, version, ask(version, OFFERED)[4:])
     assert response.error_code is ErrorCode.none
     assert ranges(response) == {
-        **{int(kind): range_ for kind, range_ in OFFERED.items()},
+        **{int(kind): range_ for kind, range_ in OFFERED.items() if kind not in HIDDEN},
         Kind.PRODUCE: (0, 9),
     }
 
@@ -101,13 +101,18 @@ def test_no_offer_reaches_what_differs_between_the_clusters(kind: Kind, highest:
     assert OFFERED[kind][1] <= highest, because
 
 
-def test_transactions_and_admin_requests_are_not_offered() -> None:
-    add_partitions_to_txn, end_txn, create_topics, delete_topics, consumer_group_heartbeat = (
-        24,
-        26,
-        19,
-        20,
-        68,
-    )
-    for api_key in (add_partitions_to_txn, end_txn, create_topics, delete_topics, consumer_group_heartbeat):
+def test_admin_requests_are_not_served() -> None:
+    create_topics, delete_topics, alter_configs, consumer_group_heartbeat = 19, 20, 33, 68
+    for api_key in (create_topics, delete_topics, alter_configs, consumer_group_heartbeat):
         assert api_key not in {int(kind) for kind in OFFERED}
+
+
+def test_transactions_are_named_only_where_they_are_admitted() -> None:
+    assert versions.intersection([OFFERED]).keys() >= TRANSACTIONS
+    assert not TRANSACTIONS & versions.intersection([OFFERED], without=TRANSACTIONS).keys()
+
+
+def test_what_is_hidden_is_served_but_not_named() -> None:
+    """A client that hears of OFFSET_FOR_LEADER_EPOCH compares epochs of two clusters."""
+    assert Kind.OFFSET_FOR_LEADER_EPOCH in HIDDEN
+    assert Request(Kind.OFFSET_FOR_LEADER_EPOCH, 2, 0, "", b"", 0).supported

@@ -64,7 +64,8 @@ class GatewayProcess:
         self, chroot: str, hosts: str, folder: Path, name: str = "gateway-1", **settings: object
     ) -> None:
         self.name = name
-        self.port = free_ports(2 + 2 * PORTS_PER_CLUSTER)
+        self.workers = int(str(settings.get("HADASH_GATEWAY_WORKERS", 1)))
+        self.port = free_ports(1 + 2 * PORTS_PER_CLUSTER + self.workers)
         self.admin_port = self.port + 1 + 2 * PORTS_PER_CLUSTER
         self.log_path = folder / f"{name}-{self.port}.log"
         self.environment = {
@@ -131,6 +132,11 @@ class GatewayProcess:
         self._process.send_signal(signal.SIGTERM)
         return self._process.wait(20)
 
+    def hang_up(self) -> None:
+        """SIGHUP."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGHUP)
+
     def kill(self) -> None:
         """SIGKILL: it cannot say good-bye."""
         assert self._process is not None
@@ -142,7 +148,8 @@ class GatewayProcess:
         code = self._process.poll()
         assert code is None, f"{self.name} ended with exit code {code}:\n{self.log()}"
         try:
-            self._http.get("/status")
+            for number in range(self.workers):
+                self._http.get(f"http://127.0.0.1:{self.admin_port + number}/status")
         except httpx.TransportError:
             return False
         return True

@@ -202,6 +202,46 @@ def _init_producer_id(kind: Kind, version: int) -> Request:
     return request(kind, version, transactional_id=None, transaction_timeout=timedelta(milliseconds=-1))
 
 
+def _offset_for_leader_epoch(kind: Kind, version: int) -> Request:
+    topics = _topics(kind, version, "OffsetForLeaderTopic", "OffsetForLeaderPartition", leader_epoch=4)
+    return request(kind, version, replica_id=-1, topics=topics)
+
+
+_TRANSACTION = {"transactional_id": "tx", "producer_id": 4000, "producer_epoch": 0}
+
+
+def _add_partitions_to_txn(kind: Kind, version: int) -> Request:
+    topic_class = nested(kind, version, "AddPartitionsToTxnTopic")
+    return request(
+        kind,
+        version,
+        v3_and_below_transactional_id="tx",
+        v3_and_below_producer_id=4000,
+        v3_and_below_producer_epoch=0,
+        v3_and_below_topics=tuple(
+            build(topic_class, name=name, partitions=indexes) for name, indexes in TOPICS.items()
+        ),
+    )
+
+
+def _transaction(kind: Kind, version: int) -> Request:
+    """ADD_OFFSETS_TO_TXN and END_TXN."""
+    return request(kind, version, group_id="workers", committed=True, **_TRANSACTION)
+
+
+def _txn_offset_commit(kind: Kind, version: int) -> Request:
+    topics = _topics(
+        kind,
+        version,
+        "TxnOffsetCommitRequestTopic",
+        "TxnOffsetCommitRequestPartition",
+        committed_offset=10,
+        committed_leader_epoch=4,
+        committed_metadata="",
+    )
+    return request(kind, version, group_id="workers", topics=topics, **_TRANSACTION)
+
+
 def _other(kind: Kind, version: int) -> Request:
     """The kinds that pass unread: all that any of them has to be told."""
     return request(
@@ -233,4 +273,9 @@ _EXAMPLES: dict[Kind, Any] = {
     Kind.HEARTBEAT: _member,
     Kind.LEAVE_GROUP: _member,
     Kind.INIT_PRODUCER_ID: _init_producer_id,
+    Kind.OFFSET_FOR_LEADER_EPOCH: _offset_for_leader_epoch,
+    Kind.ADD_PARTITIONS_TO_TXN: _add_partitions_to_txn,
+    Kind.ADD_OFFSETS_TO_TXN: _transaction,
+    Kind.END_TXN: _transaction,
+    Kind.TXN_OFFSET_COMMIT: _txn_offset_commit,
 }
