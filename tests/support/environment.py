@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import ssl
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,6 +31,20 @@ class Cluster:
     bootstrap_servers: str
     admin_user: str
     admin_password: str
+    #: Who issued its certificate (a PEM file); empty for a cluster without TLS.
+    authority: str = ""
+
+    @property
+    def security_protocol(self) -> str:
+        return "SASL_SSL" if self.authority else "SASL_PLAINTEXT"
+
+    def tls(self) -> ssl.SSLContext | None:
+        return ssl.create_default_context(cafile=self.authority) if self.authority else None
+
+    def transport_config(self) -> dict[str, Any]:
+        """librdkafka settings for its security protocol."""
+        tls = {"ssl.ca.location": self.authority} if self.authority else {}
+        return {"security.protocol": self.security_protocol, **tls}
 
     @property
     def address(self) -> tuple[str, int]:
@@ -40,7 +55,7 @@ class Cluster:
         """librdkafka settings; the admin's without a user."""
         return {
             "bootstrap.servers": self.bootstrap_servers,
-            "security.protocol": "SASL_PLAINTEXT",
+            **self.transport_config(),
             "sasl.mechanism": mechanism,
             "sasl.username": user or self.admin_user,
             "sasl.password": password or self.admin_password,

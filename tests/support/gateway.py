@@ -208,6 +208,7 @@ class ControlPlane:
                 name,
                 cluster.number,
                 cluster.bootstrap_servers,
+                cluster.security_protocol,
                 brokers=tuple(Broker(id, host, port) for id, (host, port) in brokers.items()),
             )
             catalogue.publish_cluster(self.client, description)

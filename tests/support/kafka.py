@@ -182,7 +182,8 @@ def new_app(clusters: Clusters) -> Iterator[App]:
             )
             for mechanism in _MECHANISMS.values()
         ]
-        _wait(clusters.admin(cluster).alter_user_scram_credentials(upserts).values())
+        for upsert in upserts:  # KRaft takes one of a user at a time
+            _wait(clusters.admin(cluster).alter_user_scram_credentials([upsert]).values())
     with _rights(app):
         for described in clusters.described.values():
             eventually(
@@ -191,7 +192,8 @@ def new_app(clusters: Clusters) -> Iterator[App]:
         yield app
     for cluster in clusters.described:
         deletions = [UserScramCredentialDeletion(app.appid, mechanism) for mechanism in _MECHANISMS.values()]
-        _wait(clusters.admin(cluster).alter_user_scram_credentials(deletions).values())
+        for deletion in deletions:
+            _wait(clusters.admin(cluster).alter_user_scram_credentials([deletion]).values())
 
 
 @contextmanager
@@ -215,7 +217,7 @@ def _rights(app: App) -> Iterator[None]:
             AclOperation.ALL,
             AclPermissionType.ALLOW,
         )
-        for kind in (ResourceType.TOPIC, ResourceType.GROUP)
+        for kind in (ResourceType.TOPIC, ResourceType.GROUP, ResourceType.TRANSACTIONAL_ID)
     ]
     for cluster in app.clusters.described:
         _wait(app.clusters.admin(cluster).create_acls(acls).values())
@@ -242,7 +244,7 @@ def _can_sign_in(cluster: Cluster, app: App) -> bool:
     """The brokers hear of a new user through ZooKeeper, a moment later."""
     try:
         for mechanism in _MECHANISMS:
-            with RawClient(cluster.address) as client:
+            with RawClient(cluster.address, tls=cluster.tls()) as client:
                 client.sign_in(app.appid, app.password, mechanism)
     except NotSignedIn:
         return False

@@ -7,6 +7,7 @@ import contextlib
 import hashlib
 import hmac
 import socket
+import ssl
 import struct
 import uuid
 from collections.abc import Callable, Iterator
@@ -30,9 +31,13 @@ class NotSignedIn(Exception):
 class RawClient:
     """One connection."""
 
-    def __init__(self, address: tuple[str, int], client_id: str = "raw") -> None:
+    def __init__(
+        self, address: tuple[str, int], client_id: str = "raw", tls: ssl.SSLContext | None = None
+    ) -> None:
         self.client_id = client_id
         self._socket = socket.create_connection(address, timeout=SECONDS)
+        if tls is not None:
+            self._socket = tls.wrap_socket(self._socket, server_hostname=address[0])
         self._correlation_id = 0
 
     def __enter__(self) -> RawClient:
@@ -122,6 +127,9 @@ class RawClient:
             raise NotSignedIn(shaken.error_code.name)
         if mechanism == "PLAIN":
             self._authenticate(f"\0{user}\0{password}".encode())
+        elif mechanism == "OAUTHBEARER":
+            if self._authenticate(f"n,,\x01auth=Bearer {password}\x01\x01".encode()):
+                self._authenticate(b"\x01")  # to hear the refusal
         else:
             self._sign_in_with_scram(
                 user, password, mechanism.removeprefix("SCRAM-").replace("-", "").lower()
