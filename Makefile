@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 N ?= 20
 
-.PHONY: help setup demo demo-check demo-reset bench-switch test test-unit lint types format lock clean browser
+.PHONY: help setup demo demo-check demo-reset bench-switch bench-gateway test test-unit lint types format lock clean browser
 
 help:  ## What there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -36,6 +36,9 @@ demo-check: $(READY)  ## Real switches without a person; prints JSON, exit 0 onl
 
 bench-switch: $(READY)  ## N=20 switches back and forth; writes var/bench/switch.json
 	@$(BIN)/python -m hadash.sandbox bench-switch -n $(N)
+
+bench-gateway: $(READY)  ## The Gateway beside the broker itself; writes var/bench/gateway.json (PARTS="latency block" for some)
+	@$(BIN)/python -m hadash.sandbox bench-gateway $(PARTS)
 
 browser: $(READY)  ## Chromium for the browser tests, from Debian's packages
 	@setup/browser.sh
