@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 N ?= 20
 
-.PHONY: help setup demo demo-check demo-reset bench-switch bench-gateway test test-unit lint types format lock clean browser
+.PHONY: help setup demo demo-check demo-reset clients-check bench-switch bench-gateway test test-unit lint types format lock clean browser
 
 help:  ## What there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -33,6 +33,9 @@ demo-reset: $(READY)  ## Forget the demo's data; the next make demo starts over
 
 demo-check: $(READY)  ## Real switches without a person; prints JSON, exit 0 only if nothing was lost or doubled
 	@$(BIN)/python -m hadash.sandbox check
+
+clients-check: $(READY)  ## The same with librdkafka, kafka-python, aiokafka and Kafka's own clients of three versions
+	@$(BIN)/python -m hadash.sandbox check --world libraries
 
 bench-switch: $(READY)  ## N=20 switches back and forth; writes var/bench/switch.json
 	@$(BIN)/python -m hadash.sandbox bench-switch -n $(N)

@@ -21,6 +21,7 @@ from hadash.sandbox.check import bench_switch, demo_check
 from hadash.sandbox.demo import DEFAULT_DATA, ROOT, Demo
 from hadash.sandbox.errors import SandboxError
 from hadash.sandbox.stack import Stack, is_running
+from hadash.sandbox.world import WORLDS
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -38,6 +39,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     reset_parser = commands.add_parser("reset", help="forget the demo's data")
     reset_parser.add_argument("--data", type=Path, default=DEFAULT_DATA, help="data folder")
     check_parser = commands.add_parser("check", help="switch there and back without a person")
+    check_parser.add_argument(
+        "--world", choices=[*WORLDS], default="demo", help="whose clients: libraries has one of every kind"
+    )
     check_parser.add_argument("--keep", type=Path, help="use and keep this data folder")
     bench_parser = commands.add_parser("bench-switch", help="many switches, with their distribution")
     bench_parser.add_argument("-n", type=int, default=20, help="how many switches")
@@ -60,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             case "reset":
                 return reset(options.data)
             case "check":
-                return demo_check(options.keep)
+                return demo_check(options.keep, options.world)
             case "bench-switch":
                 return bench_switch(options.n, options.keep)
             case "bench-gateway":

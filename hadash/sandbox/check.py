@@ -22,22 +22,30 @@ GOAL_WRITE_P99 = 1.0
 GOAL_CONSUME_BEYOND_JOIN = 1.0
 
 #: The two moves that are made there and back: one InstanceID of a shared AppID, and one whole AppID.
-MOVES: tuple[tuple[str, str | None], ...] = (("shop", "shop-carts"), ("billing", None))
+MOVES: dict[str, tuple[tuple[str, str | None], ...]] = {
+    "demo": (("shop", "shop-carts"), ("billing", None)),
+    # Every library at once, as one AppID.
+    "libraries": (("audit", None),),
+}
 
 _log = partial(print, file=sys.stderr, flush=True)
 
 
-def _run(switches: int, keep: Path | None) -> tuple[list[Measured], dict[str, Any]]:
-    """``switches`` moves in turn, each AppID there and back, under load."""
+def _run(
+    rounds: int | None, keep: Path | None, world: str = "demo", switches: int = 0
+) -> tuple[list[Measured], dict[str, Any]]:
+    """``switches`` moves in turn (or ``rounds`` there and back of all moves of ``world``) under load."""
+    moves = MOVES[world]
+    switches = switches or 2 * len(moves) * (rounds or 1)
     folder = keep or Path(tempfile.mkdtemp(prefix="hadash-check-"))
     measured: list[Measured] = []
     try:
-        with Demo(folder, log=_log) as demo:
+        with Demo(folder, world=world, log=_log) as demo:
             trial = Trial(demo, _log)
             trial.await_traffic()
             for number in range(switches):
-                appid, instance = MOVES[number % len(MOVES)]
-                target = "west" if number // len(MOVES) % 2 == 0 else "east"
+                appid, instance = moves[number % len(moves)]
+                target = "west" if number // len(moves) % 2 == 0 else "east"
                 measured.append(trial.switch(appid, instance, target))
             return measured, trial.finish()
     except BaseException:
@@ -64,10 +72,10 @@ def _clean(verdict: dict[str, Any]) -> bool:
     )
 
 
-def demo_check(keep: Path | None = None) -> int:
-    """One AppID + InstanceID and one whole AppID, from east to west and back. 0 only if nothing was lost,
-    duplicated or out of order, every switch succeeded, and no client was restarted."""
-    measured, verdict = _run(2 * len(MOVES), keep)
+def demo_check(keep: Path | None = None, world: str = "demo") -> int:
+    """One AppID + InstanceID and one whole AppID (or what else the world has), from east to west and back. 0 only if
+    nothing was lost, duplicated or out of order, every switch succeeded, and no client was restarted."""
+    measured, verdict = _run(1, keep, world)
     succeeded = all(m.status == "succeeded" for m in measured)
     ok = succeeded and _clean(verdict)
     print(
@@ -81,7 +89,7 @@ def demo_check(keep: Path | None = None) -> int:
 def bench_switch(count: int, keep: Path | None = None) -> int:
     """``count`` switches back and forth; writes ``var/bench/switch.json`` and prints a table."""
     began = time.monotonic()
-    measured, verdict = _run(count, keep)
+    measured, verdict = _run(None, keep, switches=count)
     writes = [pause for m in measured for pause in m.write_pauses.values()]
     beyond = [pause for m in measured for pause in m.consume_beyond_join.values()]
     reads = [pause for m in measured for pause in m.consume_pauses.values()]

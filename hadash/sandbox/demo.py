@@ -15,7 +15,7 @@ from hadash.sandbox import ports
 from hadash.sandbox.processes import Process, run
 from hadash.sandbox.secrets import passwords
 from hadash.sandbox.stack import DEMO_USERS, Stack, say, stop_together
-from hadash.sandbox.world import DEMO, ClientSpec
+from hadash.sandbox.world import WORLDS, ClientSpec
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -29,11 +29,20 @@ class Demo:
     """Start with ``with Demo(folder) as demo``; everything that it started ends with it."""
 
     def __init__(
-        self, data_dir: Path, *, clients: bool = True, web: bool = True, rate: float = 20.0, log: Log = say
+        self,
+        data_dir: Path,
+        *,
+        clients: bool = True,
+        web: bool = True,
+        rate: float = 20.0,
+        world: str = "demo",
+        log: Log = say,
     ) -> None:
         self.data_dir = data_dir.resolve()
         self.log = log
         self.rate = rate
+        self.world_name = world
+        self.world = WORLDS[world]
         self.stack = Stack(self.data_dir, on_death=self._died)
         self.clients: dict[str, Process] = {}
         self._with_clients = clients
@@ -56,8 +65,8 @@ class Demo:
         try:
             self._start_hadash()
             if self._with_clients:
-                self.log(f"Starting {len(DEMO.clients)} Kafka clients ...")
-                for spec in DEMO.clients:
+                self.log(f"Starting {len(self.world.clients)} Kafka clients ...")
+                for spec in self.world.clients:
                     self.start_client(spec)
         except BaseException:
             self.stop()
@@ -90,10 +99,12 @@ class Demo:
             "DJANGO_SETTINGS_MODULE": "hadash.settings",
             "HADASH_SECRET_KEY": secrets["secret-key"],
             "HADASH_SANDBOX_PASSWORD": secrets["password"],
+            "HADASH_SANDBOX_WORLD": self.world_name,
             "HADASH_GATEWAY_ID": "gateway-1",
             "HADASH_GATEWAY_PORT": str(self.ports["gateway"]),
             "HADASH_GATEWAY_PORTS_PER_CLUSTER": str(PORTS_PER_CLUSTER),
             "HADASH_GATEWAY_ADMIN_PORT": str(self.ports["gateway admin"]),
+            "HADASH_GATEWAY_STATE": str(self.data_dir / "gateway"),
         }
 
     @property
@@ -179,7 +190,7 @@ class Demo:
             "-m", "hadash.sandbox.traffic.client", spec.role,
             "--name", spec.name, "--bootstrap", self.bootstrap,
             "--user", spec.appid, "--mechanism", spec.mechanism,
-            "--rate", str(self.rate), "--journal", str(journals / f"{spec.name}.jsonl"),
+            "--rate", str(self.rate), "--library", spec.library, "--journal", str(journals / f"{spec.name}.jsonl"),
         ]  # fmt: skip
         for topic in spec.topics:
             arguments += ["--topic", topic]
@@ -202,7 +213,7 @@ class Demo:
 
     def stop_clients(self, role: str | None = None) -> None:
         """Stop the clients of a role (or all), each waiting for its last acknowledgements."""
-        wanted = [s.name for s in DEMO.clients if role in (None, s.role) and s.name in self.clients]
+        wanted = [s.name for s in self.world.clients if role in (None, s.role) and s.name in self.clients]
         stop_together([self.clients[name] for name in wanted])
 
 

@@ -1,4 +1,4 @@
-"""``python -m hadash.sandbox.seed``: put the demo's world into the clusters and into hadash. Idempotent.
+"""``python -m hadash.sandbox.seed``: put a world (HADASH_SANDBOX_WORLD, the demo's) into the clusters and into hadash. Idempotent.
 
 Runs beside the stack with its environment, so that the stack's own process needs no Django.
 """
@@ -22,8 +22,9 @@ def main() -> int:
     from hadash.mirroring.models import Mirror
     from hadash.mirroring.services import cluster_client, create_mirror
     from hadash.mirroring.standby import copy_acls
-    from hadash.sandbox.world import DEMO, acls
+    from hadash.sandbox.world import WORLDS, acls
 
+    world = WORLDS[os.environ.get("HADASH_SANDBOX_WORLD", "demo")]
     clusters = []
     for described in json.loads(os.environ["HADASH_SANDBOX_CLUSTERS"]):
         cluster = register_cluster(
@@ -45,24 +46,24 @@ def main() -> int:
     pair = register_pair(os.environ.get("HADASH_GATEWAY_PAIR", "main"), first, second, first)
 
     client = cluster_client(first)
-    client.create_topics({name: (partitions, 1, {}) for name, partitions in DEMO.topics.items()})
+    client.create_topics({name: (partitions, 1, {}) for name, partitions in world.topics.items()})
     client.create_acls(
         Acl(kind, name, pattern, f"User:{appid}", "*", operation, "ALLOW")
-        for kind, name, pattern, appid, operation in acls(DEMO)
+        for kind, name, pattern, appid, operation in acls(world)
     )
-    copy_acls(pair, first, second, DEMO.prefixes)
-    for name, owner in DEMO.owners.items():
+    copy_acls(pair, first, second, world.prefixes)
+    for name, owner in world.owners.items():
         appid, _ = AppID.objects.update_or_create(pair=pair, name=name, defaults={"owner": owner})
-        for instance in DEMO.instances[name]:
+        for instance in world.instances[name]:
             InstanceID.objects.get_or_create(appid=appid, name=instance)
     known = set(Mirror.objects.filter(pair=pair).values_list("name", flat=True))
-    for name, topics in DEMO.mirrors.items():
+    for name, topics in world.mirrors.items():
         if name not in known:
             create_mirror(pair, name, topics, first)
 
     ensure_roles()
     password = os.environ["HADASH_SANDBOX_PASSWORD"]
-    for username, (role, full_name) in DEMO.people.items():
+    for username, (role, full_name) in world.people.items():
         ensure_user(username, password, role, full_name)
     return 0
 

@@ -16,7 +16,7 @@ from hadash.sandbox.errors import SandboxError
 from hadash.sandbox.person import Person
 from hadash.sandbox.traffic.journal import Journal, load
 from hadash.sandbox.traffic.verdict import ALWAYS, GroupVerdict, judge, longest_gap, percentile
-from hadash.sandbox.world import DEMO, ClientSpec
+from hadash.sandbox.world import ClientSpec
 
 #: Seconds in which a switch has to end.
 SWITCH_SECONDS = 240.0
@@ -101,7 +101,7 @@ class Trial:
         self.log("Waiting for all clients to produce and consume ...")
         deadline = time.monotonic() + READY_SECONDS
         while True:
-            idle = [spec.name for spec in DEMO.clients if not self._works(spec)]
+            idle = [spec.name for spec in self.demo.world.clients if not self._works(spec)]
             unseen = self._unseen()
             if not idle and not unseen:
                 return
@@ -123,11 +123,12 @@ class Trial:
     def _unseen(self) -> list[str]:
         """Groups and Topics of clients that are not in hadash's table of access yet."""
         shown = {
-            name: self.operator.get(f"appids/{self.operator.appid(name)}/").text for name in DEMO.prefixes
+            name: self.operator.get(f"appids/{self.operator.appid(name)}/").text
+            for name in self.demo.world.prefixes
         }
         return [
             spec.name
-            for spec in DEMO.clients
+            for spec in self.demo.world.clients
             if any(topic not in shown[spec.appid] for topic in spec.topics)
             or spec.group not in shown[spec.appid]
         ]
@@ -167,7 +168,9 @@ class Trial:
         began = min(_seconds(s["started_at"]) for s in state["stages"])
         ended = max(_seconds(s["ended_at"]) for s in state["stages"])
         moved = [
-            s for s in DEMO.clients if s.appid == appid and (instance is None or s.client_id == instance)
+            s
+            for s in self.demo.world.clients
+            if s.appid == appid and (instance is None or s.client_id == instance)
         ]
         self.await_progress(moved, ended)
         joins = self._join_seconds(appid)
@@ -229,7 +232,7 @@ class Trial:
             time.sleep(LOOK_SECONDS)
         for measured in self.switches:
             self._judge_switch(measured)
-        journals = [self.journal(spec) for spec in DEMO.clients]
+        journals = [self.journal(spec) for spec in self.demo.world.clients]
         failed = sum(len(journal.failed) for journal in journals)
         return {
             "records_sent": sum(r.last - r.first + 1 for j in journals for r in j.acked),
@@ -238,7 +241,7 @@ class Trial:
             "out_of_order": sum(v.out_of_order for v in verdicts),
             "rpo_records": sum(v.lost for v in verdicts),
             "delivery_failures": failed,
-            "clients": len(DEMO.clients),
+            "clients": len(self.demo.world.clients),
             "clients_restarted": restarted,
             "groups": [asdict(v) for v in verdicts],
         }
@@ -246,7 +249,7 @@ class Trial:
     def _restarted(self) -> list[str]:
         """Clients that are not the process they were, or have written a second start into their journal."""
         found = []
-        for spec in DEMO.clients:
+        for spec in self.demo.world.clients:
             process = self.demo.clients[spec.name]
             pids = {c["pid"] for c in self.journal(spec).clients[-1:]}
             if not process.alive or process.pid != self.pids[spec.name] or pids != {process.pid}:
@@ -255,7 +258,7 @@ class Trial:
 
     def _judge_switch(self, measured: Measured) -> None:
         """What became of the records that one switch's producers wrote while it went on."""
-        own = [s for s in DEMO.clients if s.name in measured.producers]
+        own = [s for s in self.demo.world.clients if s.name in measured.producers]
         runs = [run for spec in own for run in self.journal(spec).acked]
         began, ended = measured.window
         measured.records_sent = sum(
@@ -271,12 +274,12 @@ class Trial:
     ) -> list[GroupVerdict]:
         """A verdict for each group that reads what the producers of these ``names`` (or all) write."""
         verdicts = []
-        for group in sorted({spec.group for spec in DEMO.clients if spec.group}):
-            consumers = [spec for spec in DEMO.clients if spec.group == group]
+        for group in sorted({spec.group for spec in self.demo.world.clients if spec.group}):
+            consumers = [spec for spec in self.demo.world.clients if spec.group == group]
             topics = {topic for spec in consumers for topic in spec.topics}
             producers = [
                 s
-                for s in DEMO.clients
+                for s in self.demo.world.clients
                 if s.role == "produce" and topics & set(s.topics) and (names is None or s.name in names)
             ]
             if producers:

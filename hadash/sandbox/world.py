@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from hadash.sandbox.downloads import CLIENT_VERSIONS
+
 
 @dataclass(frozen=True, slots=True)
 class ClientSpec:
@@ -18,6 +20,8 @@ class ClientSpec:
     group: str = ""
     mechanism: str = "PLAIN"
     config: tuple[str, ...] = ()
+    #: librdkafka, kafka-python, aiokafka, or java- and a version of Kafka.
+    library: str = "librdkafka"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +92,41 @@ DEMO = World(
     ),
     people={"olga": ("operator", "Olga Operator"), "arne": ("approver", "Arne Approver")},
 )
+
+
+#: The libraries that are tried, each with a Topic, a mirror, a producer and a group of its own.
+LIBRARY_NAMES = (
+    "librdkafka",
+    "kafka-python",
+    "aiokafka",
+    *(f"java-{version}" for version in CLIENT_VERSIONS),
+)
+
+
+def _of_library(library: str) -> tuple[ClientSpec, ClientSpec]:
+    topic = f"audit.{library}"
+    client_id = f"audit-{library}"
+    return (
+        ClientSpec(f"{library}-writer", "produce", "audit", (topic,), client_id, library=library),
+        ClientSpec(
+            f"{library}-reader", "consume", "audit", (topic,), client_id, f"{topic}.group", library=library
+        ),
+    )
+
+
+#: One AppID whose clients are of every library: ``python -m hadash.sandbox check --world libraries``.
+LIBRARIES = World(
+    topics={f"audit.{library}": 3 for library in LIBRARY_NAMES},
+    mirrors={library: (f"audit.{library}",) for library in LIBRARY_NAMES},
+    prefixes={"audit": "audit."},
+    reads={},
+    owners={"audit": "Compliance"},
+    instances={"audit": ()},
+    clients=tuple(spec for library in LIBRARY_NAMES for spec in _of_library(library)),
+    people=DEMO.people,
+)
+
+WORLDS = {"demo": DEMO, "libraries": LIBRARIES}
 
 
 def acls(world: World) -> Iterable[tuple[str, str, str, str, str]]:

@@ -64,7 +64,8 @@ async def _measure(count: int) -> dict[str, float]:
 
     waiting, operations = purgatory()
     found["insert"] = _each(count, partial(_all, waiting.park, operations, delays))
-    found["complete"] = _each(count, lambda: [waiting.check(f"app-{key}") for key in range(KEYS)])
+    keys = [f"app-{key}" for key in range(KEYS)]
+    found["complete"] = _each(count, partial(_all, waiting.check, keys))
     assert waiting.count == 0
 
     waiting, operations = purgatory()

@@ -16,6 +16,7 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, Message, Producer
 
+from hadash.sandbox.traffic import libraries
 from hadash.sandbox.traffic.journal import Writer
 
 #: Keys of a producer: each has its own numbers and stays in one partition. The application places them itself, so
@@ -137,6 +138,7 @@ def main() -> None:
     parser.add_argument("--group", default="")
     parser.add_argument("--rate", type=float, default=20.0)
     parser.add_argument("--config", action="append", default=[], help="librdkafka setting, name=value")
+    parser.add_argument("--library", default="librdkafka", help="see hadash.sandbox.traffic.libraries")
     parser.add_argument("--journal", type=Path, required=True)
     options = parser.parse_args()
     stop = Stop()
@@ -152,7 +154,10 @@ def main() -> None:
     }
     journal = Writer(options.journal, kind, json.loads(json.dumps(about)))
     try:
-        (produce if options.role == "produce" else consume)(options, journal, stop)
+        if options.library == "librdkafka":
+            (produce if options.role == "produce" else consume)(options, journal, stop)
+        else:
+            libraries.run(options.library, options, journal, lambda: stop.wanted)
     finally:
         journal.close()
 

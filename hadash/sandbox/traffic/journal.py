@@ -15,6 +15,7 @@ Times are seconds since 1970.
 from __future__ import annotations
 
 import json
+import threading
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -35,21 +36,26 @@ class Run(NamedTuple):
 
 
 class Writer:
-    """A client's journal; ``flush`` is called once in a while by the client's loop."""
+    """A client's journal; ``flush`` is called once in a while by the client. Any thread may write."""
 
     def __init__(self, path: Path, kind: str, client: dict[str, Any]) -> None:
         self._file = path.open("a", encoding="utf-8")
         self._kind = kind
         self._open: dict[str, list[Any]] = {}
         self._last_progress: float | None = None
+        self._lock = threading.RLock()
         self._write({"client": client})
 
     def _write(self, value: dict[str, Any]) -> None:
-        self._file.write(json.dumps(value, ensure_ascii=False) + "\n")
+        with self._lock:
+            self._file.write(json.dumps(value, ensure_ascii=False) + "\n")
 
     def progress(self, key: str, number: int) -> None:
         """One record more was acknowledged or read."""
-        now = time.time()
+        with self._lock:
+            self._progress(key, number, time.time())
+
+    def _progress(self, key: str, number: int, now: float) -> None:
         if self._last_progress is not None and now - self._last_progress > GAP_SECONDS:
             self._write({"gap": [self._last_progress, now]})
         self._last_progress = now
@@ -69,10 +75,11 @@ class Writer:
 
     def flush(self) -> None:
         """Write the open runs, so that a reader of the file knows everything so far."""
-        for run in self._open.values():
-            self._write({self._kind: run})
-        self._open.clear()
-        self._file.flush()
+        with self._lock:
+            for run in self._open.values():
+                self._write({self._kind: run})
+            self._open.clear()
+            self._file.flush()
 
     def close(self) -> None:
         self.flush()

@@ -1,0 +1,294 @@
+"""Producers and consumers of other libraries, each with its stock configuration; what they did goes into the journal."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from hadash.sandbox.downloads import tool_jars
+from hadash.sandbox.java import find_java
+from hadash.sandbox.kafka import plain_jaas, render
+from hadash.sandbox.traffic.journal import Writer
+
+#: Numbers go round these keys; each key stays in one partition.
+KEYS = 6
+
+#: Seconds between two looks whether to stop, and two writes of the journal's open runs.
+LOOK_SECONDS = 0.2
+
+#: Seconds that a Java tool may take to end: it waits for its last acknowledgements.
+END_SECONDS = 20
+
+
+def place(topic: str, number: int) -> tuple[str, int]:
+    """The journal's key and number of the ``number``-th record of a Topic: they go round the keys."""
+    return f"{topic}/{number % KEYS}", number // KEYS
+
+
+# -- Kafka's own tools --------------------------------------------------------------------------------------------
+
+
+class JavaTool:
+    """One of Kafka's command-line clients, of one version."""
+
+    _MODULES = {"PLAIN": "plain.PlainLoginModule"}
+
+    def __init__(self, options: argparse.Namespace, version: str) -> None:
+        self.options = options
+        self.version = version
+
+    def run(self, journal: Writer, wanted: Callable[[], bool]) -> None:
+        """Until ``wanted`` says to stop."""
+        produces = self.options.role == "produce"
+        hear = self._sent if produces else self._read
+        arguments = self._producer() if produces else self._consumer()
+        process = subprocess.Popen(
+            self._command(*arguments), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        assert process.stdout is not None
+        assert process.stderr is not None
+        errors = threading.Thread(target=_note_all, args=(process.stderr, journal), daemon=True)
+        output = threading.Thread(
+            target=_hear_all, args=(process.stdout, lambda line: hear(journal, line), journal), daemon=True
+        )
+        errors.start()
+        output.start()
+        while not wanted() and process.poll() is None:
+            time.sleep(LOOK_SECONDS)
+        if process.poll() is not None:
+            journal.note(f"the tool ended by itself with exit code {process.returncode}")
+        process.terminate()
+        try:
+            process.wait(END_SECONDS)
+        except subprocess.TimeoutExpired:
+            journal.note("the tool did not end in time")
+            process.kill()
+        output.join()
+
+    def _command(self, main_class: str, *arguments: str) -> list[str]:
+        java = find_java()
+        command = java.command(
+            main_class,
+            tool_jars(self.version, java),
+            heap_mb=96,
+            properties={"log4j.configuration": f"file:{self._log4j()}"},
+            arguments=arguments,
+        )
+        return [str(part) for part in command]
+
+    def _log4j(self) -> Path:
+        path = self.options.journal.with_suffix(".log4j.properties")
+        path.write_text(
+            "log4j.rootLogger=ERROR, e\nlog4j.appender.e=org.apache.log4j.ConsoleAppender\n"
+            "log4j.appender.e.target=System.err\nlog4j.appender.e.layout=org.apache.log4j.SimpleLayout\n"
+        )
+        return Path(path)
+
+    def _config(self) -> str:
+        options = self.options
+        path = options.journal.with_suffix(".properties")
+        values = {
+            "security.protocol": "SASL_PLAINTEXT",
+            "sasl.mechanism": options.mechanism,
+            "sasl.jaas.config": plain_jaas(options.user, os.environ["CLIENT_PASSWORD"]),
+            **({"client.id": options.client_id} if options.client_id else {}),
+        }
+        if options.mechanism.startswith("SCRAM"):
+            values["sasl.jaas.config"] = values["sasl.jaas.config"].replace(
+                "plain.PlainLoginModule", "scram.ScramLoginModule"
+            )
+        path.write_text(render(values))
+        path.chmod(0o600)
+        return str(path)
+
+    def _producer(self) -> tuple[str, ...]:
+        options = self.options
+        return (
+            "org.apache.kafka.tools.VerifiableProducer",
+            *("--bootstrap-server", options.bootstrap, "--topic", options.topic[0]),
+            *("--throughput", str(int(options.rate)), "--repeating-keys", str(KEYS)),
+            *("--producer.config", self._config()),
+        )
+
+    def _consumer(self) -> tuple[str, ...]:
+        options = self.options
+        moved = not self.version.startswith("2.")
+        return (
+            "org.apache.kafka.tools.consumer.ConsoleConsumer" if moved else "kafka.tools.ConsoleConsumer",
+            *("--bootstrap-server", options.bootstrap, "--topic", options.topic[0]),
+            *("--group", options.group, "--from-beginning", "--consumer.config", self._config()),
+        )
+
+    def _sent(self, journal: Writer, line: str) -> None:
+        said = json.loads(line)
+        if said.get("name") == "producer_send_success":
+            journal.progress(*place(self.options.topic[0], int(said["value"])))
+        elif said.get("name") == "producer_send_error":
+            journal.failed(*place(self.options.topic[0], int(said["value"])), str(said.get("message")))
+
+    def _read(self, journal: Writer, line: str) -> None:
+        journal.progress(*place(self.options.topic[0], int(line)))
+
+
+def _hear_all(lines: Iterator[str], hear: Callable[[str], None], journal: Writer) -> None:
+    flushed = time.monotonic()
+    for line in lines:
+        try:
+            hear(line.strip())
+        except ValueError:
+            journal.note(line.strip())
+        if time.monotonic() - flushed > LOOK_SECONDS:
+            journal.flush()
+            flushed = time.monotonic()
+
+
+def _note_all(lines: Iterator[str], journal: Writer) -> None:
+    for line in lines:
+        journal.note(line.strip())
+
+
+# -- kafka-python -------------------------------------------------------------------------------------------------
+
+
+def _python_config(options: argparse.Namespace) -> dict[str, Any]:
+    """kafka-python and aiokafka have the same names."""
+    return {
+        "bootstrap_servers": options.bootstrap,
+        "security_protocol": "SASL_PLAINTEXT",
+        "sasl_mechanism": options.mechanism,
+        "sasl_plain_username": options.user,
+        "sasl_plain_password": os.environ["CLIENT_PASSWORD"],
+        **({"client_id": options.client_id} if options.client_id else {}),
+    }
+
+
+def kafka_python(options: argparse.Namespace, journal: Writer, wanted: Callable[[], bool]) -> None:
+    """Until ``wanted`` says to stop."""
+    from kafka import KafkaConsumer, KafkaProducer
+
+    (topic,) = options.topic
+    if options.role == "consume":
+        consumer = KafkaConsumer(
+            topic, group_id=options.group, auto_offset_reset="earliest", **_python_config(options)
+        )
+        while not wanted():
+            for records in consumer.poll(timeout_ms=int(1000 * LOOK_SECONDS)).values():
+                for record in records:
+                    journal.progress(*place(topic, int(record.value)))
+            journal.flush()
+        consumer.close()
+        return
+    producer = KafkaProducer(acks="all", **_python_config(options))
+    with _flushing(journal):
+        for number in _paced(options.rate, wanted):
+            key, index = place(topic, number)
+            sent = producer.send(topic, value=b"%d" % number, key=key.encode())
+            sent.add_callback(lambda _, key=key, index=index: journal.progress(key, index))
+            sent.add_errback(lambda error, key=key, index=index: journal.failed(key, index, repr(error)))
+        producer.flush(END_SECONDS)
+        producer.close(END_SECONDS)
+
+
+def _paced(rate: float, wanted: Callable[[], bool]) -> Iterator[int]:
+    """0, 1, 2, … at a steady rate."""
+    number, due = 0, time.monotonic()
+    while not wanted():
+        yield number
+        number += 1
+        due += 1 / rate
+        time.sleep(max(due - time.monotonic(), 0))
+
+
+@contextmanager
+def _flushing(journal: Writer) -> Iterator[None]:
+    """Write the journal once in a while."""
+    done = threading.Event()
+
+    def flush() -> None:
+        while not done.wait(LOOK_SECONDS):
+            journal.flush()
+
+    thread = threading.Thread(target=flush, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+
+
+# -- aiokafka -----------------------------------------------------------------------------------------------------
+
+
+def aiokafka(options: argparse.Namespace, journal: Writer, wanted: Callable[[], bool]) -> None:
+    """Until ``wanted`` says to stop."""
+    asyncio.run((_aio_consume if options.role == "consume" else _aio_produce)(options, journal, wanted))
+
+
+async def _aio_consume(options: argparse.Namespace, journal: Writer, wanted: Callable[[], bool]) -> None:
+    from aiokafka import AIOKafkaConsumer
+
+    (topic,) = options.topic
+    consumer = AIOKafkaConsumer(
+        topic, group_id=options.group, auto_offset_reset="earliest", **_python_config(options)
+    )
+    await consumer.start()
+    try:
+        while not wanted():
+            found = await consumer.getmany(timeout_ms=int(1000 * LOOK_SECONDS))
+            for records in found.values():
+                for record in records:
+                    journal.progress(*place(topic, int(record.value)))
+            journal.flush()
+    finally:
+        await consumer.stop()
+
+
+async def _aio_produce(options: argparse.Namespace, journal: Writer, wanted: Callable[[], bool]) -> None:
+    from aiokafka import AIOKafkaProducer
+
+    (topic,) = options.topic
+    producer = AIOKafkaProducer(enable_idempotence=True, **_python_config(options))
+    await producer.start()
+    under_way: set[asyncio.Future[Any]] = set()
+    number, due = 0, time.monotonic()
+    try:
+        while not wanted():
+            key, index = place(topic, number)
+            sent = await producer.send(topic, value=b"%d" % number, key=key.encode())
+            under_way.add(sent)
+
+            def answered(sent: asyncio.Future[Any], key: str = key, index: int = index) -> None:
+                under_way.discard(sent)
+                if sent.exception() is None:
+                    journal.progress(key, index)
+                else:
+                    journal.failed(key, index, repr(sent.exception()))
+
+            sent.add_done_callback(answered)
+            number += 1
+            due += 1 / options.rate
+            if number % int(options.rate) == 0:
+                journal.flush()
+            await asyncio.sleep(max(due - time.monotonic(), 0))
+    finally:
+        await producer.stop()
+
+
+def run(library: str, options: argparse.Namespace, journal: Writer, wanted: Callable[[], bool]) -> None:
+    """``library`` is kafka-python, aiokafka or java-VERSION."""
+    if library == "kafka-python":
+        kafka_python(options, journal, wanted)
+    elif library == "aiokafka":
+        aiokafka(options, journal, wanted)
+    else:
+        JavaTool(options, library.removeprefix("java-")).run(journal, wanted)
