@@ -63,6 +63,7 @@ class ClientConnection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
+        self._transport.set_write_buffer_limits(self.gateway.settings.write_buffer_bytes)
         peer = transport.get_extra_info("peername")
         self.host = str(peer[0]) if peer else ""
         self.replies = ReplyQueue(self._transport)

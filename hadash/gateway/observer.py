@@ -20,6 +20,8 @@ class Observer:
         self._cluster = signed.upstream.cluster
         self._stream = Stream(signed.appid, signed.client_id, self._cluster)
         self._counters: dict[Kind, KindCounter] = {}
+        #: By Topic, acks, idempotent and transactional.
+        self._producing: dict[tuple[str, int, bool, bool], AccessFact] = {}
         self._memberships: dict[str, Circumstances] = {}
         self._facts: dict[tuple[str, str, Circumstances], AccessFact] = {}
 
@@ -36,36 +38,44 @@ class Observer:
             counter = self._counters[kind] = self._traffic.counter(kind.name, self._cluster)
         return counter
 
+    def _fact(self, kind: str, resource: str, circumstances: Circumstances) -> AccessFact:
+        signed = self._signed
+        return self._traffic.fact(
+            AccessKey(
+                signed.appid,
+                signed.client_id,
+                kind,
+                resource,
+                self._cluster,
+                self._host,
+                signed.library,
+                signed.library_version,
+                circumstances,
+            )
+        )
+
     def _note(
         self, kind: str, resource: str, circumstances: Circumstances, records: int, size: int = 0
     ) -> None:
         local = kind, resource, circumstances
         fact = self._facts.get(local)
         if fact is None or fact.evicted:
-            signed = self._signed
-            fact = self._facts[local] = self._traffic.fact(
-                AccessKey(
-                    signed.appid,
-                    signed.client_id,
-                    kind,
-                    resource,
-                    self._cluster,
-                    self._host,
-                    signed.library,
-                    signed.library_version,
-                    circumstances,
-                )
-            )
+            fact = self._facts[local] = self._fact(kind, resource, circumstances)
         fact.note(self._traffic.clock(), records, size)
 
     def producing(self, produced: Produced) -> int:
         """A PRODUCE passes; how many records it carries."""
         total = 0
-        transactional = produced.transactional_id is not None
-        for p in produced.partitions:
-            circumstances = Circumstances(produced.acks, p.producer_id >= 0, transactional)
-            self._note("produce", p.topic, circumstances, p.records, p.size)
-            total += p.records
+        acks, transactional = produced.acks, produced.transactional_id is not None
+        now = self._traffic.clock()
+        for topic, _, records, size, producer_id, _ in produced.partitions:
+            local = topic, acks, producer_id >= 0, transactional
+            fact = self._producing.get(local)
+            if fact is None or fact.evicted:
+                circumstances = Circumstances(acks, producer_id >= 0, transactional)
+                fact = self._producing[local] = self._fact("produce", topic, circumstances)
+            fact.note(now, records, size)
+            total += records
         return total
 
     def produced(self, records: int) -> None:

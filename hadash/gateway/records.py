@@ -56,39 +56,82 @@ def read_produce(request: Request) -> Produced:
 
     :raises MalformedFrame: its lengths contradict each other.
     """
-    cursor = Cursor(request.frame, request.body, flexible=request.version >= 9)
+    try:
+        return _read_produce(request)
+    except (struct.error, IndexError):
+        raise MalformedFrame(f"a PRODUCE of {len(request.frame)} bytes is cut off") from None
+    except UnicodeDecodeError:
+        raise MalformedFrame("a name that is not UTF-8") from None
+
+
+def _read_produce(request: Request) -> Produced:
+    """Each PRODUCE passes here, so it reads the bytes where they stand, and leaves to :class:`Cursor` what is rare."""
+    data, flexible = request.frame, request.version >= 9
+    end_of_frame = len(data)
+    cursor = Cursor(data, request.body, flexible)
     cursor.tags()
     transactional_id = cursor.text()
     acks = cursor.int16()
     cursor.skip(4)
+    topics = cursor.count()
+    at = cursor.at
     found = []
-    for _ in range(cursor.count()):
+    for _ in range(topics):
+        cursor.at = at
         topic = cursor.text() or ""
-        for _ in range(cursor.count()):
-            partition = cursor.int32()
-            start, end = cursor.sized()
+        partitions = cursor.count()
+        at = cursor.at
+        for _ in range(partitions):
+            (partition,) = _INT32.unpack_from(data, at)
+            at += 4
+            if flexible:
+                size = shift = 0
+                while (byte := data[at]) >= 0x80:
+                    size |= (byte & 0x7F) << shift
+                    shift += 7
+                    at += 1
+                    if shift > 28:
+                        raise MalformedFrame("a variable-length integer of more than five bytes")
+                size = (size | byte << shift) - 1
+                at += 1
+            else:
+                (size,) = _INT32.unpack_from(data, at)
+                at += 4
+            size = max(size, 0)
+            end = at + size
+            if end > end_of_frame:
+                raise MalformedFrame(f"a field of {size} bytes at {at} in a frame of {end_of_frame}")
+            records, producer_id, epoch = _read_batches(data, at, end)
+            found.append(ProducedPartition(topic, partition, records, size, producer_id, epoch))
+            at = end
+            if flexible:
+                if data[at]:
+                    cursor.at = at
+                    cursor.tags()
+                    at = cursor.at
+                else:
+                    at += 1
+        if flexible:
+            cursor.at = at
             cursor.tags()
-            records, producer_id, epoch = _read_batches(request.frame, start, end)
-            found.append(ProducedPartition(topic, partition, records, end - start, producer_id, epoch))
-        cursor.tags()
+            at = cursor.at
     return Produced(transactional_id, acks, tuple(found))
 
 
 def _read_batches(data: bytes, start: int, end: int) -> tuple[int, int, int]:
     """Record count over all batches, and the producer of the first. A batch that is cut off is not counted."""
     records, producer_id, epoch = 0, -1, -1
-    at, first = start, True
-    while at + _BATCH_HEADER <= end:
-        if data[at + _MAGIC_AT] != 2:
-            break
+    at = start
+    while at + _BATCH_HEADER <= end and data[at + _MAGIC_AT] == 2:
         pid, pid_epoch, _, count = _PRODUCER.unpack_from(data, at + _PRODUCER_AT)
-        if first:
-            producer_id, epoch, first = pid, pid_epoch, False
+        if at == start:
+            producer_id, epoch = pid, pid_epoch
         (length,) = _INT32.unpack_from(data, at + _BATCH_LENGTH_AT)
-        if length <= 0 or at + _BATCH_OVERHEAD + length > end:
-            break
-        records += max(count, 0)
         at += _BATCH_OVERHEAD + length
+        if length <= 0 or at > end:
+            break
+        if count > 0:
+            records += count
     return records, producer_id, epoch
 
 

@@ -256,7 +256,12 @@ class Gateway:
         description = self.clusters[cluster]
         context = self.listener.upstream if description.security_protocol.endswith("SSL") else None
         return await Upstream.open(
-            description.name, broker, context, self.settings.connect_seconds, self.settings.max_frame_bytes
+            description.name,
+            broker,
+            context,
+            self.settings.connect_seconds,
+            self.settings.max_frame_bytes,
+            self.settings.write_buffer_bytes,
         )
 
     def served_versions(self) -> dict[Kind, tuple[int, int]]:

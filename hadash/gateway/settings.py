@@ -92,6 +92,9 @@ class GatewaySettings:
     #: Bytes of one connection that came behind a request which waits; beyond it the client is not read. One default
     #: batch of librdkafka (1 MB).
     backlog_bytes: int = 1_048_576
+    #: Bytes that wait to be taken by a client (or broker) before its other side is no longer read. A fetch answer of the
+    #: default size passes without a stop; a slow client holds so much memory.
+    write_buffer_bytes: int = 2_097_152
     #: Connections at once in this process, signed in or not; further ones are closed at once. Each takes two file
     #: descriptors (``ulimit -n``) when it is signed in.
     max_connections: int = 20_000

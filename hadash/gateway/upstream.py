@@ -53,8 +53,9 @@ class Owner(Protocol):
 class Upstream(asyncio.Protocol):
     """Each answer goes to the callback of its request. All methods run in the Gateway's loop."""
 
-    def __init__(self, cluster: str, max_frame_bytes: int) -> None:
+    def __init__(self, cluster: str, max_frame_bytes: int, write_buffer_bytes: int) -> None:
         self.cluster = cluster
+        self._write_buffer_bytes = write_buffer_bytes
         self.congested = False
         self.owner: Owner | None = None
         self._frames = FrameSplitter(max_frame_bytes)
@@ -72,9 +73,10 @@ class Upstream(asyncio.Protocol):
         context: ssl.SSLContext | None,
         timeout: float,
         max_frame_bytes: int,
+        write_buffer_bytes: int,
     ) -> Upstream:
         """:raises UpstreamUnavailable: no connection within ``timeout`` seconds."""
-        upstream = cls(cluster, max_frame_bytes)
+        upstream = cls(cluster, max_frame_bytes, write_buffer_bytes)
         try:
             await asyncio.wait_for(
                 asyncio.get_running_loop().create_connection(
@@ -142,6 +144,7 @@ class Upstream(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
+        self._transport.set_write_buffer_limits(self._write_buffer_bytes)
 
     def data_received(self, data: bytes) -> None:
         try:
