@@ -37,12 +37,15 @@ class Binding:
     epoch: int = 0
     switch: str = ""
     stage: str = ""
+    #: The epoch in which it came to this cluster; 0 for one that has never moved.
+    since: int = 0
 
     def to_json(self) -> dict[str, Any]:
         return {
             "cluster": self.cluster,
             "state": self.state.value,
             "epoch": self.epoch,
+            "since": self.since,
             "switch": self.switch,
             "stage": self.stage,
         }
@@ -63,6 +66,7 @@ class Binding:
                 epoch=int(value.get("epoch", 0)),
                 switch=str(value.get("switch", "")),
                 stage=str(value.get("stage", "")),
+                since=int(value.get("since", 0)),
             )
         except (TypeError, KeyError, ValueError, AttributeError, OverflowError, RecursionError):
             return None
@@ -83,6 +87,8 @@ class BindingDocument:
     #: By sorted names.
     topic_lists: Mapping[tuple[str, ...], Binding] = field(default_factory=_empty)
     groups: Mapping[str, Binding] = field(default_factory=_empty)
+    #: The epoch in which a binding was removed last: whoever had it may have moved then.
+    unbound: int = 0
 
     def with_binding(self, identity: Identity, binding: Binding | None) -> BindingDocument:
         """The document with ``identity`` bound, or unbound for ``None``.
@@ -139,6 +145,7 @@ class BindingDocument:
                 for topics, binding in sorted(self.topic_lists.items())
             ],
             "groups": _to_json(self.groups),
+            "unbound": self.unbound,
         }
         return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
 
@@ -163,6 +170,7 @@ class BindingDocument:
                 topics=_from_json(value, "topics"),
                 topic_lists=MappingProxyType(lists),
                 groups=_from_json(value, "groups"),
+                unbound=int(value.get("unbound", 0)),
             )
         except (ValueError, KeyError, AttributeError, TypeError, OverflowError, RecursionError):
             return None

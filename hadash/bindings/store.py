@@ -166,7 +166,9 @@ class BindingStore:
             appid = edit.identity.appid
             document, version = documents.get(appid) or self._read(appid)
             self._refuse_if_held(document, edit, journal)
-            stamped = replace(edit.binding, epoch=epoch) if edit.binding else None
+            if edit.binding is None:
+                document = replace(document, unbound=epoch)
+            stamped = _stamped(document, edit, epoch)
             documents[appid] = (document.with_binding(edit.identity, stamped), version)
 
         transaction = self.client.transaction()
@@ -236,3 +238,16 @@ class BindingStore:
                 self.client.delete(f"{layout.CHANGES}/{child}")
         except KazooException:
             pass
+
+
+def _stamped(document: BindingDocument, edit: Edit, epoch: int) -> Binding | None:
+    """The binding as it is written: with its epoch, and since when it has been with its cluster."""
+    binding = edit.binding
+    if binding is None:
+        return None
+    held = document.binding_of(edit.identity)
+    if held is None and binding.state is not BindingState.FORWARD:
+        # A switch begins with an identity that had no binding of its own: it is where the AppID is, as yet.
+        held = document.default or replace(binding, since=0)
+    since = held.since if held is not None and held.cluster == binding.cluster else epoch
+    return replace(binding, epoch=epoch, since=since)

@@ -16,7 +16,7 @@ from hadash.gateway.kinds import DATA, GROUP, SIGN_IN, TRANSACTIONS, Kind
 from hadash.gateway.members import HeldHeartbeat, Members
 from hadash.gateway.purgatory import DelayedOperation
 from hadash.gateway.records import Produced, read_produce
-from hadash.gateway.refusals import is_incremental, refuse, refuse_partitions
+from hadash.gateway.refusals import is_incremental, refuse
 from hadash.gateway.relay import Relay
 from hadash.gateway.rewrite import without_session
 from hadash.gateway.signin import SignedIn
@@ -259,7 +259,7 @@ class Client:
             self._sign_in_again(request, message)
             return True
         if self.gateway.redirects and request.kind in DATA | GROUP:
-            self._refuse(request, message, None)  # it is the brokers that it has to speak to
+            self._refuse(request, message)  # it is the brokers that it has to speak to
             return True
         if request.kind is Kind.FETCH and self._by_request:
             if is_incremental(request.version, message):
@@ -329,7 +329,7 @@ class Client:
             case Verdict.LOOK_UP_AWAY:
                 self._look_up_away(request, message)
             case _:
-                self._refuse(request, message, binding)
+                self._refuse(request, message)
 
     # -- waiting ----------------------------------------------------------------------------------------------------
 
@@ -339,7 +339,7 @@ class Client:
         left = arrived + self.gateway.settings.park_seconds - self.gateway.loop.time()
         parked = Parked(self, request, message)
         if left <= 0 or not self.gateway.purgatory.park(parked, left):
-            self._refuse(request, message, self.governing(request, message), parked=True)
+            self._refuse(request, message)
             return
         self._parked = parked
         self.members.note(request, message, "parked")
@@ -351,20 +351,15 @@ class Client:
         self.connection.go_on()
 
     def _go_on_with(self, request: Request, message: Any, in_time: bool) -> None:
-        binding = self.governing(request, message)
         if in_time:
+            binding = self.governing(request, message)
             self._act(request, message, binding, self.judge(request.kind, binding))
         else:
             self.members.note(request, message, "active")
-            self._refuse(request, message, binding, parked=True)
+            self._refuse(request, message)
 
-    def _refuse(
-        self, request: Request, message: Any, binding: Binding | None, *, parked: bool = False
-    ) -> None:
-        """Answer with the error that makes the client look again, or start anew.
-
-        :param parked: it has waited here in vain.
-        """
+    def _refuse(self, request: Request, message: Any) -> None:
+        """Answer with the error that makes the client look again."""
         if request.kind is not Kind.PRODUCE:
             self.relay.answer(request, refuse(request, None, message))
         elif message.acks == 0:
@@ -374,8 +369,7 @@ class Client:
             )
             self.connection.close_when_answered()
         else:
-            errors = self.relay.produce_errors(message, binding, parked=parked)
-            self.relay.answer(request, refuse_partitions(request, errors))
+            self.relay.answer(request, refuse(request))
 
     # -- after a move -----------------------------------------------------------------------------------------------
 

@@ -1,7 +1,7 @@
-"""Where producer ids and group members come from.
+"""Where group members come from.
 
-Both are handed out by one cluster and mean nothing, or something else, on the other. The Gateway remembers
-which cluster knows them, so that none reaches the other cluster unnoticed.
+A member id is handed out by one cluster and means nothing on the other: sent there, it costs its client a refusal and a
+back-off of seconds. The Gateway remembers which cluster knows it.
 
 What is remembered outlives a connection: a client that moves comes back on a new one, to whichever process of the
 Gateway the kernel gives it to, or after a restart. So the memory is a table in a file that all processes map; without a
@@ -15,7 +15,7 @@ import struct
 from hashlib import blake2b
 from pathlib import Path
 
-#: Places in the table: a million sequences in 8 MiB. A producer has one for each partition and epoch.
+#: Places in the table: a million members in 8 MiB.
 SLOTS = 1 << 20
 
 #: Places in which an entry may stand. When all are taken by others, one of them goes.

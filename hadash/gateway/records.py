@@ -31,11 +31,8 @@ class ProducedPartition(NamedTuple):
     size: int
     producer_id: int
     producer_epoch: int
-
-    @property
-    def sequence_key(self) -> tuple[int, int, str, int]:
-        """What a broker counts sequence numbers by: producer id, epoch and partition."""
-        return self.producer_id, self.producer_epoch, self.topic, self.partition
+    #: Where its record batches begin in the frame.
+    at: int
 
 
 class Produced(NamedTuple):
@@ -44,11 +41,6 @@ class Produced(NamedTuple):
     transactional_id: str | None
     acks: int
     partitions: tuple[ProducedPartition, ...]
-
-    @property
-    def idempotent(self) -> tuple[ProducedPartition, ...]:
-        """The partitions whose batches carry a producer id."""
-        return tuple(p for p in self.partitions if p.producer_id >= 0)
 
 
 def read_produce(request: Request) -> Produced:
@@ -102,7 +94,7 @@ def _read_produce(request: Request) -> Produced:
             if end > end_of_frame:
                 raise MalformedFrame(f"a field of {size} bytes at {at} in a frame of {end_of_frame}")
             records, producer_id, epoch = _read_batches(data, at, end)
-            found.append(ProducedPartition(topic, partition, records, size, producer_id, epoch))
+            found.append(ProducedPartition(topic, partition, records, size, producer_id, epoch, at))
             at = end
             if flexible:
                 if data[at]:

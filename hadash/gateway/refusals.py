@@ -6,16 +6,11 @@ The error is the one that makes that request's client look up metadata or the co
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from typing import Any
 
 from hadash.gateway.codec import ErrorCode, build, decode_request, encode_response, response_module
 from hadash.gateway.kinds import GROUP, TRANSACTIONS, Kind
 from hadash.gateway.wire import Request
-
-#: With UNKNOWN_PRODUCER_ID: "the records that you wrote are deleted". Only then Java's producer starts anew at once; of
-#: one without a log start offset it thinks that an old broker sent it, and tries the same for ever.
-_LOG_STARTS_BEYOND = 2**63 - 1
 
 
 def retriable_error(kind: Kind) -> ErrorCode:
@@ -25,13 +20,6 @@ def retriable_error(kind: Kind) -> ErrorCode:
     if kind is Kind.INIT_PRODUCER_ID:
         return ErrorCode.coordinator_not_available
     return ErrorCode.not_leader_or_follower
-
-
-def refuse_partitions(request: Request, errors: Mapping[tuple[str, int], ErrorCode]) -> bytes:
-    """The framed response to a PRODUCE that reports an error of its own for each (Topic, partition)."""
-    module: Any = response_module(request.kind, request.version)
-    response = _produce_each(module, decode_request(request), lambda topic, index: errors[topic, index])
-    return encode_response(request.kind, request.version, request.correlation_id, response)
 
 
 def refuse(request: Request, error: ErrorCode | None = None, message: Any = None) -> bytes:
@@ -51,10 +39,6 @@ def refuse(request: Request, error: ErrorCode | None = None, message: Any = None
 
 
 def _produce(module: Any, message: Any, version: int, code: ErrorCode) -> Any:
-    return _produce_each(module, message, lambda topic, index: code)
-
-
-def _produce_each(module: Any, message: Any, error_of: Callable[[str, int], ErrorCode]) -> Any:
     return build(
         module.ProduceResponse,
         responses=tuple(
@@ -65,11 +49,8 @@ def _produce_each(module: Any, message: Any, error_of: Callable[[str, int], Erro
                     build(
                         module.PartitionProduceResponse,
                         index=p.index,
-                        error_code=error_of(topic.name, p.index),
+                        error_code=code,
                         base_offset=-1,
-                        log_start_offset=_LOG_STARTS_BEYOND
-                        if error_of(topic.name, p.index) is ErrorCode.unknown_producer_id
-                        else -1,
                         log_append_time=None,
                         record_errors=(),
                     )
@@ -106,7 +87,8 @@ def _fetch(module: Any, message: Any, version: int, code: ErrorCode) -> Any:
                         error_code=code,
                         high_watermark=-1,
                         aborted_transactions=None,
-                        records=None,
+                        # Not null, although Kafka's schema allows it: Java's consumer before 3.0 fails on it.
+                        records=b"",
                     )
                     for p in topic.partitions
                 ),

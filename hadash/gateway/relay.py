@@ -22,8 +22,9 @@ from hadash.gateway.inflight import InFlight
 from hadash.gateway.kinds import LOOK_UPS, MUTATIONS, Kind
 from hadash.gateway.members import Member, Members
 from hadash.gateway.observer import Observer
+from hadash.gateway.producer_ids import given_out, renumbered
 from hadash.gateway.records import FetchedCounter, Produced
-from hadash.gateway.refusals import refuse, refuse_partitions
+from hadash.gateway.refusals import refuse
 from hadash.gateway.replies import Reply, ReplyQueue
 from hadash.gateway.signin import SignedIn
 from hadash.gateway.upstream import Streamed
@@ -31,10 +32,6 @@ from hadash.gateway.wire import Request, length_of
 
 if TYPE_CHECKING:
     from hadash.gateway.server import Gateway
-
-#: Bits that a cluster's own producer ids have: above them stands the cluster's number. A cluster that has started a
-#: million producers a day for a thousand years has used 39.
-PRODUCER_ID_BITS = 40
 
 #: Correlation id of the requests that the Gateway itself sends on a client's connection.
 OWN_CORRELATION_ID = -7
@@ -67,8 +64,6 @@ class Relay:
         self.cluster = signed.upstream.cluster
         self.observer = Observer(gateway.traffic, signed, host)
         self.directory = Directory(self)
-        #: Sequences of idempotent batches that have gone to the cluster on this connection.
-        self._sequences: set[tuple[int, int, str, int]] = set()
         #: Since when the client has belonged to the other cluster, in the loop's time.
         self.away_since: float | None = None
 
@@ -88,11 +83,7 @@ class Relay:
             case kind if kind in LOOK_UPS and self.gateway.redirects:
                 self.send(request, rewrite.changed_by(rewrite.without_topic_creation, message))
             case Kind.PRODUCE:
-                if self._is_known_elsewhere(message, binding):
-                    errors = self.produce_errors(message, binding)
-                    self.answer(request, refuse_partitions(request, errors))
-                    return
-                self._produce(request, message)
+                self._produce(request, message, binding)
             case Kind.FETCH:
                 self._fetch(request)
             case Kind.METADATA:
@@ -179,45 +170,13 @@ class Relay:
 
     # -- writes -------------------------------------------------------------------------------------------------
 
-    def produce_errors(
-        self, produced: Produced, binding: Binding | None, *, parked: bool = False
-    ) -> dict[tuple[str, int], ErrorCode]:
-        """What to tell each partition's batch that is not to reach the bound cluster.
-
-        UNKNOWN_PRODUCER_ID where the other cluster counts this producer's batches, so that it starts anew on
-        this one; for all else the error that sends the client to the right node.
-
-        :param parked: the batch has waited in vain. Nobody knows yet which cluster it will come to, and librdkafka
-            takes UNKNOWN_PRODUCER_ID only as the first error of a batch: so it starts anew now.
-        """
-        errors = {}
-        for p in produced.partitions:
-            counted = p.producer_id >= 0 and not produced.transactional_id
-            origin = self.gateway.producers.of(*p.sequence_key) if counted else None
-            anew = origin is not None and (parked or (binding is not None and origin != binding.cluster))
-            errors[p.topic, p.partition] = (
-                ErrorCode.unknown_producer_id if anew else ErrorCode.not_leader_or_follower
-            )
-        return errors
-
-    def _is_known_elsewhere(self, produced: Produced, binding: Binding) -> bool:
-        """Whether the other cluster counts the batches of one of its producers."""
-        if produced.transactional_id:
-            return False
-        for p in produced.partitions:
-            if p.producer_id >= 0 and (key := p.sequence_key) not in self._sequences:
-                origin = self.gateway.producers.of(*key)
-                if origin is not None and origin != binding.cluster:
-                    return True
-        return False
-
-    def _produce(self, request: Request, produced: Produced) -> None:
-        cluster = self.cluster
-        for p in produced.idempotent if not produced.transactional_id else ():
-            key = p.sequence_key
-            if key not in self._sequences:
-                self._sequences.add(key)
-                self.gateway.producers.remember(cluster, *key)
+    def _produce(self, request: Request, produced: Produced, binding: Binding) -> None:
+        since = self.gateway.table.since(self.signed.appid, self.signed.client_id, binding)
+        if since is not None and not produced.transactional_id:
+            # (A transaction's coordinator knows its producer by the id that it gave out.)
+            frame = renumbered(request.frame, produced, since)
+            if frame is not request.frame:
+                request = replace(request, frame=frame)
         records = self.observer.producing(produced)
         if produced.acks == 0:
             self._acks0_on_the_way = True
@@ -314,14 +273,11 @@ class Relay:
     # -- answers that are rewritten -----------------------------------------------------------------------------
 
     def _producer_id(self, request: Request) -> Callable[[bytes], bytes]:
-        """Both clusters hand out producer ids from 0, and after a move one meets the other's. So each id is told from
-        its cluster by its high bits; a broker takes any id from a producer without transactions."""
-
         def transform(payload: bytes) -> bytes:
             response = decode_response(Kind.INIT_PRODUCER_ID, request.version, payload)
             if response.error_code is ErrorCode.none:
-                number = self.gateway.clusters[self.cluster].number
-                response = replace(response, producer_id=response.producer_id | number << PRODUCER_ID_BITS)
+                place = self.gateway.pair.clusters.index(self.cluster)
+                response = replace(response, producer_id=given_out(response.producer_id, place))
             return encode_response(Kind.INIT_PRODUCER_ID, request.version, request.correlation_id, response)
 
         return transform

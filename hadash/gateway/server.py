@@ -68,8 +68,7 @@ class Gateway:
         )
         numbers = {name: clusters[name].number for name in pair.clusters}
         state = Path(settings.state) if settings.state else None
-        #: The sequences of idempotent producers, and the ids of group members, by the cluster that knows them.
-        self.producers = Origins(numbers, state / "producers" if state else None)
+        #: The ids of group members, by the cluster that knows them.
         self.member_ids = Origins(numbers, state / "members" if state else None)
         self.traffic = Traffic(settings.traffic_samples)
         self.loop = asyncio.get_running_loop()
@@ -128,7 +127,6 @@ class Gateway:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self.timer.close()
-        self.producers.close()
         self.member_ids.close()
 
     def spawn(self, coroutine: Any) -> asyncio.Task[Any]:

@@ -37,8 +37,8 @@ class GatewaySettings:
     #: Processes that share the ports, each a member of its own (``id-1``, ``id-2``, …; their status ports follow
     #: ``admin_port``). One fills a core; SIGHUP restarts them one after the other.
     workers: int = 1
-    #: A folder for what has to outlive a process: which cluster knows which producer. Empty: a restart between two
-    #: switches forgets it, and idempotent producers of librdkafka that slept through both end with an error.
+    #: A folder for what has to outlive a process: which cluster knows which group member. Empty: a restart forgets it,
+    #: and members that move after it rejoin a few seconds later.
     state: str = ""
     #: ``refuse``: a transactional producer is told so at once. ``relay``: it is served, and hadash promises nothing for
     #: what it does across a switch: an open transaction stays with the old cluster, where it times out, its producer ends

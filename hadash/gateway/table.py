@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from hadash.bindings.model import Binding, BindingDocument, BindingState, Placement
 from hadash.bindings.watch import Update
@@ -26,6 +26,17 @@ class BindingTable:
     def bindings(self, appid: str, client_id: str, topics: Iterable[str]) -> dict[str, Binding]:
         """The binding of each of ``topics`` for a client."""
         return resolve_topics(self._documents.get(appid), client_id, self._default, topics)
+
+    def since(self, appid: str, client_id: str, binding: Binding) -> Callable[[str], int] | None:
+        """Since which epoch each Topic of a client, all governed by ``binding``'s cluster, has been there; ``None`` when
+        nothing has ever moved."""
+        document = self._documents.get(appid)
+        if document is None:
+            return None
+        if not document.by_request:
+            epoch = max(binding.since, document.unbound)
+            return (lambda topic: epoch) if epoch else None
+        return lambda topic: max(self.binding(appid, client_id, topic=topic).since, document.unbound)
 
     def reachable(self, appid: str, client_id: str) -> frozenset[str]:
         """The clusters that serve a client in any way."""

@@ -35,17 +35,23 @@ class TestProduce:
         found = read_produce(produce(version, {"orders": {0: TWO, 7: ONE}, "订单": {1: ONE}}, acks=1))
         assert found.acks == 1
         assert found.transactional_id is None
-        assert found.partitions == (
-            ProducedPartition("orders", 0, 2, len(TWO), -1, -1),
-            ProducedPartition("orders", 7, 1, len(ONE), -1, -1),
-            ProducedPartition("订单", 1, 1, len(ONE), -1, -1),
-        )
-        assert {(p.producer_id, p.producer_epoch) for p in found.idempotent} == frozenset()
+        assert [p._replace(at=0) for p in found.partitions] == [
+            ProducedPartition("orders", 0, 2, len(TWO), -1, -1, 0),
+            ProducedPartition("orders", 7, 1, len(ONE), -1, -1, 0),
+            ProducedPartition("订单", 1, 1, len(ONE), -1, -1, 0),
+        ]
+
+    @every_produce
+    def test_where_the_batches_of_each_partition_begin(self, version: int) -> None:
+        sent = produce(version, {"orders": {0: TWO, 7: ONE}})
+        first, second = read_produce(sent).partitions
+        assert sent.frame[first.at : first.at + first.size] == TWO
+        assert sent.frame[second.at : second.at + second.size] == ONE
 
     @every_produce
     def test_who_an_idempotent_producer_is(self, version: int) -> None:
         found = read_produce(produce(version, {"orders": {0: IDEMPOTENT, 1: IDEMPOTENT}}))
-        assert {(p.producer_id, p.producer_epoch) for p in found.idempotent} == {(4_000_000_000, 9)}
+        assert {(p.producer_id, p.producer_epoch) for p in found.partitions} == {(4_000_000_000, 9)}
         assert [p.records for p in found.partitions] == [3, 3]
 
     @every_produce

@@ -64,6 +64,7 @@ class JavaTool:
         output.start()
         while not wanted() and process.poll() is None:
             time.sleep(LOOK_SECONDS)
+            journal.flush()
         if process.poll() is not None:
             journal.note(f"the tool ended by itself with exit code {process.returncode}")
         process.terminate()
@@ -102,6 +103,12 @@ class JavaTool:
             "sasl.jaas.config": plain_jaas(options.user, os.environ["CLIENT_PASSWORD"]),
             **({"client.id": options.client_id} if options.client_id else {}),
         }
+        if options.role == "produce":
+            # The tool sets retries to 0, unlike any producer with the library's own defaults since 2.1.
+            values["retries"] = str(2**31 - 1)
+        for setting in options.config:
+            name, _, value = setting.partition("=")
+            values[name] = value
         if options.mechanism.startswith("SCRAM"):
             values["sasl.jaas.config"] = values["sasl.jaas.config"].replace(
                 "plain.PlainLoginModule", "scram.ScramLoginModule"
@@ -140,15 +147,11 @@ class JavaTool:
 
 
 def _hear_all(lines: Iterator[str], hear: Callable[[str], None], journal: Writer) -> None:
-    flushed = time.monotonic()
     for line in lines:
         try:
             hear(line.strip())
         except ValueError:
             journal.note(line.strip())
-        if time.monotonic() - flushed > LOOK_SECONDS:
-            journal.flush()
-            flushed = time.monotonic()
 
 
 def _note_all(lines: Iterator[str], journal: Writer) -> None:
