@@ -77,6 +77,13 @@ class GatewayCollector(Collector):
             ("overflowed", "Requests for which there was no room to wait.", purgatory.overflowed_total),
         ):
             yield CounterMetricFamily(f"hadash_gateway_requests_{name}", what, value)
+        reports = gateway.reports
+        yield CounterMetricFamily(
+            "hadash_gateway_access_reports", "Rows written to the lake.", reports.rows_written
+        )
+        yield CounterMetricFamily(
+            "hadash_gateway_access_report_failures", "Batches that could not be written.", reports.failures
+        )
         yield from self._requests()
         refused = CounterMetricFamily(
             "hadash_gateway_refused", "Connections and requests turned away.", labels=["reason"]

@@ -18,6 +18,7 @@ from hadash.gateway.accounts import Accounts
 from hadash.gateway.client import Client
 from hadash.gateway.connection import ClientConnection
 from hadash.gateway.kinds import TRANSACTIONS, Kind
+from hadash.gateway.lake import AccessReports
 from hadash.gateway.listener import Listener, SecurityProtocol, Unidentified
 from hadash.gateway.lookups import Lookups
 from hadash.gateway.metrics import RESOLVE_BOUNDS, Durations
@@ -77,6 +78,8 @@ class Gateway:
         self.accounts = accounts or Accounts()
         self.lookups = Lookups(self)
         self.slices = Slices(self.loop)
+        lake = Path(settings.lake) if settings.lake else None
+        self.reports = AccessReports(lake, settings.id, settings.lake_seconds, self.traffic, self.slices)
         self._noted: set[str] = set()
         self.timer = Timer(self.loop)
         self.purgatory = Purgatory(self.timer, settings.max_parked, settings.max_parked_bytes)
@@ -106,6 +109,7 @@ class Gateway:
         self.spawn(self._keep_versions())
         self.spawn(self._keep_samples())
         self.spawn(self._keep_reporting())
+        self.spawn(self.reports.run())
 
     async def stop(self) -> None:
         """Stop listening, let every write that is under way be answered to its client, and hang up."""
@@ -123,6 +127,7 @@ class Gateway:
             self._one_left.clear()
             await self._one_left.wait()
         self.lookups.close()
+        await self.reports.write()
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

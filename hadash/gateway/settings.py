@@ -109,6 +109,10 @@ class GatewaySettings:
     slow_block_seconds: float = 1.0
     #: Seconds between reads of both clusters' API versions.
     versions_seconds: float = 30.0
+    #: The folder of the lake that access reports are written to, and seconds from one batch to the next: few files of
+    #: useful size, and a restart loses a minute at most. Empty: none are written.
+    lake: str = ""
+    lake_seconds: float = 60.0
     #: Length of one traffic sample, and how many are kept (ten minutes).
     traffic_seconds: float = 0.5
     traffic_samples: int = 1200

@@ -96,6 +96,8 @@ class Traffic:
         self.refused: dict[str, int] = {}
         self.sign_ins = 0
         self.access: dict[AccessKey, AccessFact] = {}
+        #: Facts that had to go before they were reported to the lake.
+        self.evicted: list[tuple[AccessKey, AccessFact]] = []
         #: Records produced and consumed since the last sample.
         self._moved: dict[Stream, list[int]] = {}
         self._samples: deque[tuple[float, int, dict[Stream, list[int]]]] = deque(maxlen=samples)
@@ -136,7 +138,15 @@ class Traffic:
     def _evict(self) -> None:
         oldest = sorted(self.access, key=lambda key: self.access[key].last_seen)
         for key in oldest[: max(1, MAX_FACTS // 10)]:
-            self.access.pop(key).evicted = True
+            fact = self.access.pop(key)
+            fact.evicted = True
+            if fact.reported != (fact.requests, fact.records, fact.bytes):
+                self.evicted.append((key, fact))
+        del self.evicted[:-MAX_FACTS]
+
+    def forget_evicted(self, reported: set[int]) -> None:
+        """Those of the evicted facts whose ``id()`` is in ``reported`` have been reported."""
+        self.evicted = [(key, fact) for key, fact in self.evicted if id(fact) not in reported]
 
     def latest_access(self) -> dict[tuple[str, str, str, str, str], tuple[AccessKey, AccessFact]]:
         """By AppID, client.id, kind, resource and cluster: the latest circumstances, with all counts and times."""

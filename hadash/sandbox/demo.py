@@ -105,6 +105,7 @@ class Demo:
             "HADASH_GATEWAY_PORTS_PER_CLUSTER": str(PORTS_PER_CLUSTER),
             "HADASH_GATEWAY_ADMIN_PORT": str(self.ports["gateway admin"]),
             "HADASH_GATEWAY_STATE": str(self.data_dir / "gateway"),
+            "HADASH_GATEWAY_LAKE": str(self.data_dir / "lake"),
         }
 
     @property

@@ -39,8 +39,47 @@ def blocked(switch: str) -> Binding:
     return Binding("east", BindingState.BLOCK, switch=switch, stage="block")
 
 
-def stamped(binding: Binding, epoch: int) -> Binding:
-    return Binding(binding.cluster, binding.state, epoch, binding.switch, binding.stage)
+def stamped(binding: Binding, epoch: int, since: int | None = None) -> Binding:
+    """As the store writes it; ``since`` is ``epoch`` where it came to its cluster then."""
+    came = epoch if since is None else since
+    return Binding(binding.cluster, binding.state, epoch, binding.switch, binding.stage, came)
+
+
+class TestSince:
+    """Since when an identity has been with its cluster: what a Gateway tells two stays of a producer apart by."""
+
+    def since(self, store: BindingStore, identity: Identity) -> int:
+        binding = store.document(identity.appid).binding_of(identity)
+        assert binding is not None
+        return binding.since
+
+    def test_it_changes_with_the_cluster_and_with_nothing_else(self, store: BindingStore) -> None:
+        store.change([Edit(SHOP, WEST)])
+        assert self.since(store, SHOP) == 1
+        store.take_over("s1", "block", token=1)
+        journal = Journal("s1", "block", 1)
+        for state in (BindingState.GATHER, BindingState.SETTLE, BindingState.BLOCK, BindingState.FORWARD):
+            store.change([Edit(SHOP, Binding("west", state, switch="s1"))], journal)
+            assert self.since(store, SHOP) == 1
+        moved = store.change([Edit(SHOP, Binding("east", switch="s1"))], journal)
+        assert self.since(store, SHOP) == moved == 6
+
+    def test_a_switch_begins_with_where_the_appid_is(self, store: BindingStore) -> None:
+        """An InstanceID gets its first binding when its switch begins; it has not moved by that."""
+        store.take_over("s1", "settle", token=1)
+        journal = Journal("s1", "settle", 1)
+        gather = Binding("east", BindingState.GATHER, switch="s1")
+        store.change([Edit(WEB_1, gather)], journal)
+        assert self.since(store, WEB_1) == 0
+        store.change([Edit(SHOP, EAST)])
+        store.change([Edit(WEB_2, gather)], journal)
+        assert self.since(store, WEB_2) == 2
+
+    def test_who_loses_a_binding_may_have_moved(self, store: BindingStore) -> None:
+        store.change([Edit(SHOP, WEST), Edit(WEB_1, EAST)])
+        assert store.document("shop").unbound == 0
+        store.change([Edit(WEB_1, None)])
+        assert store.document("shop").unbound == 2
 
 
 class TestOneChange:
@@ -78,7 +117,7 @@ class TestOneChange:
     def test_a_binding_can_be_removed(self, store: BindingStore) -> None:
         store.change([Edit(SHOP, WEST), Edit(WEB_1, EAST)])
         assert store.change([Edit(WEB_1, None)]) == 2
-        assert store.document("shop") == BindingDocument("shop", stamped(WEST, 1))
+        assert store.document("shop") == BindingDocument("shop", stamped(WEST, 1), unbound=2)
 
     def test_an_appid_without_bindings_has_an_empty_document(self, store: BindingStore) -> None:
         assert store.document("nobody") == BindingDocument("nobody")

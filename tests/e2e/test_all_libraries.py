@@ -18,7 +18,10 @@ def test_clients_of_every_library_move_there_and_back(capsys: pytest.CaptureFixt
     code = demo_check(world="libraries")
     report = json.loads(capsys.readouterr().out)
     assert [switch["status"] for switch in report["switches"]] == ["succeeded", "succeeded"]
-    found = {group["group"]: (group["lost"], group["duplicated"], group["out_of_order"]) for group in report["groups"]}
+    found = {
+        group["group"]: (group["lost"], group["duplicated"], group["out_of_order"])
+        for group in report["groups"]
+    }
     assert found == {f"audit.{library}.group": (0, 0, 0) for library in LIBRARY_NAMES}
     assert all(group["acked"] > 100 for group in report["groups"])
     assert (report["delivery_failures"], report["clients_restarted"]) == (0, [])

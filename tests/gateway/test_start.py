@@ -6,6 +6,7 @@ import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from kazoo.client import KazooClient
 from support import zookeeper as zk
@@ -134,3 +135,23 @@ def test_bindings_are_in_effect_before_anybody_is_served(
         assert gateway.ask("/status")["applied"] == epoch
         produce(app.config(gateway.bootstrap), topic, b"one")
     assert kafka.values("west", topic) == [b"one"]
+
+
+def test_what_was_seen_is_in_the_lake_when_it_ends(
+    make: Callable[..., GatewayProcess],
+    client: KazooClient,
+    chroot: str,
+    kafka: Clusters,
+    app: App,
+    tmp_path: Path,
+) -> None:
+    ControlPlane(client, kafka, chroot).publish()
+    topic = app.topic()
+    with make(HADASH_GATEWAY_LAKE=tmp_path / "lake") as gateway:
+        produce(app.config(gateway.bootstrap, client_id="web-1"), topic, b"one", b"two")
+        assert gateway.stop() == 0
+    (file,) = (tmp_path / "lake").glob("access/date=*/hour=*/*.parquet")
+    rows = pq.read_table(file, partitioning=None).to_pylist()
+    assert [(r["appid"], r["client_id"], r["kind"], r["resource"], r["records"]) for r in rows] == [
+        (app.appid, "web-1", "produce", topic, 2)
+    ]
