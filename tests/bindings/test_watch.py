@@ -72,8 +72,8 @@ class TestFirstRead:
         assert update.epoch == 2
         assert update.complete
         assert update.documents == {
-            "shop": BindingDocument("shop", Binding("west", epoch=1)),
-            "购物车/1": BindingDocument("购物车/1", Binding("east", epoch=2)),
+            "shop": BindingDocument("shop", Binding("west", epoch=1, since=1)),
+            "购物车/1": BindingDocument("购物车/1", Binding("east", epoch=2, since=2)),
         }
 
     def test_a_document_that_is_garbage_is_named_and_not_obeyed(

@@ -42,21 +42,20 @@ def test_an_id_that_cannot_be_told_apart_is_refused(id: int) -> None:
 @pytest.mark.parametrize("version", range(3, 10))
 def test_every_batch_gets_the_id_and_a_right_checksum(version: int) -> None:
     mine = {"producer_id": 4000, "epoch": 3}
+    two = batch(b"a", b"b", sequence=0, **mine)
+    without_id, unmoved = batch(b"d"), batch(b"e", sequence=0, **mine)
     sent = produce(
         version,
         {
-            "orders": {
-                0: batch(b"a", b"b", sequence=0, **mine) + batch(b"c", sequence=2, **mine),
-                1: batch(b"d"),
-            },
-            "订单": {0: batch(b"e", sequence=0, **mine)},
+            "orders": {0: two + batch(b"c", sequence=2, **mine), 1: without_id},
+            "订单": {0: unmoved},
         },
     )
     produced = read_produce(sent)
     frame = renumbered(sent.frame, produced, lambda topic: {"orders": 7, "订单": 0}[topic])
     assert len(frame) == len(sent.frame)
     first, second, third = (frame[p.at : p.at + p.size] for p in produced.partitions)
-    length = len(batch(b"a", b"b"))
+    length = len(two)
     for data, sequence, values in ((first[:length], 0, [b"a", b"b"]), (first[length:], 2, [b"c"])):
         read = DefaultRecordBatch(data)
         assert read.validate_crc()
@@ -64,8 +63,7 @@ def test_every_batch_gets_the_id_and_a_right_checksum(version: int) -> None:
         assert read.base_sequence == sequence
         assert [record.value for record in read] == values
     # Without a producer id, and where nothing has moved, not a byte is touched.
-    assert second == batch(b"d")
-    assert third == batch(b"e", sequence=0, **mine)
+    assert (second, third) == (without_id, unmoved)
 
 
 def test_where_nothing_changes_the_frame_is_the_same_object() -> None:
