@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from confluent_kafka import ConsumerGroupState, ConsumerGroupTopicPartitions, KafkaError, Producer
@@ -123,10 +124,16 @@ class TestIdempotentProducers:
     that a producer goes on counting where it was, and no cluster finds a gap or somebody else's numbers."""
 
     def new_id(self, client: RawClient) -> int:
-        response = client.call(
-            Kind.INIT_PRODUCER_ID, 1, transactional_id=None, transaction_timeout=timedelta(seconds=60)
+        """As soon as the cluster gives one out: a fresh one loads its coordinator first."""
+
+        def ask() -> Any:
+            return client.call(
+                Kind.INIT_PRODUCER_ID, 1, transactional_id=None, transaction_timeout=timedelta(seconds=60)
+            )
+
+        response = eventually(
+            lambda: next((r for r in (ask(),) if r.error_code is ErrorCode.none), None), "a producer id"
         )
-        assert response.error_code is ErrorCode.none
         id: int = response.producer_id
         return id
 
