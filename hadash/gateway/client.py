@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from hadash.bindings.model import Binding, BindingState
-from hadash.gateway import sasl, versions
+from hadash.gateway import versions
 from hadash.gateway.breaker import Verdict, judge
 from hadash.gateway.codec import ErrorCode, decode_request
+from hadash.gateway.governing import Governing
 from hadash.gateway.kinds import DATA, GROUP, SIGN_IN, TRANSACTIONS, Kind
 from hadash.gateway.members import HeldHeartbeat, Members
 from hadash.gateway.purgatory import DelayedOperation
@@ -19,8 +19,7 @@ from hadash.gateway.records import Produced, read_produce
 from hadash.gateway.refusals import is_incremental, refuse
 from hadash.gateway.relay import Relay
 from hadash.gateway.rewrite import without_session
-from hadash.gateway.signin import SignedIn
-from hadash.gateway.subjects import group_of, topics_of
+from hadash.gateway.signin import SignedIn, SignInAgain
 from hadash.gateway.wire import MalformedFrame, Request, UnknownKind, parse_request
 
 if TYPE_CHECKING:
@@ -42,7 +41,7 @@ class Parked(DelayedOperation):
         self.message = message
 
     def can_complete(self) -> bool:
-        binding = self.client.governing(self.request, self.message)
+        binding = self.client.governing.of(self.request, self.message)
         return self.client.judge(self.request.kind, binding) is not Verdict.PARK
 
     def complete(self) -> None:
@@ -68,57 +67,20 @@ class Client:
         #: Something of it has waited here: its client may have sent it again elsewhere.
         self._has_waited = False
         self._leaving = False
-        #: A SASL exchange has begun again; its next message names the user.
-        self._proves_itself = False
+        self._again = SignInAgain(signed, gateway.listener, gateway.settings)
         self._broker_gone = False
-        self._learn_binding()
+        self.governing = Governing(
+            gateway.table, signed.appid, signed.client_id, self.relay.cluster, gateway.resolve_times
+        )
 
     def __str__(self) -> str:
         return f"{self.signed.appid} › {self.signed.client_id}"
 
-    # -- who governs it -------------------------------------------------------------------------------------------
-
-    def _learn_binding(self) -> None:
-        table, signed = self.gateway.table, self.signed
-        began = time.perf_counter()
-        #: What governs requests that name neither Topic nor group.
-        self.binding = table.binding(signed.appid, signed.client_id)
-        self._clusters = table.reachable(signed.appid, signed.client_id)
-        self._by_request = table.by_request(signed.appid)
-        self.gateway.resolve_times.add(time.perf_counter() - began)
+    # -- what happens to a request ----------------------------------------------------------------------------------
 
     @property
     def state(self) -> BindingState:
-        return self.binding.state
-
-    @property
-    def belongs_here(self) -> bool:
-        """Whether the cluster that it is signed in to serves it in any way."""
-        return self.relay.cluster in self._clusters
-
-    def governing(self, request: Request, message: Any) -> Binding | None:
-        """The binding of a request; ``None`` when what it names lies in different clusters."""
-        if not self._by_request:
-            return self.binding
-        began = time.perf_counter()
-        try:
-            return self._resolve(request, message)
-        finally:
-            self.gateway.resolve_times.add(time.perf_counter() - began)
-
-    def _resolve(self, request: Request, message: Any) -> Binding | None:
-        table, signed = self.gateway.table, self.signed
-        groups = group_of(request, message)
-        if groups is not None:
-            return _strictest(
-                [table.binding(signed.appid, signed.client_id, group=group) for group in groups]
-            )
-        topics = topics_of(request, message)
-        if topics:
-            return _strictest(table.bindings(signed.appid, signed.client_id, topics).values())
-        if request.kind in DATA or self.binding.cluster == self.relay.cluster or not self.belongs_here:
-            return self.binding
-        return Binding(self.relay.cluster)
+        return self.governing.binding.state
 
     def judge(self, kind: Kind, binding: Binding | None) -> Verdict:
         if binding is None:
@@ -137,7 +99,7 @@ class Client:
         """It is signed in, and can be served."""
         self.relay.upstream.owner = self
         self.gateway.signed_in(self)
-        if not self.belongs_here:
+        if not self.governing.belongs_here:
             self.binding_changed()  # it has moved while it signed in
 
     @property
@@ -246,7 +208,7 @@ class Client:
             self._refuse_transaction(message)
             if self._must_wait_for_room():
                 return False
-        elif request.kind is Kind.FETCH and not (self._by_request or self.gateway.redirects):
+        elif request.kind is Kind.FETCH and not (self.governing.by_request or self.gateway.redirects):
             message = None
         else:
             message = decode_request(request)
@@ -256,18 +218,19 @@ class Client:
             return True
         self.relay.observer.request(request.kind, len(frame))
         if request.kind in SIGN_IN:
-            self._sign_in_again(request, message)
+            self._again.check(request, message)
+            self.relay.send(request)
             return True
         if self.gateway.redirects and request.kind in DATA | GROUP:
             self._refuse(request, message)  # it is the brokers that it has to speak to
             return True
-        if request.kind is Kind.FETCH and self._by_request:
+        if request.kind is Kind.FETCH and self.governing.by_request:
             if is_incremental(request.version, message):
                 # It names what has changed only. Told that its session is gone, the client names everything.
                 self.relay.answer(request, refuse(request, None, message))
                 return True
             request = without_session(request)
-        binding = self.governing(request, message)
+        binding = self.governing.of(request, message)
         verdict = self.judge(request.kind, binding)
         if verdict is Verdict.PARK:
             self._park(request, message, arrived)
@@ -278,7 +241,7 @@ class Client:
     def _must_wait_for_room(self) -> bool:
         """Whether earlier writes must be answered first. A block has to wait for all of them, so few when one comes."""
         settings = self.gateway.settings
-        settling = self.binding.state in (BindingState.GATHER, BindingState.SETTLE)
+        settling = self.governing.binding.state in (BindingState.GATHER, BindingState.SETTLE)
         limit = settings.settling_in_flight if settling else settings.max_in_flight
         mutations = self.relay.mutations
         if mutations.fewer_than(limit):
@@ -290,27 +253,6 @@ class Client:
     def _has_room(self) -> None:
         self._wants_room = False
         self.connection.go_on()
-
-    def _sign_in_again(self, request: Request, message: Any) -> None:
-        """Re-authentication (KIP-368), as whom it is: relayed, so the cluster decides."""
-        signed = self.signed
-        if not self.gateway.listener.protocol.sasl:
-            raise UnknownKind(f"{request.kind.name} on a listener without SASL")
-        if request.kind is Kind.SASL_HANDSHAKE:
-            if message.mechanism != signed.mechanism:
-                raise MalformedFrame(f"it signs in again with {message.mechanism[:40]!r}")
-            self._proves_itself = True
-        elif self._proves_itself:
-            # The first message of the exchange names the user; the others belong to it.
-            self._proves_itself = False
-            claim = self.gateway.settings.oauthbearer_principal_claim
-            try:
-                user = sasl.user_name(signed.mechanism, message.auth_bytes, claim)
-            except sasl.UnreadableToken as error:
-                raise MalformedFrame(str(error)) from None
-            if user != signed.appid:
-                raise MalformedFrame(f"it signs in again as {user!r}")
-        self.relay.send(request)
 
     def _refuse_transaction(self, produced: Produced) -> None:
         if produced.transactional_id and not self.gateway.transactions:
@@ -352,7 +294,7 @@ class Client:
 
     def _go_on_with(self, request: Request, message: Any, in_time: bool) -> None:
         if in_time:
-            binding = self.governing(request, message)
+            binding = self.governing.of(request, message)
             self._act(request, message, binding, self.judge(request.kind, binding))
         else:
             self.members.note(request, message, "active")
@@ -382,22 +324,15 @@ class Client:
 
     def binding_changed(self) -> None:
         """Called after the table has changed. What is parked or held is looked at by the purgatory."""
-        self._learn_binding()
-        if self.belongs_here:
+        self.governing.refresh()
+        if self.governing.belongs_here:
             self.relay.away_since = None
         elif self.relay.away_since is None:
             self.relay.away_since = self.gateway.loop.time()
             self.relay.leave_cluster()
-            if self.node is not None and self.node.cluster == self.binding.cluster:
+            if self.node is not None and self.node.cluster == self.governing.binding.cluster:
                 # The client believes to be on the new cluster already. No answer could make it leave.
                 self.connection.close_when_answered()
-
-    @property
-    def blocked(self) -> bool:
-        """Whether anything that it may write is blocked."""
-        if not self._by_request:
-            return self.binding.state is BindingState.BLOCK
-        return self.gateway.table.any_blocked(self.signed.appid, self.signed.client_id)
 
     # -- settling ---------------------------------------------------------------------------------------------------
 
@@ -411,7 +346,7 @@ class Client:
             self.relay.send(request, reply=held.reply)
 
     def judge_held(self, held: HeldHeartbeat) -> Verdict:
-        return self.judge(Kind.HEARTBEAT, self.governing(held.request, held.message))
+        return self.judge(Kind.HEARTBEAT, self.governing.of(held.request, held.message))
 
     def released(self, held: HeldHeartbeat, *, overdue: bool) -> None:
         """A held heartbeat goes on: to the cluster when nobody has ended the gathering, else as it is judged now."""
@@ -427,20 +362,3 @@ class Client:
 def _is_unacknowledged(request: Request, message: Any) -> bool:
     """Whether it is a write that is never acknowledged (acks=0): its client does not send it again."""
     return request.kind is Kind.PRODUCE and message.acks == 0
-
-
-#: From the least to the most that is held back.
-_STRICTNESS = {state: rank for rank, state in enumerate(BindingState)}
-
-
-def _strictest(bindings: Any) -> Binding | None:
-    """The binding that holds back most; ``None`` when they lead to different clusters."""
-    found: Binding | None = None
-    for binding in bindings:
-        if found is None:
-            found = binding
-        elif binding.cluster != found.cluster:
-            return None
-        elif _STRICTNESS[binding.state] > _STRICTNESS[found.state]:
-            found = binding
-    return found

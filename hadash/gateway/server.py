@@ -338,7 +338,7 @@ class Gateway:
         for appid in changed:
             for client in list(self.clients.get(appid, ())):
                 client.connection.guard(client.binding_changed)
-                if client.blocked and not client.relay.is_quiet:
+                if client.governing.blocked and not client.relay.is_quiet:
                     waits.append(client.relay.quiet())
             self.purgatory.check(appid)
         self.spawn(self._in_effect(update.epoch, waits))

@@ -23,9 +23,10 @@ from hadash.gateway.codec import (
     respond,
 )
 from hadash.gateway.kinds import BEFORE_SIGN_IN, Kind
-from hadash.gateway.listener import Unidentified
+from hadash.gateway.listener import Listener, Unidentified
+from hadash.gateway.settings import GatewaySettings
 from hadash.gateway.upstream import Upstream, UpstreamUnavailable
-from hadash.gateway.wire import Request, UnknownKind, WireError, framed, parse_request
+from hadash.gateway.wire import MalformedFrame, Request, UnknownKind, WireError, framed, parse_request
 from hadash.identity.client_ids import named_by
 
 if TYPE_CHECKING:
@@ -47,6 +48,38 @@ class SignedIn:
     library: str
     library_version: str
     upstream: Upstream
+
+
+class SignInAgain:
+    """Re-authentication (KIP-368) on a connection that is signed in: only as whom it is. The exchange is relayed, so the
+    cluster decides."""
+
+    def __init__(self, signed: SignedIn, listener: Listener, settings: GatewaySettings) -> None:
+        self._signed = signed
+        self._listener = listener
+        self._claim = settings.oauthbearer_principal_claim
+        #: An exchange has begun; its next message names the user.
+        self._begun = False
+
+    def check(self, request: Request, message: Any) -> None:
+        """Look at a request of the exchange before it is relayed.
+
+        :raises WireError: it would sign in as somebody else, or in another way.
+        """
+        if not self._listener.protocol.sasl:
+            raise UnknownKind(f"{request.kind.name} on a listener without SASL")
+        if request.kind is Kind.SASL_HANDSHAKE:
+            if message.mechanism != self._signed.mechanism:
+                raise MalformedFrame(f"it signs in again with {message.mechanism[:40]!r}")
+            self._begun = True
+        elif self._begun:
+            self._begun = False
+            try:
+                user = sasl.user_name(self._signed.mechanism, message.auth_bytes, self._claim)
+            except sasl.UnreadableToken as error:
+                raise MalformedFrame(str(error)) from None
+            if user != self._signed.appid:
+                raise MalformedFrame(f"it signs in again as {user!r}")
 
 
 async def sign_in(connection: ClientConnection) -> SignedIn | None:

@@ -12,6 +12,8 @@ from types import TracebackType
 from typing import Self
 
 from hadash.sandbox import ports
+from hadash.sandbox.downloads import tool_jars
+from hadash.sandbox.java import find_java
 from hadash.sandbox.processes import Process, run
 from hadash.sandbox.secrets import passwords
 from hadash.sandbox.stack import DEMO_USERS, Stack, say, stop_together
@@ -61,6 +63,10 @@ class Demo:
 
     def start(self) -> Self:
         began = time.monotonic()
+        for library in {spec.library for spec in self.world.clients if spec.library.startswith("java-")}:
+            tool_jars(
+                library.removeprefix("java-"), find_java(), self.log
+            )  # before anybody waits for its client
         self.stack.start(self.log)
         try:
             self._start_hadash()

@@ -361,10 +361,13 @@ class TestZooKeeperAway:
     ) -> None:
         topic = app.topic()
         control = new_control()
+        connected = "hadash_gateway_zookeeper_connected"
         with new_gateway(control, session=SHORT_SESSION) as gateway, signed_in(gateway, app) as client:
+            assert gateway.metric(connected) == 1
             ensemble.refuse()
             try:
                 eventually(lambda: not is_live(control), "the end of the Gateway's session")
+                assert gateway.metric(connected) == 0
                 epoch = control.store.change([control.edit(Identity(app.appid), "west")])
                 client.send_produce(topic, b"one")
                 assert client.produce_error() is ErrorCode.none
@@ -376,6 +379,7 @@ class TestZooKeeperAway:
                 ensemble.accept()
             control.in_effect(epoch)
             eventually(lambda: is_live(control), "the Gateway's new session")
+            assert gateway.metric(connected) == 1
             client.send_produce(topic, b"late")
             assert client.produce_error() is ErrorCode.not_leader_or_follower
             assert control.clusters.values("east", topic) == [b"one", b"two"]

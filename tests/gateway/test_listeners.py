@@ -13,12 +13,13 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Producer
+from confluent_kafka.admin import NewTopic
 from kazoo.client import KazooClient
 from support import zookeeper as zk
 from support.certificates import Authority
 from support.gateway import ControlPlane, GatewayProcess, Move, free_ports
 from support.kafka import App, Clusters, consume, new_app, produce
-from support.kraft import REAUTHENTICATION_MS, kraft_cluster
+from support.kraft import REAUTHENTICATION_MS, KRaft
 from support.raw import NotSignedIn, RawClient
 from support.running import Reader, Writer, assert_exactly_once
 from support.waiting import eventually
@@ -37,14 +38,16 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 
 
 @pytest.fixture(scope="module")
-def mixed(
-    kafka: Clusters, authority: Authority, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Clusters]:
-    """The stack's east, and a cluster of another kind as west."""
+def kraft(authority: Authority, tmp_path_factory: pytest.TempPathFactory) -> Iterator[KRaft]:
     first = free_ports(2)
-    folder = tmp_path_factory.mktemp("kraft")
-    with kraft_cluster(folder, (first, first + 1), authority) as west:
-        yield Clusters({"east": kafka.described["east"], "west": west})
+    with KRaft(tmp_path_factory.mktemp("kraft"), (first, first + 1), authority) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def mixed(kafka: Clusters, kraft: KRaft) -> Clusters:
+    """The stack's east, and a cluster of another kind as west."""
+    return Clusters({"east": kafka.described["east"], "west": kraft.cluster})
 
 
 @pytest.fixture(scope="module")
@@ -403,3 +406,38 @@ def test_transactions_are_served_where_they_are_admitted(
     produce(app.config(gateway.bootstrap), topic, b"after")
     east = app.config(mixed.described["east"].bootstrap_servers)
     assert consume(east, topic, app.group(), 2) == [b"kept", b"after"]
+
+
+class TestBrokers:
+    def test_one_that_is_added_is_found_and_one_that_dies_is_waited_for(
+        self,
+        start: Callable[..., GatewayProcess],
+        control: ControlPlane,
+        app: App,
+        mixed: Clusters,
+        kraft: KRaft,
+    ) -> None:
+        """The Gateway knew broker 0 of west when it started; METADATA that passes tells it of others."""
+        gateway = start()
+        control.bind(Identity(app.appid), "west")
+        steady = app.topic(2)
+        with Writer(app.config(gateway.bootstrap, enable_idempotence=True), steady) as beside:
+            added = kraft.add_broker(1, free_ports(1))
+            admin = mixed.admin("west")
+            topic = f"{app.prefix}on-broker-1"
+            eventually(lambda: len(admin.list_topics(timeout=10).brokers) == 2, "the second broker")
+            admin.create_topics([NewTopic(topic, replica_assignment=[[1], [1]])])[topic].result(20)
+            eventually(lambda: mixed.leaders("west", topic) == (1, 1), "its leaders")
+            with Writer(app.config(gateway.bootstrap, enable_idempotence=True), topic) as writer:
+                assert gateway.metric('hadash_gateway_connections{cluster="west"}') >= 2
+                added.kill()
+                beside.wait_for_more(100)
+                assert writer.errors == []
+                added.start()
+                added.wait_ready(60)
+                writer.wait_for_more(50)
+                writer.stop()
+            beside.stop()
+            assert (beside.errors, beside.reported) == ([], [])
+        assert sorted(int(v) for v in mixed.values("west", topic)) == sorted(writer.acknowledged)
+        control.bind(Identity(app.appid), "east")

@@ -5,9 +5,8 @@ from __future__ import annotations
 import shutil
 import subprocess
 import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
+from types import TracebackType
 
 from hadash.sandbox.downloads import CLIENT_VERSIONS, tool_jars
 from hadash.sandbox.java import LEAN_ENV, find_java
@@ -23,39 +22,69 @@ REAUTHENTICATION_MS = 2000
 _ADMIN, _PASSWORD = "admin", "kraft-admin-secret"
 
 
-@contextmanager
-def kraft_cluster(folder: Path, ports: tuple[int, int], authority: Authority) -> Iterator[Cluster]:
-    """One broker, its own controller, in the place of west (number 2).
+class KRaft:
+    """The cluster, and brokers that join it later. Everything ends with it."""
 
-    :param ports: for clients and for the controller.
-    """
-    java = find_java()
-    jars = tool_jars(CLIENT_VERSIONS[-1], java, lambda line: None)
-    config = folder / "server.properties"
-    config.write_text(render(_settings(folder, ports, authority)))
-    storage = java.command(
-        "kafka.tools.StorageTool",
-        jars,
-        heap_mb=128,
-        arguments=["format", "--standalone", "-t", str(uuid.uuid4()), "-c", str(config)],
-    )
-    subprocess.run([str(part) for part in storage], check=True, capture_output=True, timeout=60)
-    broker = Process(
-        "kraft",
-        java.command("kafka.Kafka", jars, heap_mb=384, arguments=[config]),
-        log_path=folder / "kraft.log",
-        ready=lambda: is_listening(ports[0]),
-        env=LEAN_ENV,
-    )
-    broker.start()
-    try:
-        broker.wait_ready(60)
-        yield Cluster(
+    def __init__(self, folder: Path, ports: tuple[int, int], authority: Authority) -> None:
+        self._folder = folder
+        self._ports = ports
+        self._authority = authority
+        self._id = str(uuid.uuid4())
+        self._java = find_java()
+        self._jars = tool_jars(CLIENT_VERSIONS[-1], self._java, lambda line: None)
+        self.brokers: dict[int, Process] = {}
+        self.cluster = Cluster(
             "west", 2, f"127.0.0.1:{ports[0]}", _ADMIN, _PASSWORD, authority=str(authority.certificate)
         )
-    finally:
-        broker.stop()
-        shutil.rmtree(folder / "data", ignore_errors=True)
+
+    def __enter__(self) -> KRaft:
+        self._start(0, self._ports[0], _settings(self._folder, self._ports, self._authority), "--standalone")
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for broker in reversed(self.brokers.values()):
+            broker.stop()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def add_broker(self, number: int, port: int) -> Process:
+        """One more broker, without the controller's part."""
+        settings = _settings(self._folder, self._ports, self._authority)
+        client = f"CLIENT://127.0.0.1:{port}"
+        settings |= {
+            "process.roles": "broker",
+            "node.id": str(number),
+            "listeners": client,
+            "advertised.listeners": client,
+            "log.dirs": str(self._folder / f"data-{number}"),
+        }
+        return self._start(number, port, settings, "--no-initial-controllers")
+
+    def _start(self, number: int, port: int, settings: dict[str, str], role: str) -> Process:
+        config = self._folder / f"server-{number}.properties"
+        config.write_text(render(settings))
+        storage = self._java.command(
+            "kafka.tools.StorageTool",
+            self._jars,
+            heap_mb=128,
+            arguments=["format", role, "-t", self._id, "-c", str(config)],
+        )
+        done = subprocess.run(
+            [str(part) for part in storage], check=False, capture_output=True, text=True, timeout=60
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        broker = Process(
+            f"kraft-{number}",
+            self._java.command("kafka.Kafka", self._jars, heap_mb=384, arguments=[config]),
+            log_path=self._folder / f"kraft-{number}.log",
+            ready=lambda: is_listening(port),
+            env=LEAN_ENV,
+        )
+        self.brokers[number] = broker
+        broker.start()
+        broker.wait_ready(60)
+        return broker
 
 
 def _settings(folder: Path, ports: tuple[int, int], authority: Authority) -> dict[str, str]:

@@ -1,0 +1,112 @@
+"""Attempts to reach a cluster, or to act as an AppID, other than one's own. None of them gets anywhere.
+
+(On the other listeners: tests/gateway/test_listeners.py. What names nobody: test_strangers.py.)
+"""
+
+from __future__ import annotations
+
+import pytest
+from support.gateway import ControlPlane, GatewayProcess
+from support.kafka import App, Clusters
+from support.messages import nested
+from support.raw import NotSignedIn, RawClient
+
+from hadash.gateway.codec import ErrorCode, build
+from hadash.gateway.kinds import Kind
+from hadash.identity.identity import Identity
+
+pytestmark = pytest.mark.stack
+
+
+@pytest.fixture
+def victim(shared_app: App) -> App:
+    return shared_app
+
+
+def test_with_the_name_of_another_and_ones_own_password(
+    gateway: GatewayProcess, app: App, victim: App
+) -> None:
+    for mechanism in ("SCRAM-SHA-256", "SCRAM-SHA-512", "PLAIN"):
+        with RawClient(gateway.address) as client, pytest.raises(NotSignedIn):
+            client.sign_in(victim.appid, app.password, mechanism)
+
+
+def test_as_oneself_on_behalf_of_another(gateway: GatewayProcess, app: App, victim: App) -> None:
+    """The authorization id of SASL."""
+    with RawClient(gateway.address) as client:
+        client.call(Kind.SASL_HANDSHAKE, 1, mechanism="PLAIN")
+        with pytest.raises(NotSignedIn, match="authorization id other than the user name"):
+            client._authenticate(f"{victim.appid}\0{app.appid}\0{app.password}".encode())
+
+
+def test_with_a_client_id_that_names_another(gateway: GatewayProcess, app: App, victim: App) -> None:
+    with (
+        RawClient(gateway.address, f"HA#{victim.appid}#orders") as client,
+        pytest.raises(NotSignedIn, match=r"The client.id names AppID"),
+    ):
+        client.sign_in(app.appid, app.password, "SCRAM-SHA-256")
+
+
+def test_with_a_client_id_that_becomes_anothers_after_the_sign_in(
+    gateway: GatewayProcess, app: App, victim: App
+) -> None:
+    with RawClient(gateway.address, "mine") as client:
+        client.sign_in(app.appid, app.password, "SCRAM-SHA-256")
+        client.client_id = f"HA#{victim.appid}#orders"
+        client.send(Kind.METADATA, 1, topics=())
+        assert client.receive() is None
+
+
+def test_by_signing_in_as_another_on_the_same_connection(
+    gateway: GatewayProcess, app: App, victim: App
+) -> None:
+    with RawClient(gateway.address) as client:
+        client.sign_in(app.appid, app.password, "SCRAM-SHA-256")
+        with pytest.raises(AssertionError, match="closed"):
+            client.sign_in(victim.appid, victim.password, "SCRAM-SHA-256")
+    assert gateway.logged(f"it signs in again as '{victim.appid}'")
+
+
+def test_to_the_other_cluster_through_its_nodes_port(
+    gateway: GatewayProcess, app: App, kafka: Clusters
+) -> None:
+    """It comes out at its own cluster, where that node leads nothing."""
+    topic = app.topic()
+    with RawClient(gateway.node_address("west"), "there") as client:
+        client.sign_in(app.appid, app.password, "SCRAM-SHA-256")
+        assert [c["cluster"] for c in gateway.clients(app.appid)] == ["east"]
+        client.send_produce(topic, b"astray")
+        assert client.produce_error() is ErrorCode.not_leader_or_follower
+    assert kafka.values("west", topic) == kafka.values("east", topic) == []
+
+
+def test_to_the_cluster_of_another_by_being_bound_elsewhere(
+    gateway: GatewayProcess, control: ControlPlane, app: App, victim: App, kafka: Clusters
+) -> None:
+    """The binding of another AppID's Topic says nothing about one's own."""
+    topic = victim.topic()
+    control.bind(Identity(victim.appid, topics=(topic,)), "west")
+    with RawClient(gateway.node_address("west")) as client:
+        client.sign_in(app.appid, app.password, "SCRAM-SHA-256")
+        assert [c["cluster"] for c in gateway.clients(app.appid)] == ["east"]
+        client.send_produce(topic, b"astray")
+        assert client.produce_error() is ErrorCode.not_leader_or_follower
+    assert kafka.values("west", topic) == []
+
+
+def test_to_see_the_topics_of_another(gateway: GatewayProcess, app: App, victim: App) -> None:
+    foreign, own = victim.topic(), app.topic()
+    with RawClient(gateway.address) as client:
+        client.sign_in(app.appid, app.password, "SCRAM-SHA-256")
+        asked = build(nested(Kind.METADATA, 1, "MetadataRequestTopic"), name=foreign)
+        (topic,) = client.call(Kind.METADATA, 1, topics=(asked,)).topics
+        assert topic.error_code is ErrorCode.topic_authorization_failed
+        assert [t.name for t in client.call(Kind.METADATA, 1, topics=None).topics] == [own]
+
+
+def test_without_signing_in_at_all(gateway: GatewayProcess, app: App, kafka: Clusters) -> None:
+    topic = app.topic()
+    with RawClient(gateway.address) as client:
+        client.send_produce(topic, b"one")
+        assert client.receive() is None
+    assert kafka.values("east", topic) == []
