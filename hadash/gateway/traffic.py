@@ -69,7 +69,8 @@ class AccessFact:
 
     def note(self, now: float, records: int, size: int) -> None:
         """One more request that moved ``records`` records in ``size`` bytes."""
-        self.last_seen = now
+        if now > self.last_seen:  # the clock was read a moment before this fact was made
+            self.last_seen = now
         self.requests += 1
         if records:
             self.moved = now

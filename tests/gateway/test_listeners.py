@@ -426,7 +426,7 @@ class TestBrokers:
             admin = mixed.admin("west")
             topic = f"{app.prefix}on-broker-1"
             eventually(lambda: len(admin.list_topics(timeout=10).brokers) == 2, "the second broker")
-            admin.create_topics([NewTopic(topic, replica_assignment=[[1], [1]])])[topic].result(20)
+            admin.create_topics([NewTopic(topic, 2, replica_assignment=[[1], [1]])])[topic].result(20)
             eventually(lambda: mixed.leaders("west", topic) == (1, 1), "its leaders")
             with Writer(app.config(gateway.bootstrap, enable_idempotence=True), topic) as writer:
                 assert gateway.metric('hadash_gateway_connections{cluster="west"}') >= 2
