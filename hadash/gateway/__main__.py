@@ -72,6 +72,7 @@ async def _run(settings: GatewaySettings, accounts: Accounts, client: KazooClien
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # a closed terminal is no reason to drop clients
 
     pair, clusters = await asyncio.to_thread(_read_catalogue, client, settings)
     member = Member(

@@ -99,7 +99,9 @@ class Client:
         """It is signed in, and can be served."""
         self.relay.upstream.owner = self
         self.gateway.signed_in(self)
-        if not self.governing.belongs_here:
+        if self.relay.upstream.transport.is_closing():
+            self.upstream_lost("")  # nobody would tell any more
+        elif not self.governing.belongs_here:
             self.binding_changed()  # it has moved while it signed in
 
     @property
@@ -116,7 +118,7 @@ class Client:
         """The client has hung up. What waits here is dropped, unless nobody will send it again."""
         if self._parked is not None and not _is_unacknowledged(self._parked.request, self._parked.message):
             self._drop()
-        elif self._wants_room:
+        elif self._wants_room or self.relay.upstream.congested:
             self.connection.leave()
 
     def upstream_lost(self, why: str) -> None:
@@ -129,7 +131,8 @@ class Client:
         self.connection.leave()
 
     def upstream_paused(self) -> None:
-        """The broker's back-pressure on the client: ``waits`` says so."""
+        """The broker's back-pressure on the client: ``waits`` says so, and what comes now waits here."""
+        self._has_waited = True
 
     def upstream_resumed(self) -> None:
         self.connection.go_on()
@@ -290,7 +293,7 @@ class Client:
         """The binding has changed, or the time is over."""
         self._parked = None
         self.connection.guard(partial(self._go_on_with, parked.request, parked.message, in_time))
-        self.connection.go_on()
+        self.connection.guard(self.connection.go_on)
 
     def _go_on_with(self, request: Request, message: Any, in_time: bool) -> None:
         if in_time:

@@ -81,6 +81,7 @@ class ClientConnection(asyncio.Protocol):
         self._backlog_bytes += sum(len(frame) for frame, _ in frames)
         if self.client is None:
             self._wake()
+            self._read_or_wait()
         elif frames or self._frames.broken:
             self.go_on()
 
@@ -123,6 +124,11 @@ class ClientConnection(asyncio.Protocol):
         except (WireError, UpstreamUnavailable) as error:
             self.fail(error)
             return
+        except Exception:
+            log.exception("the sign-in of a client on %s failed", self.host)
+            self.closing = True
+            self.transport.abort()
+            return
         if signed is None:
             self.close()
             return
@@ -145,6 +151,7 @@ class ClientConnection(asyncio.Protocol):
             await self._next_frame
         frame, _ = self._backlog.popleft()
         self._backlog_bytes -= len(frame)
+        self._read_or_wait()
         return frame
 
     def put_back(self, frame: bytes) -> None:
@@ -204,6 +211,9 @@ class ClientConnection(asyncio.Protocol):
             self.fail(error)
         except Exception:
             log.exception("%s cannot go on", self.describe())
+            self.closing = True  # what came behind it must not overtake it
+            self._backlog.clear()
+            self._backlog_bytes = 0
             self.transport.abort()
 
     # -- the end --------------------------------------------------------------------------------------------------
@@ -253,11 +263,12 @@ class ClientConnection(asyncio.Protocol):
         self._backlog_bytes = 0
         if self._hung_up is not None or self.transport.is_closing():
             return
+        self._hung_up = Entry(self.transport.abort)
+        self.gateway.timer.add(self._hung_up, self.gateway.settings.hang_up_seconds)
+        self.replies.closed = True
         if self.gone or not self.transport.can_write_eof():
             self.transport.close()
             return
-        self._hung_up = Entry(self.transport.abort)
-        self.gateway.timer.add(self._hung_up, self.gateway.settings.hang_up_seconds)
         self.transport.write_eof()
         if not self._reading:
             self._reading = True

@@ -7,10 +7,13 @@ watched under its AppID, so that a change looks at those alone whom it concerns;
 from __future__ import annotations
 
 import asyncio
+import logging
 from abc import ABC, abstractmethod
 from functools import partial
 
 from hadash.gateway.timing_wheel import Entry, TimingWheel
+
+log = logging.getLogger(__name__)
 
 #: The timing wheel's tick in seconds, and the buckets of a ring. A parked request waits for seconds, so a hundredth is
 #: exact enough; 64 buckets of it reach 0.64 s, the second wheel 41 s, which is beyond every limit of the settings.
@@ -45,7 +48,10 @@ class Timer:
         self._handle = None
         # A loop may call a little early; then nothing is due, and it is asked again.
         for entry in self._wheel.advance(self._loop.time()):
-            entry.action()
+            try:
+                entry.action()
+            except Exception:  # what is one's own affair must not keep the others waiting
+                log.exception("something that was due failed")
         self._wake_in_time()
 
     def close(self) -> None:
@@ -122,6 +128,8 @@ class Purgatory:
             self._forget(operation)
 
     def _expire(self, operation: DelayedOperation) -> None:
+        if operation.timeout is None:
+            return  # cancelled by one that expired with it
         self._forget(operation)
         self.expired_total += 1
         operation.expire()

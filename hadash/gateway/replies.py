@@ -47,12 +47,12 @@ class Reply:
 
     def send(self, writer: Writer) -> None:
         """Hand over the pieces that there are."""
-        if self._data and not writer.is_closing():  # else its client has left
-            if len(self._data) == 1:
-                writer.write(self._data[0])
+        data, self._data = self._data, []
+        if data and not (self._queue.closed or writer.is_closing()):  # else its client has left
+            if len(data) == 1:
+                writer.write(data[0])
             else:
-                writer.writelines(self._data)
-        self._data = []
+                writer.writelines(data)
         if self.done and self.on_sent is not None:
             self.on_sent()
 
@@ -60,11 +60,13 @@ class Reply:
 class ReplyQueue:
     """The unanswered requests of one connection."""
 
-    __slots__ = ("_waiting", "on_empty", "writer")
+    __slots__ = ("_waiting", "closed", "on_empty", "writer")
 
     def __init__(self, writer: Writer) -> None:
         self.writer = writer
         self._waiting: deque[Reply] = deque()
+        #: The client has been hung up on: nothing more can be said to it.
+        self.closed = False
         #: Called when the last answer has gone out.
         self.on_empty: Callable[[], None] | None = None
 

@@ -57,7 +57,7 @@ def _scram(token: bytes) -> str:
     user = bare[2:].partition(",")[0].replace("=2C", ",").replace("=3D", "=")
     if not user:
         raise UnreadableToken("The first SCRAM message has an empty user name.")
-    if ",tokenauth=true" in bare:
+    if any(extension.partition("=")[0] == "tokenauth" for extension in bare.split(",")):
         raise UnreadableToken("Delegation tokens are not supported: their id is not an AppID.")
     if authorization not in ("", f"a={user}"):
         raise UnreadableToken("SCRAM with an authorization id other than the user name is not allowed.")
@@ -66,7 +66,9 @@ def _scram(token: bytes) -> str:
 
 def _bearer(token: bytes, claim: str) -> str:
     header, _, rest = token.decode().partition("\x01")
-    bearer = next((part[len("auth=") :] for part in rest.split("\x01") if part.startswith("auth=")), "")
+    tokens = [part[len("auth=") :] for part in rest.split("\x01") if part.startswith("auth=")]
+    # Of several a broker takes the last: who signs in must be who was read here.
+    bearer = tokens[0] if len(tokens) == 1 else ""
     scheme, _, jwt = bearer.partition(" ")
     parts = jwt.strip().split(".")
     if not header.startswith("n,") or scheme.lower() != "bearer" or len(parts) != 3:

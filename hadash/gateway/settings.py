@@ -124,8 +124,8 @@ class GatewaySettings:
         for name, default in ((f, getattr(cls(), f)) for f in cls.__dataclass_fields__):
             variable = f"HADASH_GATEWAY_{name.upper()}"
             text = os.environ.get(variable)
-            if text is None:
-                continue
+            if not text:
+                continue  # set to nothing is not set: an empty name or address would mean something else
             try:
                 if isinstance(default, tuple):
                     values[name] = tuple(part.strip() for part in text.split(",") if part.strip())

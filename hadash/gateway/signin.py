@@ -26,7 +26,7 @@ from hadash.gateway.kinds import BEFORE_SIGN_IN, Kind
 from hadash.gateway.listener import Listener, Unidentified
 from hadash.gateway.settings import GatewaySettings
 from hadash.gateway.upstream import Upstream, UpstreamUnavailable
-from hadash.gateway.wire import MalformedFrame, Request, UnknownKind, WireError, framed, parse_request
+from hadash.gateway.wire import MalformedFrame, Request, UnknownKind, framed, parse_request
 from hadash.identity.client_ids import named_by
 
 if TYPE_CHECKING:
@@ -265,7 +265,7 @@ class _Exchange:
                 raise UpstreamUnavailable(
                     f"cluster {upstream.cluster} does not offer SASL mechanism {self.mechanism} ({error.name})"
                 )
-        except (WireError, UpstreamUnavailable, OSError):
+        except BaseException:  # a time that is over cancels
             upstream.close()
             raise
         return upstream

@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 #: Says to a process which of the workers it is, and where to say that it listens.
 WORKER, READY = "HADASH_GATEWAY_WORKER", "HADASH_GATEWAY_READY_FD"
 
-#: Exit code of a worker whose settings are wrong: another one would fail in the same way.
+#: Exit code of a Gateway that cannot start: the reason is on standard error.
 WRONG_SETTINGS = 2
 
 #: Seconds before a worker that died is started again: one that dies at once must not fill the log.
@@ -59,8 +59,8 @@ def as_worker(settings: GatewaySettings, number: int) -> GatewaySettings:
 
 def begin_worker() -> None:
     """Take the signals that the parent holds back from itself, and do not outlive it."""
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # the parent's to obey, also when a terminal sends it to all
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
@@ -143,24 +143,20 @@ class Workers:
                     self._end(number)
                     self._start(number, state)
                     if not self._await_ready(number):
-                        log.error("worker %d did not start again; the others go on", number)
-            code = self._replace_dead(state)
-            if code is not None:
-                return code
+                        log.error("worker %d did not start again; the others go on as they are", number)
+                        break
+            self._replace_dead(state)
 
-    def _replace_dead(self, state: str) -> int | None:
-        """Start again who has died; the exit code when that cannot help."""
+    def _replace_dead(self, state: str) -> None:
+        """Start again who has died. (Settings that were good enough to start are not what it died of.)"""
         for number, process in sorted(self._running.items()):
             code = process.poll()
             if code is None:
                 continue
-            if code == WRONG_SETTINGS:
-                return code
             log.error("worker %d has ended with exit code %d; starting it again", number, code)
             time.sleep(RESPAWN_SECONDS)
             self._start(number, state)
             self._await_ready(number)
-        return None
 
     def _end(self, number: int) -> None:
         """SIGTERM, and the time that a worker may take to let its clients have their answers."""

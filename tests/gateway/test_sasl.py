@@ -91,6 +91,8 @@ class TestScram:
         """With tokenauth=true the name is a token's id; the broker makes its owner the principal."""
         with pytest.raises(UnreadableToken):
             user_name(mechanism, b"n,,n=Ab12token,r=nonce,tokenauth=true")
+        with pytest.raises(UnreadableToken):
+            user_name(mechanism, b"n,,n=Ab12token,r=nonce,tokenauth=TRUE")
 
 
 @given(st.sampled_from(["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"]), st.binary())
@@ -125,6 +127,11 @@ class TestBearer:
             (b"", "no bearer token"),
             (b"n,,\x01auth=Basic eA==\x01\x01", "no bearer token"),
             (bearer("a.b"), "no bearer token"),
+            # A broker takes the last of several, so none of them may be believed.
+            (
+                bearer(jwt(sub="shop"))[:-1] + b"auth=Bearer " + jwt(sub="me").encode() + b"\x01\x01",
+                "no bearer",
+            ),
             (bearer("a.%%%.c"), "cannot be read"),
             (bearer("a.bm90IGpzb24.c"), "cannot be read"),
             (bearer(jwt(name="shop")), "no claim 'sub'"),

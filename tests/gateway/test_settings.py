@@ -45,7 +45,6 @@ def test_the_id_is_the_hosts_and_ports_unless_it_is_given(monkeypatch: pytest.Mo
     ("variable", "value", "message"),
     [
         ("HADASH_GATEWAY_PORT", "http", "HADASH_GATEWAY_PORT='http' is not a int."),
-        ("HADASH_GATEWAY_PORT", "", "HADASH_GATEWAY_PORT='' is not a int."),
         ("HADASH_GATEWAY_PARK_SECONDS", "20s", "HADASH_GATEWAY_PARK_SECONDS='20s' is not a float."),
     ],
 )
@@ -56,6 +55,13 @@ def test_a_value_that_cannot_be_read_is_named(
     with pytest.raises(ValueError) as caught:
         GatewaySettings.from_environment()
     assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("name", ["ID", "HOST", "ADMIN_HOST", "PORT", "PAIR"])
+def test_what_is_set_to_nothing_is_not_set(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """An empty id would be the place of all Gateways in ZooKeeper, an empty host every interface."""
+    monkeypatch.setenv(f"HADASH_GATEWAY_{name}", "")
+    assert GatewaySettings.from_environment() == GatewaySettings()
 
 
 def test_the_gateway_says_so_and_does_not_start(

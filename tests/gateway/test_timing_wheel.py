@@ -84,7 +84,8 @@ class Wheel(RuleBasedStateMachine):
 
     @rule(delay=st.floats(-0.1, 12.0))
     def add(self, delay: float) -> None:
-        self.due[entry(self.wheel, self.now + delay)] = self.now + delay
+        # What has passed when it is added is due at the next tick.
+        self.due[entry(self.wheel, self.now + delay)] = self.now + max(delay, 0.0)
 
     @rule(data=st.data())
     def cancel(self, data: st.DataObject) -> None:

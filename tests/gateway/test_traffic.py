@@ -123,6 +123,7 @@ class TestAccess:
         """A client.id that is new at each start must not fill the memory."""
         monkeypatch.setattr("hadash.gateway.traffic.MAX_FACTS", 2)
         first, second, third = (key(f"web-{n}") for n in range(3))
+        self.clock.now = 0.0
         kept = self.traffic.fact(second)
         for at, which in enumerate((first, second, first, third)):
             self.note(float(at), which, 1)
