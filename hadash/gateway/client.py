@@ -166,6 +166,7 @@ class Client:
             await asyncio.wait_for(self.relay.quiet(), seconds)
         except TimeoutError:
             log.warning("%s has left; its writes are not answered after %g s", self.describe(), seconds)
+            self.relay.upstream.abort()  # a block counts them as ended now: they must not arrive later
         self._end()
 
     def _end(self) -> None:

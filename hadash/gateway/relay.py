@@ -329,6 +329,7 @@ class Relay:
 
     def broken(self, error: Exception) -> None:
         """An answer of the cluster cannot be read: the connection cannot go on."""
+        self.upstream.abort()
         if self.upstream.owner is not None:
             self.upstream.owner.upstream_lost(str(error))
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import ssl
+import struct
 from collections import deque
 from collections.abc import Callable
 from typing import Any, Protocol, cast
@@ -19,6 +21,9 @@ STREAM_BYTES = 32_768
 
 #: Where a framed request has its correlation id: after the length, the kind and the version.
 _CORRELATION_AT = 8
+
+#: SO_LINGER: on, for no time.
+_RESET = struct.pack("ii", 1, 0)
 
 Answer = Callable[[bytes], None]
 
@@ -140,6 +145,15 @@ class Upstream(asyncio.Protocol):
         if self._transport is not None:
             self._transport.close()
 
+    def abort(self) -> None:
+        """Hang up so that nothing more of what was sent is taken: what is buffered here is dropped, and the reset makes the
+        broker drop what it has not read. (Closing would still send what is buffered, whenever the broker reads again.)"""
+        if self._transport is not None:
+            connected = self._transport.get_extra_info("socket")
+            if connected is not None and not self._transport.is_closing():
+                connected.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+            self._transport.abort()
+
     # -- asyncio.Protocol -----------------------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -159,8 +173,8 @@ class Upstream(asyncio.Protocol):
             if self._waiting and self._waiting[0][2] is not None:
                 self._begin_stream()
         except WireError as error:
+            self.abort()
             self._lost(str(error))
-            self.close()
 
     def _answer(self, payload: bytes) -> None:
         if not self._waiting:
