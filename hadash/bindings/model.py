@@ -87,7 +87,7 @@ class BindingDocument:
     #: By sorted names.
     topic_lists: Mapping[tuple[str, ...], Binding] = field(default_factory=_empty)
     groups: Mapping[str, Binding] = field(default_factory=_empty)
-    #: The epoch in which a binding was removed last: whoever had it may have moved then.
+    #: The epoch in which a binding was removed last whose identity may have moved by that.
     unbound: int = 0
 
     def with_binding(self, identity: Identity, binding: Binding | None) -> BindingDocument:

@@ -23,6 +23,7 @@ from hadash.bindings.errors import (
     UnknownOutcome,
 )
 from hadash.bindings.model import Binding, BindingDocument, BindingState, Journal
+from hadash.bindings.since import stamped, unbound
 from hadash.identity.identity import Identity
 from hadash.identity.names import decode
 
@@ -167,9 +168,11 @@ class BindingStore:
             document, version = documents.get(appid) or self._read(appid)
             self._refuse_if_held(document, edit, journal)
             if edit.binding is None:
-                document = replace(document, unbound=epoch)
-            stamped = _stamped(document, edit, epoch)
-            documents[appid] = (document.with_binding(edit.identity, stamped), version)
+                changed = unbound(document, edit.identity, epoch)
+            else:
+                binding = stamped(document, edit.identity, edit.binding, epoch)
+                changed = document.with_binding(edit.identity, binding)
+            documents[appid] = (changed, version)
 
         transaction = self.client.transaction()
         for appid, (document, version) in documents.items():
@@ -238,16 +241,3 @@ class BindingStore:
                 self.client.delete(f"{layout.CHANGES}/{child}")
         except KazooException:
             pass
-
-
-def _stamped(document: BindingDocument, edit: Edit, epoch: int) -> Binding | None:
-    """The binding as it is written: with its epoch, and since when it has been with its cluster."""
-    binding = edit.binding
-    if binding is None:
-        return None
-    held = document.binding_of(edit.identity)
-    if held is None and binding.state is not BindingState.FORWARD:
-        # A switch begins with an identity that had no binding of its own: it is where the AppID is, as yet.
-        held = document.default or replace(binding, since=0)
-    since = held.since if held is not None and held.cluster == binding.cluster else epoch
-    return replace(binding, epoch=epoch, since=since)

@@ -20,6 +20,7 @@ from hadash.gateway.refusals import is_incremental, refuse
 from hadash.gateway.relay import Relay
 from hadash.gateway.rewrite import without_session
 from hadash.gateway.signin import SignedIn, SignInAgain
+from hadash.gateway.timing_wheel import Entry
 from hadash.gateway.wire import MalformedFrame, Request, UnknownKind, parse_request
 
 if TYPE_CHECKING:
@@ -67,6 +68,10 @@ class Client:
         #: Something of it has waited here: its client may have sent it again elsewhere.
         self._has_waited = False
         self._leaving = False
+        #: Since when the client has been gone, in the loop's time.
+        self._gone_since: float | None = None
+        #: Set when the client has hung up while something waits here.
+        self._leaves_by: Entry | None = None
         self._again = SignInAgain(signed, gateway.listener, gateway.settings)
         self._broker_gone = False
         self.governing = Governing(
@@ -116,10 +121,13 @@ class Client:
 
     def client_gone(self) -> None:
         """The client has hung up. What waits here is dropped, unless nobody will send it again."""
+        self._gone_since = self.gateway.loop.time()
         if self._parked is not None and not _is_unacknowledged(self._parked.request, self._parked.message):
             self._drop()
         elif self._wants_room or self.relay.upstream.congested:
-            self.connection.leave()
+            # What it wrote without asking for answers is still passed on, if the broker takes it in time.
+            self._leaves_by = Entry(self.connection.leave)
+            self.gateway.timer.add(self._leaves_by, self._linger_seconds)
 
     def upstream_lost(self, why: str) -> None:
         """The broker has gone: what is under way may have happened, and nothing more can."""
@@ -136,6 +144,13 @@ class Client:
 
     def upstream_resumed(self) -> None:
         self.connection.go_on()
+
+    def answers_pile_up(self) -> None:
+        """The client does not take its answers: its broker is not read any more, and what comes now waits here. But a
+        block does not wait for a client to read: what is under way then is taken from the broker all the same."""
+        self._has_waited = True
+        if not self.governing.blocked:
+            self.relay.upstream.transport.pause_reading()
 
     def _drop(self) -> None:
         """Forget what is parked, and what came behind it."""
@@ -160,16 +175,26 @@ class Client:
         else:
             self.gateway.spawn(self._linger())
 
-    async def _linger(self) -> None:
+    @property
+    def _linger_seconds(self) -> float:
+        """For how long the connection to the broker is still kept."""
         seconds = self.gateway.settings.linger_seconds
+        if self._gone_since is None:
+            return seconds
+        return max(0.0, self._gone_since + seconds - self.gateway.loop.time())
+
+    async def _linger(self) -> None:
+        seconds = self._linger_seconds
         try:
             await asyncio.wait_for(self.relay.quiet(), seconds)
         except TimeoutError:
-            log.warning("%s has left; its writes are not answered after %g s", self.describe(), seconds)
+            log.warning("%s has left; its writes are not answered in time", self.describe())
             self.relay.upstream.abort()  # a block counts them as ended now: they must not arrive later
         self._end()
 
     def _end(self) -> None:
+        if self._leaves_by is not None:
+            self._leaves_by.cancel()
         if self._parked is not None:
             self.gateway.purgatory.cancel(self._parked)
             self._parked = None
@@ -282,6 +307,9 @@ class Client:
     def _park(self, request: Request, message: Any, arrived: float) -> None:
         """Wait for a change of binding; when the time is over or too much is parked already, refuse at once."""
         self._has_waited = True
+        if self.connection.gone and not _is_unacknowledged(request, message):
+            self.connection.leave()  # it would be told to nobody
+            return
         left = arrived + self.gateway.settings.park_seconds - self.gateway.loop.time()
         parked = Parked(self, request, message)
         if left <= 0 or not self.gateway.purgatory.park(parked, left):
@@ -329,6 +357,8 @@ class Client:
     def binding_changed(self) -> None:
         """Called after the table has changed. What is parked or held is looked at by the purgatory."""
         self.governing.refresh()
+        if self.connection.slow and self.governing.blocked:
+            self.relay.upstream.transport.resume_reading()
         if self.governing.belongs_here:
             self.relay.away_since = None
         elif self.relay.away_since is None:

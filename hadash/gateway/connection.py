@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, cast
 
 from hadash.gateway.client import Client
+from hadash.gateway.keepalive import probe
 from hadash.gateway.nodes import Node
 from hadash.gateway.replies import ReplyQueue
 from hadash.gateway.signin import sign_in
@@ -48,7 +49,7 @@ class ClientConnection(asyncio.Protocol):
         self._handling = False
         self._reading = True
         #: The client takes its answers slower than they come.
-        self._slow = False
+        self.slow = False
         #: Set when the client has been hung up on: what ends it when the client does not.
         self._hung_up: Entry | None = None
         self._next_frame: asyncio.Future[None] | None = None
@@ -64,6 +65,7 @@ class ClientConnection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
         self._transport.set_write_buffer_limits(self.gateway.settings.write_buffer_bytes)
+        probe(transport.get_extra_info("socket"), self.gateway.settings.silence_seconds)
         peer = transport.get_extra_info("peername")
         self.host = str(peer[0]) if peer else ""
         self.replies = ReplyQueue(self._transport)
@@ -102,12 +104,12 @@ class ClientConnection(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         """The client's back-pressure on its broker."""
-        self._slow = True
+        self.slow = True
         if self.client is not None:
-            self.client.relay.upstream.transport.pause_reading()
+            self.client.answers_pile_up()
 
     def resume_writing(self) -> None:
-        self._slow = False
+        self.slow = False
         if self.client is not None:
             self.client.relay.upstream.transport.resume_reading()
             self.go_on()
@@ -134,6 +136,7 @@ class ClientConnection(asyncio.Protocol):
             return
         # Also when it has left by now: what it sent before that is to be passed on.
         self.client = Client(self.gateway, self, signed)
+        self.transport.write(signed.welcome)
         self.client.begin()
         self.go_on()
 
@@ -176,7 +179,7 @@ class ClientConnection(asyncio.Protocol):
             return
         self._handling = True
         try:
-            while self._backlog and not (self.closing or self._slow or client.waits):
+            while self._backlog and not (self.closing or self.slow or client.waits):
                 frame, arrived = self._backlog.popleft()
                 self._backlog_bytes -= len(frame)
                 if not client.handle(frame, arrived):
@@ -223,7 +226,7 @@ class ClientConnection(asyncio.Protocol):
             return
         self.gone = True
         self._wake()
-        if self._slow:
+        if self.slow:
             self.resume_writing()  # who has left exerts no back-pressure
         if self.client is not None:
             self.client.client_gone()

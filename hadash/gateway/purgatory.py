@@ -116,10 +116,13 @@ class Purgatory:
     def check(self, key: str) -> None:
         """Something has happened to ``key``: complete what can go on now."""
         for operation in list(self._watched.get(key, ())):
-            # An earlier one may have ended it.
-            if operation.timeout is not None and operation.can_complete():
-                self.cancel(operation)
-                operation.complete()
+            try:
+                # An earlier one may have ended it.
+                if operation.timeout is not None and operation.can_complete():
+                    self.cancel(operation)
+                    operation.complete()
+            except Exception:  # what is one's own affair must not keep the others waiting
+                log.exception("something that waited for %s failed", key)
 
     def cancel(self, operation: DelayedOperation) -> None:
         """It need not wait any more; harmless when it does not."""

@@ -7,6 +7,7 @@ import logging
 import random
 import socket
 from collections.abc import Iterator
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -265,6 +266,7 @@ class Gateway:
             self.settings.connect_seconds,
             self.settings.max_frame_bytes,
             self.settings.write_buffer_bytes,
+            self.settings.silence_seconds,
         )
 
     def served_versions(self) -> dict[Kind, tuple[int, int]]:
@@ -329,7 +331,7 @@ class Gateway:
     def update(self, update: Update) -> None:
         """Put a change of bindings into effect; its epoch is reported when it is (see :meth:`_in_effect`)."""
         self.applied.begin(update.epoch)
-        waits = []
+        waits: list[Any] = []
         self.applied.read(update.documents)
         if not update.complete:
             self.applied.not_read(update.unreadable, update.epoch)
@@ -337,11 +339,16 @@ class Gateway:
         log.info("epoch %d: bindings of %s", update.epoch, ", ".join(sorted(changed)[:10]) or "nobody")
         for appid in changed:
             for client in list(self.clients.get(appid, ())):
-                client.connection.guard(client.binding_changed)
-                if client.governing.blocked and not client.relay.is_quiet:
-                    waits.append(client.relay.quiet())
+                client.connection.guard(partial(self._tell, client, waits))
             self.purgatory.check(appid)
         self.spawn(self._in_effect(update.epoch, waits))
+
+    @staticmethod
+    def _tell(client: Client, waits: list[Any]) -> None:
+        """A change concerns ``client``; what its block has to wait for is added to ``waits``."""
+        client.binding_changed()
+        if client.governing.blocked and not client.relay.is_quiet:
+            waits.append(client.relay.quiet())
 
     async def _in_effect(self, epoch: int, waits: list[Any]) -> None:
         """A block is in effect when nothing that it stops is in flight any more."""

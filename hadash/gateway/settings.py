@@ -69,6 +69,9 @@ class GatewaySettings:
     authentication_seconds: float = 30.0
     #: Seconds to reach a broker. Shorter than the client's own 30 s, so that it hears of the failure.
     connect_seconds: float = 10.0
+    #: Seconds of silence after which the machine of a broker or client counts as gone, with its connections: a block
+    #: waits so long for a broker that lost its power. Longer than a broker leaves a client unread that is over its quota.
+    silence_seconds: float = 60.0
     #: Connections that the kernel holds until they are accepted: after a move thousands come at once.
     accept_backlog: int = 1024
     #: Seconds that a request stays parked. Below the request timeout of every client (Java 30 s): the client

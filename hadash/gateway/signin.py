@@ -48,6 +48,8 @@ class SignedIn:
     library: str
     library_version: str
     upstream: Upstream
+    #: What tells the client so; written when the client is known to everybody here.
+    welcome: bytes = b""
 
 
 class SignInAgain:
@@ -113,6 +115,7 @@ class _Exchange:
         self.complete = False
         #: After SASL_HANDSHAKE 0 a client sends tokens without a Kafka header; this is its client.id.
         self.bare: str | None = None
+        self.welcome = b""
 
     def close(self) -> None:
         if self.upstream is not None:
@@ -174,6 +177,7 @@ class _Exchange:
             self.library,
             self.library_version,
             self.upstream,
+            self.welcome,
         )
 
     def _api_versions(self, request: Request) -> bytes:
@@ -204,13 +208,12 @@ class _Exchange:
         message = build(request_class(Kind.SASL_AUTHENTICATE, 0), auth_bytes=token)
         return parse_request(encode_request(Kind.SASL_AUTHENTICATE, 0, 0, self.bare or "", message)[4:])
 
-    def _answer(self, payload: bytes, response: Any) -> None:
+    def _framed(self, payload: bytes, response: Any) -> bytes:
         """A broker's answer to SASL_AUTHENTICATE; for a client with bare tokens the token alone. It has no way to be
         told an error: its connection closes."""
         if self.bare is None:
-            self.connection.transport.write(framed(payload))
-        elif response.error_code is ErrorCode.none:
-            self.connection.transport.write(framed(response.auth_bytes))
+            return framed(payload)
+        return framed(response.auth_bytes) if response.error_code is ErrorCode.none else b""
 
     async def _authenticate(self, request: Request) -> bool:
         """Relay one message of the exchange; false when the client is turned away (it has been told why)."""
@@ -235,9 +238,12 @@ class _Exchange:
             # To a token that it refuses a broker answers why, and the refusal itself after one more message.
             refused = self.mechanism == "OAUTHBEARER" and bool(response.auth_bytes)
             self.complete = self.rounds == _ROUNDS[self.mechanism] and not refused
+        answer = self._framed(payload, response)
         if self.complete:
             self.connection.trust()  # before it is told so, and sends more
-        self._answer(payload, response)
+            self.welcome = answer
+            return True
+        self.connection.transport.write(answer)
         if response.error_code is not ErrorCode.none:
             self.connection.turned_away(
                 "password", f"{self.upstream.cluster} refused the sign-in of {self.appid}"
@@ -280,5 +286,5 @@ class _Exchange:
             auth_bytes=b"",
         )
         encoded = encode_response(Kind.SASL_AUTHENTICATE, request.version, request.correlation_id, message)
-        self._answer(encoded[4:], message)
+        self.connection.transport.write(self._framed(encoded[4:], message))
         return False

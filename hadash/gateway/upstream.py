@@ -12,6 +12,7 @@ from typing import Any, Protocol, cast
 
 from hadash.bindings.model import Broker
 from hadash.gateway.codec import build, decode_response, encode_request, request_class
+from hadash.gateway.keepalive import limit_silence
 from hadash.gateway.kinds import Kind
 from hadash.gateway.wire import FrameSplitter, MalformedFrame, WireError, correlation_of
 
@@ -58,8 +59,11 @@ class Owner(Protocol):
 class Upstream(asyncio.Protocol):
     """Each answer goes to the callback of its request. All methods run in the Gateway's loop."""
 
-    def __init__(self, cluster: str, max_frame_bytes: int, write_buffer_bytes: int) -> None:
+    def __init__(
+        self, cluster: str, max_frame_bytes: int, write_buffer_bytes: int, silence_seconds: float
+    ) -> None:
         self.cluster = cluster
+        self._silence_seconds = silence_seconds
         self._write_buffer_bytes = write_buffer_bytes
         self.congested = False
         self.owner: Owner | None = None
@@ -79,9 +83,10 @@ class Upstream(asyncio.Protocol):
         timeout: float,
         max_frame_bytes: int,
         write_buffer_bytes: int,
+        silence_seconds: float,
     ) -> Upstream:
         """:raises UpstreamUnavailable: no connection within ``timeout`` seconds."""
-        upstream = cls(cluster, max_frame_bytes, write_buffer_bytes)
+        upstream = cls(cluster, max_frame_bytes, write_buffer_bytes, silence_seconds)
         try:
             await asyncio.wait_for(
                 asyncio.get_running_loop().create_connection(
@@ -158,6 +163,7 @@ class Upstream(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
+        limit_silence(transport.get_extra_info("socket"), self._silence_seconds)
         self._transport.set_write_buffer_limits(self._write_buffer_bytes)
 
     def data_received(self, data: bytes) -> None:

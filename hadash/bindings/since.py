@@ -1,0 +1,64 @@
+"""Since which epoch an identity has been with its cluster: what a Gateway tells two stays of a producer apart by.
+
+A producer that comes back to a cluster must be seen with an epoch that the cluster has not seen of it, or the cluster finds a
+gap in its sequence (docs/adr/0005). One that stays should keep its epoch, so that a batch sent twice is noticed. So an epoch is
+only ever raised: when the cluster changes, and when it cannot be known whether it does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hadash.bindings.model import Binding, BindingDocument, BindingState
+from hadash.identity.client_ids import named_by
+from hadash.identity.identity import Identity
+
+
+def stamped(document: BindingDocument, identity: Identity, binding: Binding, epoch: int) -> Binding:
+    """``binding`` as it is written for ``identity`` in ``epoch``: with that epoch, and since when it has been with its
+    cluster."""
+    own = document.binding_of(identity)
+    before = fallbacks(document, identity) if own is None else [own]
+    stays = all(b is None or b.cluster == binding.cluster for b in before)
+    if None in before and binding.state is BindingState.FORWARD:
+        stays = False  # the pair's default cluster, which is not known here, may be the other
+    # (A switch begins where the identity is: there the pair's default is the binding's own cluster.)
+    since = max(b.since if b is not None else 0 for b in before) if stays else epoch
+    return replace(binding, epoch=epoch, since=since)
+
+
+def unbound(document: BindingDocument, identity: Identity, epoch: int) -> BindingDocument:
+    """The document without the binding of ``identity``.
+
+    Whoever it governed may go to another cluster by that, or be seen with an earlier epoch; then all of the AppID get a
+    new one, because nothing is left of the identity that could hold it.
+    """
+    own = document.binding_of(identity)
+    without = document.with_binding(identity, None)
+    if own is None:
+        return without
+    after = fallbacks(document, identity)
+    if all(b is not None and b.cluster == own.cluster and b.since >= own.since for b in after):
+        return without
+    return replace(without, unbound=epoch)
+
+
+def fallbacks(document: BindingDocument, identity: Identity) -> list[Binding | None]:
+    """The bindings that can govern an identity's requests when it has none of its own; ``None`` for the pair's default.
+
+    >>> fallbacks(BindingDocument("shop"), Identity("shop", topics=("orders",)))
+    [None]
+    """
+    if identity.instance_id is not None:
+        named = named_by(identity.instance_id)
+        if named is not None and named.appid == document.appid:
+            own = document.topics.get(named.topic)
+            return [own] if own else fallbacks(document, Identity(identity.appid, topics=(named.topic,)))
+        return [*document.topics.values(), *document.topic_lists.values(), document.default]
+    if len(identity.topics) == 1:
+        (topic,) = identity.topics
+        lists: list[Binding | None] = [b for topics, b in document.topic_lists.items() if topic in topics]
+        return lists or [document.default]
+    if identity.topics or identity.group is not None:
+        return [document.default]
+    return [None]

@@ -1,0 +1,25 @@
+"""Noticing that the machine at the other end is gone, when nothing says so: a host that lost its power, a cut line."""
+
+from __future__ import annotations
+
+import socket
+
+#: Probes that may stay unanswered, within the time that a machine may be silent.
+PROBES = 3
+
+
+def probe(connected: socket.socket, seconds: float) -> None:
+    """End the connection when its other end answers nothing for ``seconds`` while nothing is under way. (Linux' own
+    default is two hours.)"""
+    pause = max(1, round(seconds / (PROBES + 1)))
+    connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, pause)
+    connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, pause)
+    connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, PROBES)
+
+
+def limit_silence(connected: socket.socket, seconds: float) -> None:
+    """End the connection also when what was sent is not taken for ``seconds`` (Linux' own default is a quarter of an
+    hour). Not for clients: one that pauses takes nothing for as long as it likes."""
+    probe(connected, seconds)
+    connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, round(seconds * 1000))
