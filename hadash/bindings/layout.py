@@ -17,14 +17,21 @@ PAIRS = "/pairs"
 ROOTS = (BINDINGS, CHANGES, GATEWAYS, SWITCHES, CLUSTERS, PAIRS)
 
 
+def _element(name: str) -> str:
+    """:raises ValueError: without a name the path would be that of all others' parent."""
+    if not name:
+        raise ValueError("an empty name has no place in ZooKeeper")
+    return encode(name)
+
+
 def binding(appid: str) -> str:
     """The document of one AppID."""
-    return f"{BINDINGS}/{encode(appid)}"
+    return f"{BINDINGS}/{_element(appid)}"
 
 
 def gateway(gateway_id: str) -> str:
     """Persistent membership of a Gateway."""
-    return f"{GATEWAYS}/{encode(gateway_id)}"
+    return f"{GATEWAYS}/{_element(gateway_id)}"
 
 
 def gateway_live(gateway_id: str) -> str:
@@ -39,7 +46,7 @@ def gateway_applied(gateway_id: str) -> str:
 
 def switch(switch_id: str) -> str:
     """The journal of a running switch."""
-    return f"{SWITCHES}/{encode(switch_id)}"
+    return f"{SWITCHES}/{_element(switch_id)}"
 
 
 def placement(switch_id: str) -> str:
@@ -49,9 +56,9 @@ def placement(switch_id: str) -> str:
 
 def cluster(name: str) -> str:
     """What a Gateway must know of a cluster."""
-    return f"{CLUSTERS}/{encode(name)}"
+    return f"{CLUSTERS}/{_element(name)}"
 
 
 def pair(name: str) -> str:
     """The two clusters of a pair and its default."""
-    return f"{PAIRS}/{encode(name)}"
+    return f"{PAIRS}/{_element(name)}"

@@ -44,6 +44,10 @@ VERSION = "0.1.0"
 GC_THRESHOLDS = (50_000, 20, 50)
 
 
+#: Seconds that whoever reads the status pages may take to end when the Gateway stops: nobody's traffic depends on it.
+ADMIN_STOP_SECONDS = 2
+
+
 class StartError(Exception):
     """Why the Gateway cannot start, and what to do."""
 
@@ -130,6 +134,7 @@ async def _run(settings: GatewaySettings, accounts: Accounts, client: KazooClien
         port=settings.admin_port,
         log_level="warning",
         lifespan="off",
+        timeout_graceful_shutdown=ADMIN_STOP_SECONDS,
     )
     admin = uvicorn.Server(config)
     admin.install_signal_handlers = lambda: None  # type: ignore[attr-defined]

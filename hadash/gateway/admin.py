@@ -143,5 +143,7 @@ def _client(connection: Client) -> dict[str, Any]:
         "library": signed.library,
         "version": signed.library_version,
         "parked": connection.parked,
+        "mutations": connection.relay.mutations.count,
+        "slow": connection.connection.slow,
         "state": connection.state.value,
     }

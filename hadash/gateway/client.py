@@ -22,6 +22,7 @@ from hadash.gateway.rewrite import without_session
 from hadash.gateway.signin import SignedIn, SignInAgain
 from hadash.gateway.timing_wheel import Entry
 from hadash.gateway.wire import MalformedFrame, Request, UnknownKind, parse_request
+from hadash.identity.names import printable
 
 if TYPE_CHECKING:
     from hadash.gateway.connection import ClientConnection
@@ -79,7 +80,7 @@ class Client:
         )
 
     def __str__(self) -> str:
-        return f"{self.signed.appid} › {self.signed.client_id}"
+        return f"{printable(self.signed.appid)} › {printable(self.signed.client_id)}"
 
     # -- what happens to a request ----------------------------------------------------------------------------------
 
@@ -185,11 +186,18 @@ class Client:
 
     async def _linger(self) -> None:
         seconds = self._linger_seconds
-        try:
-            await asyncio.wait_for(self.relay.quiet(), seconds)
-        except TimeoutError:
-            log.warning("%s has left; its writes are not answered in time", self.describe())
-            self.relay.upstream.abort()  # a block counts them as ended now: they must not arrive later
+        while True:
+            try:
+                await asyncio.wait_for(self.relay.quiet(), seconds)
+                break
+            except TimeoutError:
+                log.warning("%s has left; its writes are not answered in time", self.describe())
+            if not self.governing.blocked:
+                self.relay.upstream.abort()
+                break
+            # Nothing but the broker's answer, or its end, proves that they do not arrive after the block. How long the
+            # block may take is for the switch to decide.
+            seconds = self.gateway.settings.linger_seconds
         self._end()
 
     def _end(self) -> None:

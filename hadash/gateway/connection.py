@@ -20,11 +20,15 @@ from hadash.gateway.signin import sign_in
 from hadash.gateway.timing_wheel import Entry
 from hadash.gateway.upstream import UpstreamUnavailable
 from hadash.gateway.wire import FrameSplitter, WireError
+from hadash.identity.names import printable
 
 if TYPE_CHECKING:
     from hadash.gateway.server import Gateway
 
 log = logging.getLogger(__name__)
+
+#: Characters of what is logged about a client that was turned away.
+MAX_LOGGED = 500
 
 
 class ClientConnection(asyncio.Protocol):
@@ -239,7 +243,8 @@ class ClientConnection(asyncio.Protocol):
 
     def turned_away(self, reason: str, why: str) -> None:
         """Note why a client was refused: in the log, and counted by ``reason``."""
-        log.warning("client %s (%s): %s", self.host, self.client or "not signed in", why)
+        said = printable(why, MAX_LOGGED)  # what strangers send is in it
+        log.warning("client %s (%s): %s", self.host, self.client or "not signed in", said)
         self.gateway.traffic.count_refused(reason)
 
     def close_when_answered(self) -> None:

@@ -72,6 +72,8 @@ class AccessReports:
         self._slices = slices
         self.rows_written = 0
         self.failures = 0
+        #: One batch at a time: what is in a batch that is still being written must not come a second time.
+        self._writing = asyncio.Lock()
 
     async def run(self) -> None:
         """Until it is cancelled."""
@@ -83,6 +85,17 @@ class AccessReports:
         """Write what has changed. What cannot be written now is in the next batch."""
         if self._folder is None:
             return
+        async with self._writing:
+            try:
+                await self._write(self._folder)
+            except (OSError, pa.ArrowException) as error:
+                self.failures += 1
+                log.warning("access reports cannot be written to %s (%s); they wait", self._folder, error)
+            except Exception:  # reports must never end with one that cannot be made
+                self.failures += 1
+                log.exception("access reports cannot be made; they wait")
+
+    async def _write(self, folder: Path) -> None:
         collected: asyncio.Future[tuple[list[dict[str, Any]], Reported]] = (
             asyncio.get_running_loop().create_future()
         )
@@ -90,15 +103,10 @@ class AccessReports:
         rows, reported = await collected
         if not rows:
             return
-        try:
-            await asyncio.to_thread(write_rows, self._folder, self._gateway, rows, datetime.now(UTC))
-        except (OSError, pa.ArrowException) as error:
-            self.failures += 1
-            log.warning("access reports cannot be written to %s (%s); they wait", self._folder, error)
-            return
+        await asyncio.to_thread(write_rows, folder, self._gateway, rows, datetime.now(UTC))
         for fact, numbers in reported:
             fact.reported = numbers
-        self._traffic.forget_evicted({id(fact) for fact, _ in reported})
+        self._traffic.forget_evicted()
         self.rows_written += len(rows)
 
     def _collect(self) -> Generator[None, None, tuple[list[dict[str, Any]], Reported]]:
@@ -145,7 +153,9 @@ def write_rows(lake: Path, gateway: str, rows: Iterable[dict[str, Any]], now: da
     table = pa.Table.from_pylist(columns, schema=SCHEMA)
     folder = lake / "access" / f"date={now:%Y-%m-%d}" / f"hour={now:%H}"
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{encode(gateway)}-{int(now.timestamp() * 1000)}.parquet"
+    milliseconds = int(now.timestamp() * 1000)
+    while (path := folder / f"{encode(gateway)}-{milliseconds}.parquet").exists():
+        milliseconds += 1
     # A name that begins with a dot is no file of the lake to Spark, and to others.
     part = path.with_name(f".{path.name}")
     try:

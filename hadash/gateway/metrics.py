@@ -84,6 +84,11 @@ class GatewayCollector(Collector):
         yield CounterMetricFamily(
             "hadash_gateway_access_report_failures", "Batches that could not be written.", reports.failures
         )
+        yield CounterMetricFamily(
+            "hadash_gateway_access_reports_lost",
+            "Rows that never reached the lake: it could not be written to for too long.",
+            traffic.unreported,
+        )
         yield from self._requests()
         refused = CounterMetricFamily(
             "hadash_gateway_refused", "Connections and requests turned away.", labels=["reason"]

@@ -80,6 +80,10 @@ def _bearer(token: bytes, claim: str) -> str:
         raise UnreadableToken("The claims of the OAUTHBEARER token cannot be read.") from None
     if not isinstance(user, str) or not user:
         raise UnreadableToken(f"The OAUTHBEARER token has no claim {claim!r} that names its user.")
+    try:
+        user.encode()
+    except UnicodeEncodeError:  # JSON can spell half a character
+        raise UnreadableToken("The user of the OAUTHBEARER token is no text.") from None
     authorization = header[2:].rstrip(",")
     if authorization not in ("", f"a={user}"):
         raise UnreadableToken("OAUTHBEARER with an authorization id other than the user name is not allowed.")

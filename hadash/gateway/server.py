@@ -72,7 +72,7 @@ class Gateway:
         state = Path(settings.state) if settings.state else None
         #: The ids of group members, by the cluster that knows them.
         self.member_ids = Origins(numbers, state / "members" if state else None)
-        self.traffic = Traffic(settings.traffic_samples)
+        self.traffic = Traffic(settings.traffic_samples, reports=bool(settings.lake))
         self.loop = asyncio.get_running_loop()
         self.resolve_times = Durations(RESOLVE_BOUNDS)
         self.zookeeper_connected = True
@@ -202,6 +202,11 @@ class Gateway:
             self.spawn(self._listen_as(node))
 
     def _bootstrap(self, cluster: str) -> Broker:
+        """Any broker. :raises UpstreamUnavailable: the cluster is none of this pair's."""
+        if cluster not in self.clusters:
+            raise UpstreamUnavailable(
+                f"a binding leads to cluster {cluster!r}, which pair {self.pair.name} does not have"
+            )
         known = self.nodes.brokers(cluster)
         if known:
             return random.choice(known)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import difflib
+import math
 import os
 import socket
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 
@@ -78,7 +81,7 @@ class GatewaySettings:
     #: gets a retriable error, asks again, and is parked again.
     park_seconds: float = 20.0
     #: Seconds that the connection to the broker is kept for what a client wrote before it left, until the broker has
-    #: answered: the request timeout of most clients. A block waits for it meanwhile.
+    #: answered: the request timeout of most clients. While a block waits for the answer, as long as the block lasts.
     linger_seconds: float = 30.0
     #: Seconds that a client which is hung up on may take to read its last answers. What is cut before they are read may
     #: be written a second time.
@@ -122,10 +125,11 @@ class GatewaySettings:
 
     @classmethod
     def from_environment(cls) -> GatewaySettings:
-        """:raises ValueError: naming the variable that cannot be read."""
+        """:raises ValueError: naming the variable that cannot be used, and what can."""
         values: dict[str, object] = {}
+        _refuse_unknown(cls.__dataclass_fields__)
         for name, default in ((f, getattr(cls(), f)) for f in cls.__dataclass_fields__):
-            variable = f"HADASH_GATEWAY_{name.upper()}"
+            variable = f"{PREFIX}{name.upper()}"
             text = os.environ.get(variable)
             if not text:
                 continue  # set to nothing is not set: an empty name or address would mean something else
@@ -135,5 +139,59 @@ class GatewaySettings:
                 else:
                     values[name] = type(default)(text)
             except ValueError:
-                raise ValueError(f"{variable}={text!r} is not a {type(default).__name__}.") from None
+                raise ValueError(f"{variable}={text!r} is not {_KINDS[type(default)]}.") from None
+            _refuse_unusable(name, variable, text, values[name])
         return cls(**values)  # type: ignore[arg-type]
+
+
+PREFIX = "HADASH_GATEWAY_"
+
+#: Variables of the prefix that are no settings: what the parent of several processes tells each, and what the pages and
+#: the control plane have for asking a Gateway.
+_OTHERS = {f"{PREFIX}WORKER", f"{PREFIX}READY_FD", f"{PREFIX}REQUEST_SECONDS"}
+
+_KINDS = {int: "a whole number", float: "a number", str: "a text", tuple: "a list"}
+
+_CHOICES: dict[str, tuple[str, ...]] = {
+    "mode": ("proxy", "redirect"),
+    "transactions": ("refuse", "relay"),
+    "security_protocol": ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"),
+    "sasl_mechanisms": ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"),
+}
+
+#: What may be 0; every other number is at least 1, or more than 0 seconds.
+_MAY_BE_ZERO = {"max_parked", "max_parked_bytes", "away_lookup_seconds", "linger_seconds", "hang_up_seconds"}
+
+_HIGHEST = {"port": 65535, "admin_port": 65535}
+
+
+def _refuse_unknown(fields: Iterable[str]) -> None:
+    """A misspelt setting would silently be none."""
+    known = {name.upper() for name in fields}
+    for variable in sorted(os.environ):
+        name = variable.removeprefix(PREFIX)
+        if name == variable or name in known or variable in _OTHERS:
+            continue
+        hint = "".join(
+            f" Did you mean {PREFIX}{close}?" for close in difflib.get_close_matches(name, known, 1)
+        )
+        if name.startswith(("SERVICE_", "PORT_")):
+            hint = " Kubernetes makes it for a service named hadash-gateway: set enableServiceLinks to false."
+        raise ValueError(f"There is no setting {variable}.{hint}")
+
+
+def _refuse_unusable(name: str, variable: str, text: str, value: object) -> None:
+    if name in _CHOICES:
+        wanted = _CHOICES[name]
+        for one in value if isinstance(value, tuple) else (value,):
+            if one not in wanted:
+                raise ValueError(f"{variable}={text!r}: {one!r} is none of {', '.join(wanted)}.")
+        if not value:
+            raise ValueError(f"{variable}={text!r} names none of {', '.join(wanted)}.")
+    if isinstance(value, int | float):
+        zero = name in _MAY_BE_ZERO
+        too_low = value < 0 or (value == 0 and not zero)
+        if too_low or not math.isfinite(value):
+            raise ValueError(f"{variable}={text!r} must be {'0 or more' if zero else 'more than 0'}.")
+        if value > _HIGHEST.get(name, value):
+            raise ValueError(f"{variable}={text!r} must be {_HIGHEST[name]} at most.")

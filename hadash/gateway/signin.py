@@ -107,6 +107,8 @@ class _Exchange:
         self.connection = connection
         self.settings = connection.gateway.settings
         self.mechanism = ""
+        #: Of the first message that says who it is.
+        self.client_id: str | None = None
         self.appid = ""
         self.library = ""
         self.library_version = ""
@@ -219,7 +221,10 @@ class _Exchange:
         """Relay one message of the exchange; false when the client is turned away (it has been told why)."""
         if not self.mechanism:
             return self._refuse(request, "SASL_HANDSHAKE with an offered mechanism comes first.")
+        if self.client_id not in (None, request.client_id):
+            raise MalformedFrame(f"the client.id changes to {request.client_id!r} on one connection")
         if self.upstream is None:
+            self.client_id = request.client_id
             try:
                 self.appid = self._user_name(request)
             except sasl.UnreadableToken as error:

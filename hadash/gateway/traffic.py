@@ -6,11 +6,14 @@ sorted then. Pages, metrics and the lake read them when they need them.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
+
+log = logging.getLogger(__name__)
 
 #: Facts of access that are kept; when there are more, those seen longest ago go, a tenth at a time. A client whose
 #: client.id is new at each start must not fill the memory.
@@ -57,6 +60,11 @@ class AccessFact:
 
     __slots__ = ("bytes", "evicted", "first_seen", "last_seen", "moved", "records", "reported", "requests")
 
+    @property
+    def is_reported(self) -> bool:
+        """Whether the lake has all of it."""
+        return self.reported == (self.requests, self.records, self.bytes)
+
     def __init__(self, now: float) -> None:
         self.first_seen = self.last_seen = now
         self.requests = 0
@@ -88,10 +96,17 @@ class KindCounter:
 
 
 class Traffic:
-    """Counters, facts of access, and a ring of samples for pages that show the last minutes."""
+    """Counters, facts of access, and a ring of samples for pages that show the last minutes.
 
-    def __init__(self, samples: int, clock: Callable[[], float] = time.time) -> None:
+    :param samples: how many are kept.
+    :param reports: whether facts are reported to a lake, so that those which have to go must wait for that.
+    """
+
+    def __init__(
+        self, samples: int, clock: Callable[[], float] = time.time, *, reports: bool = False
+    ) -> None:
         self.clock = clock
+        self._reports = reports
         #: By kind and cluster.
         self.requests: dict[tuple[str, str], KindCounter] = {}
         self.refused: dict[str, int] = {}
@@ -99,6 +114,8 @@ class Traffic:
         self.access: dict[AccessKey, AccessFact] = {}
         #: Facts that had to go before they were reported to the lake.
         self.evicted: list[tuple[AccessKey, AccessFact]] = []
+        #: How many were lost, because the lake could not be written to for too long.
+        self.unreported = 0
         #: Records produced and consumed since the last sample.
         self._moved: dict[Stream, list[int]] = {}
         self._samples: deque[tuple[float, int, dict[Stream, list[int]]]] = deque(maxlen=samples)
@@ -141,13 +158,17 @@ class Traffic:
         for key in oldest[: max(1, MAX_FACTS // 10)]:
             fact = self.access.pop(key)
             fact.evicted = True
-            if fact.reported != (fact.requests, fact.records, fact.bytes):
+            if self._reports and not fact.is_reported:
                 self.evicted.append((key, fact))
-        del self.evicted[:-MAX_FACTS]
+        lost = len(self.evicted) - MAX_FACTS
+        if lost > 0:
+            del self.evicted[:lost]
+            self.unreported += lost
+            log.warning("the lake cannot be written to and memory is full: %d access reports are lost", lost)
 
-    def forget_evicted(self, reported: set[int]) -> None:
-        """Those of the evicted facts whose ``id()`` is in ``reported`` have been reported."""
-        self.evicted = [(key, fact) for key, fact in self.evicted if id(fact) not in reported]
+    def forget_evicted(self) -> None:
+        """A batch has been written: those of the evicted facts that the lake has now need not be kept."""
+        self.evicted = [(key, fact) for key, fact in self.evicted if not fact.is_reported]
 
     def latest_access(self) -> dict[tuple[str, str, str, str, str], tuple[AccessKey, AccessFact]]:
         """By AppID, client.id, kind, resource and cluster: the latest circumstances, with all counts and times."""

@@ -151,8 +151,8 @@ class Upstream(asyncio.Protocol):
             self._transport.close()
 
     def abort(self) -> None:
-        """Hang up so that nothing more of what was sent is taken: what is buffered here is dropped, and the reset makes the
-        broker drop what it has not read. (Closing would still send what is buffered, whenever the broker reads again.)"""
+        """Hang up so that nothing of what is buffered here is sent any more. (Closing would still send it, whenever the
+        broker reads again.) What has reached the broker's machine may still be worked off."""
         if self._transport is not None:
             connected = self._transport.get_extra_info("socket")
             if connected is not None and not self._transport.is_closing():

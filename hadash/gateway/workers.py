@@ -10,13 +10,15 @@ from __future__ import annotations
 import ctypes
 import logging
 import os
+import selectors
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import replace
+from collections import deque
+from dataclasses import dataclass, replace
 
 from hadash.gateway.settings import GatewaySettings
 
@@ -28,8 +30,19 @@ WORKER, READY = "HADASH_GATEWAY_WORKER", "HADASH_GATEWAY_READY_FD"
 #: Exit code of a Gateway that cannot start: the reason is on standard error.
 WRONG_SETTINGS = 2
 
-#: Seconds before a worker that died is started again: one that dies at once must not fill the log.
+#: Seconds before a worker that died is started again, and the most when it dies before it listens, again and again: it
+#: must not fill the log.
 RESPAWN_SECONDS = 1.0
+MAX_RESPAWN_SECONDS = 30.0
+
+#: Seconds after which a process that was killed and is still there is killed once more.
+KILL_SECONDS = 5.0
+
+#: Seconds for which a node's port is tried: on the same machine the answer comes at once.
+PORT_SECONDS = 0.5
+
+#: Clusters of a pair, each with its own range of node ports.
+CLUSTERS = 2
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD)
 _PR_SET_PDEATHSIG = 1
@@ -58,9 +71,8 @@ def as_worker(settings: GatewaySettings, number: int) -> GatewaySettings:
 
 
 def begin_worker() -> None:
-    """Take the signals that the parent holds back from itself, and do not outlive it."""
+    """Do not outlive the parent."""
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # the parent's to obey, also when a terminal sends it to all
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
@@ -76,118 +88,222 @@ def say_ready() -> None:
 # -- the parent -----------------------------------------------------------------------------------------------------
 
 
+@dataclass
+class Worker:
+    """One place among the workers, and the process that fills it."""
+
+    number: int
+    process: subprocess.Popen[bytes] | None = None
+    #: Where the process says that it listens; ``None`` once it has.
+    ready: int | None = None
+    #: It has been told to end; the time at which it is killed if it has not.
+    killed_at: float | None = None
+    #: There is no process: the time at which one is started.
+    started_at: float | None = None
+    #: Times that it has ended without having listened, in a row.
+    failures: int = 0
+
+    @property
+    def listens(self) -> bool:
+        return self.process is not None and self.ready is None and self.killed_at is None
+
+    @property
+    def next_step(self) -> float | None:
+        """When something has to be done about it, in ``time.monotonic``; ``None`` while it only has to be watched."""
+        return self.started_at if self.process is None else self.killed_at
+
+
 class Workers:
-    """The parent of ``settings.workers`` processes."""
+    """The parent of ``settings.workers`` processes.
+
+    It waits for signals (a process that has ended is one), for a process that says that it listens, and for the next point
+    in time at which something is to be done; then it looks at each worker. So it is never deaf.
+    """
 
     def __init__(self, settings: GatewaySettings, command: list[str]) -> None:
         self._settings = settings
         self._command = command
-        self._running: dict[int, subprocess.Popen[bytes]] = {}
-        self._ready: dict[int, int] = {}
+        self._workers = [Worker(number) for number in range(1, settings.workers + 1)]
+        self._state = ""
+        #: Workers that are still to be restarted, one after the other.
+        self._restarting: deque[Worker] = deque()
+        self._all_have_listened = False
+        self._selector = selectors.DefaultSelector()
+        self._woken, self._wakes = socket.socketpair()
+        for end in (self._woken, self._wakes):
+            end.setblocking(False)
 
     def run(self) -> int:
         """Until SIGTERM or SIGINT; the exit code.
 
-        :raises PortTaken: somebody else has the bootstrap port.
+        :raises PortTaken: somebody else has one of the ports.
         """
-        # The workers share their ports, so it would not be noticed when a stranger did too.
+        self._refuse_taken_ports()
+        for number in _SIGNALS:
+            signal.signal(number, lambda *_: None)  # what wakes the parent is the byte on its socket
+        previous = signal.set_wakeup_fd(self._wakes.fileno(), warn_on_full_buffer=False)
+        self._selector.register(self._woken, selectors.EVENT_READ)
         try:
-            socket.create_server((self._settings.host, self._settings.port)).close()
+            with tempfile.TemporaryDirectory(prefix="hadash-gateway-") as folder:
+                self._state = self._settings.state or folder
+                try:
+                    return self._serve()
+                finally:
+                    self._end_all()
+        finally:
+            signal.set_wakeup_fd(previous)
+            self._selector.close()
+
+    def _refuse_taken_ports(self) -> None:
+        """The workers share their ports, so it would not be noticed when a stranger did too."""
+        host, port = self._settings.host, self._settings.port
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        try:
+            socket.create_server((host, port), family=family).close()
         except OSError as error:
             raise PortTaken(
                 f"The Gateway cannot listen ({error}). Choose a free HADASH_GATEWAY_PORT."
             ) from None
-        signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
-        with tempfile.TemporaryDirectory(prefix="hadash-gateway-") as folder:
-            state = self._settings.state or folder
-            try:
-                for number in range(1, self._settings.workers + 1):
-                    self._start(number, state)
-                return self._serve(state)
-            finally:
-                self._end_all()
+        reached = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+        for node in range(port + 1, port + 1 + CLUSTERS * self._settings.ports_per_cluster):
+            with socket.socket(family, socket.SOCK_STREAM) as trial:
+                trial.settimeout(PORT_SECONDS)
+                if trial.connect_ex((reached, node)) == 0:
+                    raise PortTaken(
+                        f"Port {node}, one of this Gateway's nodes', is another program's. Choose a "
+                        "HADASH_GATEWAY_PORT that leaves room for the nodes behind it (HADASH_GATEWAY_PORTS_PER_CLUSTER)."
+                    )
 
-    def _start(self, number: int, state: str) -> None:
+    def _serve(self) -> int:
+        for worker in self._workers:
+            self._start(worker)
+        while True:
+            received = self._wait()
+            if received & {signal.SIGTERM, signal.SIGINT}:
+                return 0
+            if signal.SIGHUP in received:
+                log.info("SIGHUP: restarting the workers one after the other")
+                self._restarting = deque(self._workers)
+            for worker in self._workers:
+                code = self._look_at(worker)
+                if code is not None:
+                    return code
+            if not self._all_have_listened and all(worker.listens for worker in self._workers):
+                self._all_have_listened = True
+                log.info("%d workers listen on port %d", len(self._workers), self._settings.port)
+            self._go_on_restarting()
+
+    def _wait(self) -> set[int]:
+        """Wait until there is something to do; the signals that have come."""
+        steps = [step for worker in self._workers if (step := worker.next_step) is not None]
+        patience = max(min(steps) - time.monotonic(), 0) if steps else None
+        received: set[int] = set()
+        for key, _ in self._selector.select(patience):
+            if key.data is None:
+                received |= set(self._woken.recv(4096))
+            else:
+                self._hear(key.data)
+        return received
+
+    def _hear(self, worker: Worker) -> None:
+        """It listens, or its end of the pipe has closed with it."""
+        assert worker.ready is not None
+        listens = os.read(worker.ready, 1) == b"."
+        self._selector.unregister(worker.ready)
+        os.close(worker.ready)
+        worker.ready = None
+        if listens:
+            worker.failures = 0
+        else:
+            worker.failures += 1
+
+    def _look_at(self, worker: Worker) -> int | None:
+        """Do what is due about one worker; an exit code when none of them can go on."""
+        now = time.monotonic()
+        if worker.process is None:
+            if worker.started_at is not None and worker.started_at <= now:
+                self._start(worker)
+            return None
+        code = worker.process.poll()
+        if code is None:
+            if worker.killed_at is not None and worker.killed_at <= now:
+                log.error("worker %d does not end; killing it", worker.number)
+                worker.process.kill()
+                worker.killed_at = now + KILL_SECONDS
+            return None
+        if worker.ready is not None:
+            self._hear(worker)
+        asked, worker.killed_at, worker.process = worker.killed_at is not None, None, None
+        if asked:
+            self._start(worker)
+            return None
+        if not self._all_have_listened:
+            return code or 1  # the reason stands in its log
+        if worker.failures:
+            self._restarting.clear()  # the others go on as they are
+        pause = min(RESPAWN_SECONDS * 2**worker.failures, MAX_RESPAWN_SECONDS)
+        log.error(
+            "worker %d has ended with exit code %d; starting it again in %g s", worker.number, code, pause
+        )
+        worker.started_at = now + pause
+        return None
+
+    def _go_on_restarting(self) -> None:
+        """Restart the next one, when all listen."""
+        if self._restarting and all(worker.listens for worker in self._workers):
+            self._tell_to_end(self._restarting.popleft())
+
+    def _start(self, worker: Worker) -> None:
+        worker.started_at = None
         reading, writing = os.pipe()
         environment = {
             **os.environ,
-            WORKER: str(number),
+            WORKER: str(worker.number),
             READY: str(writing),
             "HADASH_GATEWAY_ID": self._settings.id,
-            "HADASH_GATEWAY_STATE": state,
+            "HADASH_GATEWAY_STATE": self._state,
         }
-        self._running[number] = subprocess.Popen(self._command, env=environment, pass_fds=(writing,))
-        os.close(writing)
-        self._ready[number] = reading
-
-    def _await_ready(self, number: int) -> bool:
-        """Whether the worker listens, as soon as it does; false when it has ended instead."""
-        reading = self._ready.pop(number)
         try:
-            return os.read(reading, 1) == b"."
-        finally:
+            worker.process = subprocess.Popen(self._command, env=environment, pass_fds=(writing,))
+        except OSError as error:  # no memory, no processes: that may pass
             os.close(reading)
+            if not self._all_have_listened:
+                raise
+            worker.failures += 1
+            worker.started_at = time.monotonic() + MAX_RESPAWN_SECONDS
+            log.error("worker %d cannot be started (%s); trying again", worker.number, error)
+            return
+        finally:
+            os.close(writing)
+        worker.ready = reading
+        self._selector.register(reading, selectors.EVENT_READ, worker)
 
-    def _serve(self, state: str) -> int:
-        for number in list(self._running):
-            if not self._await_ready(number):
-                return self._running[number].wait() or 1
-        log.info("%d workers listen on port %d", len(self._running), self._settings.port)
-        while True:
-            received = signal.sigwait(_SIGNALS)
-            if received in (signal.SIGTERM, signal.SIGINT):
-                return 0
-            if received == signal.SIGHUP:
-                log.info("SIGHUP: restarting the workers one after the other")
-                for number in sorted(self._running):
-                    self._end(number)
-                    self._start(number, state)
-                    if not self._await_ready(number):
-                        log.error("worker %d did not start again; the others go on as they are", number)
-                        break
-            self._replace_dead(state)
-
-    def _replace_dead(self, state: str) -> None:
-        """Start again who has died. (Settings that were good enough to start are not what it died of.)"""
-        for number, process in sorted(self._running.items()):
-            code = process.poll()
-            if code is None:
-                continue
-            log.error("worker %d has ended with exit code %d; starting it again", number, code)
-            time.sleep(RESPAWN_SECONDS)
-            self._start(number, state)
-            self._await_ready(number)
-
-    def _end(self, number: int) -> None:
+    def _tell_to_end(self, worker: Worker) -> None:
         """SIGTERM, and the time that a worker may take to let its clients have their answers."""
-        process = self._running[number]
-        process.terminate()
-        self._wait(process, time.monotonic() + self._patience)
-
-    @property
-    def _patience(self) -> float:
-        return self._settings.linger_seconds + self._settings.hang_up_seconds + self._settings.connect_seconds
-
-    @staticmethod
-    def _wait(process: subprocess.Popen[bytes], deadline: float) -> None:
-        try:
-            process.wait(max(deadline - time.monotonic(), 0.1))
-        except subprocess.TimeoutExpired:
-            log.error("worker with pid %d does not end; killing it", process.pid)
-            process.kill()
-            process.wait()
+        assert worker.process is not None
+        worker.process.terminate()
+        settings = self._settings
+        worker.killed_at = time.monotonic() + (
+            settings.linger_seconds + settings.hang_up_seconds + settings.connect_seconds
+        )
 
     def _end_all(self) -> None:
-        for process in self._running.values():
-            if process.poll() is None:
-                process.terminate()
-        deadline = time.monotonic() + self._patience
-        for process in self._running.values():
-            self._wait(process, deadline)
-        for reading in self._ready.values():
-            os.close(reading)
+        running = [worker for worker in self._workers if worker.process is not None]
+        for worker in running:
+            if worker.killed_at is None:
+                self._tell_to_end(worker)
+        for worker in running:
+            assert worker.process is not None and worker.killed_at is not None
+            try:
+                worker.process.wait(max(worker.killed_at - time.monotonic(), 0.1))
+            except subprocess.TimeoutExpired:
+                log.error("worker %d does not end; killing it", worker.number)
+                worker.process.kill()
+                worker.process.wait()
+            if worker.ready is not None:
+                os.close(worker.ready)
 
 
 def run_workers(settings: GatewaySettings) -> int:
-    """Run the Gateway as several processes. :raises PortTaken: the bootstrap port is another program's."""
+    """Run the Gateway as several processes. :raises PortTaken: one of its ports is another program's."""
     return Workers(settings, [sys.executable, "-m", "hadash.gateway"]).run()

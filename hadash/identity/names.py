@@ -40,6 +40,18 @@ def decode(encoded: str) -> str:
     return unquote(encoded)
 
 
+def printable(name: str, longest: int = MAX_NAME_LENGTH) -> str:
+    """A name or text that came from outside as it may stand in a log: on one line, and no longer than a person reads.
+
+    >>> printable('购物车')
+    '购物车'
+    >>> printable('web-1\\n2026-11-21 ERROR all is lost')
+    "'web-1\\\\n2026-11-21 ERROR all is lost'"
+    """
+    shown = name if name.isprintable() else repr(name)
+    return shown if len(shown) <= longest else f"{shown[:longest]}…"
+
+
 def validated(name: str, what: str) -> str:
     """``name`` without surrounding blanks, or :class:`InvalidName`.
 

@@ -57,6 +57,17 @@ def test_with_a_client_id_that_becomes_anothers_after_the_sign_in(
         assert client.receive() is None
 
 
+def test_with_a_client_id_that_changes_in_the_middle_of_the_sign_in(
+    gateway: GatewayProcess, app: App, victim: App
+) -> None:
+    with RawClient(gateway.address, "mine") as client:
+        finish = client.begin_scram(app.appid, app.password)
+        client.client_id = f"HA#{victim.appid}#orders"
+        with pytest.raises(AssertionError, match="the connection was closed"):
+            finish()
+    assert gateway.logged(f"the client.id changes to 'HA#{victim.appid}#orders' on one connection")
+
+
 def test_by_signing_in_as_another_on_the_same_connection(
     gateway: GatewayProcess, app: App, victim: App
 ) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from support.gateway import ControlPlane, GatewayProcess, Move
+from support.gateway import ControlPlane, GatewayProcess, Move, signed_in
 from support.kafka import App, Clusters, produce
 from support.messages import batch
 from support.messages import produce as produce_request
@@ -32,11 +32,6 @@ every_producer = pytest.mark.parametrize("settings", PRODUCERS.values(), ids=PRO
 def move(control: ControlPlane, app: App) -> Move:
     """A move of the test's AppID from east to west."""
     return Move(control, Identity(app.appid), "east")
-
-
-def signed_in(gateway: GatewayProcess, app: App, client_id: str = "raw") -> RawClient:
-    client = RawClient(gateway.address, client_id)
-    return client.sign_in(app.appid, app.password, "SCRAM-SHA-256")
 
 
 @every_producer

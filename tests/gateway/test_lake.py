@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,7 @@ class Lake:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.traffic = Traffic(samples=1, clock=lambda: 1_000_000.0)
+        self.traffic = Traffic(samples=1, clock=lambda: 1_000_000.0, reports=True)
         slices = Slices(asyncio.get_running_loop())
         self.reports = AccessReports(folder, "gateway-1", 60.0, self.traffic, slices)
 
@@ -78,14 +79,11 @@ async def test_a_row_says_all_that_is_known(lake: Lake) -> None:
     )
 
 
-async def test_each_batch_holds_what_was_added_and_only_what_changed(
-    lake: Lake, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_each_batch_holds_what_was_added_and_only_what_changed(lake: Lake) -> None:
     lake.traffic.fact(key()).note(1.0, 5, 500)
     lake.traffic.fact(key("quiet")).note(1.0, 1, 10)
     await lake.reports.write()
     lake.traffic.fact(key()).note(2.0, 3, 300)
-    await asyncio.sleep(0.002)  # another millisecond, another file
     await lake.reports.write()
     await lake.reports.write()
     assert [(r["client_id"], r["requests"], r["records"], r["bytes"]) for r in lake.rows()] == [
@@ -120,6 +118,62 @@ async def test_a_fact_that_had_to_go_is_reported_all_the_same(
     # As many of those that went are kept as may be at once; the oldest is lost, rather than the process's memory.
     assert {row["client_id"] for row in lake.rows()} == {"web-1", "web-2", "web-3", "web-4"}
     assert lake.traffic.evicted == []
+    assert lake.traffic.unreported == 1
+
+
+async def test_a_batch_that_is_asked_for_while_one_is_written_holds_what_came_since(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A Gateway that stops writes its last batch, perhaps in the middle of another."""
+    began, go_on = threading.Event(), threading.Event()
+
+    def slow(*args: Any) -> Path:
+        began.set()
+        assert go_on.wait(20)
+        return write_rows(*args)
+
+    monkeypatch.setattr(module, "write_rows", slow)
+    lake.traffic.fact(key()).note(1.0, 5, 500)
+    first = asyncio.ensure_future(lake.reports.write())
+    await asyncio.to_thread(began.wait)
+    lake.traffic.fact(key()).note(2.0, 3, 300)
+    last = asyncio.ensure_future(lake.reports.write())
+    await asyncio.sleep(0)
+    go_on.set()
+    await asyncio.gather(first, last)
+    assert [row["records"] for row in lake.rows()] == [5, 3]
+
+
+async def test_a_fact_that_goes_while_it_is_written_is_not_forgotten(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fact = lake.traffic.fact(key())
+    fact.note(1.0, 5, 500)
+
+    def meanwhile(*args: Any) -> Path:
+        fact.note(2.0, 3, 300)
+        lake.traffic._evict()
+        return write_rows(*args)
+
+    monkeypatch.setattr(module, "write_rows", meanwhile)
+    await lake.reports.write()
+    monkeypatch.undo()
+    await lake.reports.write()
+    assert [row["records"] for row in lake.rows()] == [5, 3]
+    assert lake.traffic.evicted == []
+
+
+async def test_what_cannot_be_made_is_no_end_of_reports(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    lake.traffic.fact(key()).note(1.0, 5, 500)
+    monkeypatch.setattr(module, "row", lambda *args: 1 / 0)
+    await lake.reports.write()
+    assert lake.reports.failures == 1
+    assert "division by zero" in caplog.text
+    monkeypatch.undo()
+    await lake.reports.write()
+    assert [row["records"] for row in lake.rows()] == [5]
 
 
 async def test_without_a_lake_nothing_is_written() -> None:

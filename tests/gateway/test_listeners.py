@@ -15,9 +15,8 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import NewTopic
 from kazoo.client import KazooClient
-from support import zookeeper as zk
 from support.certificates import Authority
-from support.gateway import ControlPlane, GatewayProcess, Move, free_ports
+from support.gateway import ControlPlane, GatewayProcess, Move, free_ports, new_control
 from support.kafka import App, Clusters, consume, new_app, produce
 from support.kraft import REAUTHENTICATION_MS, KRaft
 from support.raw import NotSignedIn, RawClient
@@ -52,13 +51,8 @@ def mixed(kafka: Clusters, kraft: KRaft) -> Clusters:
 
 @pytest.fixture(scope="module")
 def control(zookeeper_root: KazooClient, zookeeper_hosts: str, mixed: Clusters) -> Iterator[ControlPlane]:
-    with zk.temporary_chroot(zookeeper_root) as path:
-        client = zk.patient_connect(zookeeper_hosts, path)
-        made = ControlPlane(client, mixed, path)
-        made.publish()
+    with new_control(zookeeper_root, zookeeper_hosts, mixed) as made:
         yield made
-        client.stop()
-        client.close()
 
 
 @pytest.fixture(scope="module")

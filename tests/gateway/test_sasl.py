@@ -136,6 +136,7 @@ class TestBearer:
             (bearer("a.bm90IGpzb24.c"), "cannot be read"),
             (bearer(jwt(name="shop")), "no claim 'sub'"),
             (bearer(jwt(sub=7)), "no claim 'sub'"),
+            (bearer(jwt(sub="\ud83d")), "is no text"),
             (bearer(jwt(sub="")), "no claim 'sub'"),
             (bearer("a.W10.c"), "no claim 'sub'"),
             (bearer(jwt(sub="shop"), "n,a=admin,"), "authorization id other than"),

@@ -44,11 +44,48 @@ def test_the_id_is_the_hosts_and_ports_unless_it_is_given(monkeypatch: pytest.Mo
 @pytest.mark.parametrize(
     ("variable", "value", "message"),
     [
-        ("HADASH_GATEWAY_PORT", "http", "HADASH_GATEWAY_PORT='http' is not a int."),
-        ("HADASH_GATEWAY_PARK_SECONDS", "20s", "HADASH_GATEWAY_PARK_SECONDS='20s' is not a float."),
+        ("HADASH_GATEWAY_PORT", "http", "HADASH_GATEWAY_PORT='http' is not a whole number."),
+        ("HADASH_GATEWAY_PARK_SECONDS", "20s", "HADASH_GATEWAY_PARK_SECONDS='20s' is not a number."),
+        ("HADASH_GATEWAY_PORT", "65536", "HADASH_GATEWAY_PORT='65536' must be 65535 at most."),
+        ("HADASH_GATEWAY_PORT", "0", "HADASH_GATEWAY_PORT='0' must be more than 0."),
+        ("HADASH_GATEWAY_WORKERS", "0", "HADASH_GATEWAY_WORKERS='0' must be more than 0."),
+        ("HADASH_GATEWAY_MAX_IN_FLIGHT", "-1", "HADASH_GATEWAY_MAX_IN_FLIGHT='-1' must be more than 0."),
+        ("HADASH_GATEWAY_MAX_PARKED", "-1", "HADASH_GATEWAY_MAX_PARKED='-1' must be 0 or more."),
+        ("HADASH_GATEWAY_PARK_SECONDS", "nan", "HADASH_GATEWAY_PARK_SECONDS='nan' must be more than 0."),
+        ("HADASH_GATEWAY_PARK_SECONDS", "inf", "HADASH_GATEWAY_PARK_SECONDS='inf' must be more than 0."),
+        ("HADASH_GATEWAY_MODE", "Proxy", "HADASH_GATEWAY_MODE='Proxy': 'Proxy' is none of proxy, redirect."),
+        (
+            "HADASH_GATEWAY_TRANSACTIONS",
+            "allow",
+            "HADASH_GATEWAY_TRANSACTIONS='allow': 'allow' is none of refuse, relay.",
+        ),
+        (
+            "HADASH_GATEWAY_SASL_MECHANISMS",
+            "PLAIN,GSSAPI",
+            "HADASH_GATEWAY_SASL_MECHANISMS='PLAIN,GSSAPI': 'GSSAPI' is none of "
+            "PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER.",
+        ),
+        (
+            "HADASH_GATEWAY_SASL_MECHANISMS",
+            ",",
+            "HADASH_GATEWAY_SASL_MECHANISMS=',' names none of "
+            "PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER.",
+        ),
+        (
+            "HADASH_GATEWAY_PARKSECONDS",
+            "20",
+            "There is no setting HADASH_GATEWAY_PARKSECONDS. Did you mean HADASH_GATEWAY_PARK_SECONDS?",
+        ),
+        ("HADASH_GATEWAY_XYZ", "", "There is no setting HADASH_GATEWAY_XYZ."),
+        (
+            "HADASH_GATEWAY_SERVICE_HOST",
+            "10.0.0.1",
+            "There is no setting HADASH_GATEWAY_SERVICE_HOST. Kubernetes makes it for a service named hadash-gateway: "
+            "set enableServiceLinks to false.",
+        ),
     ],
 )
-def test_a_value_that_cannot_be_read_is_named(
+def test_a_value_that_cannot_be_used_is_named(
     monkeypatch: pytest.MonkeyPatch, variable: str, value: str, message: str
 ) -> None:
     monkeypatch.setenv(variable, value)
@@ -69,7 +106,7 @@ def test_the_gateway_says_so_and_does_not_start(
 ) -> None:
     monkeypatch.setenv("HADASH_GATEWAY_PARK_SECONDS", "long")
     assert main() == 2
-    assert capsys.readouterr().err == "HADASH_GATEWAY_PARK_SECONDS='long' is not a float.\n"
+    assert capsys.readouterr().err == "HADASH_GATEWAY_PARK_SECONDS='long' is not a number.\n"
 
 
 def test_a_request_stays_parked_for_less_than_any_clients_request_timeout() -> None:

@@ -124,6 +124,19 @@ def test_a_cluster_that_is_down_is_no_obstacle(
     assert kafka.values("west", topic) == [b"one"]
 
 
+def test_who_is_bound_to_a_cluster_outside_the_pair_is_turned_away_with_the_reason(
+    make: Callable[..., GatewayProcess], client: KazooClient, chroot: str, kafka: Clusters, app: App
+) -> None:
+    control = ControlPlane(client, kafka, chroot)
+    control.publish()
+    control.store.change([control.edit(Identity(app.appid), "north")])
+    with make() as gateway:
+        with RawClient(gateway.address) as client_of_north, pytest.raises(AssertionError, match="closed"):
+            client_of_north.sign_in(app.appid, app.password, "SCRAM-SHA-256")
+        assert gateway.logged("a binding leads to cluster 'north', which pair main does not have")
+        assert gateway.refused("cluster") == 1
+
+
 def test_bindings_are_in_effect_before_anybody_is_served(
     make: Callable[..., GatewayProcess], client: KazooClient, chroot: str, kafka: Clusters, app: App
 ) -> None:

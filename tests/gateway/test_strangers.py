@@ -244,6 +244,14 @@ def test_a_token_that_names_no_user_is_refused_with_the_reason(
     assert gateway.refused("token") == before + 1
 
 
+def test_what_a_stranger_says_stays_on_one_line_of_the_log(gateway: GatewayProcess) -> None:
+    forged = "2026-11-21 00:00:00 ERROR all is lost"
+    with RawClient(gateway.address, f"x\n{forged}") as client, pytest.raises(NotSignedIn):
+        client.sign_in(f"nobody\n{forged}", "wrong")
+    assert gateway.logged("refused the sign-in of nobody")
+    assert not [line for line in gateway.log().splitlines() if line.startswith(forged)]
+
+
 def test_a_token_without_handshake_is_refused(gateway: GatewayProcess) -> None:
     with RawClient(gateway.address) as client:
         response = client.call(Kind.SASL_AUTHENTICATE, 2, auth_bytes=b"\0shop\0shop-secret")

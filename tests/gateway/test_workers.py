@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 from kazoo.client import KazooClient
-from support import zookeeper as zk
-from support.gateway import ControlPlane, GatewayProcess, Move, exit_of
+from support.gateway import ControlPlane, GatewayProcess, Move, exit_of, new_control
 from support.kafka import App, Clusters
 from support.raw import RawClient
 from support.running import Reader, Writer, assert_exactly_once
@@ -28,13 +27,8 @@ WORKERS = 2
 
 @pytest.fixture
 def control(zookeeper_root: KazooClient, zookeeper_hosts: str, kafka: Clusters) -> Iterator[ControlPlane]:
-    with zk.temporary_chroot(zookeeper_root) as path:
-        client = zk.patient_connect(zookeeper_hosts, path)
-        made = ControlPlane(client, kafka, path)
-        made.publish()
+    with new_control(zookeeper_root, zookeeper_hosts, kafka) as made:
         yield made
-        client.stop()
-        client.close()
 
 
 @pytest.fixture
@@ -109,7 +103,7 @@ def test_a_worker_that_is_killed_is_started_again(
         writer.wait_for_more(100)
         writer.stop()
         assert (writer.errors, writer.reported) == ([], [])
-    assert gateway.logged("worker 1 has ended with exit code -9; starting it again")
+    assert gateway.logged("worker 1 has ended with exit code -9; starting it again in 1 s")
 
 
 def test_a_block_is_in_effect_at_all_of_them(

@@ -10,8 +10,8 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -32,7 +32,9 @@ from hadash.bindings.model import (
 )
 from hadash.bindings.store import BindingStore, Edit
 from hadash.identity.identity import Identity
-from support.kafka import Clusters
+from support import zookeeper as zk
+from support.kafka import App, Clusters
+from support.raw import RawClient
 from support.waiting import PATIENCE_SECONDS, eventually
 from support.zookeeper import SESSION_SECONDS
 
@@ -232,6 +234,23 @@ class ControlPlane:
         return min(m.applied for m in members(self.client))
 
 
+@contextmanager
+def new_control(
+    root: KazooClient, hosts: str, clusters: Clusters, **addresses: Any
+) -> Iterator[ControlPlane]:
+    """A control plane at a chroot of its own, with ``clusters`` and the pair ``main`` published.
+
+    :param root: a client outside of every chroot; :param addresses: as of :meth:`ControlPlane.publish`.
+    """
+    with zk.temporary_chroot(root) as path:
+        client = zk.patient_connect(hosts, path)
+        made = ControlPlane(client, clusters, path)
+        made.publish(**addresses)
+        yield made
+        client.stop()
+        client.close()
+
+
 class Move:
     """One identity's way to the other cluster, stage by stage."""
 
@@ -288,3 +307,13 @@ def exit_of(process: subprocess.Popen[bytes], seconds: float = 30) -> int:
             raise AssertionError(f"the process did not end by itself in {seconds:.0f} s")
         time.sleep(0.02)
     return process.returncode
+
+
+def signed_in(gateway: GatewayProcess, app: App, client_id: str = "raw") -> RawClient:
+    """A raw client of ``app`` on the bootstrap port."""
+    return RawClient(gateway.address, client_id).sign_in(app.appid, app.password, "SCRAM-SHA-256")
+
+
+def is_known(gateway: GatewayProcess, app: App, state: str) -> bool:
+    """Whether the Gateway has taken over a binding's state, in effect or not."""
+    return [client["state"] for client in gateway.clients(app.appid)] == [state]

@@ -6,22 +6,31 @@ import contextlib
 import socket
 import struct
 import threading
+from functools import partial
 from types import TracebackType
 
 
 class Proxy:
-    """Forwards TCP connections to ``target`` from a thread of its own, until told otherwise."""
+    """Forwards TCP connections to ``target`` from a thread of its own, until told otherwise.
 
-    def __init__(self, target: tuple[str, int]) -> None:
+    :param receive_bytes: what its machine takes of a connection before it is read; ``None`` for the kernel's choice.
+    """
+
+    def __init__(self, target: tuple[str, int], receive_bytes: int | None = None) -> None:
         self._target = target
         self._pairs: list[tuple[socket.socket, socket.socket]] = []
         self._lock = threading.Lock()
         self._answers = threading.Event()
         self._answers.set()
+        self._requests = threading.Event()
+        self._requests.set()
+        self._pumps: list[threading.Thread] = []
         self._open = True
         #: Connections that were opened through it so far.
         self.opened = 0
         self._server = socket.create_server(("127.0.0.1", 0))
+        if receive_bytes is not None:
+            self._server.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_bytes)
         self.port: int = self._server.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
 
@@ -43,9 +52,19 @@ class Proxy:
         """Keep back what the target answers from now on; nothing is lost."""
         self._answers.clear()
 
+    def stall(self) -> None:
+        """Read nothing any more that comes for the target, as a machine that has stopped. (What is being read at this
+        moment still passes.)"""
+        self._requests.clear()
+
     def release(self) -> None:
         """Hand over what was held, and go on."""
         self._answers.set()
+        self._requests.set()
+
+    def busy(self) -> int:
+        """Directions in which something can still pass."""
+        return sum(pump.is_alive() for pump in self._pumps)
 
     def reset(self) -> None:
         """End all connections at once, as a machine that dies and comes back (RST on both sides)."""
@@ -81,15 +100,22 @@ class Proxy:
             with self._lock:
                 self._pairs.append((client, target))
                 self.opened += 1
-            threading.Thread(target=self._pump, args=(client, target, None), daemon=True).start()
-            threading.Thread(target=self._pump, args=(target, client, self._answers), daemon=True).start()
+            for work in (partial(self._ask, client, target), partial(self._answer, target, client)):
+                pump = threading.Thread(target=work, daemon=True)
+                self._pumps.append(pump)
+                pump.start()
 
-    @staticmethod
-    def _pump(source: socket.socket, sink: socket.socket, gate: threading.Event | None) -> None:
+    def _ask(self, source: socket.socket, sink: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while self._requests.wait() and (data := source.recv(65536)):
+                sink.sendall(data)
+        with contextlib.suppress(OSError):
+            sink.shutdown(socket.SHUT_WR)
+
+    def _answer(self, source: socket.socket, sink: socket.socket) -> None:
         with contextlib.suppress(OSError):
             while data := source.recv(65536):
-                if gate is not None:
-                    gate.wait()
+                self._answers.wait()
                 sink.sendall(data)
         with contextlib.suppress(OSError):
             sink.shutdown(socket.SHUT_WR)

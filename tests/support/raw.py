@@ -212,6 +212,22 @@ class RawClient:
             produce(9, records, acks=acks, client_id=self.client_id, correlation_id=self._correlation_id)
         )
 
+    def send_fetch(self, topic: str, offset: int = 0, max_bytes: int = 1 << 20) -> None:
+        """Ask for the records of partition 0, without waiting."""
+        partition = nested(Kind.FETCH, 4, "FetchPartition")
+        topics = nested(Kind.FETCH, 4, "FetchTopic")
+        asked = build(partition, partition=0, fetch_offset=offset, partition_max_bytes=max_bytes)
+        self.send(
+            Kind.FETCH,
+            4,
+            replica_id=-1,
+            max_wait=timedelta(milliseconds=100),
+            min_bytes=1,
+            max_bytes=max_bytes,
+            isolation_level=0,
+            topics=(build(topics, topic=topic, partitions=(asked,)),),
+        )
+
     def produce_error(self) -> ErrorCode:
         """The error of the one partition in the next answer, which is a PRODUCE's."""
         (topic,) = self.answer(Kind.PRODUCE, 9).responses

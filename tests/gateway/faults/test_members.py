@@ -1,0 +1,124 @@
+"""ZooKeeper that goes away, and Gateways that stop."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable, Iterator
+
+import pytest
+from support.gateway import ControlPlane, GatewayProcess, signed_in
+from support.kafka import App
+from support.proxy import Proxy
+from support.waiting import eventually
+
+from hadash.bindings.membership import members
+from hadash.gateway.codec import ErrorCode
+from hadash.identity.identity import Identity
+
+pytestmark = pytest.mark.stack
+
+#: Short, so that a test need not wait long for a session that ends.
+SHORT_SESSION = 2
+
+
+class TestZooKeeperAway:
+    def test_traffic_goes_on_and_what_changed_is_taken_over_afterwards(
+        self,
+        new_control: Callable[[], ControlPlane],
+        new_gateway: Callable[..., GatewayProcess],
+        app: App,
+        ensemble: Proxy,
+    ) -> None:
+        topic = app.topic()
+        control = new_control()
+        connected = "hadash_gateway_zookeeper_connected"
+        with new_gateway(control, session=SHORT_SESSION) as gateway, signed_in(gateway, app) as client:
+            assert gateway.metric(connected) == 1
+            ensemble.refuse()
+            try:
+                eventually(lambda: not is_live(control), "the end of the Gateway's session")
+                assert gateway.metric(connected) == 0
+                epoch = control.store.change([control.edit(Identity(app.appid), "west")])
+                client.send_produce(topic, b"one")
+                assert client.produce_error() is ErrorCode.none
+                with signed_in(gateway, app, "newcomer") as newcomer:
+                    newcomer.send_produce(topic, b"two")
+                    assert newcomer.produce_error() is ErrorCode.none
+                assert control.applied() < epoch
+            finally:
+                ensemble.accept()
+            control.in_effect(epoch)
+            eventually(lambda: is_live(control), "the Gateway's new session")
+            assert gateway.metric(connected) == 1
+            client.send_produce(topic, b"late")
+            assert client.produce_error() is ErrorCode.not_leader_or_follower
+            assert control.clusters.values("east", topic) == [b"one", b"two"]
+
+
+def is_live(control: ControlPlane) -> bool:
+    return [m.live for m in members(control.client)] == [True]
+
+
+class TestStopping:
+    """A Gateway that is stopped on purpose is no member any more; one that was killed is waited for."""
+
+    def test_it_stays_a_member_until_what_is_under_way_has_been_answered(
+        self,
+        new_control: Callable[[], ControlPlane],
+        new_gateway: Callable[..., GatewayProcess],
+        app: App,
+        broker: Proxy,
+    ) -> None:
+        """A client whose write is cut off writes it again through another Gateway, perhaps to the other cluster."""
+        topic, control = app.topic(), new_control()
+        with new_gateway(control) as gateway, signed_in(gateway, app) as client:
+            broker.hold()
+            client.send_produce(topic, b"one")
+            control.clusters.wait_for_end("east", topic, 1)
+            stopping = threading.Thread(target=gateway.stop)
+            stopping.start()
+            try:
+                eventually(lambda: refuses(gateway), "the end of listening")
+                assert ids(control) == ["gateway-1"]
+            finally:
+                broker.release()
+            assert client.produce_error() is ErrorCode.none
+            stopping.join()
+            assert ids(control) == []
+
+    @pytest.fixture
+    def other(
+        self, gateway: GatewayProcess, control: ControlPlane, new_gateway: Callable[..., GatewayProcess]
+    ) -> Iterator[GatewayProcess]:
+        with new_gateway(control, "gateway-2", session=SHORT_SESSION) as running:
+            eventually(lambda: ids(control) == ["gateway-1", "gateway-2"], "both members")
+            yield running
+
+    def test_stopped(self, control: ControlPlane, other: GatewayProcess) -> None:
+        assert other.stop() == 0
+        assert ids(control) == ["gateway-1"]
+
+    def test_killed_and_started_again(
+        self, control: ControlPlane, other: GatewayProcess, new_gateway: Callable[..., GatewayProcess]
+    ) -> None:
+        other.kill()
+        eventually(
+            lambda: [m.live for m in members(control.client)] == [True, False], "the end of its session"
+        )
+        with new_gateway(control, "gateway-2") as again:
+            eventually(lambda: [m.live for m in members(control.client)] == [True, True], "its new session")
+            assert again.stop() == 0
+        assert ids(control) == ["gateway-1"]
+
+
+def refuses(gateway: GatewayProcess) -> bool:
+    try:
+        socket.create_connection(gateway.address, timeout=5).close()
+    except OSError:
+        return True
+    return False
+
+
+def ids(control: ControlPlane) -> list[str]:
+    return [m.id for m in members(control.client)]
