@@ -61,6 +61,7 @@ def test_with_a_client_id_that_changes_in_the_middle_of_the_sign_in(
     gateway: GatewayProcess, app: App, victim: App
 ) -> None:
     with RawClient(gateway.address, "mine") as client:
+        client.call(Kind.SASL_HANDSHAKE, 1, mechanism="SCRAM-SHA-256")
         finish = client.begin_scram(app.appid, app.password)
         client.client_id = f"HA#{victim.appid}#orders"
         with pytest.raises(AssertionError, match="the connection was closed"):
