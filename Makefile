@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 N ?= 20
 
-.PHONY: help setup demo demo-check demo-reset clients-check bench-switch bench-gateway test test-unit lint types format lock clean browser
+.PHONY: help setup demo demo-check demo-reset clients-check bench-switch bench-gateway bench-plan test test-unit lint types format lock clean browser
 
 help:  ## What there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -42,6 +42,9 @@ bench-switch: $(READY)  ## N=20 switches back and forth; writes var/bench/switch
 
 bench-gateway: $(READY)  ## The Gateway beside the broker itself; writes var/bench/gateway.json (PARTS="latency block" for some)
 	@$(BIN)/python -m hadash.sandbox bench-gateway $(PARTS)
+
+bench-plan: $(READY)  ## How long it takes to find what moves together; writes var/bench/plan.json
+	@$(BIN)/python -m hadash.sandbox bench-plan
 
 browser: $(READY)  ## Chromium for the browser tests, from Debian's packages
 	@setup/browser.sh

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from hadash.inventory.models import AppID
+from hadash.inventory.models import AppID, Pair
+from hadash.switching.closure import Dimension
+from hadash.switching.plan import Scope, ScopeKind
+
+#: What separates Topics in a field: people paste lists, and a Chinese keyboard has commas of its own.
+_SEPARATORS = re.compile(r"[\s,;，；、]+")
 
 
 class RegisterForm(forms.Form):
@@ -19,31 +25,66 @@ class RegisterForm(forms.Form):
 
 
 class RequestForm(forms.Form):
-    """Ask for a switch. Without ``scope``, an ``instance`` says that it is about that one."""
+    """Ask for a switch. Without ``scope``, an ``instance`` says that it is about that one, and ``topics`` about those."""
 
-    SCOPES = [("appid", _("The whole AppID")), ("instance", _("One InstanceID"))]
+    SCOPES = [
+        (ScopeKind.APPID.value, _("The whole AppID")),
+        (ScopeKind.INSTANCE.value, _("One InstanceID")),
+        (ScopeKind.TOPICS.value, _("Topics")),
+        (ScopeKind.PAIR.value, _("Everything on one cluster")),
+    ]
 
-    appid = forms.IntegerField(widget=forms.HiddenInput)
     scope = forms.ChoiceField(choices=SCOPES, required=False)
     instance = forms.CharField(required=False)
+    topics = forms.CharField(required=False)
+    #: Whether InstanceIDs move by themselves.
+    dimension = forms.ChoiceField(choices=[(d.value, d.value) for d in Dimension], required=False)
+    #: Whether clients without an InstanceID take their whole AppID along.
+    widen = forms.BooleanField(required=False)
     #: The cluster that was shown as the target; without it the other one than where the scope is bound.
     target = forms.CharField(required=False)
     reason = forms.CharField(required=False)
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, pair: Pair, appid: AppID | None = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.the_appid: AppID | None = None
+        self.pair = pair
+        self.appid = appid
 
-    @property
-    def instance_id(self) -> str | None:
-        """The InstanceID that was asked for; ``None`` for the whole AppID."""
-        name = str(self.cleaned_data.get("instance", ""))
-        if self.cleaned_data.get("scope") == "appid":
+    def kind(self) -> ScopeKind:
+        """What is asked for: what was chosen, else what the filled fields mean."""
+        values = self.cleaned_data if self.is_bound else self.initial
+        chosen = values.get("scope")
+        if chosen and (self.appid is not None or chosen in (ScopeKind.TOPICS, ScopeKind.PAIR)):
+            return ScopeKind(chosen)
+        if self.appid is None or values.get("topics"):
+            return ScopeKind.TOPICS
+        return ScopeKind.INSTANCE if values.get("instance") else ScopeKind.APPID
+
+    def the_scope(self) -> Scope | None:
+        """What is asked for; ``None`` as long as something of it is missing."""
+        values = self.cleaned_data if self.is_bound else self.initial
+        kind = self.kind()
+        topics = tuple(sorted({t for t in _SEPARATORS.split(values.get("topics") or "") if t}))
+        instance = (values.get("instance") or "").strip()
+        missing = {ScopeKind.TOPICS: not topics, ScopeKind.INSTANCE: not instance}
+        if missing.get(kind):
             return None
-        return name or None
+        by_appid = kind in (ScopeKind.APPID, ScopeKind.INSTANCE)
+        return Scope(
+            kind,
+            appid=self.appid.name if by_appid and self.appid is not None else "",
+            instance_id=instance if kind is ScopeKind.INSTANCE else "",
+            topics=topics if kind is ScopeKind.TOPICS else (),
+            dimension=Dimension(values.get("dimension") or Dimension.INSTANCE.value),
+            widen=bool(values.get("widen")),
+        )
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
-        if cleaned.get("scope") == "instance" and not cleaned.get("instance"):
-            self.add_error("instance", _("Say which InstanceID."))
+        self.cleaned_data = cleaned
+        if "scope" not in self.errors and self.the_scope() is None:
+            if self.kind() is ScopeKind.INSTANCE:
+                self.add_error("instance", _("Say which InstanceID."))
+            else:
+                self.add_error("topics", _("Say which Topics."))
         return cleaned

@@ -18,8 +18,11 @@ from hadash.dashboard.words import phase_word, stage_word
 from hadash.gateway.settings import GatewaySettings
 from hadash.inventory.models import InstanceID
 from hadash.mirroring.models import Mirror
+from hadash.switching.effects import ask_about
 from hadash.switching.machine import ABORTABLE, STAGES, WAY, Stage, Status
 from hadash.switching.models import StageRecord, Switch, SwitchEvent
+from hadash.switching.plan import Plan
+from hadash.switching.services import traffic_questions
 
 #: Length of one traffic sample of a Gateway.
 SAMPLE_SECONDS = GatewaySettings.from_environment().traffic_seconds
@@ -161,6 +164,7 @@ def state(switch: Switch, records: list[StageRecord]) -> dict[str, Any]:
         "title": title(switch),
         "appid": switch.appid,
         "instance_id": switch.instance_id,
+        "scope": switch.scope.to_json(),
         "source": switch.source.name,
         "target": switch.target.name,
         "blocked": blocked(switch),
@@ -234,22 +238,24 @@ def mirrors(switch: Switch) -> list[dict[str, Any]]:
 def clients(switch: Switch) -> dict[str, Any]:
     """Who is connected as the switch's AppID, through which Gateways, where, and how busy."""
     look = engines.look_at_gateways()
-    connections, silent = engines.ask_each(look.answering, "/clients", "clients", appid=switch.appid)
     plan = switch.the_plan()
+    connections, silent = _connections(plan, look.answering)
     registered = set(
-        InstanceID.objects.filter(appid__pair=switch.pair_id, appid__name=switch.appid).values_list(
-            "name", flat=True
+        InstanceID.objects.filter(appid__pair=switch.pair_id, appid__name__in=plan.appids).values_list(
+            "appid__name", "name"
         )
     )
-    found: dict[str, dict[str, Any]] = {}
+    found: dict[tuple[str, str], dict[str, Any]] = {}
     for connection in connections:
-        name = connection["client_id"]
+        key = (connection["appid"], connection["client_id"])
         entry = found.setdefault(
-            name,
+            key,
             {
-                "id": name,
-                "moves": plan.covers(name),
-                "registered": name in registered,
+                "id": plan.who(*key),
+                "appid": key[0],
+                "client_id": key[1],
+                "moves": plan.covers(*key),
+                "registered": key in registered,
                 "clusters": {},
                 "parked": 0,
                 "library": "",
@@ -261,7 +267,7 @@ def clients(switch: Switch) -> dict[str, Any]:
         entry["parked"] += bool(connection.get("parked"))
         library = f"{connection.get('library') or ''} {connection.get('version') or ''}".strip()
         entry["library"] = library or entry["library"]
-    _rates(switch.appid, look.answering, sorted(found.values(), key=lambda c: (not c["moves"], c["id"])))
+    _rates(look.answering, sorted(found.values(), key=lambda c: (not c["moves"], c["id"])))
     return {
         "fault": look.fault,
         "epoch": look.epoch,
@@ -279,30 +285,41 @@ def clients(switch: Switch) -> dict[str, Any]:
     }
 
 
+def _connections(plan: Plan, gateways: tuple[GatewayMember, ...]) -> tuple[list[dict[str, Any]], list[str]]:
+    """The connections of the plan's AppIDs, and the Gateways that did not answer."""
+    silent: set[str] = set()
+
+    def ask(path: str, key: str, **query: Any) -> list[dict[str, Any]]:
+        entries, quiet = engines.ask_each(gateways, path, key, **query)
+        silent.update(quiet)
+        return entries
+
+    found = ask_about(plan, ask, "/clients", "clients")
+    return found, sorted(silent)
+
+
 def traffic_since(switch: Switch, since: float) -> list[dict[str, Any]]:
     """As ``switching.services.traffic_since``, but never waits for ZooKeeper."""
-    samples, _silent = engines.ask_each(
-        engines.look_at_gateways().answering,
-        "/traffic",
-        "samples",
-        appid=switch.appid,
-        instance=switch.instance_id or None,
-        since=str(since),
-    )
+    answering = engines.look_at_gateways().answering
+    samples = [
+        sample
+        for asked in traffic_questions(switch)
+        for sample in engines.ask_each(answering, "/traffic", "samples", since=str(since), **asked)[0]
+    ]
     return sorted(samples, key=lambda sample: float(sample["at"]))
 
 
 _rate_cache: dict[tuple[str, str], tuple[float, tuple[float, float]]] = {}
 
 
-def _rates(appid: str, gateways: tuple[GatewayMember, ...], entries: list[dict[str, Any]]) -> None:
+def _rates(gateways: tuple[GatewayMember, ...], entries: list[dict[str, Any]]) -> None:
     """Add records per second. Several viewers share an answer for half a sample's length."""
     now = time.time()
     for entry in entries[:RATED_CLIENTS]:
-        key = (appid, entry["id"])
+        key = (entry["appid"], entry["client_id"])
         held = _rate_cache.get(key)
         if held is None or now - held[0] > SAMPLE_SECONDS:
-            rate = _rate(appid, gateways, entry["id"], now)
+            rate = _rate(entry["appid"], gateways, entry["client_id"], now)
             if rate is None:
                 continue
             held = _rate_cache[key] = (now, rate)

@@ -269,6 +269,15 @@ def history_of(appid: AppID, count: int = 20) -> QuerySet[Switch]:
     return switches().filter(pair=appid.pair, appid=appid.name)[:count]
 
 
+def topics(pair: Pair, appid: AppID | None = None) -> list[str]:
+    """The Topics of a pair to choose from: those that an AppID has used, or that any mirror carries."""
+    used = Access.objects.filter(pair=pair, last_seen__gte=access_window()).exclude(kind=Access.Kind.GROUP)
+    if appid is not None:
+        return sorted(set(used.filter(appid=appid.name).values_list("resource", flat=True)))
+    mirrored = {topic for mirror in Mirror.objects.filter(pair=pair) for topic in mirror.topics}
+    return sorted(mirrored | set(used.values_list("resource", flat=True)))
+
+
 def target_of(appid: AppID, instance_id: str | None, engines: Engines) -> tuple[Cluster, Cluster] | None:
     """(from, to) of a switch asked for now; ``None`` when ZooKeeper does not say where the scope is bound."""
     if engines.fault:

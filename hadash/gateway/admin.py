@@ -56,6 +56,7 @@ def build_app(gateway: Gateway) -> Starlette:
         """One entry a group member: active, held, parked or joining."""
         found = [
             {
+                "appid": connection.signed.appid,
                 "group": member.group,
                 "member_id": member.member_id,
                 "state": member.state,

@@ -14,6 +14,7 @@ EVERYBODY = "User:*"
 
 #: Operations of a rule that lets somebody write.
 _WRITING = frozenset({"WRITE", "ALL"})
+_USING = frozenset({"READ", "WRITE", "ALL"})
 
 
 def of_principals(acls: Iterable[Acl], appids: Iterable[str]) -> set[Acl]:
@@ -82,6 +83,23 @@ def writers(acls: Iterable[Acl], topic: str, users: Set[str], exempt: Set[str]) 
     if EVERYBODY in found:
         found |= {f"User:{user}" for user in users}
     return found - {EVERYBODY} - {f"User:{user}" for user in exempt}
+
+
+def users_of(acls: Iterable[Acl], topics: Iterable[str]) -> set[tuple[str, str]]:
+    """(AppID, Topic) for every Topic that a rule lets an AppID read or write, if the rule says which Topics.
+
+    >>> sorted(users_of([Acl("TOPIC", "shop.", "PREFIXED", "User:shop", "*", "READ", "ALLOW")], ["shop.carts", "crm"]))
+    [('shop', 'shop.carts')]
+    """
+    names = list(topics)
+    return {
+        (acl.principal.removeprefix("User:"), topic)
+        for acl in acls
+        if acl.permission == "ALLOW" and acl.operation in _USING and acl.resource_type == "TOPIC"
+        if acl.principal.startswith("User:") and acl.principal != EVERYBODY and acl.resource != "*"
+        for topic in names
+        if covers(acl, topic)
+    }
 
 
 def write_denial(topic: str, principal: str) -> Acl:

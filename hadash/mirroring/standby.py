@@ -32,13 +32,17 @@ def copy_acls(
 
 
 def denied_beyond(
-    source: Cluster, target: Cluster, appid: str, topics: Iterable[str], groups: Iterable[str]
+    source: Cluster,
+    target: Cluster,
+    appids: Iterable[str],
+    topics: Iterable[str],
+    groups: Iterable[str],
 ) -> list[str]:
-    """What ``target`` denies an AppID and ``source`` does not, each as a text; without hadash's own denials."""
+    """What ``target`` denies the AppIDs and ``source`` does not, each as a text; without hadash's own denials."""
     found = acl_rules.denied_beyond(
         _client(source).acls(),
         _client(target).acls(),
-        [appid],
+        appids,
         topics,
         groups,
         _own_denials(target),
@@ -79,3 +83,16 @@ def allow_writes(cluster: Cluster, topics: Iterable[str]) -> int:
 def _own_denials(cluster: Cluster) -> set[Acl]:
     """The denials that hadash has made on ``cluster``."""
     return {acl_rules.write_denial(d.topic, d.principal) for d in WriteDenial.objects.filter(cluster=cluster)}
+
+
+def allowed_to_use(pair: Pair, cluster: Cluster, topics: Iterable[str]) -> set[tuple[str, str]]:
+    """(AppID, Topic): who may read or write which of ``topics`` by a rule of its own, as far as rules name Topics.
+
+    A rule for all Topics says nothing about what its user does; hadash's own users are left out.
+    """
+    exempt = {c.admin_username for c in pair.clusters} | {c.mirror_username for c in pair.clusters}
+    return {
+        (appid, topic)
+        for appid, topic in acl_rules.users_of(_client(cluster).acls(), topics)
+        if appid not in exempt
+    }

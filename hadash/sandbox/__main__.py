@@ -1,5 +1,5 @@
 """`python -m hadash.sandbox`: the stack alone (`up`), all of hadash on it (`demo`), trials of it (`check`,
-`bench-switch`, `bench-gateway`), or another program beside the stack (`exec`)."""
+`bench-switch`, `bench-gateway`, `bench-plan`), or another program beside the stack (`exec`)."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from pathlib import Path
 from types import FrameType
 
 from hadash.sandbox.bench.gateway import PARTS, bench_gateway
+from hadash.sandbox.bench.plan import bench_plan
 from hadash.sandbox.check import bench_switch, demo_check
 from hadash.sandbox.demo import DEFAULT_DATA, ROOT, Demo
 from hadash.sandbox.errors import SandboxError
@@ -48,6 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     bench_parser.add_argument("--keep", type=Path, help="use and keep this data folder")
     gateway_parser = commands.add_parser("bench-gateway", help="the Gateway beside the broker itself")
     gateway_parser.add_argument("parts", nargs="*", choices=[*PARTS, []], help="only these parts")
+    commands.add_parser("bench-plan", help="how long it takes to find what moves together")
     exec_parser = commands.add_parser("exec", help="run a program beside a stack of its own")
     exec_parser.add_argument(
         "--data", type=Path, help="data folder; the default is a new one, deleted at the end"
@@ -69,6 +71,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 return bench_switch(options.n, options.keep)
             case "bench-gateway":
                 return bench_gateway(options.parts)
+            case "bench-plan":
+                return bench_plan()
             case _:
                 return execute(options.data, [a for a in options.program if a != "--"])
     except SandboxError as error:

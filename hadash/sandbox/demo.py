@@ -93,7 +93,9 @@ class Demo:
     def _allocate(self) -> None:
         names = ["gateway", *(f"gateway node {n}" for n in range(2 * PORTS_PER_CLUSTER))]
         self.ports = ports.allocate(names, self.data_dir / "gateway-ports.json")
-        self.ports |= ports.allocate(["gateway admin", "web"], self.data_dir / "web-ports.json")
+        self.ports |= ports.allocate(
+            ["gateway admin", "web"], self.data_dir / "web-ports.json", avoid=self.ports.values()
+        )
         ports.check(self.ports, grace=5.0)
 
     def environment(self) -> dict[str, str]:

@@ -20,13 +20,16 @@ HOST = "127.0.0.1"
 FIRST, LAST = 19000, 32000
 
 
-def allocate(names: Iterable[str], store: Path) -> dict[str, int]:
-    """Return one distinct free port per name; names that `store` knows keep their port."""
+def allocate(names: Iterable[str], store: Path, avoid: Iterable[int] = ()) -> dict[str, int]:
+    """Return one distinct free port per name; names that `store` knows keep their port.
+
+    `avoid` names ports that somebody else will listen on, but does not yet.
+    """
     wanted = list(names)
     known = _read(store)
     missing = [name for name in wanted if name not in known]
     if missing:
-        known.update(zip(missing, _free_block(len(missing), set(known.values())), strict=True))
+        known.update(zip(missing, _free_block(len(missing), {*known.values(), *avoid}), strict=True))
         store.parent.mkdir(parents=True, exist_ok=True)
         part = store.with_suffix(".part")
         part.write_text(json.dumps(known, indent=2) + "\n")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from typing import Any
 
 from hadash.bindings.model import BindingState
@@ -23,7 +23,7 @@ def precheck(plan: Plan, limits: Limits) -> StageRun:
             say(
                 "Copied %(count)s ACLs of %(appid)s to %(cluster)s.",
                 count=copied,
-                appid=plan.appid,
+                appid=plan.appids,
                 cluster=plan.target,
             )
         )
@@ -212,14 +212,20 @@ def _check_groups(plan: Plan) -> Generator[do.Command, Any, None]:
 
 
 def _check_sign_in(plan: Plan) -> Generator[do.Command, Any, None]:
-    here, there = yield do.CheckSignIn()
+    for appid, (here, there) in sorted((yield do.CheckSignIn()).items()):
+        yield from _check_sign_in_of(plan, appid, here, there)
+
+
+def _check_sign_in_of(
+    plan: Plan, appid: str, here: Iterable[str], there: Iterable[str]
+) -> Generator[do.Command, Any, None]:
     lacking = sorted(set(here) - set(there))
     if lacking:
         raise StageFailed(
             say(
                 "%(appid)s can sign in to %(source)s with %(mechanisms)s, but not to %(target)s. "
                 "Create the user there with the same password.",
-                appid=plan.appid,
+                appid=appid,
                 source=plan.source,
                 target=plan.target,
                 mechanisms=lacking,
@@ -229,7 +235,7 @@ def _check_sign_in(plan: Plan) -> Generator[do.Command, Any, None]:
         yield do.Say(
             say(
                 "%(appid)s has no SCRAM password; whether it can sign in to %(target)s with PLAIN cannot be checked.",
-                appid=plan.appid,
+                appid=appid,
                 target=plan.target,
             )
         )

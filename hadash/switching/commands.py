@@ -90,12 +90,12 @@ class CopyAcls:
 
 @dataclass(frozen=True, slots=True)
 class CheckDenials:
-    """→ what the target denies the AppID and the source does not, as texts."""
+    """→ what the target denies the plan's AppIDs and the source does not, as texts."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckSignIn:
-    """→ (source, target): SCRAM mechanisms of the AppID on each cluster; empty where it has none."""
+    """→ by AppID of the plan (source, target): its SCRAM mechanisms on each cluster; empty where it has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +223,8 @@ class ReverseMirrors:
 
 @dataclass(frozen=True, slots=True)
 class ReadClients:
-    """→ client.id → set of clusters that the plan's clients are signed in to, as the Gateways see it."""
+    """→ client (see :meth:`Plan.who`) → set of clusters that it is signed in to, for the clients of which all moves, as
+    the Gateways see it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,10 +15,9 @@ from hadash.bindings import catalogue
 from hadash.bindings.client import reaching
 from hadash.bindings.model import Binding, BindingState, Journal, Placement
 from hadash.bindings.store import BindingStore, Edit
-from hadash.identity.resolve import resolve
 from hadash.inventory import services as inventory
 from hadash.inventory.gateways import ask_all, gateway_members, zookeeper
-from hadash.inventory.models import Access, AppID, Cluster, Pair
+from hadash.inventory.models import Access, Cluster, Pair
 from hadash.kafka.cluster import ClusterClient
 from hadash.kafka.errors import KafkaError
 from hadash.kafka.values import Partition, Record
@@ -36,6 +35,23 @@ from hadash.switching.planning import Refused, access_since, plan_for
 #: Assignors whose members keep their partitions, and read on, while they rejoin. A client that names another one too
 #: rebalances eagerly.
 COOPERATIVE_ASSIGNORS = frozenset({"cooperative-sticky", "stream"})
+
+
+#: AppIDs up to which each is asked for by itself; beyond it the Gateways are asked for everybody.
+ASKED_BY_NAME = 10
+
+
+def ask_about(
+    plan: Plan, ask: Callable[..., list[dict[str, Any]]], path: str, key: str
+) -> list[dict[str, Any]]:
+    """What Gateways say of the plan's AppIDs (of all of their clients, also those that stay).
+
+    :param ask: ``ask_all``, or ``ask_every`` for what must not be decided on half of the truth.
+    """
+    wanted = set(plan.appids)
+    if len(wanted) > ASKED_BY_NAME:
+        return [entry for entry in ask(path, key) if entry["appid"] in wanted]
+    return [entry for appid in plan.appids for entry in ask(path, key, appid=appid)]
 
 
 class Facts:
@@ -130,11 +146,12 @@ class Effects:
 
     @carry_out.register
     def _(self, command: do.ReadBindings) -> dict[str, tuple[str, BindingState] | None]:
-        document = BindingStore(zookeeper()).document(self.plan.appid)
-        default = Binding(self._pair.default.name)
+        store, default = BindingStore(zookeeper()), Binding(self._pair.default.name)
+        documents = {appid: store.document(appid) for appid in self.plan.appids}
         found: dict[str, tuple[str, BindingState] | None] = {}
         for identity in self.plan.identities:
-            binding = resolve(document, identity.instance_id or "", default)
+            document = documents[identity.appid]
+            binding = document.binding_of(identity) or document.default or default
             found[str(identity)] = (binding.cluster, binding.state)
         return found
 
@@ -165,19 +182,21 @@ class Effects:
 
     @carry_out.register
     def _(self, command: do.ReadSettled) -> dict[tuple[str, str], str]:
-        found = ask_all("/members", "members", appid=self.plan.appid, instance=self.plan.instance_id)
-        return {(m["group"], m["member_id"]): m["state"] for m in found}
+        groups = set(self.plan.groups)
+        found = ask_about(self.plan, ask_all, "/members", "members")
+        return {(m["group"], m["member_id"]): m["state"] for m in found if m["group"] in groups}
 
     @carry_out.register
     def _(self, command: do.ReadClients) -> dict[str, set[str]]:
         clients: dict[str, set[str]] = {}
-        for c in ask_all("/clients", "clients", appid=self.plan.appid, instance=self.plan.instance_id):
-            clients.setdefault(c["client_id"], set()).add(c["cluster"])
+        for c in ask_about(self.plan, ask_all, "/clients", "clients"):
+            if self.plan.covers(c["appid"], c["client_id"]):
+                clients.setdefault(self.plan.who(c["appid"], c["client_id"]), set()).add(c["cluster"])
         return clients
 
     @carry_out.register
     def _(self, command: do.ReadActivity) -> set[tuple[str, str]]:
-        found = ask_all("/access", "access", appid=self.plan.appid, instance=self.plan.instance_id)
+        found = ask_about(self.plan, ask_all, "/access", "access")
         topics = set(self.plan.topics)
         return {
             (a["kind"], a["resource"])
@@ -207,18 +226,18 @@ class Effects:
     @carry_out.register
     def _(self, command: do.CopyAcls) -> int:
         source, target = self._clusters[self.plan.source], self._clusters[self.plan.target]
-        return standby.copy_acls(self._pair, source, target, [self.plan.appid], self.plan.topics)
+        return standby.copy_acls(self._pair, source, target, self.plan.appids, self.plan.topics)
 
     @carry_out.register
     def _(self, command: do.CheckDenials) -> list[str]:
         source, target = self._clusters[self.plan.source], self._clusters[self.plan.target]
-        return standby.denied_beyond(source, target, self.plan.appid, self.plan.topics, self.plan.groups)
+        return standby.denied_beyond(source, target, self.plan.appids, self.plan.topics, self.plan.groups)
 
     @carry_out.register
-    def _(self, command: do.CheckSignIn) -> tuple[set[str], set[str]]:
+    def _(self, command: do.CheckSignIn) -> dict[str, tuple[set[str], set[str]]]:
         source = self._client(self.plan.source).scram_users()
         target = self._client(self.plan.target).scram_users()
-        return source.get(self.plan.appid, set()), target.get(self.plan.appid, set())
+        return {appid: (source.get(appid, set()), target.get(appid, set())) for appid in self.plan.appids}
 
     @carry_out.register
     def _(self, command: do.AllowWrites) -> int:
@@ -287,9 +306,8 @@ class Effects:
     @carry_out.register
     def _(self, command: do.ComputePlan) -> Plan | list[Sentence]:
         inventory.collect_access(every=True)
-        appid = AppID.objects.get(pair=self._pair, name=self.plan.appid)
         try:
-            return plan_for(appid, self.plan.instance_id, self._clusters[self.plan.target])
+            return plan_for(self._pair, self.plan.scope, self._clusters[self.plan.target])
         except Refused as refused:
             return refused.reasons
 
@@ -299,7 +317,7 @@ class Effects:
         replicated = [name for name, info in topics.items() if info.replication_factor > 1]
         writing = Access.objects.filter(
             pair=self._pair,
-            appid=self.plan.appid,
+            appid__in=self.plan.appids,
             kind=Access.Kind.PRODUCE,
             resource__in=replicated,
             last_seen__gte=access_since(),
@@ -307,7 +325,7 @@ class Effects:
         return sorted(
             f"{a.client_id or a.appid} (acks={a.details['acks']})"
             for a in writing
-            if self.plan.covers(a.client_id) and a.details.get("acks", -1) != -1
+            if a.details.get("acks", -1) != -1
         )
 
     @carry_out.register

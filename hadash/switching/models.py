@@ -9,12 +9,11 @@ from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from hadash.identity.identity import Identity
 from hadash.identity.names import MAX_NAME_LENGTH
 from hadash.inventory.models import Cluster, Pair
 from hadash.sentences import Sentence
 from hadash.switching.machine import OPEN, Status
-from hadash.switching.plan import Plan
+from hadash.switching.plan import Plan, Scope
 
 
 def new_key() -> str:
@@ -23,7 +22,7 @@ def new_key() -> str:
 
 
 class Switch(models.Model):
-    """One requested move of an AppID, or of one InstanceID of it, to the other cluster of its pair."""
+    """One requested move of an AppID, InstanceID, Topics or a whole cluster, with all that has to come along."""
 
     STATUS_LABELS = [
         (Status.AWAITING_APPROVAL.value, _("awaiting approval")),
@@ -40,11 +39,14 @@ class Switch(models.Model):
 
     key = models.CharField(max_length=20, unique=True, default=new_key)
     pair = models.ForeignKey(Pair, models.PROTECT, related_name="switches")
-    appid = models.CharField(max_length=MAX_NAME_LENGTH)
+    #: What was asked for, as far as it is one AppID; empty for Topics and for a whole cluster.
+    appid = models.CharField(max_length=MAX_NAME_LENGTH, blank=True)
     #: Empty for the whole AppID.
     instance_id = models.CharField(max_length=MAX_NAME_LENGTH, blank=True)
     source = models.ForeignKey(Cluster, models.PROTECT, related_name="+")
     target = models.ForeignKey(Cluster, models.PROTECT, related_name="+")
+    #: What was asked for: a :class:`hadash.switching.plan.Scope`. The plan holds it too, but lists do not read plans.
+    asked = models.JSONField()
     plan = models.JSONField()
     plan_digest = models.CharField(max_length=40)
     reason = models.TextField(_("reason"))
@@ -92,7 +94,7 @@ class Switch(models.Model):
             ),
             models.UniqueConstraint(
                 fields=["pair", "appid", "instance_id"],
-                condition=models.Q(status__in=sorted(s.value for s in OPEN)),
+                condition=models.Q(status__in=sorted(s.value for s in OPEN)) & ~models.Q(appid=""),
                 name="one_open_switch_a_scope",
             ),
         ]
@@ -105,8 +107,9 @@ class Switch(models.Model):
         return f"{self.scope}: {self.source} → {self.target}"
 
     @property
-    def scope(self) -> Identity:
-        return Identity(self.appid, self.instance_id or None)
+    def scope(self) -> Scope:
+        """What was asked for."""
+        return Scope.from_json(self.asked)
 
     @property
     def current(self) -> Status:

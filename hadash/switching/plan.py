@@ -4,59 +4,215 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
 from typing import Any
 
-from hadash.identity.identity import Identity
+from hadash.identity.identity import Identity, parse
+from hadash.switching.closure import Dimension, Thing, names_topic, thing_of, topic
+
+
+class ScopeKind(StrEnum):
+    """What somebody asked to move."""
+
+    APPID = "appid"
+    INSTANCE = "instance"
+    TOPICS = "topics"
+    #: Everything that is on one cluster of the pair.
+    PAIR = "pair"
 
 
 @dataclass(frozen=True, slots=True)
+class Scope:
+    """What was asked for, and how its closure is to be found: the same question can be asked again."""
+
+    kind: ScopeKind
+    appid: str = ""
+    instance_id: str = ""
+    topics: tuple[str, ...] = ()
+    dimension: Dimension = Dimension.INSTANCE
+    #: Whether clients without an InstanceID move their whole AppID, or stand against the switch.
+    widen: bool = False
+
+    @classmethod
+    def of(cls, identity: Identity, *, widen: bool = False) -> Scope:
+        """An AppID, or one InstanceID of it."""
+        kind = ScopeKind.APPID if identity.instance_id is None else ScopeKind.INSTANCE
+        return cls(kind, identity.appid, identity.instance_id or "", widen=widen)
+
+    @property
+    def identity(self) -> Identity | None:
+        """``None`` when Topics or the whole pair were asked for."""
+        return Identity(self.appid, self.instance_id or None) if self.appid else None
+
+    @property
+    def things(self) -> list[Thing]:
+        """Where its closure begins; of a whole pair that depends on who is where."""
+        if self.identity is not None:
+            return [thing_of(self.identity)]
+        return [topic(name) for name in self.topics]
+
+    def __str__(self) -> str:
+        """
+        >>> str(Scope(ScopeKind.TOPICS, topics=("orders", "returns")))
+        'Topic orders, returns'
+        """
+        if self.kind is ScopeKind.PAIR:
+            return "*"
+        return str(self.identity) if self.identity is not None else f"Topic {', '.join(self.topics)}"
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "kind": self.kind.value,
+            "appid": self.appid,
+            "instance_id": self.instance_id,
+            "topics": list(self.topics),
+            "dimension": self.dimension.value,
+            "widen": self.widen,
+        }
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> Scope:
+        return cls(
+            ScopeKind(value["kind"]),
+            value["appid"],
+            value["instance_id"],
+            tuple(value["topics"]),
+            Dimension(value["dimension"]),
+            value["widen"],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One thing that moves, and the one that pulls it in; ``because`` is empty for what was asked for.
+
+    Both are texts of :func:`member_key`. ``use`` says how the two belong together: produce, consume, group, declared, acl, or
+    empty when one is part of the other.
+    """
+
+    key: str
+    because: str = ""
+    use: str = ""
+    #: It is on the target already: nothing is written for it.
+    already: bool = False
+
+
+def member_key(thing: Thing) -> str:
+    """A thing as it is written in a plan: its kind, and an identity's key or a name.
+
+    >>> member_key(topic("orders"))
+    'topic:orders'
+    """
+    identity = thing.identity
+    return f"{thing.kind}:{identity.key if identity is not None else thing.names[0]}"
+
+
+@dataclass(frozen=True)
 class Plan:
     """The radius of one switch.
 
-    ``instances`` are the InstanceIDs whose own bindings move: the one that was asked for, or, when a whole AppID
-    moves, all that are bound, so that no narrower binding stays behind.
+    ``identities`` are those whose bindings are written: never a wide one without the narrower ones that would stay behind.
+    ``members`` say why each thing moves; they explain the radius, and are no part of what is approved.
     """
 
     pair: str
-    appid: str
-    instance_id: str | None
+    scope: Scope
     source: str
     target: str
+    identities: tuple[Identity, ...]
     topics: tuple[str, ...]
     groups: tuple[str, ...]
     mirrors: tuple[str, ...]
-    instances: tuple[str, ...] = ()
+    members: tuple[Member, ...] = field(default=(), compare=False)
 
-    @property
-    def identities(self) -> tuple[Identity, ...]:
-        """Everything whose binding is written."""
-        named = tuple(Identity(self.appid, instance) for instance in self.instances)
-        return named if self.instance_id is not None else (Identity(self.appid), *named)
+    @cached_property
+    def appids(self) -> tuple[str, ...]:
+        """Every AppID of which something moves."""
+        return tuple(sorted({identity.appid for identity in self.identities}))
 
-    @property
-    def scope(self) -> Identity:
-        """What was asked for."""
-        return Identity(self.appid, self.instance_id)
+    @cached_property
+    def _whole(self) -> frozenset[str]:
+        return frozenset(
+            i.appid for i in self.identities if i.instance_id is None and not i.topics and i.group is None
+        )
 
-    def covers(self, client_id: str) -> bool:
-        """Whether a client of this AppID moves."""
-        return self.instance_id is None or client_id == self.instance_id
+    @cached_property
+    def _instances(self) -> frozenset[tuple[str, str]]:
+        return frozenset((i.appid, i.instance_id) for i in self.identities if i.instance_id is not None)
+
+    @cached_property
+    def _bound_topics(self) -> frozenset[tuple[str, str]]:
+        return frozenset((i.appid, name) for i in self.identities for name in i.topics)
+
+    @cached_property
+    def instances(self) -> tuple[Identity, ...]:
+        """The InstanceIDs whose own bindings move."""
+        return tuple(i for i in self.identities if i.instance_id is not None)
+
+    def covers(self, appid: str, client_id: str) -> bool:
+        """Whether all that a client does moves."""
+        if appid in self._whole or (appid, client_id) in self._instances:
+            return True
+        named = names_topic(client_id, appid)
+        return named is not None and (appid, named) in self._bound_topics
+
+    def who(self, appid: str, client_id: str) -> str:
+        """A client as this switch's log calls it."""
+        return client_id if len(self.appids) == 1 else f"{appid} › {client_id}"
 
     def to_json(self) -> dict[str, Any]:
-        return asdict(self)
+        return {
+            **self._moved(),
+            "members": [[m.key, m.because, m.use, m.already] for m in self.members],
+        }
+
+    def _moved(self) -> dict[str, Any]:
+        """What is approved."""
+        return {
+            "pair": self.pair,
+            "scope": self.scope.to_json(),
+            "source": self.source,
+            "target": self.target,
+            "identities": [identity.key for identity in self.identities],
+            "topics": list(self.topics),
+            "groups": list(self.groups),
+            "mirrors": list(self.mirrors),
+        }
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Plan:
-        """:raises KeyError, TypeError: the value is no plan."""
-        lists = ("topics", "groups", "mirrors", "instances")
-        fields: dict[str, Any] = {
-            name: tuple(value[name]) if name in lists else value[name] for name in cls.__dataclass_fields__
-        }
-        return cls(**fields)
+        """:raises KeyError, TypeError, ValueError: the value is no plan."""
+        return cls(
+            pair=value["pair"],
+            scope=Scope.from_json(value["scope"]),
+            source=value["source"],
+            target=value["target"],
+            identities=tuple(parse(key) for key in value["identities"]),
+            topics=tuple(value["topics"]),
+            groups=tuple(value["groups"]),
+            mirrors=tuple(value["mirrors"]),
+            members=tuple(Member(*member) for member in value.get("members", ())),
+        )
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """What an approval is given to: the same radius has the same digest."""
-        text = json.dumps(self.to_json(), sort_keys=True, ensure_ascii=False)
+        text = json.dumps(self._moved(), sort_keys=True, ensure_ascii=False)
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+    def overlaps(self, other: Plan) -> bool:
+        """Whether both would move the same thing, or one of them part of what the other moves."""
+        return bool(
+            _meet(self.topics, other.topics)
+            or _meet(self.groups, other.groups)
+            or _meet(self.identities, other.identities)
+            or _meet(self._whole, other.appids)
+            or _meet(other._whole, self.appids)
+        )
+
+
+def _meet(one: Iterable[Any], other: Iterable[Any]) -> bool:
+    return not set(one).isdisjoint(other)

@@ -1,23 +1,24 @@
-"""Computing a plan from what is bound and observed now."""
+"""Computing a plan from what is bound, observed, and allowed now."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.utils import timezone
 
 from hadash.bindings.errors import BindingError
-from hadash.bindings.model import Binding
 from hadash.bindings.store import BindingStore
-from hadash.identity.identity import Identity
-from hadash.identity.resolve import resolve
 from hadash.inventory.gateways import zookeeper
-from hadash.inventory.models import Access, AppID, Cluster
+from hadash.inventory.models import Access, Cluster, InstanceID, Pair
+from hadash.kafka.errors import KafkaError
+from hadash.mirroring import standby
 from hadash.mirroring.models import Mirror
 from hadash.sentences import Sentence, say
-from hadash.switching.plan import Plan
-from hadash.switching.radius import MirrorOf, NotClosed, Use, close
+from hadash.switching.closure import Use
+from hadash.switching.plan import Plan, Scope
+from hadash.switching.radius import Draft, Estate, MirrorOf, draw_up
 
 
 class Refused(Exception):
@@ -33,30 +34,68 @@ def access_since() -> datetime:
     return timezone.now() - timedelta(days=settings.ACCESS_WINDOW_DAYS)
 
 
-def plan_for(appid: AppID, instance_id: str | None, target: Cluster) -> Plan:
-    """The plan that would move an AppID, or one InstanceID of it, to ``target``.
+def draft_for(pair: Pair, scope: Scope, target: Cluster) -> Draft:
+    """The plan that would move ``scope`` to ``target``, and what stands against it.
 
-    :raises Refused: it is there already, or the radius is not closed.
+    :raises Refused: ZooKeeper or a cluster does not answer, or the target is none of the pair.
     """
-    pair, scope = appid.pair, Identity(appid.name, instance_id)
     if target not in pair.clusters:
         raise Refused(say("Cluster %(cluster)s is not in pair %(pair)s.", cluster=target, pair=pair))
+    source = pair.other(target)
+    return draw_up(scope, source.name, target.name, estate_of(pair, source))
+
+
+def plan_for(pair: Pair, scope: Scope, target: Cluster) -> Plan:
+    """The same, where nothing stands against it.
+
+    :raises Refused: with every reason, not just the first.
+    """
+    draft = draft_for(pair, scope, target)
+    if draft.objections:
+        raise Refused(*draft.objections)
+    return draft.plan
+
+
+def estate_of(pair: Pair, source: Cluster) -> Estate:
+    """What is known of a pair now; whoever was never seen is taken to use what ``source`` lets it use.
+
+    :raises Refused: ZooKeeper or the cluster does not answer.
+    """
     try:
-        document = BindingStore(zookeeper()).document(appid.name)
-    except BindingError as error:
+        documents = BindingStore(zookeeper()).documents()
+        mirrors = tuple(
+            MirrorOf(m.name, m.source.name, frozenset(m.topics))
+            for m in Mirror.objects.filter(pair=pair).select_related("source")
+        )
+        uses = _observed(pair)
+        uses += _allowed(pair, source, uses, mirrors)
+    except (BindingError, KafkaError) as error:
         raise Refused(say("%(error)s", error=error)) from None
-    default = Binding(pair.default.name)
-    current = resolve(document, instance_id or "", default)
-    if current.cluster == target.name:
-        raise Refused(say("%(who)s is bound to %(cluster)s already.", who=scope, cluster=target))
-    access = Access.objects.filter(pair=pair, last_seen__gte=access_since())
-    uses = [Use(a.appid, a.client_id, a.kind, a.resource) for a in access]
-    mirrors = [
-        MirrorOf(m.name, m.source.name, frozenset(m.topics))
-        for m in Mirror.objects.filter(pair=pair).select_related("source")
-    ]
-    bound = {name: binding.cluster for name, binding in document.instances.items()}
-    try:
-        return close(scope, pair.name, current.cluster, target.name, uses, mirrors, bound)
-    except NotClosed as error:
-        raise Refused(*error.reasons) from None
+    registered: dict[str, set[str]] = defaultdict(set)
+    names = InstanceID.objects.filter(appid__pair=pair).values_list("appid__name", "name")
+    for appid, name in names:
+        registered[appid].add(name)
+    return Estate(
+        pair=pair.name,
+        clusters=(pair.first.name, pair.second.name),
+        default=pair.default.name,
+        uses=tuple(uses),
+        documents=documents,
+        instances={appid: frozenset(found) for appid, found in registered.items()},
+        mirrors=mirrors,
+    )
+
+
+def _observed(pair: Pair) -> list[Use]:
+    found = Access.objects.filter(pair=pair, last_seen__gte=access_since())
+    rows = found.order_by().values_list("appid", "client_id", "kind", "resource").distinct()
+    return [Use(*row) for row in rows]
+
+
+def _allowed(pair: Pair, source: Cluster, seen: list[Use], mirrors: tuple[MirrorOf, ...]) -> list[Use]:
+    """Rights of those who were never seen, on the Topics that somebody uses or a mirror carries."""
+    users = {use.appid for use in seen}
+    topics = {use.resource for use in seen if use.kind != Access.Kind.GROUP}
+    topics |= {topic for mirror in mirrors for topic in mirror.topics}
+    allowed = standby.allowed_to_use(pair, source, sorted(topics))
+    return [Use(appid, "", "acl", topic) for appid, topic in sorted(allowed) if appid not in users]

@@ -1,31 +1,35 @@
-"""Which Topics, groups and mirrors move with an AppID or InstanceID, and whether that is closed. Pure.
+"""From what was asked for to the plan of a switch, and what stands against it. Pure.
 
-A radius is closed when nobody outside uses its Topics and no consumer group would be split. One that is not is
-refused with the reason; the full plan, which widens it, comes on top of this.
+A plan is drawn up even when it cannot be carried out, so that whoever asks sees what would move and every reason against
+it, not just the first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
+from hadash.bindings.model import Binding, BindingDocument
 from hadash.identity.identity import Identity
 from hadash.sentences import Sentence, say
-from hadash.switching.plan import Plan
+from hadash.switching.closure import (
+    APPID,
+    BOUND_GROUP,
+    BOUND_TOPICS,
+    GROUP,
+    INSTANCE,
+    TOPIC,
+    AccessGraph,
+    Closure,
+    Thing,
+    Use,
+    identities_of,
+)
+from hadash.switching.plan import Member, Plan, Scope, ScopeKind, member_key
 
-
-@dataclass(frozen=True, slots=True, order=True)
-class Use:
-    """An observed access. ``kind`` is produce or consume (of a Topic) or group (membership)."""
-
-    appid: str
-    client_id: str
-    kind: str
-    resource: str
-
-    @property
-    def who(self) -> str:
-        return f"{self.appid} › {self.client_id}" if self.client_id else self.appid
+#: Sentences of one kind that are listed; beyond it their number is told.
+MAX_REASONS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,102 +41,213 @@ class MirrorOf:
     topics: frozenset[str]
 
 
-class NotClosed(Exception):
-    """The radius cannot move as asked. ``reasons`` say why, each a sentence."""
+@dataclass(frozen=True)
+class Estate:
+    """What is known of a pair of clusters.
 
-    def __init__(self, reasons: Sequence[Sentence]) -> None:
-        super().__init__(" ".join(str(reason) for reason in reasons))
-        self.reasons = list(reasons)
-
-
-def close(
-    scope: Identity,
-    pair: str,
-    source: str,
-    target: str,
-    uses: Iterable[Use],
-    mirrors: Iterable[MirrorOf],
-    bound_instances: Mapping[str, str],
-) -> Plan:
-    """The plan that moves ``scope`` from ``source`` to ``target``.
-
-    :param uses: what was observed of the whole pair.
-    :param bound_instances: the AppID's InstanceIDs that have a binding, and to which cluster.
-    :raises NotClosed: with every reason, not just the first.
+    :param uses: observed, declared, or allowed to those who were never seen.
+    :param documents: the binding documents by AppID; :param instances: the registered InstanceIDs of each.
+    :param default: the cluster of whoever has no binding.
     """
-    known = sorted(set(uses))
 
-    def moves(use: Use) -> bool:
-        if use.appid != scope.appid:
-            return False
-        return scope.instance_id is None or use.client_id == scope.instance_id
+    pair: str
+    clusters: tuple[str, str]
+    default: str
+    uses: tuple[Use, ...]
+    documents: Mapping[str, BindingDocument]
+    instances: Mapping[str, frozenset[str]]
+    mirrors: tuple[MirrorOf, ...]
 
-    inside = [use for use in known if moves(use)]
-    outside = [use for use in known if not moves(use)]
-    topics = {use.resource for use in inside if use.kind != "group"}
-    groups = {use.resource for use in inside if use.kind == "group"}
-    reasons: list[Sentence] = []
-    if not topics:
-        reasons.append(
-            say(
-                "%(scope)s has not used any Topic through a Gateway: there is nothing to move. "
-                "Start its clients at the Gateway first.",
-                scope=scope,
-            )
-        )
-    reasons += _shared(outside, topics, groups)
-    reasons += _elsewhere(scope, source, bound_instances)
-    carrying, mirror_reasons = _mirrors(topics, source, mirrors)
-    reasons += mirror_reasons
-    if reasons:
-        raise NotClosed(reasons)
-    instances = (scope.instance_id,) if scope.instance_id is not None else tuple(sorted(bound_instances))
-    return Plan(
-        pair=pair,
-        appid=scope.appid,
-        instance_id=scope.instance_id,
+    def cluster_of(self, thing: Thing) -> str:
+        """The cluster of an identity: its own binding's, else that of its AppID, else the pair's default."""
+        document = self.documents.get(thing.appid)
+        if document is None:
+            return self.default
+        bound: Binding | None = None
+        if thing.kind == INSTANCE:
+            bound = document.instances.get(thing.names[0])
+        elif thing.kind != APPID:
+            identity = thing.identity
+            bound = document.binding_of(identity) if identity is not None else None
+        if bound is None:
+            bound = document.default
+        return self.default if bound is None else bound.cluster
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A plan, and the reasons why it cannot be carried out."""
+
+    plan: Plan
+    objections: tuple[Sentence, ...] = ()
+    #: Uses by clients without an InstanceID that would stay behind: to widen the plan moves their AppIDs too.
+    uncovered: tuple[Use, ...] = ()
+
+
+def draw_up(scope: Scope, source: str, target: str, estate: Estate) -> Draft:
+    """The plan that moves ``scope`` from ``source`` to ``target``."""
+    graph = graph_of(scope, estate)
+    return draw_up_in(graph, scope, source, target, estate)
+
+
+def graph_of(scope: Scope, estate: Estate) -> AccessGraph:
+    """The graph in which the closure of ``scope`` is found; the same for all scopes of its dimension and choice, unless an
+    InstanceID is asked for that is not registered."""
+    instances: dict[str, frozenset[str]] = dict(estate.instances)
+    if scope.kind is ScopeKind.INSTANCE:
+        instances[scope.appid] = instances.get(scope.appid, frozenset()) | {scope.instance_id}
+    return AccessGraph(estate.uses, estate.documents, instances, scope.dimension, widen=scope.widen)
+
+
+def draw_up_in(graph: AccessGraph, scope: Scope, source: str, target: str, estate: Estate) -> Draft:
+    """The same in a graph that was made before."""
+    is_there = partial(_is_on, estate, target)
+    closure = graph.close(
+        _asked(graph, scope, source, estate), is_there, there_by_default=estate.default == target
+    )
+    topics, groups = closure.named(TOPIC), closure.named(GROUP)
+    carrying, objections = _mirrors(set(topics), source, estate.mirrors)
+    plan = Plan(
+        pair=estate.pair,
+        scope=scope,
         source=source,
         target=target,
-        topics=tuple(sorted(topics)),
-        groups=tuple(sorted(groups)),
+        identities=tuple(sorted(set(identities_of(closure, estate.documents, is_there)), key=_order)),
+        topics=tuple(topics),
+        groups=tuple(groups),
         mirrors=tuple(sorted(carrying)),
-        instances=instances,
+        members=tuple(_members(closure, estate)),
     )
+    reasons = [
+        *_nothing(plan, closure),
+        *_uncovered(closure.uncovered),
+        *_divided(closure, estate, source, target),
+        *objections,
+    ]
+    return Draft(plan, tuple(reasons), closure.uncovered)
 
 
-def _shared(outside: Iterable[Use], topics: set[str], groups: set[str]) -> list[Sentence]:
-    reasons = []
-    for use in outside:
-        if use.kind == "group" and use.resource in groups:
-            reasons.append(
-                say(
-                    "Group %(group)s would be split: %(who)s is a member too and would stay.",
-                    group=use.resource,
-                    who=use.who,
-                )
-            )
-        elif use.kind != "group" and use.resource in topics:
-            verb = (
-                "%(who)s writes to Topic %(topic)s too and would stay."
-                if use.kind == "produce"
-                else "%(who)s reads Topic %(topic)s too and would stay."
-            )
-            reasons.append(say(verb, who=use.who, topic=use.resource))
-    return reasons
+def _order(identity: Identity) -> tuple[str, str, tuple[str, ...], str]:
+    return identity.appid, identity.instance_id or "", identity.topics, identity.group or ""
 
 
-def _elsewhere(scope: Identity, source: str, bound_instances: Mapping[str, str]) -> list[Sentence]:
-    """A whole AppID moves from one cluster: InstanceIDs that are on the other one already stand against it."""
-    if scope.instance_id is not None:
+def _is_on(estate: Estate, cluster: str, thing: Thing) -> bool:
+    return estate.cluster_of(thing) == cluster
+
+
+def _asked(graph: AccessGraph, scope: Scope, source: str, estate: Estate) -> list[Thing]:
+    if scope.kind is not ScopeKind.PAIR:
+        return scope.things
+    return [
+        thing for thing in graph.things if thing.identity is not None and estate.cluster_of(thing) == source
+    ]
+
+
+def _members(closure: Closure, estate: Estate) -> Iterable[Member]:
+    kinds = _kinds_of_use(estate.uses)
+    for thing, because in closure.members.items():
+        if because is None:
+            yield Member(member_key(thing), already=thing in closure.already)
+        else:
+            use = kinds(because, thing)
+            yield Member(member_key(thing), member_key(because), use, thing in closure.already)
+
+
+def _kinds_of_use(uses: Iterable[Use]) -> Callable[[Thing, Thing], str]:
+    """What joins two members: the most telling of the uses between them."""
+    rank = ("produce", "consume", "group", "declared", "acl")
+    found: dict[tuple[str, str | None, str], str] = {}
+    for use in uses:
+        for client_id in (use.client_id, None):
+            key = (use.appid, client_id, ("g:" if use.kind == "group" else "t:") + use.resource)
+            if key not in found or rank.index(use.kind) < rank.index(found[key]):
+                found[key] = use.kind
+
+    def between(one: Thing, other: Thing) -> str:
+        identity, resource = (one, other) if one.appid else (other, one)
+        if resource.appid:
+            return ""
+        client_id = identity.names[0] if identity.kind == INSTANCE else None
+        prefix = "g:" if resource.kind == GROUP else "t:"
+        return found.get((identity.appid, client_id, prefix + resource.names[0]), "")
+
+    return between
+
+
+# -- what stands against it -----------------------------------------------------------------------------------------
+
+
+def _nothing(plan: Plan, closure: Closure) -> list[Sentence]:
+    if plan.topics and plan.identities:
         return []
+    if not plan.identities and closure.already:
+        return [say("%(who)s is bound to %(cluster)s already.", who=plan.scope, cluster=plan.target)]
     return [
         say(
-            "%(who)s is on %(cluster)s already. Switch it back first, then move the whole AppID.",
-            who=Identity(scope.appid, instance),
-            cluster=cluster,
+            "%(scope)s has not used any Topic through a Gateway: there is nothing to move. "
+            "Start its clients at the Gateway first.",
+            scope=plan.scope,
         )
-        for instance, cluster in sorted(bound_instances.items())
-        if cluster != source
+    ]
+
+
+def _uncovered(uses: tuple[Use, ...]) -> list[Sentence]:
+    sentences = {
+        "produce": "%(who)s writes to Topic %(what)s, has no InstanceID, and would stay.",
+        "group": "%(who)s is a member of group %(what)s, has no InstanceID, and would stay.",
+    }
+    otherwise = "%(who)s reads Topic %(what)s, has no InstanceID, and would stay."
+    return _listed([say(sentences.get(u.kind, otherwise), who=u.who, what=u.resource) for u in uses])
+
+
+def _divided(closure: Closure, estate: Estate, source: str, target: str) -> list[Sentence]:
+    """Who is on the target already and writes to what moves only now; and who is on neither side."""
+    moving = set(closure.named(TOPIC))
+    writers = [
+        use
+        for use in estate.uses
+        if use.kind == "produce" and use.resource in moving and _governing(use, estate) in closure.already
+    ]
+    reasons = [
+        say(
+            "%(who)s is on %(cluster)s already and writes to Topic %(topic)s, which moves only now. Switch it back first.",
+            who=use.who,
+            cluster=target,
+            topic=use.resource,
+        )
+        for use in sorted(set(writers))
+    ]
+    for thing in closure.things(APPID, INSTANCE, BOUND_TOPICS, BOUND_GROUP):
+        cluster = estate.cluster_of(thing)
+        if cluster not in (source, target):
+            reasons.append(
+                say(
+                    "%(who)s is bound to %(cluster)s, which is no cluster of this pair. Repair its binding first.",
+                    who=str(thing),
+                    cluster=cluster,
+                )
+            )
+    return _listed(reasons)
+
+
+def _governing(use: Use, estate: Estate) -> Thing:
+    """The identity that governs a write, as far as bindings go."""
+    document = estate.documents.get(use.appid)
+    if document is None:
+        return Thing(APPID, use.appid, ())
+    if use.client_id in document.instances or use.client_id in estate.instances.get(use.appid, ()):
+        return Thing(INSTANCE, use.appid, (use.client_id,))
+    if use.resource in document.topics:
+        return Thing(BOUND_TOPICS, use.appid, (use.resource,))
+    return Thing(APPID, use.appid, ())
+
+
+def _listed(reasons: list[Sentence]) -> list[Sentence]:
+    if len(reasons) <= MAX_REASONS:
+        return reasons
+    return [
+        *reasons[:MAX_REASONS],
+        say("… and %(count)s more of this kind.", count=len(reasons) - MAX_REASONS),
     ]
 
 
@@ -168,4 +283,4 @@ def _mirrors(topics: set[str], source: str, mirrors: Iterable[MirrorOf]) -> tupl
         reasons.append(
             say("No mirror carries %(topics)s. Create one first.", topics=sorted(topics - carried))
         )
-    return carrying, reasons
+    return carrying, _listed(reasons)

@@ -16,15 +16,14 @@ from hadash.audit.models import record
 from hadash.bindings.errors import BindingError
 from hadash.bindings.model import Binding, BindingState
 from hadash.bindings.store import BindingStore
-from hadash.identity.resolve import resolve
 from hadash.inventory.gateways import GatewaySilent, ask_all, ask_every, zookeeper
-from hadash.inventory.models import AppID, Cluster
+from hadash.inventory.models import Cluster, Pair
 from hadash.kafka.errors import ConnectError, KafkaError
 from hadash.mirroring.services import MirrorError
 from hadash.sentences import Sentence, say
 from hadash.switching.checks import preflight
 from hadash.switching.commands import RecordSeen
-from hadash.switching.effects import Effects, Facts, seen_to_json
+from hadash.switching.effects import Effects, Facts, ask_about, seen_to_json
 from hadash.switching.limits import limits
 from hadash.switching.machine import (
     ABORTABLE,
@@ -37,7 +36,7 @@ from hadash.switching.machine import (
     move,
 )
 from hadash.switching.models import Switch, log_event
-from hadash.switching.plan import Plan
+from hadash.switching.plan import Plan, Scope
 from hadash.switching.planning import Refused, plan_for
 from hadash.switching.stage_run import StageFailed
 
@@ -46,6 +45,9 @@ _RADIUS_LOCK = 0x68616461
 
 #: Seconds of traffic that are kept before and after a switch.
 TRAFFIC_MARGIN_SECONDS = 15.0
+
+#: AppIDs of one switch whose traffic is kept and drawn: each is a question to every Gateway.
+CHARTED_APPIDS = 20
 
 
 # -- planning -----------------------------------------------------------------------------------------------------
@@ -70,12 +72,7 @@ def check_now(plan: Plan) -> None:
 def overlapping(plan: Plan) -> Switch | None:
     """An open switch that touches the same Topics, groups or identities."""
     for switch in Switch.objects.filter(pair__name=plan.pair, status__in=[s.value for s in OPEN]):
-        other = switch.the_plan()
-        if (
-            set(other.topics) & set(plan.topics)
-            or set(other.groups) & set(plan.groups)
-            or set(other.identities) & set(plan.identities)
-        ):
+        if plan.overlaps(switch.the_plan()):
             return switch
     return None
 
@@ -85,8 +82,8 @@ def overlapping(plan: Plan) -> Switch | None:
 
 def request(
     user: User,
-    appid: AppID,
-    instance_id: str | None,
+    pair: Pair,
+    scope: Scope,
     target: Cluster,
     reason: str,
     address: str | None = None,
@@ -100,7 +97,7 @@ def request(
         raise PermissionDenied("You may not request switches.")
     if not reason.strip():
         raise Refused(say("Say why: the approver reads it, and so does whoever looks at this later."))
-    plan = plan_for(appid, instance_id, target)
+    plan = plan_for(pair, scope, target)
     check_now(plan)
     with transaction.atomic():
         _lock_radii()
@@ -115,11 +112,12 @@ def request(
                 )
             )
         switch = Switch.objects.create(
-            pair=appid.pair,
-            appid=appid.name,
-            instance_id=instance_id or "",
+            pair=pair,
+            appid=scope.appid,
+            instance_id=scope.instance_id,
             source=Cluster.objects.get(name=plan.source),
             target=target,
+            asked=scope.to_json(),
             plan=plan.to_json(),
             plan_digest=plan.digest,
             reason=reason.strip(),
@@ -152,9 +150,7 @@ def approve(
     _may_decide(user, switch)
     if digest != switch.plan_digest:
         raise Refused(say("The plan has changed since you saw it. Look at it again."))
-    current = plan_for(
-        AppID.objects.get(pair=switch.pair, name=switch.appid), switch.instance_id or None, switch.target
-    )
+    current = plan_for(switch.pair, switch.scope, switch.target)
     if current.digest != switch.plan_digest:
         raise Refused(
             say(
@@ -260,11 +256,13 @@ def retry(user: User, switch: Switch, start: Callable[[Switch], None], address: 
 def _still_there(switch: Switch) -> dict[str, Any]:
     """What a verify that a person lets run again has to see: those that are connected now. Clients that were stopped
     meanwhile would otherwise hold the switch, and with it the way back, for ever."""
+    plan = switch.the_plan()
     try:
-        found = ask_every("/clients", "clients", appid=switch.appid, instance=switch.instance_id or None)
+        found = ask_about(plan, ask_every, "/clients", "clients")
     except (BindingError, GatewaySilent) as error:
         raise Refused(say("%(error)s", error=error)) from None
-    return seen_to_json(RecordSeen(tuple(sorted({c["client_id"] for c in found})), (), ()))
+    there = {plan.who(c["appid"], c["client_id"]) for c in found if plan.covers(c["appid"], c["client_id"])}
+    return seen_to_json(RecordSeen(tuple(sorted(there)), (), ()))
 
 
 def close_as_it_is(user: User, switch: Switch, reason: str, address: str | None = None) -> Switch:
@@ -306,11 +304,14 @@ def _where_clients_are(switch: Switch) -> list[str]:
     """The clusters that the identities of a switch are bound to. :raises Refused: while one is not forwarded."""
     plan = switch.the_plan()
     try:
-        document = BindingStore(zookeeper()).document(plan.appid)
+        store = BindingStore(zookeeper())
+        documents = {appid: store.document(appid) for appid in plan.appids}
     except BindingError as error:
         raise Refused(say("%(error)s", error=error)) from None
     default = Binding(switch.pair.default.name)
-    found = [resolve(document, i.instance_id or "", default) for i in plan.identities]
+    found = [
+        documents[i.appid].binding_of(i) or documents[i.appid].default or default for i in plan.identities
+    ]
     if any(binding.state is not BindingState.FORWARD for binding in found):
         raise Refused(say("Somebody changes the bindings of this switch at this moment. Try again."))
     return sorted({binding.cluster for binding in found})
@@ -362,10 +363,21 @@ def expire_requests() -> int:
 
 def traffic_since(switch: Switch, since: float) -> list[dict[str, Any]]:
     """Samples of the switch's clients that ended after ``since`` (seconds since 1970), over all Gateways."""
-    samples = ask_all(
-        "/traffic", "samples", appid=switch.appid, instance=switch.instance_id or None, since=str(since)
-    )
+    samples = [
+        sample
+        for asked in traffic_questions(switch)
+        for sample in ask_all("/traffic", "samples", None, since=str(since), **asked)
+    ]
     return sorted(samples, key=lambda sample: float(sample["at"]))
+
+
+def traffic_questions(switch: Switch) -> list[dict[str, str]]:
+    """What to ask Gateways for, to get the traffic of a switch's clients: of one InstanceID, or of each AppID."""
+    plan = switch.the_plan()
+    if len(plan.identities) == 1 and plan.instances:
+        (identity,) = plan.identities
+        return [{"appid": identity.appid, "instance": identity.instance_id or ""}]
+    return [{"appid": appid} for appid in plan.appids[:CHARTED_APPIDS]]
 
 
 def keep_traffic(switch: Switch) -> None:

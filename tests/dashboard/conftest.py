@@ -18,11 +18,12 @@ from hadash.bindings.model import Binding, BindingDocument
 from hadash.dashboard import engines as engines_module
 from hadash.dashboard import live
 from hadash.dashboard.engines import Engines
+from hadash.identity.identity import Identity
 from hadash.inventory.models import Access, AppID, InstanceID, Pair
 from hadash.mirroring.models import LagSample, Mirror
 from hadash.sentences import say
 from hadash.switching.models import StageRecord, Switch, log_event
-from hadash.switching.plan import Plan
+from hadash.switching.plan import Member, Plan, Scope
 
 
 @pytest.fixture(autouse=True)
@@ -96,7 +97,18 @@ def estate(db: None) -> SimpleNamespace:
 
 @pytest.fixture
 def plan() -> Plan:
-    return Plan("main", "shop", None, "east", "west", ("carts",), ("readers",), ("shop",), ("shop-carts",))
+    shop, carts = Identity("shop"), Identity("shop", "shop-carts")
+    return Plan(
+        "main",
+        Scope.of(shop),
+        "east",
+        "west",
+        (shop, carts),
+        ("carts",),
+        ("readers",),
+        ("shop",),
+        members=(Member("appid:shop"), Member("topic:carts", "appid:shop", "produce")),
+    )
 
 
 @pytest.fixture
@@ -110,6 +122,7 @@ def make_switch(estate: SimpleNamespace, people: SimpleNamespace, plan: Plan) ->
                 "appid": "shop",
                 "source": estate.east,
                 "target": estate.west,
+                "asked": plan.scope.to_json(),
                 "plan": plan.to_json(),
                 "plan_digest": plan.digest,
                 "reason": "Upgrade of the brokers",

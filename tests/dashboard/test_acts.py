@@ -15,10 +15,12 @@ from hadash.audit.models import Entry
 from hadash.bindings.model import Binding, BindingState, Journal
 from hadash.bindings.store import BindingStore, Edit
 from hadash.dashboard.engines import Engines
+from hadash.dashboard.views import requests
 from hadash.inventory.models import InstanceID
 from hadash.sentences import say
 from hadash.switching import services
 from hadash.switching.plan import Plan
+from hadash.switching.radius import Draft
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
 
@@ -26,7 +28,8 @@ pytestmark = [pytest.mark.stack, pytest.mark.django_db]
 @pytest.fixture
 def planned(monkeypatch: pytest.MonkeyPatch, plan: Plan) -> None:
     """Planning and checking without ZooKeeper and Kafka."""
-    monkeypatch.setattr(services, "plan_for", lambda appid, instance_id, target: plan)
+    monkeypatch.setattr(services, "plan_for", lambda pair, scope, target: plan)
+    monkeypatch.setattr(requests, "draft_for", lambda pair, scope, target: Draft(plan))
     monkeypatch.setattr(services, "check_now", lambda plan: None)
 
 

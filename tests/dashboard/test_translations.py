@@ -37,4 +37,4 @@ def test_the_compiled_catalogue_is_up_to_date() -> None:
 def test_the_engines_sentences_are_found() -> None:
     texts = {message.text for message in t.in_python()}
     assert "All checks hold." in texts
-    assert "%(who)s reads Topic %(topic)s too and would stay." in texts  # through a variable
+    assert "%(who)s reads Topic %(what)s, has no InstanceID, and would stay." in texts  # through a variable

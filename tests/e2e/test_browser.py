@@ -52,12 +52,24 @@ def request_page(window: Window, trial: Trial) -> Page:
 
 def test_what_cannot_move_is_told_before_it_is_asked_for(olga: Window, trial: Trial) -> None:
     page = request_page(olga, trial)
-    expect(page.locator("#preview")).to_contain_text(
-        "audit › audit-clicks reads Topic shop.clicks too and would stay.", timeout=PAGE_MS
+    page.check("input[value=topics]")
+    page.fill("#id_topics", "shop.carts，shop.typo")  # with the comma of a Chinese keyboard
+    expect(page.locator("#preview")).to_contain_text("No mirror carries shop.typo.", timeout=PAGE_MS)
+    page.fill("#id_topics", "shop.carts")
+    expect(page.locator("#preview")).not_to_contain_text("No mirror carries", timeout=PAGE_MS)
+    expect(page.locator("#preview")).to_contain_text("shop › shop-carts")
+
+
+def test_why_something_comes_along_is_told(olga: Window, trial: Trial) -> None:
+    page = request_page(olga, trial)
+    expect(page.locator("#preview .members")).to_contain_text("reads shop.clicks", timeout=PAGE_MS)
+    row = page.locator("#preview .members tr", has_text="audit › audit-clicks")
+    expect(row.locator("[title]").first).to_have_attribute(
+        "title", "shop → shop.clicks → audit › audit-clicks"
     )
     page.click(f"[data-pick='{INSTANCE}']")
     expect(page.locator("#preview")).to_contain_text("shop.stock", timeout=PAGE_MS)
-    expect(page.locator("#preview")).not_to_contain_text("would stay")
+    expect(page.locator("#preview")).not_to_contain_text("audit")
 
 
 def test_one_asks_the_other_approves_and_both_watch(

@@ -51,11 +51,17 @@ class TestRequests:
         )
         assert "shop-carts is registered under shop already" in page.text
 
-    def test_radius_that_is_not_closed(self, trial: Trial) -> None:
-        with pytest.raises(
-            SandboxError, match=r"audit › audit-clicks reads Topic shop\.clicks too and would stay"
-        ):
-            trial.operator.request("shop", None, "west", "The whole shop.")
+    def test_topic_that_no_mirror_carries(self, trial: Trial) -> None:
+        answer = trial.operator.post(
+            "switches/request/",
+            appid=trial.operator.appid("shop"),
+            scope="topics",
+            topics="shop.carts, shop.typo",
+            target="west",
+            reason="A new Topic.",
+        )
+        assert answer.status_code == 409
+        assert "No mirror carries shop.typo. Create one first." in answer.text
 
     def test_without_a_reason(self, trial: Trial, bindings: BindingStore) -> None:
         with pytest.raises(SandboxError, match="Say why"):

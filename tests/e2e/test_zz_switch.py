@@ -29,6 +29,19 @@ def test_there_and_back(trial: Trial, bindings: BindingStore, appid: str, instan
         }  # fmt: skip
 
 
+def test_an_appid_takes_along_who_reads_what_it_writes(trial: Trial, bindings: BindingStore) -> None:
+    """``audit`` reads a Topic of ``shop``: both move in one switch, and nobody else does."""
+    for instance in ("shop-stock", "shop-carts"):
+        if other_side(bindings, "shop", instance) == "east":
+            assert trial.switch("shop", instance, "east").status == "succeeded"
+    for target in ("west", "east"):
+        measured = trial.switch("shop", None, target)
+        assert measured.status == "succeeded", measured.outcome
+        moved = [Identity("shop"), Identity("audit", "audit-clicks")]
+        found = [bindings.document(identity.appid).binding_of(identity) for identity in moved]
+        assert [binding.cluster for binding in found if binding is not None] == [target, target]
+
+
 def test_nothing_was_lost_duplicated_or_out_of_order(trial: Trial) -> None:
     verdict = trial.finish()
     assert verdict["clients_restarted"] == []

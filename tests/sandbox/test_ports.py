@@ -53,3 +53,11 @@ def test_taken_port_is_told_with_holder_and_remedy(store: Path) -> None:
         f"Port {port} (kafka-east) is in use by another process (pid {os.getpid()}). "
         "Stop that process, or run `make demo-reset` to choose new ports."
     )
+
+
+def test_ports_that_somebody_will_listen_on_are_avoided(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The Gateway's node ports are free until the Gateway runs."""
+    starts = iter([20_000, 20_010])
+    monkeypatch.setattr(ports.random, "randrange", lambda *_: next(starts))
+    monkeypatch.setattr(ports, "is_free", lambda port: True)
+    assert ports.allocate(["web"], store, avoid=range(20_000, 20_005)) == {"web": 20_010}

@@ -34,6 +34,7 @@ def switch() -> Switch:
     return Switch.objects.create(
         pair=Pair.objects.create(name="main", first=east, second=west, default=east),
         appid="shop",
+        asked=WHOLE.scope.to_json(),
         source=east,
         target=west,
         plan=WHOLE.to_json(),

@@ -13,14 +13,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hadash.identity.identity import Identity
 from hadash.switching import commands as do
 from hadash.switching.machine import ABORTABLE, WAY, Stage, Status
+from hadash.switching.plan import Scope
 
 from .walking import HAPPENINGS, LASTING, ON_THE_WAY, Ended, Fault, Walk
 from .world import PARTITIONS, WHOLE, World
 
 #: One instance moves alone; the consumers stay and read what the mirror brings back.
-INSTANCE = replace(WHOLE, instance_id="web-1", groups=(), instances=("web-1",))
+WEB_1 = Identity("shop", "web-1")
+INSTANCE = replace(WHOLE, scope=Scope.of(WEB_1), groups=(), identities=(WEB_1,))
 
 WEST, EAST = ("west", "forward"), ("east", "forward")
 

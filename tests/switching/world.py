@@ -13,27 +13,27 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from hadash.bindings.model import BindingState
+from hadash.identity.identity import Identity
 from hadash.kafka.values import Partition
 from hadash.mirroring.lag import measure
 from hadash.mirroring.offsets import Corresponding
 from hadash.mirroring.proof import compare_tails
 from hadash.sentences import Sentence
 from hadash.switching import commands as do
-from hadash.switching.plan import Plan
+from hadash.switching.plan import Plan, Scope
 
 from .parts import Bound, Broken, Client, Gateway, Group, Log, Member, Mirror
 
 #: A whole AppID with one InstanceID that has a binding of its own.
 WHOLE = Plan(
     pair="main",
-    appid="shop",
-    instance_id=None,
+    scope=Scope.of(Identity("shop")),
     source="east",
     target="west",
     topics=("carts", "orders"),
     groups=("billing",),
     mirrors=("shop",),
-    instances=("web-1",),
+    identities=(Identity("shop"), Identity("shop", "web-1")),
 )
 
 #: Seconds that a command takes, and between two records of a producer.
@@ -159,7 +159,7 @@ class World:
         before = dict(self.group.position)
         self.group.consume(self.bound, self.logs, self.down)
         for partition, owner in self.group.owner.items():
-            moved = self.plan.covers(owner.client.id)
+            moved = self.plan.covers("shop", owner.client.id)
             if moved and self.group.position[partition] != before.get(partition):
                 self.activity[owner.cluster, "consume", partition.topic] = self.now
 
@@ -168,7 +168,7 @@ class World:
         return self._resolve(client.gateway.table, client.id)
 
     def _resolve(self, table: dict[str, Bound], instance: str | None) -> Bound:
-        found = table.get(f"{self.plan.appid} › {instance}") or table.get(self.plan.appid)
+        found = table.get(f"shop › {instance}") or table.get("shop")
         return found or ("east", BindingState.FORWARD)
 
     # -- producers ----------------------------------------------------------------------------------------------------
@@ -182,7 +182,7 @@ class World:
                 if here and client.produces and not client.gone and state is not BindingState.BLOCK:
                     for partition in PARTITIONS:
                         self._write(cluster, partition)
-                        if self.plan.covers(client.id):
+                        if self.plan.covers("shop", client.id):
                             self.activity[cluster, "produce", partition.topic] = self.now
 
     def _write(self, cluster: str, partition: Partition) -> None:
@@ -292,7 +292,7 @@ class World:
                 self._reach(plan.source, plan.target)
                 return list(self.denied_by_hand)
             case do.CheckSignIn():
-                return set(self.mechanisms[plan.source]), set(self.mechanisms[plan.target])
+                return {"shop": (set(self.mechanisms[plan.source]), set(self.mechanisms[plan.target]))}
             case do.PublishPlacement(leaders):
                 self.placement = dict(leaders)
             case do.WarmUp():
@@ -358,7 +358,7 @@ class World:
                         mirror.turn(self.now, ends)
             case do.ReadClients():
                 clients = [c for c in self.clients.values() if c.gateway.live and not c.gone]
-                return {c.id: {c.cluster} for c in clients if plan.covers(c.id)}
+                return {c.id: {c.cluster} for c in clients if plan.covers("shop", c.id)}
             case do.RecordSeen():
                 self.seen = command
             case do.ReadActivity(cluster, seconds):

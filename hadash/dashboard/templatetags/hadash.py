@@ -17,8 +17,12 @@ from hadash.bindings.model import BindingState
 from hadash.dashboard import states, words
 from hadash.dashboard.states import State
 from hadash.sentences import Sentence, fill
+from hadash.switching.plan import Scope, ScopeKind
 
 register = template.Library()
+
+#: Topics of a switch that its title names.
+SHOWN_TOPICS = 3
 
 
 @register.filter
@@ -170,6 +174,20 @@ def identity(context: Context, appid: str, instance: str = "", on: Any = "") -> 
             instance,
         )
     return format_html('<span class="identity {}"><b>{}</b></span>', hue, appid)
+
+
+@register.simple_tag(takes_context=True)
+def scope(context: Context, asked: Scope, on: Any = "") -> SafeString:
+    """What a switch was asked for: an identity, Topics, or everything."""
+    if asked.appid:
+        return identity(context, asked.appid, asked.instance_id, on)
+    what = (
+        gettext("everything")
+        if asked.kind is ScopeKind.PAIR
+        else f"Topic {gettext(', ').join(asked.topics[:SHOWN_TOPICS])}"
+    )
+    more = f" +{len(asked.topics) - SHOWN_TOPICS}" if len(asked.topics) > SHOWN_TOPICS else ""
+    return format_html('<span class="identity none"><b>{}{}</b></span>', what, more)
 
 
 @register.simple_tag

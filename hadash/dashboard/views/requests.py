@@ -1,4 +1,4 @@
-"""Asking for a switch, with a preview of what would move."""
+"""Asking for a switch, with a preview of what would move and why."""
 
 from __future__ import annotations
 
@@ -6,19 +6,21 @@ from typing import Any
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods
 
-from hadash.dashboard import engines, selectors, states
+from hadash.dashboard import engines, radius, selectors, states
 from hadash.dashboard.forms import RequestForm
 from hadash.dashboard.views.common import address_of, denied, the_appid, user_of
-from hadash.identity.identity import Identity
-from hadash.inventory.models import AppID
+from hadash.inventory.models import AppID, Cluster, Pair
 from hadash.mirroring.models import Mirror
 from hadash.sentences import Sentence, say
 from hadash.switching import services
+from hadash.switching.effects import ask_about
+from hadash.switching.plan import Scope, ScopeKind
+from hadash.switching.planning import draft_for
 
 PERMISSION = "switching.request_switch"
 
@@ -27,71 +29,72 @@ def _number(text: str | None) -> int | None:
     return int(text) if text and text.isdigit() and len(text) < 18 else None
 
 
+def _subject(values: Any) -> tuple[Pair, AppID | None] | None:
+    """Whose switch it is about: ``appid=<pk>``, or ``pair=<pk>`` for Topics and whole clusters."""
+    pk = _number(values.get("appid"))
+    if pk is not None:
+        appid = the_appid(pk)
+        return appid.pair, appid
+    pk = _number(values.get("pair"))
+    if pk is None:
+        return None
+    pair = Pair.objects.select_related("first", "second", "default").filter(pk=pk).first()
+    if pair is None:
+        raise Http404(_("There is no pair with number %(pk)s.") % {"pk": pk})
+    return pair, None
+
+
 @require_http_methods(["GET", "POST"])
 def request_switch(request: HttpRequest) -> HttpResponse:
-    """GET: ``?appid=<pk>&instance=<name>``. POST: ``appid``, ``scope``, ``instance``, ``target``, ``reason``."""
+    """GET: ``?appid=<pk>&instance=<name>`` or ``?pair=<pk>&topics=<names>``. POST: the fields of the form besides."""
     if not request.user.has_perm(PERMISSION):
         return denied(request, PermissionDenied("You may not request switches."), PERMISSION)
-    pk = _number(request.POST.get("appid") or request.GET.get("appid"))
-    if pk is None:
-        return render(request, "requests/choose.html", {"appids": selectors.appids()})
-    appid = the_appid(pk)
+    values = request.POST if request.method == "POST" else request.GET
+    subject = _subject(values)
+    if subject is None:
+        context = {"appids": selectors.appids(), "pairs": Pair.objects.select_related("first", "second")}
+        return render(request, "requests/choose.html", context)
+    pair, appid = subject
     if request.method == "POST":
-        return _post(request, appid)
-    instance = request.GET.get("instance", "")
-    form = RequestForm(
-        initial={"appid": appid.pk, "scope": "instance" if instance else "appid", "instance": instance}
-    )
-    return _page(request, appid, form, proposal(appid, instance or None))
+        return _post(request, pair, appid)
+    form = RequestForm(initial=request.GET.dict(), pair=pair, appid=appid)
+    return _page(request, form, proposal(form))
 
 
-def _post(request: HttpRequest, appid: AppID) -> HttpResponse:
-    form = RequestForm(request.POST)
-    if not form.is_valid():
-        return _page(request, appid, form, proposal(appid, None), status=409)
-    wanted = proposal(appid, form.instance_id)
+def _post(request: HttpRequest, pair: Pair, appid: AppID | None) -> HttpResponse:
+    form = RequestForm(request.POST, pair=pair, appid=appid)
+    valid = form.is_valid()
+    wanted = proposal(form)
+    scope, target = wanted["scope"], wanted["target"]
+    if not valid or scope is None:
+        return _page(request, form, wanted, status=409)
     try:
         if wanted["fault"]:
             raise services.Refused(
                 say("ZooKeeper does not answer (%(fault)s): no switch can be planned.", fault=wanted["fault"])
             )
         switch = services.request(
-            user_of(request),
-            appid,
-            form.instance_id,
-            _target(appid, form.cleaned_data["target"], wanted),
-            form.cleaned_data["reason"],
-            address_of(request),
+            user_of(request), pair, scope, target, form.cleaned_data["reason"], address_of(request)
         )
     except PermissionDenied as error:
         return denied(request, error, PERMISSION)
     except services.Refused as refusal:
-        return _page(request, appid, form, wanted, refusal.reasons, status=409)
+        return _page(request, form, wanted, refusal.reasons, status=409)
     messages.success(request, _("The switch is requested. Somebody else has to approve it."))
     return redirect("switch", key=switch.key)
 
 
-def _target(appid: AppID, name: str, wanted: dict[str, Any]) -> Any:
-    """What was shown to the requester, else the other side."""
-    for cluster in appid.pair.clusters:
-        if cluster.name == name:
-            return cluster
-    return wanted["target"]
-
-
 def _page(
     request: HttpRequest,
-    appid: AppID,
     form: RequestForm,
     wanted: dict[str, Any],
     refusals: list[Sentence] | None = None,
     status: int = 200,
 ) -> HttpResponse:
     context = {
-        "appid": appid,
         "form": form,
-        "scope": form["scope"].value() or ("instance" if form["instance"].value() else "appid"),
-        "names": _names(appid),
+        "names": _names(form.appid) if form.appid is not None else [],
+        "topics": selectors.topics(form.pair, form.appid),
         "refusals": refusals or [],
         **wanted,
     }
@@ -110,46 +113,87 @@ def _names(appid: AppID) -> list[dict[str, Any]]:
 
 @require_GET
 def preview(request: HttpRequest) -> HttpResponse:
-    """What would move, for the form as it stands: ``?appid=&scope=&instance=``."""
-    appid = the_appid(_number(request.GET.get("appid")) or 0)
-    form = RequestForm(request.GET)
+    """What would move, for the form as it stands."""
+    subject = _subject(request.GET)
+    if subject is None:
+        raise Http404(_("Say whose switch it is about."))
+    form = RequestForm(request.GET, pair=subject[0], appid=subject[1])
     form.is_valid()
-    scope, instance = request.GET.get("scope"), form.instance_id
-    if scope == "instance" and not instance:
-        return render(request, "requests/preview.html", {"appid": appid, "incomplete": True})
-    return render(request, "requests/preview.html", {"appid": appid, **proposal(appid, instance)})
+    return render(request, "requests/preview.html", proposal(form))
 
 
-def proposal(appid: AppID, instance_id: str | None) -> dict[str, Any]:
-    """The plan for the other cluster, or the reasons against it."""
+def proposal(form: RequestForm) -> dict[str, Any]:
+    """The plan for the other cluster, and the reasons against it."""
+    pair, scope = form.pair, form.the_scope()
     look = engines.look()
     shown: dict[str, Any] = {
+        "pair": pair,
+        "appid": form.appid,
+        "kind": form.kind().value,
+        "scope": scope,
+        "incomplete": scope is None,
         "engines": look,
         "fault": look.fault,
-        "scope_name": Identity(appid.name, instance_id),
         "plan": None,
         "reasons": [],
         "holder": None,
         "source": None,
         "target": None,
     }
-    way = selectors.target_of(appid, instance_id, look)
-    if way is None:
+    if scope is None or look.fault:
         return shown
-    shown["source"], shown["target"] = way
+    target = _target(form, scope, look)
+    if target is None:
+        return shown
+    shown["source"], shown["target"] = pair.other(target), target
     try:
-        plan = services.plan_for(appid, instance_id, way[1])
+        draft = draft_for(pair, scope, target)
     except services.Refused as refusal:
         return {**shown, "reasons": refusal.reasons}
-    connections, silent = engines.ask_each(look.answering, "/clients", "clients", appid=appid.name)
-    mirrors = Mirror.objects.filter(pair=appid.pair_id, name__in=plan.mirrors).select_related(
+    plan = draft.plan
+    silent: set[str] = set()
+
+    def ask(path: str, key: str, **query: Any) -> list[dict[str, Any]]:
+        entries, quiet = engines.ask_each(look.answering, path, key, **query)
+        silent.update(quiet)
+        return entries
+
+    connections = ask_about(plan, ask, "/clients", "clients")
+    mirrors = Mirror.objects.filter(pair=pair, name__in=plan.mirrors).select_related(
         "source", "pair__first", "pair__second"
     )
     return {
         **shown,
         "plan": plan,
+        "reasons": draft.objections,
+        "uncovered": draft.uncovered,
+        "members": radius.rows(plan),
         "holder": services.overlapping(plan),
         "plan_mirrors": [(mirror, states.of_mirror(mirror)) for mirror in mirrors],
-        "plan_clients": sorted({c["client_id"] for c in connections if plan.covers(c["client_id"])}),
-        "silent": silent,
+        "plan_clients": sorted(
+            {
+                plan.who(c["appid"], c["client_id"])
+                for c in connections
+                if plan.covers(c["appid"], c["client_id"])
+            }
+        ),
+        "records_at_risk": radius.records_at_risk(mirrors),
+        "pause": radius.expected_pause(pair),
+        "silent": sorted(silent),
     }
+
+
+def _target(form: RequestForm, scope: Scope, look: engines.Engines) -> Cluster | None:
+    """The cluster that was shown or asked for, else the other one than where the scope is now."""
+    values = form.cleaned_data if form.is_bound else form.initial
+    for cluster in form.pair.clusters:
+        if cluster.name == values.get("target"):
+            return cluster
+    if form.appid is not None and scope.identity is not None:
+        way = selectors.target_of(form.appid, scope.instance_id or None, look)
+        return way[1] if way else None
+    if scope.kind is ScopeKind.TOPICS:
+        carrying = [m for m in Mirror.objects.filter(pair=form.pair) if set(m.topics) & set(scope.topics)]
+        if carrying:
+            return form.pair.other(carrying[0].source)
+    return form.pair.other(form.pair.default)

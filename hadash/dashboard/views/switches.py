@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
@@ -14,7 +15,7 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
 
-from hadash.dashboard import engines, live, selectors, states
+from hadash.dashboard import engines, live, radius, selectors, states
 from hadash.dashboard.phrases import script_phrases
 from hadash.dashboard.views.common import (
     address_of,
@@ -34,7 +35,7 @@ INBOXES = ("all", "waiting", "mine")
 
 @require_GET
 def switches(request: HttpRequest) -> HttpResponse:
-    """``?inbox=waiting|mine`` and ``?status=``; ``?q=`` looks in AppID and InstanceID."""
+    """``?inbox=waiting|mine`` and ``?status=``; ``?q=`` looks in AppID, InstanceID and Topics."""
     user = user_of(request)
     inbox = request.GET.get("inbox", "all")
     inbox = inbox if inbox in INBOXES else "all"
@@ -45,7 +46,12 @@ def switches(request: HttpRequest) -> HttpResponse:
     if status in set(Status):
         found = found.filter(status=status)
     if query:
-        found = found.filter(Q(appid__icontains=query) | Q(instance_id__icontains=query) | Q(key=query))
+        found = found.filter(
+            Q(appid__icontains=query)
+            | Q(instance_id__icontains=query)
+            | Q(asked__topics__icontains=query)
+            | Q(key=query)
+        )
     page = paged(request, found)
     context = {
         "page": page,
@@ -69,10 +75,12 @@ def parts_context(user: Any, switch: Switch) -> dict[str, Any]:
     may_request = user.has_perm("switching.request_switch")
     awaiting = switch.current is Status.AWAITING_APPROVAL
     own = switch.requested_by_id == user.pk
+    plan = switch.the_plan()
+    the_appid = AppID.objects.filter(pair=switch.pair_id, name=switch.appid).first() if switch.appid else None
     return {
         "switch": switch,
         "state": states.of_status(switch),
-        "plan": switch.the_plan(),
+        "plan": plan,
         "phases": live.phases(records),
         "records": records,
         "awaiting": awaiting,
@@ -85,7 +93,9 @@ def parts_context(user: Any, switch: Switch) -> dict[str, Any]:
         "may_retry": may_request and switch.current is Status.NEEDS_ATTENTION,
         "may_switch_back": may_request and switch.current in (Status.SUCCEEDED, Status.CLOSED),
         "deciders": selectors.people_who("switching.decide_switch", switch.requested_by) if awaiting else [],
-        "the_appid": AppID.objects.filter(pair=switch.pair_id, name=switch.appid).first(),
+        "members": radius.rows(plan) if awaiting else [],
+        "back": _way_back(switch, the_appid),
+        "the_appid": the_appid,
         "ended": not switch.open,
         "refused_seconds": live.refused_seconds(records),
         "proved_equal": live.proved_equal(records),
@@ -93,6 +103,21 @@ def parts_context(user: Any, switch: Switch) -> dict[str, Any]:
         "sample_seconds": live.SAMPLE_SECONDS,
         "forwarded": live.forwarded(records),
     }
+
+
+def _way_back(switch: Switch, appid: AppID | None) -> str:
+    """The query of the request that would move the same back."""
+    scope, values = switch.scope, {"target": switch.source.name}
+    values |= {"appid": str(appid.pk)} if appid is not None else {"pair": str(switch.pair_id)}
+    values["scope"] = scope.kind.value
+    if scope.instance_id:
+        values["instance"] = scope.instance_id
+    if scope.topics:
+        values["topics"] = ", ".join(scope.topics)
+    values["dimension"] = scope.dimension.value
+    if scope.widen:
+        values["widen"] = "on"
+    return urlencode(values)
 
 
 def _page(

@@ -1,0 +1,113 @@
+"""What a plan says to people: its members with the reasons, how long writes will wait, what would be lost by force."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from statistics import median
+
+from django.utils.translation import gettext as _
+
+from hadash.identity.identity import parse
+from hadash.inventory.models import Pair
+from hadash.mirroring.models import Mirror
+from hadash.switching.closure import GROUP, TOPIC
+from hadash.switching.machine import STAGES, Status
+from hadash.switching.models import Switch
+from hadash.switching.plan import Member, Plan
+
+#: Members that a page lists; a radius can hold thousands.
+SHOWN_MEMBERS = 200
+
+#: Switches of a pair whose pauses say what the next one's will be.
+RECENT_SWITCHES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One member, and the way from what was asked for to it."""
+
+    kind: str
+    name: str
+    why: str
+    already: bool
+    chain: tuple[str, ...]
+
+
+def rows(plan: Plan) -> list[Row]:
+    """The members of a plan, nearest first; at most :data:`SHOWN_MEMBERS`."""
+    by_key = {member.key: member for member in plan.members}
+    return [
+        Row(_kind(member.key), _name(member.key), _why(member), member.already, _chain(member, by_key))
+        for member in plan.members[:SHOWN_MEMBERS]
+    ]
+
+
+def _kind(key: str) -> str:
+    words = {
+        TOPIC: _("Topic"),
+        GROUP: _("Group"),
+        "appid": _("AppID"),
+        "instance": _("InstanceID"),
+        "bound topics": _("Topics bound by themselves"),
+        "bound group": _("Group bound by itself"),
+    }
+    return words[key.partition(":")[0]]
+
+
+def _name(key: str) -> str:
+    kind, _colon, rest = key.partition(":")
+    return rest if kind in (TOPIC, GROUP) else str(parse(rest))
+
+
+def _why(member: Member) -> str:
+    if not member.because:
+        return _("asked for")
+    name = _name(member.because)
+    belongs = member.because.partition(":")[0] in (TOPIC, GROUP)
+    if belongs:  # a user of something that moves
+        texts = {
+            "produce": _("writes to %(name)s"),
+            "consume": _("reads %(name)s"),
+            "group": _("is a member of group %(name)s"),
+            "declared": _("is declared to use %(name)s"),
+            "acl": _("may use %(name)s, and was never seen"),
+        }
+        return texts.get(member.use, _("belongs to %(name)s")) % {"name": name}
+    texts = {
+        "produce": _("%(name)s writes to it"),
+        "consume": _("%(name)s reads it"),
+        "group": _("%(name)s is a member"),
+        "declared": _("%(name)s is declared to use it"),
+        "acl": _("%(name)s may use it"),
+    }
+    return texts.get(member.use, _("belongs to %(name)s")) % {"name": name}
+
+
+def _chain(member: Member, by_key: dict[str, Member]) -> tuple[str, ...]:
+    found = [member]
+    while found[-1].because and found[-1].because in by_key:
+        found.append(by_key[found[-1].because])
+    return tuple(_name(one.key) for one in reversed(found))
+
+
+def expected_pause(pair: Pair) -> float:
+    """Seconds for which writes will wait: the median of the pair's last switches, else what a healthy stack takes."""
+    done = Switch.objects.filter(pair=pair, status=Status.SUCCEEDED.value).order_by("-ended_at")
+    pauses = [
+        sum(record.seconds or 0.0 for record in switch.stages.all() if STAGES_BLOCKED.get(record.stage))
+        for switch in done.prefetch_related("stages")[:RECENT_SWITCHES]
+    ]
+    if pauses:
+        return round(median(pauses), 2)
+    return round(sum(rule.expected_seconds for rule in STAGES.values() if rule.writes_blocked), 2)
+
+
+#: Whether clients wait in a stage, by its name.
+STAGES_BLOCKED = {stage.value: rule.writes_blocked for stage, rule in STAGES.items()}
+
+
+def records_at_risk(mirrors: Iterable[Mirror]) -> int | None:
+    """Records that only the source has now; ``None`` when a mirror's lag is not known."""
+    lags = [mirror.lag_records for mirror in mirrors]
+    return None if None in lags else sum(lag or 0 for lag in lags)

@@ -1,0 +1,129 @@
+"""How long it takes to find what moves together, in estates of a thousand to a hundred thousand AppIDs.
+
+The estate is made, not real: a client of an AppID uses a Topic of its own most of the time, and else one that others use
+too, a few of them very often (Zipf). So a large part of all AppIDs hangs together, as in a trial with real shapes.
+"""
+
+from __future__ import annotations
+
+import gc
+import random
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from hadash.identity.identity import Identity
+from hadash.sandbox.bench.report import Report, median, quantile
+from hadash.switching.closure import (
+    APPID,
+    GROUP,
+    INSTANCE,
+    TOPIC,
+    AccessGraph,
+    Dimension,
+    Thing,
+    Use,
+    thing_of,
+    topic,
+)
+
+RESULT = Path("var/bench/plan.json")
+
+SIZES = (1_000, 10_000, 100_000)
+#: Edges for each AppID, and its clients.
+EDGES, CLIENTS = 10, 3
+#: Of the uses of Topics, how many are of one that others use as well; and how steep their popularity is.
+SHARED, ZIPF = 0.15, 1.1
+#: AppIDs that have registered InstanceIDs.
+REGISTERED = 0.3
+#: Questions for each size and dimension.
+QUESTIONS = 200
+GOAL_MS = 200.0
+
+
+def estate(appids: int, seed: int = 7) -> tuple[list[Use], dict[str, tuple[str, ...]]]:
+    """Uses, and the registered InstanceIDs. The same seed makes the same estate."""
+    chance = random.Random(seed)
+    shared = max(10, appids // 5)
+    weights = [1 / (rank + 1) ** ZIPF for rank in range(shared)]
+    popular = iter(chance.choices(range(shared), weights, k=appids * EDGES))
+    uses = list(_uses(appids, chance, popular))
+    registered = {
+        f"app-{number}": tuple(f"app-{number}-{client}" for client in range(CLIENTS))
+        for number in range(appids)
+        if chance.random() < REGISTERED
+    }
+    return uses, registered
+
+
+def _uses(appids: int, chance: random.Random, popular: Iterator[int]) -> Iterator[Use]:
+    for number in range(appids):
+        appid = f"app-{number}"
+        for edge in range(EDGES):
+            client = f"{appid}-{chance.randrange(CLIENTS)}"
+            if edge == EDGES - 1:
+                yield Use(appid, client, "group", f"{appid}-readers")
+            elif chance.random() < SHARED / (EDGES - 1) * 2:
+                yield Use(appid, client, "consume", f"shared-{next(popular)}")
+            else:
+                yield Use(appid, client, chance.choice(("produce", "consume")), f"{appid}.{edge}")
+
+
+def bench_plan() -> int:
+    """All sizes, each in a process of its own so that its memory is its own; the exit code."""
+    report = Report()
+    for size in SIZES:
+        for dimension in Dimension:
+            code = f"from hadash.sandbox.bench.plan import one; one({size}, {dimension.value!r})"
+            done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+            values = dict(part.split("=") for part in done.stdout.split())
+            report.row("closure", appids=size, dimension=dimension.value, **values)
+            if size == SIZES[-1]:
+                name = f"closure at {size} AppIDs, {dimension.value}, p95"
+                report.at_most(name, GOAL_MS, float(values["p95_ms"]), "ms")
+    report.print()
+    report.write(RESULT)
+    return 0 if all(goal["met"] for goal in report.goals) else 1
+
+
+def one(size: int, dimension: str) -> None:
+    """One size and dimension; prints ``name=value`` for each figure."""
+    uses, registered = estate(size)
+    gc.collect()
+    began = time.perf_counter()
+    graph = AccessGraph(uses, {}, registered, Dimension(dimension), widen=True)
+    built = time.perf_counter() - began
+    chance = random.Random(size)
+    gc.freeze()
+    took, members = [], []
+    for _ in range(QUESTIONS):
+        asked = _question(chance, size)
+        began = time.perf_counter()
+        found = graph.close([asked])
+        names = found.named(TOPIC), found.named(GROUP), found.things(APPID, INSTANCE)
+        took.append(1000 * (time.perf_counter() - began))
+        members.append(sum(map(len, names)))
+    figures = {
+        "edges": len(uses),
+        "build_s": round(built, 2),
+        "p50_ms": round(median(took), 2),
+        "p95_ms": round(quantile(took, 0.95), 2),
+        "max_ms": round(max(took), 2),
+        "largest": max(members),
+        "median_members": round(median(members)),
+        "rss_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+    }
+    print(" ".join(f"{name}={value}" for name, value in figures.items()))
+
+
+def _question(chance: random.Random, size: int) -> Thing:
+    """A Topic or an AppID, any of them."""
+    appid = f"app-{chance.randrange(size)}"
+    return (
+        topic(f"{appid}.{chance.randrange(EDGES - 1)}")
+        if chance.random() < 0.5
+        else thing_of(Identity(appid))
+    )
