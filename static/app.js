@@ -29,9 +29,19 @@ function chooseInstance(field) {
   const radio = field.form?.querySelector('input[name="scope"][value="instance"]');
   if (radio && field.value) radio.checked = true;
 }
+// So does typing Topics, or a time.
+function chooseRadio(field, name, value) {
+  const radio = field.form?.querySelector(`input[name="${name}"][value="${value}"]`);
+  if (radio && field.value) radio.checked = true;
+}
 document.addEventListener("input", (event) => {
-  if (event.target.id === "id_instance") chooseInstance(event.target);
+  const { id } = event.target;
+  if (id === "id_instance") chooseInstance(event.target);
+  if (id === "id_topics") chooseRadio(event.target, "scope", "topics");
+  if (id === "id_start_at" || id === "id_start_until") chooseRadio(event.target, "start", "window");
 });
+// Times are typed on the clock of whoever types them.
+for (const field of document.querySelectorAll("[data-utc-offset]")) field.value = new Date().getTimezoneOffset();
 document.addEventListener("change", (event) => {
   if (event.target.matches("[data-submit]")) event.target.form.requestSubmit();
 });

@@ -23,6 +23,7 @@ def schedule(sender: Celery, **kwargs: object) -> None:
 
     every = sender.add_periodic_task
     every(2.0, switching.pick_up_orphans.s(), name="pick up orphaned switches", expires=2)
+    every(2.0, switching.start_due.s(), name="start due switches", expires=2)
     every(60.0, switching.expire_requests.s(), name="expire requests", expires=60)
     every(settings.LAG_SAMPLE_SECONDS, watching.look_at_mirrors.s(), name="look at mirrors", expires=5)
     every(settings.ACCESS_COLLECT_SECONDS, watching.collect_access.s(), name="collect access", expires=5)

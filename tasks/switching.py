@@ -38,6 +38,12 @@ def pick_up_orphans() -> None:
             run_stage.delay(switch.pk, token)
 
 
+@shared_task(name="switching.start_due", ignore_result=True)
+def start_due() -> None:
+    """Start the approved switches whose window has come."""
+    services.start_due(start)
+
+
 @shared_task(name="switching.expire_requests", ignore_result=True)
 def expire_requests() -> None:
     services.expire_requests()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
+from django.db import connection
 from hypothesis import HealthCheck, settings
 from kazoo.client import KazooClient
 from support import environment
@@ -93,3 +95,18 @@ def connect_client(zookeeper_hosts: str, chroot: str) -> Iterator[Callable[..., 
 def zookeeper(connect_client: Callable[..., KazooClient]) -> KazooClient:
     """A client at the test's chroot."""
     return connect_client()
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> None:
+    """Tests that end with an emptied database could not empty the audit log."""
+    with django_db_blocker.unblock(), connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE audit_entry DISABLE TRIGGER audit_entry_not_emptied")
+
+
+@pytest.fixture
+def append_only(db: None) -> None:
+    """The audit log as it is in operation."""
+    with connection.cursor() as cursor:
+        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+        cursor.execute("ALTER TABLE audit_entry ENABLE TRIGGER audit_entry_not_emptied")

@@ -9,6 +9,7 @@ ROLES: dict[str, tuple[str, ...]] = {
     "viewer": (),
     "operator": ("switching.request_switch", "inventory.add_instanceid"),
     "approver": ("switching.decide_switch",),
+    "administrator": ("switching.change_policy",),
 }
 
 

@@ -1,33 +1,124 @@
-"""The audit log. Rows are only ever added."""
+"""The audit log. Rows are only ever added: PostgreSQL refuses everything else, and a chain of digests shows it."""
 
 from __future__ import annotations
 
+import ipaddress
+import math
+from collections.abc import Iterator
 from typing import Any
 
 from django.conf import settings
-from django.db import models
+from django.db import connection, models, transaction
+from django.utils import timezone
+
+from hadash.audit.chain import BEGINNING, digest_of
+
+#: One writer at a time: each entry holds the digest of the one before it.
+_CHAIN_LOCK = 0x6175646974
+
+#: Entries that are read at once when all of them are: the log may be long.
+CHUNK = 2000
 
 
 class Entry(models.Model):
-    """One decision or effect."""
+    """One decision or effect. Made by :func:`record` only."""
 
-    at = models.DateTimeField(auto_now_add=True)
+    #: From 1, without a gap.
+    number = models.BigIntegerField(unique=True)
+    at = models.DateTimeField()
     actor = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="+")
+    #: The actor's user name at that time; empty for what the program did by itself.
+    actor_name = models.CharField(max_length=150, blank=True)
     verb = models.CharField(max_length=40)
     subject = models.CharField(max_length=300)
     address = models.GenericIPAddressField(null=True)
     details = models.JSONField(default=dict)
+    previous = models.CharField(max_length=64)
+    digest = models.CharField(max_length=64)
 
     class Meta:
-        ordering = ("-at", "-pk")
+        ordering = ("-number",)
         indexes = [models.Index(fields=["subject"])]
 
     def __str__(self) -> str:
         return f"{self.verb} {self.subject}"
 
+    def to_json(self) -> dict[str, Any]:
+        """As it is exported, and as its digest is made (which stands beside it)."""
+        return {
+            "number": self.number,
+            "at": self.at.isoformat(timespec="microseconds"),
+            "actor": self.actor_name,
+            "verb": self.verb,
+            "subject": self.subject,
+            "address": self.address,
+            "details": self.details,
+            "previous": self.previous,
+            "digest": self.digest,
+        }
+
 
 def record(actor: Any, verb: str, subject: str, address: str | None = None, **details: Any) -> Entry:
-    """Add an entry. ``actor`` is ``None`` for what the program did by itself."""
-    return Entry.objects.create(
-        actor=actor, verb=verb, subject=subject, address=address or None, details=details
-    )
+    """Add an entry. ``actor`` is ``None`` for what the program did by itself.
+
+    It belongs to the transaction in which it is called: what is not done is not recorded. Entries wait for each other until
+    theirs ends, so it is called last.
+    """
+    with transaction.atomic():
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_CHAIN_LOCK])
+        last = Entry.objects.order_by("-number").only("number", "digest").first()
+        entry = Entry(
+            number=last.number + 1 if last is not None else 1,
+            at=timezone.now(),
+            actor=actor,
+            actor_name=actor.get_username() if actor is not None else "",
+            verb=verb,
+            subject=stored(subject)[:300],
+            address=_address(address),
+            details=stored(details),
+            previous=last.digest if last is not None else BEGINNING,
+        )
+        entry.digest = digest_of(entry.to_json())
+        entry.save(force_insert=True)
+    return entry
+
+
+def stored(value: Any) -> Any:
+    """``value`` as PostgreSQL gives it back: the digest is made over what is read again.
+
+    It knows no NUL, and writes numbers without an exponent.
+
+    >>> stored({"at": 1e30, "text": "a\\0b", "list": (1, 2.5)})
+    {'at': '1e+30', 'text': 'a\ufffdb', 'list': [1, 2.5]}
+    """
+    if isinstance(value, str):
+        return value.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
+    if isinstance(value, dict):
+        return {stored(str(name)): stored(entry) for name, entry in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [stored(entry) for entry in value]
+    if isinstance(value, float):
+        return value if "e" not in repr(value) and math.isfinite(value) else repr(value)
+    return value if value is None or isinstance(value, bool | int) else stored(str(value))
+
+
+def _address(text: str | None) -> str | None:
+    """An address as PostgreSQL writes it; ``None`` for what is none (a Unix socket)."""
+    try:
+        address = ipaddress.ip_address(text or "")
+    except ValueError:
+        return None
+    mapped = getattr(address, "ipv4_mapped", None)
+    return str(mapped or address)
+
+
+def exported(first: int = 1) -> Iterator[dict[str, Any]]:
+    """Every entry from number ``first`` on, oldest first."""
+    for entry in Entry.objects.filter(number__gte=first).order_by("number").iterator(chunk_size=CHUNK):
+        yield entry.to_json()
+
+
+def head() -> Entry | None:
+    """The newest entry: whoever notes its digest elsewhere sees later whether the log was shortened."""
+    return Entry.objects.order_by("-number").first()

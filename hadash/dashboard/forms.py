@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django import forms
@@ -10,10 +11,55 @@ from django.utils.translation import gettext_lazy as _
 
 from hadash.inventory.models import AppID, Pair
 from hadash.switching.closure import Dimension
+from hadash.switching.models import POLICY_FIELDS, Policy
 from hadash.switching.plan import Scope, ScopeKind
 
 #: What separates Topics in a field: people paste lists, and a Chinese keyboard has commas of its own.
 _SEPARATORS = re.compile(r"[\s,;，；、]+")
+
+
+class LocalTimeField(forms.DateTimeField):
+    """A time as the browser's own field gives it, in the time zone of whoever types it; see :func:`in_utc`."""
+
+    widget = forms.DateTimeInput(attrs={"type": "datetime-local"})
+
+    def to_python(self, value: Any) -> datetime | None:
+        if value in self.empty_values:
+            return None
+        try:
+            return datetime.fromisoformat(str(value)).replace(tzinfo=UTC)
+        except ValueError:
+            raise forms.ValidationError(_("Type a date and a time, such as 2026-12-01 02:00.")) from None
+
+
+def in_utc(cleaned: dict[str, Any], *names: str) -> None:
+    """Move times from the typist's clock to UTC, by the field ``utc_offset`` beside them."""
+    offset = timedelta(minutes=cleaned.get("utc_offset") or 0)
+    for name in names:
+        if cleaned.get(name) is not None:
+            cleaned[name] += offset
+
+
+class RulesForm(forms.ModelForm):
+    """The rules of a pair; what is left empty is as in the settings."""
+
+    class Meta:
+        model = Policy
+        fields = POLICY_FIELDS
+
+
+class BlackoutForm(forms.Form):
+    """A time in which nothing starts."""
+
+    begins = LocalTimeField(label=_("From"), error_messages={"required": _("Say when it begins.")})
+    ends = LocalTimeField(label=_("To"), error_messages={"required": _("Say when it ends.")})
+    reason = forms.CharField(label=_("Reason"), required=False)
+    utc_offset = forms.IntegerField(required=False, min_value=-24 * 60, max_value=24 * 60)
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or {}
+        in_utc(cleaned, "begins", "ends")
+        return cleaned
 
 
 class RegisterForm(forms.Form):
@@ -44,6 +90,12 @@ class RequestForm(forms.Form):
     #: The cluster that was shown as the target; without it the other one than where the scope is bound.
     target = forms.CharField(required=False)
     reason = forms.CharField(required=False)
+    #: Whether it starts as soon as it is approved, or in a window.
+    start = forms.ChoiceField(choices=[("now", "now"), ("window", "window")], required=False)
+    start_at = LocalTimeField(required=False)
+    start_until = LocalTimeField(required=False)
+    #: Minutes that the browser's clock is behind UTC (JavaScript's getTimezoneOffset).
+    utc_offset = forms.IntegerField(required=False, min_value=-24 * 60, max_value=24 * 60)
 
     def __init__(self, *args: Any, pair: Pair, appid: AppID | None = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -79,9 +131,20 @@ class RequestForm(forms.Form):
             widen=bool(values.get("widen")),
         )
 
+    def window(self) -> tuple[datetime, datetime] | None:
+        """From when to when it may start; ``None`` for at once."""
+        if self.cleaned_data.get("start") != "window":
+            return None
+        return self.cleaned_data["start_at"], self.cleaned_data["start_until"]
+
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
         self.cleaned_data = cleaned
+        in_utc(cleaned, "start_at", "start_until")
+        if cleaned.get("start") == "window":
+            for name in ("start_at", "start_until"):
+                if cleaned.get(name) is None and name not in self.errors:
+                    self.add_error(name, _("Say from when to when it may start."))
         if "scope" not in self.errors and self.the_scope() is None:
             if self.kind() is ScopeKind.INSTANCE:
                 self.add_error("instance", _("Say which InstanceID."))

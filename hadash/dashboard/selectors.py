@@ -19,7 +19,7 @@ from hadash.identity.resolve import resolve
 from hadash.inventory.models import Access, AppID, Cluster, Pair
 from hadash.mirroring.models import LagSample, Mirror
 from hadash.switching.machine import ENDED, Status
-from hadash.switching.models import Switch
+from hadash.switching.models import Approval, Switch
 
 #: Minutes of mirror lag in the small line beside a mirror.
 LAG_MINUTES = 5
@@ -50,7 +50,8 @@ def waiting_for(user: User) -> QuerySet[Switch]:
     """Switches that ``user`` can do something about: decide on, or run again."""
     wanted = Q(pk__in=[])
     if user.has_perm("switching.decide_switch"):
-        wanted |= Q(status=Status.AWAITING_APPROVAL.value) & ~Q(requested_by=user)
+        undecided = Q(status=Status.AWAITING_APPROVAL.value) & ~Q(requested_by=user)
+        wanted |= undecided & ~Q(pk__in=Approval.objects.filter(user=user).values("switch"))
     if user.has_perm("switching.request_switch"):
         wanted |= Q(status=Status.NEEDS_ATTENTION.value)
     return switches().filter(wanted)

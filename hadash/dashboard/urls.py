@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from hadash.dashboard.views import appids, audit, overview, requests, session, stream, switches
+from hadash.dashboard.views import appids, audit, overview, requests, rules, session, stream, switches
 
 urlpatterns = [
     path("", overview.overview, name="overview"),
@@ -23,8 +23,13 @@ urlpatterns = [
     path("switches/<slug:key>/approve/", switches.approve, name="approve"),
     path("switches/<slug:key>/decline/", switches.decline, name="decline"),
     path("switches/<slug:key>/cancel/", switches.cancel, name="cancel"),
+    path("switches/<slug:key>/comment/", switches.comment, name="comment"),
     path("switches/<slug:key>/abort/", switches.abort, name="abort"),
     path("switches/<slug:key>/retry/", switches.retry, name="retry"),
     path("switches/<slug:key>/close/", switches.close, name="close"),
+    path("pairs/<int:pk>/rules/", rules.rules, name="rules"),
+    path("pairs/<int:pk>/blackouts/", rules.add_blackout, name="add-blackout"),
+    path("blackouts/<int:pk>/end/", rules.end_blackout, name="end-blackout"),
     path("audit/", audit.audit, name="audit"),
+    path("audit/export.jsonl", audit.export, name="audit-export"),
 ]

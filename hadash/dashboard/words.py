@@ -50,6 +50,13 @@ VERBS: dict[str, Any] = {
     "close": _("closed"),
     "expire": _("expired"),
     "register": _("registered"),
+    "start": _("started"),
+    "comment": _("commented on"),
+    "policy": _("changed the rules of"),
+    "blackout": _("announced a blackout of"),
+    "blackout ended": _("took back a blackout of"),
+    "stage done": _("completed a stage"),
+    "stage failed": _("could not complete a stage"),
     "succeeded": _("succeeded"),
     "rolled_back": _("rolled back"),
     "needs_attention": _("needs attention"),
@@ -83,6 +90,8 @@ DENIALS = (
     _("You may not run switches."),
     _("You may not close switches."),
     _("You may not register InstanceIDs."),
+    _("You may not comment on switches."),
+    _("You may not change the rules of a pair."),
 )
 
 

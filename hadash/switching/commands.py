@@ -266,6 +266,9 @@ WRITES = (
     ReverseMirrors,
 )
 
+#: Commands whose effects stand in the audit log, with what they answered.
+AUDITED = (WriteBindings, *(command for command in WRITES if command is not WarmUp), RecordDrained)
+
 Command = (
     Say
     | Pause

@@ -19,6 +19,7 @@ from django.db import close_old_connections, connection, transaction
 from django.db.models import F
 from django.utils import timezone
 
+from hadash.audit.models import record
 from hadash.bindings.errors import BindingError, StaleWriter, StoreUnavailable, UnknownOutcome
 from hadash.bindings.model import Journal
 from hadash.bindings.store import BindingStore
@@ -28,10 +29,11 @@ from hadash.mirroring.services import MirrorError
 from hadash.sentences import Sentence, say
 from hadash.switching import services
 from hadash.switching.commands import WRITES, Pause, Together
+from hadash.switching.effect_log import audited
 from hadash.switching.effects import Effects, Facts
-from hadash.switching.limits import limits
 from hadash.switching.machine import ABORTABLE, STAGES, Event, Stage, Status, after_failure, after_success
 from hadash.switching.models import StageRecord, Switch, log_event
+from hadash.switching.policy import limits_of
 from hadash.switching.stage_run import StageFailed, StageRun
 from hadash.switching.stages import RUNS
 
@@ -134,7 +136,7 @@ def run_stage(switch_pk: int, token: int) -> int | None:
         except StoreUnavailable as error:
             # Before the stage could begin. The lease runs out, and it is tried again.
             log.warning("switch %s cannot go on: %s", switch.key, error)
-            _say_once(switch, say("%(error)s The switch goes on as soon as it answers.", error=error))
+            services.say_once(switch, say("%(error)s The switch goes on as soon as it answers.", error=error))
         return None
 
 
@@ -149,13 +151,6 @@ def _take(switch: Switch, token: int) -> int | None:
     return own if won else None
 
 
-def _say_once(switch: Switch, sentence: Sentence) -> None:
-    """A line in the log, unless it is its last one already."""
-    last = switch.events.order_by("-pk").first()
-    if last is None or last.sentence != sentence.to_json():
-        log_event(switch, sentence, switch.stage)
-
-
 class _Execution:
     """One call's work on a switch: a stage, and those that have to follow without a pause."""
 
@@ -166,6 +161,9 @@ class _Execution:
         self.facts = Facts(switch.facts, self._save_facts)
         self.effects: Effects | None = None
         self.timings: dict[str, list[float]] = {}
+        self.limits = limits_of(switch.pair)
+        #: What this stage has changed, for the audit log.
+        self.done: list[dict[str, Any]] = []
         #: The last attempt failed because ZooKeeper did not answer.
         self.unreachable = False
 
@@ -203,7 +201,7 @@ class _Execution:
             succeeded, sentence = self._attempt_once()
             if succeeded or self.stage not in RELEASING or time.monotonic() > deadline:
                 return succeeded, sentence
-            _say_once(self.switch, sentence)
+            services.say_once(self.switch, sentence)
             time.sleep(RELEASE_AGAIN_SECONDS)
 
     def _attempt_once(self) -> tuple[bool, Sentence]:
@@ -213,7 +211,7 @@ class _Execution:
                 journal = Journal(self.switch.key, self.stage.value, self.token)
                 self.effects = Effects(self.switch.the_plan(), journal, self.facts, self._say, self._fence)
             self.effects.begin(self.stage)
-            return True, self._drive(RUNS[self.stage](self.effects.plan, limits()), self.effects)
+            return True, self._drive(RUNS[self.stage](self.effects.plan, self.limits), self.effects)
         except StaleWriter:
             raise
         except StageFailed as failure:
@@ -246,6 +244,7 @@ class _Execution:
             began = time.perf_counter()
             try:
                 answer = effects.carry_out(command)
+                self.done += audited(command, answer)
             finally:
                 timing = self.timings.setdefault(type(command).__name__, [0, 0.0])
                 timing[0] += 1
@@ -281,6 +280,20 @@ class _Execution:
         log.info("switch %s, %s: %s", self.switch.key, self.stage, sentence)
         log_event(self.switch, sentence, self.stage.value)
 
+    def _record(self, succeeded: bool, sentence: Sentence) -> None:
+        """What the stage has done, in the audit log."""
+        done, self.done = self.done, []
+        record(
+            None,
+            "stage done" if succeeded else "stage failed",
+            services.subject(self.switch),
+            stage=self.stage.value,
+            said=str(sentence),
+            executor=executor_name(),
+            token=self.token,
+            effects=done,
+        )
+
     def _following(self, succeeded: bool) -> tuple[Stage | Event, bool]:
         """What comes next, and whether it has to come at once."""
         following = after_success(self.stage) if succeeded else after_failure(self.stage)
@@ -307,6 +320,7 @@ class _Execution:
             record.timings, self.timings = self.timings, {}
             record.save()
             self._say(sentence)
+            self._record(succeeded, sentence)
             if not succeeded and self.unreachable and self.stage in RELEASING:
                 # Nobody could do more than wait: the lease runs out, and the stage is run again by itself.
                 return False, False

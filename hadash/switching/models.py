@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import secrets
 from typing import Any
 
 from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
@@ -19,6 +22,18 @@ from hadash.switching.plan import Plan, Scope
 def new_key() -> str:
     """The name of a switch in ZooKeeper and in addresses. Random: a new database must not meet old journals."""
     return secrets.token_hex(5)
+
+
+def _seconds(label: Any, least: float, most: float = 3600) -> Any:
+    """A time that a policy may set."""
+    bounds: list[Any] = [_finite, MinValueValidator(least), MaxValueValidator(most)]
+    return models.FloatField(label, null=True, blank=True, validators=bounds)
+
+
+def _finite(value: float) -> None:
+    """What is no number is neither too small nor too large."""
+    if not math.isfinite(value):
+        raise ValidationError(_("Enter a number."))
 
 
 class Switch(models.Model):
@@ -67,6 +82,11 @@ class Switch(models.Model):
     )
     decided_at = models.DateTimeField(null=True)
     decision_note = models.TextField(blank=True)
+    #: How many have to approve it: the pair's policy when it was requested.
+    approvals_needed = models.PositiveSmallIntegerField(default=1)
+    #: When it may start, and until when; empty: at once.
+    start_at = models.DateTimeField(null=True)
+    start_until = models.DateTimeField(null=True)
     expires_at = models.DateTimeField()
     started_at = models.DateTimeField(null=True)
     ended_at = models.DateTimeField(null=True)
@@ -102,6 +122,7 @@ class Switch(models.Model):
             ("request_switch", "May request, cancel and abort switches"),
             ("decide_switch", "May approve and decline switches of others"),
         ]
+        indexes = [models.Index(fields=["status", "start_at"])]
 
     def __str__(self) -> str:
         return f"{self.scope}: {self.source} → {self.target}"
@@ -125,6 +146,78 @@ class Switch(models.Model):
     @property
     def outcome_sentence(self) -> Sentence:
         return Sentence.from_json(self.outcome)
+
+
+class Approval(models.Model):
+    """One person's yes to one plan. A switch runs when it has as many as it needs."""
+
+    switch = models.ForeignKey(Switch, models.CASCADE, related_name="approvals")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+")
+    at = models.DateTimeField(auto_now_add=True)
+    #: Of the plan that was shown.
+    plan_digest = models.CharField(max_length=40)
+
+    class Meta:
+        ordering = ("at",)
+        constraints = [models.UniqueConstraint(fields=["switch", "user"], name="one_approval_a_person")]
+
+    def __str__(self) -> str:
+        return f"{self.user} approves {self.switch_id}"
+
+
+class Policy(models.Model):
+    """The rules of a pair. What is empty is as in the settings."""
+
+    pair = models.OneToOneField(Pair, models.CASCADE, related_name="policy")
+    #: How many people besides the requester have to say yes.
+    approvals = models.PositiveSmallIntegerField(
+        _("approvals"), default=1, validators=[MinValueValidator(1), MaxValueValidator(5)]
+    )
+    max_lag = models.PositiveIntegerField(_("largest lag at the start (records)"), null=True, blank=True)
+    settle_seconds = _seconds(_("settle at most (s)"), 5)
+    #: Below the time after which a parked client gives up.
+    block_seconds = _seconds(_("block in effect within (s)"), 0.5, 20)
+    drain_seconds = _seconds(_("drain at most (s)"), 0.5, 20)
+    verify_seconds = _seconds(_("verify at most (s)"), 5)
+    verify_hold_seconds = _seconds(_("all has to hold for (s)"), 0.5)
+
+    def __str__(self) -> str:
+        return f"policy of {self.pair}"
+
+    def values(self) -> dict[str, Any]:
+        """What it says, for the audit log."""
+        return {name: getattr(self, name) for name in POLICY_FIELDS}
+
+
+#: What people set of a policy.
+POLICY_FIELDS = (
+    "approvals",
+    "max_lag",
+    "settle_seconds",
+    "block_seconds",
+    "drain_seconds",
+    "verify_seconds",
+    "verify_hold_seconds",
+)
+
+
+class Blackout(models.Model):
+    """A time in which no switch of a pair starts."""
+
+    pair = models.ForeignKey(Pair, models.CASCADE, related_name="blackouts")
+    begins = models.DateTimeField()
+    ends = models.DateTimeField()
+    reason = models.CharField(_("reason"), max_length=300)
+
+    class Meta:
+        ordering = ("begins",)
+
+    def __str__(self) -> str:
+        return f"{self.pair}: {self.begins} to {self.ends}"
+
+    def values(self) -> dict[str, Any]:
+        """What it says, for the audit log."""
+        return {"begins": self.begins.isoformat(), "ends": self.ends.isoformat(), "reason": self.reason}
 
 
 class StageRecord(models.Model):

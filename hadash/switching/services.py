@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.conf import settings
@@ -24,7 +24,6 @@ from hadash.sentences import Sentence, say
 from hadash.switching.checks import preflight
 from hadash.switching.commands import RecordSeen
 from hadash.switching.effects import Effects, Facts, ask_about, seen_to_json
-from hadash.switching.limits import limits
 from hadash.switching.machine import (
     ABORTABLE,
     FIRST,
@@ -35,9 +34,10 @@ from hadash.switching.machine import (
     Status,
     move,
 )
-from hadash.switching.models import Switch, log_event
+from hadash.switching.models import Approval, Switch, log_event
 from hadash.switching.plan import Plan, Scope
 from hadash.switching.planning import Refused, plan_for
+from hadash.switching.policy import MAX_AHEAD, blackout_now, limits_of, policy_of
 from hadash.switching.stage_run import StageFailed
 
 #: One lock in the database for everything that decides whether two radii overlap: requests are rare and short.
@@ -45,6 +45,9 @@ _RADIUS_LOCK = 0x68616461
 
 #: Seconds of traffic that are kept before and after a switch.
 TRAFFIC_MARGIN_SECONDS = 15.0
+
+#: Characters of a comment: a page, not a book.
+MAX_COMMENT = 2000
 
 #: AppIDs of one switch whose traffic is kept and drawn: each is a question to every Gateway.
 CHARTED_APPIDS = 20
@@ -55,7 +58,7 @@ CHARTED_APPIDS = 20
 
 def check_now(plan: Plan) -> None:
     """Run the read-only checks of the precheck. :raises Refused: with what stands against the switch."""
-    run = preflight(plan, limits())
+    run = preflight(plan, limits_of(Pair.objects.get(name=plan.pair)))
     try:
         effects = Effects(plan, None, Facts(), lambda sentence: None)
         answer: Any = None
@@ -87,9 +90,11 @@ def request(
     target: Cluster,
     reason: str,
     address: str | None = None,
+    window: tuple[datetime, datetime] | None = None,
 ) -> Switch:
     """Ask for a switch.
 
+    :param window: from when to when it may start; ``None`` for as soon as it is approved.
     :raises PermissionDenied: ``user`` may not request.
     :raises Refused: the radius is not closed, a check does not hold, or another switch holds the radius.
     """
@@ -97,6 +102,8 @@ def request(
         raise PermissionDenied("You may not request switches.")
     if not reason.strip():
         raise Refused(say("Say why: the approver reads it, and so does whoever looks at this later."))
+    if window is not None:
+        _check_window(*window)
     plan = plan_for(pair, scope, target)
     check_now(plan)
     with transaction.atomic():
@@ -122,11 +129,26 @@ def request(
             plan_digest=plan.digest,
             reason=reason.strip(),
             requested_by=user,
-            expires_at=timezone.now() + timedelta(hours=settings.SWITCH_EXPIRY_HOURS),
+            approvals_needed=policy_of(pair).approvals,
+            start_at=window[0] if window else None,
+            start_until=window[1] if window else None,
+            expires_at=window[1]
+            if window
+            else timezone.now() + timedelta(hours=settings.SWITCH_EXPIRY_HOURS),
         )
         log_event(switch, say("%(user)s requested the switch.", user=user.get_username()), actor=user)
-        record(user, "request", _subject(switch), address, plan=plan.to_json(), reason=switch.reason)
+        record(user, "request", subject(switch), address, plan=plan.to_json(), reason=switch.reason)
     return switch
+
+
+def _check_window(begins: datetime, ends: datetime) -> None:
+    """:raises Refused: nothing can start then."""
+    if ends <= begins:
+        raise Refused(say("The end of the window has to be after its beginning."))
+    if ends <= timezone.now():
+        raise Refused(say("The window is over already."))
+    if begins > timezone.now() + MAX_AHEAD:
+        raise Refused(say("That is more than a year ahead: is the date right?"))
 
 
 def _lock_radii() -> None:
@@ -134,14 +156,15 @@ def _lock_radii() -> None:
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_RADIUS_LOCK])
 
 
-def _subject(switch: Switch) -> str:
+def subject(switch: Switch) -> str:
+    """A switch as the audit log calls it."""
     return f"switch {switch.key} ({switch.scope}, {switch.source} → {switch.target})"
 
 
 def approve(
     user: User, switch: Switch, digest: str, start: Callable[[Switch], None], address: str | None = None
 ) -> Switch:
-    """Approve the plan with ``digest`` and let it run.
+    """Approve the plan with ``digest``. With the last approval that it needs the switch runs, or waits for its window.
 
     :param start: called after the commit with the running switch; the tasks pass what enqueues its first stage.
     :raises PermissionDenied: ``user`` may not decide, or is the requester.
@@ -162,14 +185,125 @@ def approve(
         held = _move(switch, Event.APPROVE)
         if held.expires_at < timezone.now():
             raise Refused(say("This request has expired. Ask for the switch anew."))
-        held.decided_by, held.decided_at = user, timezone.now()
-        held.status = move(held.current, Event.RUN).value
-        held.stage, held.started_at = FIRST.value, timezone.now()
-        held.save()
-        log_event(held, say("%(user)s approved the switch.", user=user.get_username()), actor=user)
-        record(user, "approve", _subject(held), address, plan_digest=digest)
-        transaction.on_commit(lambda: start(held))
+        missing = _add_approval(user, held, digest)
+        if missing:
+            held.status = Status.AWAITING_APPROVAL.value
+        else:
+            held.decided_by, held.decided_at = user, timezone.now()
+            held.save()
+            if held.start_at is None or held.start_at <= timezone.now():
+                _refuse_in_blackout(held)
+                _run(held, start)
+        record(user, "approve", subject(held), address, plan_digest=digest, approvals_missing=missing)
     return held
+
+
+def _add_approval(user: User, held: Switch, digest: str) -> int:
+    """Note one approval; how many are still missing. :raises Refused: this person has approved already."""
+    _, new = Approval.objects.get_or_create(switch=held, user=user, defaults={"plan_digest": digest})
+    missing = max(held.approvals_needed - held.approvals.count(), 0)
+    if not new:
+        raise Refused(
+            say(
+                "You have approved it already; somebody else has to, too (%(missing)s missing).",
+                missing=missing,
+            )
+        )
+    log_event(held, say("%(user)s approved the switch.", user=user.get_username()), actor=user)
+    if missing:
+        log_event(held, say("It needs %(missing)s more.", missing=missing))
+    elif held.start_at is not None and held.start_at > timezone.now():
+        log_event(held, say("It starts at %(at)s.", at=_utc(held.start_at)))
+    return missing
+
+
+def _utc(at: datetime) -> str:
+    """A time in a sentence, which is read in every time zone."""
+    return f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+
+
+def _refuse_in_blackout(held: Switch) -> None:
+    """:raises Refused: nothing of the pair may start now."""
+    blackout = blackout_now(held.pair)
+    if blackout is not None:
+        raise Refused(
+            say(
+                "Nothing of pair %(pair)s may start before %(ends)s: %(reason)s",
+                pair=held.pair,
+                ends=_utc(blackout.ends),
+                reason=blackout.reason,
+            )
+        )
+
+
+def _run(held: Switch, start: Callable[[Switch], None]) -> None:
+    """Let an approved switch run. ``held`` is locked by the caller."""
+    held.status = move(held.current, Event.RUN).value
+    held.stage, held.started_at = FIRST.value, timezone.now()
+    held.save()
+    transaction.on_commit(lambda: start(held))
+
+
+def start_due(start: Callable[[Switch], None]) -> int:
+    """Start the approved switches whose window has come, and drop those whose window has passed; how many started.
+
+    A switch that was missed is never run late: what was true when people agreed to it may be true no more.
+    """
+    count = 0
+    now = timezone.now()
+    for switch in Switch.objects.filter(status=Status.APPROVED.value, start_at__lte=now).select_related(
+        "pair"
+    ):
+        try:
+            with transaction.atomic():
+                held = Switch.objects.select_for_update(of=("self",)).get(pk=switch.pk)
+                if held.current is not Status.APPROVED:
+                    continue  # somebody was faster
+                if held.start_until is not None and held.start_until < timezone.now():
+                    _drop(held, say("Its window has passed, and it was not started: it is dropped."))
+                    continue
+                _refuse_in_blackout(held)
+                log_event(held, say("Its window has come."))
+                _run(held, start)
+                record(None, "start", subject(held))
+                count += 1
+        except Refused as refused:
+            say_once(switch, refused.reasons[0])
+    return count
+
+
+def _drop(held: Switch, sentence: Sentence) -> None:
+    held.status = move(held.current, Event.EXPIRE).value
+    held.ended_at, held.outcome = timezone.now(), sentence.to_json()
+    held.save()
+    log_event(held, sentence)
+    record(None, "expire", subject(held), outcome=str(sentence))
+
+
+def say_once(switch: Switch, sentence: Sentence) -> None:
+    """A line in the log, unless it is its last one already."""
+    last = switch.events.order_by("-pk").first()
+    if last is None or last.sentence != sentence.to_json():
+        log_event(switch, sentence, switch.stage)
+
+
+def comment(user: User, switch: Switch, text: str, address: str | None = None) -> None:
+    """Say something about a switch, for all who look at it.
+
+    :raises PermissionDenied: ``user`` has no part in switches. :raises Refused: nothing is said, or too much.
+    """
+    if not (user.has_perm("switching.request_switch") or user.has_perm("switching.decide_switch")):
+        raise PermissionDenied("You may not comment on switches.")
+    said = text.strip()
+    if not said:
+        raise Refused(say("Type what you want to say."))
+    if len(said) > MAX_COMMENT:
+        raise Refused(
+            say("That is %(length)s characters; at most %(most)s fit.", length=len(said), most=MAX_COMMENT)
+        )
+    with transaction.atomic():
+        log_event(switch, say("“%(text)s”", text=said), actor=user)
+        record(user, "comment", subject(switch), address, text=said)
 
 
 def decline(user: User, switch: Switch, reason: str, address: str | None = None) -> Switch:
@@ -191,7 +325,7 @@ def decline(user: User, switch: Switch, reason: str, address: str | None = None)
             ),
             actor=user,
         )
-        record(user, "decline", _subject(held), address, reason=held.decision_note)
+        record(user, "decline", subject(held), address, reason=held.decision_note)
     return held
 
 
@@ -211,7 +345,7 @@ def cancel(user: User, switch: Switch, address: str | None = None) -> Switch:
         held.ended_at = timezone.now()
         held.save()
         log_event(held, say("%(user)s cancelled the request.", user=user.get_username()), actor=user)
-        record(user, "cancel", _subject(held), address)
+        record(user, "cancel", subject(held), address)
     return held
 
 
@@ -232,7 +366,7 @@ def abort(user: User, switch: Switch, address: str | None = None) -> Switch:
             held.abort_requested_by = user
             held.save(update_fields=["abort_requested_by"])
             log_event(held, say("%(user)s asked to abort.", user=user.get_username()), held.stage, user)
-            record(user, "abort", _subject(held), address, stage=held.stage)
+            record(user, "abort", subject(held), address, stage=held.stage)
     return held
 
 
@@ -248,7 +382,7 @@ def retry(user: User, switch: Switch, start: Callable[[Switch], None], address: 
             held.facts = {**held.facts, "seen": there}
         held.save()
         log_event(held, say("%(user)s lets the stage run again.", user=user.get_username()), held.stage, user)
-        record(user, "retry", _subject(held), address, stage=held.stage)
+        record(user, "retry", subject(held), address, stage=held.stage)
         transaction.on_commit(lambda: start(held))
     return held
 
@@ -296,7 +430,7 @@ def close_as_it_is(user: User, switch: Switch, reason: str, address: str | None 
         held.outcome, held.ended_at = outcome.to_json(), timezone.now()
         held.save()
         log_event(held, outcome, held.stage, user)
-        record(user, "close", _subject(held), address, stage=held.stage, reason=reason.strip())
+        record(user, "close", subject(held), address, stage=held.stage, reason=reason.strip())
     return held
 
 
@@ -338,7 +472,7 @@ def end(held: Switch, event: Event, outcome: Sentence) -> None:
     held.outcome = outcome.to_json()
     held.ended_at = timezone.now()
     held.save(update_fields=["status", "outcome", "ended_at"])
-    record(None, held.status, _subject(held), outcome=str(outcome))
+    record(None, held.status, subject(held), outcome=str(outcome))
 
 
 def expire_requests() -> int:
@@ -351,7 +485,7 @@ def expire_requests() -> int:
                 held.ended_at = timezone.now()
                 held.save()
                 log_event(held, say("Nobody decided in time: the request has expired."))
-                record(None, "expire", _subject(held))
+                record(None, "expire", subject(held))
             count += 1
         except Refused:
             continue  # somebody decided in this moment

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 from kazoo.client import KazooClient
 
 from dashboard.parts import signed_in
@@ -321,3 +323,115 @@ def test_registering_twice_or_nonsense_is_said_at_the_field(
     assert response.status_code == 409
     assert 'id="name-error"' in response.content.decode()
     assert InstanceID.objects.count() == 2
+
+
+# -- Topics, windows, comments ----------------------------------------------------------------------------------------
+
+
+def test_topics_can_be_asked_for(
+    as_olga: Client, estate: SimpleNamespace, engines: Any, planned: None
+) -> None:
+    choices = as_olga.get(reverse("request-switch")).content.decode()
+    assert f"?pair={estate.pair.pk}&amp;scope=topics" in choices
+    page = as_olga.get(
+        reverse("request-switch"), {"pair": estate.pair.pk, "scope": "topics"}
+    ).content.decode()
+    assert "Type the names of the Topics." in page
+    response = as_olga.post(
+        reverse("request-switch"),
+        {"pair": estate.pair.pk, "scope": "topics", "topics": " orders，carts, ", "reason": "Upgrade"},
+    )
+    assert response.status_code == 302
+    switch = services.Switch.objects.get()
+    assert switch.scope.topics == ("carts", "orders")
+    for address in (reverse("switch", args=[switch.key]), reverse("switches")):
+        assert "Topic carts, orders" in as_olga.get(address).content.decode()
+
+
+def test_topics_must_be_named(as_olga: Client, estate: SimpleNamespace, engines: Any, planned: None) -> None:
+    response = as_olga.post(
+        reverse("request-switch"), {"pair": estate.pair.pk, "scope": "topics", "topics": " , ", "reason": "x"}
+    )
+    assert response.status_code == 409
+    assert "Say which Topics." in response.content.decode()
+
+
+def test_everything_on_a_cluster_can_be_asked_for(
+    as_olga: Client, estate: SimpleNamespace, engines: Any, planned: None
+) -> None:
+    form = {"pair": estate.pair.pk, "scope": "pair", "target": "west", "reason": "Move house"}
+    assert as_olga.post(reverse("request-switch"), form).status_code == 302
+    switch = services.Switch.objects.get()
+    assert (switch.scope.kind.value, switch.target) == ("pair", estate.west)
+    assert "everything" in as_olga.get(reverse("switches")).content.decode()
+
+
+def test_a_pair_that_does_not_exist(as_olga: Client, engines: Any) -> None:
+    assert as_olga.get(reverse("request-switch"), {"pair": "999"}).status_code == 404
+
+
+def test_a_window_is_typed_on_the_clock_of_who_types_it(
+    as_olga: Client, estate: SimpleNamespace, engines: Any, planned: None
+) -> None:
+    """Shanghai is eight hours ahead of UTC; its browsers say -480."""
+    tomorrow = timezone.now().date() + timedelta(days=1)
+    response = as_olga.post(
+        reverse("request-switch"),
+        {
+            "appid": estate.shop.pk,
+            "reason": "At night",
+            "start": "window",
+            "start_at": f"{tomorrow}T10:00",
+            "start_until": f"{tomorrow}T12:30",
+            "utc_offset": "-480",
+        },
+    )
+    assert response.status_code == 302
+    switch = services.Switch.objects.get()
+    assert switch.start_at.isoformat() == f"{tomorrow}T02:00:00+00:00"
+    assert switch.start_until.isoformat() == f"{tomorrow}T04:30:00+00:00"
+    page = as_olga.get(reverse("switch", args=[switch.key])).content.decode()
+    assert "It may start from" in page
+
+
+@pytest.mark.parametrize(
+    ("times", "why"),
+    [
+        ({}, "Say from when to when it may start."),
+        ({"start_at": "tonight", "start_until": "2026-12-01T04:00"}, "Type a date and a time"),
+    ],
+)
+def test_a_window_that_cannot_be_read_is_refused_and_keeps_what_was_typed(
+    as_olga: Client, estate: SimpleNamespace, engines: Any, planned: None, times: dict[str, str], why: str
+) -> None:
+    form = {"appid": estate.shop.pk, "reason": "Because", "start": "window", **times}
+    response = as_olga.post(reverse("request-switch"), form)
+    text = response.content.decode()
+    assert response.status_code == 409
+    assert why in text and "Because</textarea>" in text
+    assert not services.Switch.objects.exists()
+
+
+def test_the_first_of_two_approvals(
+    as_arne: Client, engines: Any, planned: None, started: list[str], make_switch: Any
+) -> None:
+    switch = make_switch(approvals_needed=2)
+    page = as_arne.get(reverse("switch", args=[switch.key])).content.decode()
+    assert "0 of 2 approvals" in page and "After you 1 more person has to approve it." in page
+    answer = as_arne.post(
+        reverse("approve", args=[switch.key]), {"plan_digest": switch.plan_digest}, follow=True
+    ).content.decode()
+    assert "You have approved it. Somebody else has to, too." in answer
+    assert "1 of 2 approvals" in answer
+    assert reverse("approve", args=[switch.key]) not in answer  # nothing more for him to do
+    assert started == []
+
+
+def test_comment(as_arne: Client, as_vera: Client, engines: Any, make_switch: Any) -> None:
+    switch = make_switch()
+    address = reverse("comment", args=[switch.key])
+    text = as_arne.post(address, {"text": "Why <b>today</b>?"}, follow=True).content.decode()
+    assert "“Why &lt;b&gt;today&lt;/b&gt;?”" in text
+    assert as_arne.post(address, {"text": " "}).status_code == 409
+    assert as_vera.post(address, {"text": "Hello"}).status_code == 403
+    assert address not in as_vera.get(reverse("switch", args=[switch.key])).content.decode()

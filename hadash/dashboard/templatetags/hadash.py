@@ -97,6 +97,13 @@ def purpose(value: Any) -> str:
 
 
 @register.filter
+def lookup(values: dict[str, Any], name: str) -> Any:
+    """An entry of a mapping; nothing for one that is not there."""
+    value = values.get(name, "")
+    return f"{value:g}" if isinstance(value, float) else value
+
+
+@register.filter
 def verb(value: str) -> str:
     return words.verb_word(value)
 

@@ -74,7 +74,13 @@ def _post(request: HttpRequest, pair: Pair, appid: AppID | None) -> HttpResponse
                 say("ZooKeeper does not answer (%(fault)s): no switch can be planned.", fault=wanted["fault"])
             )
         switch = services.request(
-            user_of(request), pair, scope, target, form.cleaned_data["reason"], address_of(request)
+            user_of(request),
+            pair,
+            scope,
+            target,
+            form.cleaned_data["reason"],
+            address_of(request),
+            form.window(),
         )
     except PermissionDenied as error:
         return denied(request, error, PERMISSION)

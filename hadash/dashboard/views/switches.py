@@ -29,6 +29,7 @@ from hadash.sentences import Sentence, say
 from hadash.switching import services
 from hadash.switching.machine import Status
 from hadash.switching.models import Switch
+from hadash.switching.policy import blackout_now
 
 INBOXES = ("all", "waiting", "mine")
 
@@ -75,6 +76,7 @@ def parts_context(user: Any, switch: Switch) -> dict[str, Any]:
     may_request = user.has_perm("switching.request_switch")
     awaiting = switch.current is Status.AWAITING_APPROVAL
     own = switch.requested_by_id == user.pk
+    approvals = list(switch.approvals.select_related("user"))
     plan = switch.the_plan()
     the_appid = AppID.objects.filter(pair=switch.pair_id, name=switch.appid).first() if switch.appid else None
     return {
@@ -85,7 +87,12 @@ def parts_context(user: Any, switch: Switch) -> dict[str, Any]:
         "records": records,
         "awaiting": awaiting,
         "own": own,
-        "may_decide": awaiting and may_decide and not own,
+        "may_decide": awaiting and may_decide and not own and user.pk not in {a.user_id for a in approvals},
+        "approvals": approvals,
+        "approvals_missing": max(switch.approvals_needed - len(approvals), 0),
+        "may_comment": may_request or may_decide,
+        "scheduled": switch.current is Status.APPROVED and switch.start_at is not None,
+        "blackout": blackout_now(switch.pair) if awaiting or switch.current is Status.APPROVED else None,
         "may_cancel": may_request and switch.current in (Status.AWAITING_APPROVAL, Status.APPROVED),
         "may_abort": (may_request or may_decide) and live.abortable(switch),
         "past_return": switch.current is Status.RUNNING and not live.abortable(switch),
@@ -126,6 +133,7 @@ def _page(
     refusals: list[Sentence] | None = None,
     status: int = 200,
     reason: str = "",
+    comment: str = "",
 ) -> HttpResponse:
     context = parts_context(user_of(request), switch)
     records = context["records"]
@@ -134,6 +142,7 @@ def _page(
         "title": live.title(switch),
         "refusals": refusals or [],
         "typed_reason": reason,
+        "typed_comment": comment,
         "log": log,
         "data": {
             "state": live.state(switch, records),
@@ -183,7 +192,12 @@ def act(permission: str) -> Callable[[Act], Callable[[HttpRequest, str], HttpRes
                 return denied(request, error, permission, besides)
             except services.Refused as refusal:
                 return _page(
-                    request, the_switch(key), refusal.reasons, 409, reason=request.POST.get("reason", "")
+                    request,
+                    the_switch(key),
+                    refusal.reasons,
+                    409,
+                    reason=request.POST.get("reason", ""),
+                    comment=request.POST.get("text", ""),
                 )
             return redirect("switch", key=key)
 
@@ -202,7 +216,11 @@ def approve(request: HttpRequest, switch: Switch) -> str:
     fault = engines.look_at_gateways().fault
     if fault and user.has_perm("switching.decide_switch") and user.pk != switch.requested_by_id:
         raise services.Refused(say("ZooKeeper does not answer (%(fault)s): no switch can run.", fault=fault))
-    services.approve(user, switch, request.POST.get("plan_digest", ""), start, address_of(request))
+    held = services.approve(user, switch, request.POST.get("plan_digest", ""), start, address_of(request))
+    if held.current is Status.AWAITING_APPROVAL:
+        return _("You have approved it. Somebody else has to, too.")
+    if held.current is Status.APPROVED:
+        return _("Approved. The switch starts when its window comes.")
     return _("Approved. The switch is running.")
 
 
@@ -211,6 +229,13 @@ def decline(request: HttpRequest, switch: Switch) -> str:
     """Field ``reason``."""
     services.decline(user_of(request), switch, request.POST.get("reason", ""), address_of(request))
     return _("Declined. The requester sees your reason.")
+
+
+@act("switching.request_switch")
+def comment(request: HttpRequest, switch: Switch) -> str:
+    """Field ``text``."""
+    services.comment(user_of(request), switch, request.POST.get("text", ""), address_of(request))
+    return _("Your comment is in the log.")
 
 
 @act("switching.request_switch")

@@ -198,15 +198,18 @@ def throughput(bench: Bench, report: Report) -> None:
         }
         for what, run in runs.items():
             direct, through, cpu = [], [], []
+            busy: dict[str, list[float]] = {"direct": [], "through": []}
             for turn in range(TURNS):
                 # Whoever comes second finds warm caches: take turns at that too.
                 for way in ("direct", "through") if turn % 2 else ("through", "direct"):
+                    psutil.cpu_percent()
                     if way == "direct":
                         direct.append(run(bench.east.bootstrap_servers))
                     else:
                         before = bench.cpu_seconds()
                         through.append(run(bench.bootstrap))
                         cpu.append((bench.cpu_seconds() - before) / gib)
+                    busy[way].append(psutil.cpu_percent())
             ratio = median([t / d for t, d in zip(through, direct, strict=True)])
             report.row(
                 "throughput (MiB/s, medians)",
@@ -216,6 +219,7 @@ def throughput(bench: Bench, report: Report) -> None:
                 ratio=round(ratio, 3),
                 ratios=" ".join(f"{t / d:.2f}" for t, d in zip(through, direct, strict=True)),
                 gateway_cpu_s_per_GiB=round(median(cpu), 2),
+                machine_busy_percent=" ".join(f"{way} {median(shares):.0f}" for way, shares in busy.items()),
             )
             report.at_least(f"throughput of direct: {what}, {case}", GOAL_THROUGHPUT, ratio, "ratio")
 

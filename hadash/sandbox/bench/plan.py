@@ -105,7 +105,7 @@ def one(size: int, dimension: str) -> None:
         found = graph.close([asked])
         names = found.named(TOPIC), found.named(GROUP), found.things(APPID, INSTANCE)
         took.append(1000 * (time.perf_counter() - began))
-        members.append(sum(map(len, names)))
+        members.append(sum(len(listed) for listed in names))
     figures = {
         "edges": len(uses),
         "build_s": round(built, 2),

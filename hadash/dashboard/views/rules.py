@@ -1,0 +1,106 @@
+"""The rules of a pair: approvals, limits, blackouts. Everybody may read them; administrators change them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods, require_POST
+
+from hadash.dashboard.forms import BlackoutForm, RulesForm
+from hadash.dashboard.views.common import address_of, denied, user_of
+from hadash.inventory.models import Pair
+from hadash.sentences import Sentence
+from hadash.switching import policy
+from hadash.switching.models import Blackout
+from hadash.switching.planning import Refused
+
+
+def _pair(pk: int) -> Pair:
+    found = Pair.objects.select_related("first", "second").filter(pk=pk).first()
+    if found is None:
+        raise Http404(_("There is no pair with number %(pk)s.") % {"pk": pk})
+    return found
+
+
+@require_http_methods(["GET", "POST"])
+def rules(request: HttpRequest, pk: int) -> HttpResponse:
+    """POST: the fields of :class:`RulesForm`."""
+    pair = _pair(pk)
+    if request.method == "GET":
+        return _page(request, pair, RulesForm(instance=policy.policy_of(pair)))
+    if not request.user.has_perm(policy.PERMISSION):
+        return denied(request, PermissionDenied("You may not change the rules of a pair."), policy.PERMISSION)
+    form = RulesForm(request.POST, instance=policy.policy_of(pair))
+    if not form.is_valid():
+        return _page(request, pair, form, status=409)
+    try:
+        policy.set_policy(user_of(request), pair, form.cleaned_data, address_of(request))
+    except Refused as refusal:
+        return _page(request, pair, form, refusals=refusal.reasons, status=409)
+    messages.success(request, _("The rules are changed. They hold from the next request on."))
+    return redirect("rules", pk=pair.pk)
+
+
+@require_POST
+def add_blackout(request: HttpRequest, pk: int) -> HttpResponse:
+    """Fields ``begins``, ``ends``, ``reason``."""
+    pair = _pair(pk)
+    form = BlackoutForm(request.POST)
+    try:
+        if not form.is_valid():
+            return _page(request, pair, None, form, status=409)
+        values = form.cleaned_data
+        policy.add_blackout(
+            user_of(request), pair, values["begins"], values["ends"], values["reason"], address_of(request)
+        )
+    except PermissionDenied as error:
+        return denied(request, error, policy.PERMISSION)
+    except Refused as refusal:
+        return _page(request, pair, None, form, refusal.reasons, status=409)
+    messages.success(request, _("Nothing of this pair starts in that time."))
+    return redirect("rules", pk=pair.pk)
+
+
+@require_POST
+def end_blackout(request: HttpRequest, pk: int) -> HttpResponse:
+    found = get_object_or_404(Blackout.objects.select_related("pair"), pk=pk)
+    try:
+        policy.end_blackout(user_of(request), found, address_of(request))
+    except PermissionDenied as error:
+        return denied(request, error, policy.PERMISSION)
+    messages.success(request, _("The blackout is taken back."))
+    return redirect("rules", pk=found.pair_id)
+
+
+def _page(
+    request: HttpRequest,
+    pair: Pair,
+    form: RulesForm | None,
+    blackout_form: BlackoutForm | None = None,
+    refusals: list[Sentence] | None = None,
+    status: int = 200,
+) -> HttpResponse:
+    limits = policy.limits_of(pair)
+    context: dict[str, Any] = {
+        "pair": pair,
+        "form": form or RulesForm(instance=policy.policy_of(pair)),
+        "blackout_form": blackout_form or BlackoutForm(),
+        "blackouts": pair.blackouts.filter(ends__gt=timezone.now()),
+        "may_change": request.user.has_perm(policy.PERMISSION),
+        "in_effect": {
+            "max_lag": limits.max_lag,
+            "settle_seconds": limits.settle,
+            "block_seconds": limits.block,
+            "drain_seconds": limits.drain,
+            "verify_seconds": limits.verify,
+            "verify_hold_seconds": limits.verify_hold,
+        },
+        "refusals": refusals or [],
+    }
+    return render(request, "rules/page.html", context, status=status)

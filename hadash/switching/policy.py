@@ -1,0 +1,125 @@
+"""The rules of a pair: who has to approve, when nothing may start, how long stages wait.
+
+What a policy leaves open is as in the settings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.core.exceptions import PermissionDenied, ValidationError
+from django.db import transaction
+from django.utils import timezone
+
+from hadash.audit.models import record
+from hadash.inventory.models import Pair
+from hadash.sentences import Sentence, say
+from hadash.switching.models import Blackout, Policy
+from hadash.switching.planning import Refused
+from hadash.switching.stage_run import Limits
+
+PERMISSION = "switching.change_policy"
+
+#: How far ahead a start or a blackout may lie: beyond it a date is mistyped.
+MAX_AHEAD = timedelta(days=366)
+
+
+def policy_of(pair: Pair) -> Policy:
+    """The pair's policy; the default one, not saved, when nobody has made any."""
+    return Policy.objects.filter(pair=pair).first() or Policy(pair=pair)
+
+
+def limits_of(pair: Pair) -> Limits:
+    """How long the stages of a switch wait."""
+    policy = policy_of(pair)
+
+    def own(value: float | None, otherwise: float) -> float:
+        return otherwise if value is None else value
+
+    return Limits(
+        gather=settings.SWITCH_GATHER_SECONDS,
+        settle=own(policy.settle_seconds, settings.SWITCH_SETTLE_SECONDS),
+        block=own(policy.block_seconds, settings.SWITCH_BLOCK_SECONDS),
+        drain=own(policy.drain_seconds, settings.SWITCH_DRAIN_SECONDS),
+        forward=settings.SWITCH_FORWARD_SECONDS,
+        reverse=settings.SWITCH_REVERSE_SECONDS,
+        verify=own(policy.verify_seconds, settings.SWITCH_VERIFY_SECONDS),
+        active=settings.SWITCH_ACTIVE_SECONDS,
+        verify_hold=own(policy.verify_hold_seconds, settings.SWITCH_VERIFY_HOLD_SECONDS),
+        max_lag=int(own(policy.max_lag, settings.SWITCH_MAX_LAG)),
+        accept_acks_1=settings.SWITCH_ACCEPT_ACKS_1,
+        poll=settings.SWITCH_POLL_SECONDS,
+        fast_poll=settings.SWITCH_FAST_POLL_SECONDS,
+    )
+
+
+def set_policy(user: Any, pair: Pair, values: dict[str, Any], address: str | None = None) -> Policy:
+    """Change the rules of a pair. Switches that were requested before keep the number of approvals that they need.
+
+    :param values: by field of :class:`Policy`; those that are missing stay.
+    :raises PermissionDenied: ``user`` may not. :raises Refused: a value is out of its bounds.
+    """
+    _may_change(user)
+    with transaction.atomic():
+        policy = Policy.objects.select_for_update().filter(pair=pair).first() or Policy(pair=pair)
+        before = policy.values()
+        for name, value in values.items():
+            setattr(policy, name, value)
+        try:
+            policy.full_clean(exclude=["pair"])
+        except ValidationError as error:
+            raise Refused(*_faults(error)) from None
+        if policy.values() != before or policy.pk is None:
+            policy.save()
+            record(user, "policy", f"pair {pair.name}", address, before=before, after=policy.values())
+    return policy
+
+
+def _faults(error: ValidationError) -> Iterator[Sentence]:
+    for name, texts in error.message_dict.items():
+        label = getattr(Policy._meta.get_field(name), "verbose_name", name)
+        yield say("%(field)s: %(fault)s", field=str(label).capitalize(), fault=" ".join(texts))
+
+
+def add_blackout(
+    user: Any, pair: Pair, begins: datetime, ends: datetime, reason: str, address: str | None = None
+) -> Blackout:
+    """A time in which no switch of the pair starts; one that runs goes on.
+
+    :raises PermissionDenied: ``user`` may not. :raises Refused: it makes no sense.
+    """
+    _may_change(user)
+    if not reason.strip():
+        raise Refused(say("Say why nothing may start then: whoever is refused reads it."))
+    if ends <= begins:
+        raise Refused(say("The end has to be after the beginning."))
+    if ends <= timezone.now():
+        raise Refused(say("This time is over already."))
+    if begins > timezone.now() + MAX_AHEAD:
+        raise Refused(say("That is more than a year ahead: is the date right?"))
+    with transaction.atomic():
+        made = Blackout.objects.create(pair=pair, begins=begins, ends=ends, reason=reason.strip())
+        record(user, "blackout", f"pair {pair.name}", address, **made.values())
+    return made
+
+
+def end_blackout(user: Any, blackout: Blackout, address: str | None = None) -> None:
+    """Take a blackout back."""
+    _may_change(user)
+    with transaction.atomic():
+        record(user, "blackout ended", f"pair {blackout.pair.name}", address, **blackout.values())
+        blackout.delete()
+
+
+def blackout_now(pair: Pair) -> Blackout | None:
+    """The blackout that is in force; of several the one that ends last."""
+    now = timezone.now()
+    return Blackout.objects.filter(pair=pair, begins__lte=now, ends__gt=now).order_by("-ends").first()
+
+
+def _may_change(user: Any) -> None:
+    if not user.has_perm(PERMISSION):
+        raise PermissionDenied("You may not change the rules of a pair.")
