@@ -178,7 +178,7 @@ SWITCH_SETTLE_SECONDS = number("HADASH_SWITCH_SETTLE_SECONDS", 45)
 SWITCH_BLOCK_SECONDS = number("HADASH_SWITCH_BLOCK_SECONDS", 10)
 #: Seconds for the mirror to drain, with writes blocked. The precheck measures the lag first.
 SWITCH_DRAIN_SECONDS = number("HADASH_SWITCH_DRAIN_SECONDS", 10)
-#: Seconds in which Connect has to take the order to stop a mirror, with writes blocked. It answers in some hundredths.
+#: Seconds in which Connect has to take the order to pause a mirror, with writes blocked. It answers in some hundredths.
 SWITCH_CONNECT_SECONDS = number("HADASH_SWITCH_CONNECT_SECONDS", 5)
 #: Records of lag, over all partitions, with which a switch may start: what a mirror copies in a second.
 SWITCH_MAX_LAG = int(number("HADASH_SWITCH_MAX_LAG", 5000))

@@ -142,9 +142,11 @@ class RequestForm(forms.Form):
         self.cleaned_data = cleaned
         in_utc(cleaned, "start_at", "start_until")
         if cleaned.get("start") == "window":
-            for name in ("start_at", "start_until"):
-                if cleaned.get(name) is None and name not in self.errors:
-                    self.add_error(name, _("Say from when to when it may start."))
+            missing = [
+                n for n in ("start_at", "start_until") if cleaned.get(n) is None and n not in self.errors
+            ]
+            if missing:
+                self.add_error(missing[0], _("Say from when to when it may start."))
         if "scope" not in self.errors and self.the_scope() is None:
             if self.kind() is ScopeKind.INSTANCE:
                 self.add_error("instance", _("Say which InstanceID."))

@@ -8,6 +8,7 @@ from statistics import median
 
 from django.utils.translation import gettext as _
 
+from hadash.dashboard import states
 from hadash.identity.identity import parse
 from hadash.inventory.models import Pair
 from hadash.mirroring.models import Mirror
@@ -108,6 +109,10 @@ STAGES_BLOCKED = {stage.value: rule.writes_blocked for stage, rule in STAGES.ite
 
 
 def records_at_risk(mirrors: Iterable[Mirror]) -> int | None:
-    """Records that only the source has now; ``None`` when a mirror's lag is not known."""
-    lags = [mirror.lag_records for mirror in mirrors]
-    return None if None in lags else sum(lag or 0 for lag in lags)
+    """Records that only the source has now; ``None`` when a mirror's lag is not known, or it does not run."""
+    total = 0
+    for mirror in mirrors:
+        if states.of_mirror(mirror).look != "fine" or mirror.lag_records is None:
+            return None
+        total += mirror.lag_records
+    return total

@@ -124,6 +124,11 @@ class ConnectClient:
         """Ask the connector to stop. Its tasks end a little later: see :attr:`ConnectorStatus.stopped`."""
         self._request("PUT", self._path(name, "stop"), missing_ok=True, seconds=seconds)
 
+    def pause(self, name: str, seconds: float | None = None) -> None:
+        """Ask the connector to copy nothing until it is resumed. It keeps its tasks, so no rebalance is needed; Connect has
+        written it down when it answers."""
+        self._request("PUT", self._path(name, "pause"), missing_ok=True, seconds=seconds)
+
     def resume(self, name: str) -> None:
         self._request("PUT", self._path(name, "resume"))
 

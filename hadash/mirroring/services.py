@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from functools import lru_cache
 
@@ -24,6 +25,9 @@ from hadash.mirroring.standby import deny_writes
 
 #: Seconds between two looks at a connector that is starting or stopping.
 POLL_SECONDS = 0.1
+
+#: Orders that Connect is given at once.
+CONNECT_ORDERS = 32
 
 
 class MirrorError(Exception):
@@ -226,19 +230,26 @@ def status_of(mirror: Mirror) -> ConnectorStatus | None:
     return connect_client().status(connector_of(mirror, mirror.source))
 
 
-def stop_before_turning(mirror: Mirror, fence: Fence = _nobody_else) -> None:
-    """Ask a drained mirror's connector to stop. Connect keeps that: no restart of a worker starts it again.
+def pause_before_turning(mirrors: Sequence[Mirror], fence: Fence = _nobody_else) -> None:
+    """Ask the connectors of drained mirrors to pause. Connect keeps that: a worker that starts again copies nothing.
 
-    Until :func:`reverse` or :func:`resume_unturned` the mirror counts as turning.
+    (To stop them would make Connect rebalance, which takes a second, and clients wait: :func:`reverse` does it later.)
+    Until :func:`reverse` or :func:`resume_unturned` the mirrors count as turning.
     """
     with transaction.atomic():
         fence()
-        Mirror.objects.filter(pk=mirror.pk).update(turning=True)
-    connect_client().stop(connector_of(mirror, mirror.source), settings.SWITCH_CONNECT_SECONDS)
+        Mirror.objects.filter(pk__in=[mirror.pk for mirror in mirrors]).update(turning=True)
+    connect, seconds = connect_client(), settings.SWITCH_CONNECT_SECONDS
+    with ThreadPoolExecutor(max_workers=CONNECT_ORDERS) as beside:
+        orders = [
+            beside.submit(connect.pause, connector_of(mirror, mirror.source), seconds) for mirror in mirrors
+        ]
+        for order in orders:
+            order.result()
 
 
 def resume_unturned(mirror: Mirror, fence: Fence = _nobody_else) -> None:
-    """Take :func:`stop_before_turning` back, if it was called."""
+    """Take :func:`pause_before_turning` back, if it was called."""
     if not mirror.turning:
         return
     connect_client().resume(connector_of(mirror, mirror.source))

@@ -204,14 +204,14 @@ class Together:
 
 
 @dataclass(frozen=True, slots=True)
-class StopMirrors:
-    """Stop the plan's mirrors in their direction, for good until :class:`ResumeMirrors` or :class:`ReverseMirrors`
-    → ``None``. Also a Connect worker that starts again does not start them."""
+class PauseMirrors:
+    """Pause the plan's mirrors in their direction, for good until :class:`ResumeMirrors` or :class:`ReverseMirrors`
+    → ``None``. Also a Connect worker that starts again copies nothing for them."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResumeMirrors:
-    """Take :class:`StopMirrors` back → ``None``."""
+    """Take :class:`PauseMirrors` back → ``None``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,7 +261,7 @@ WRITES = (
     WarmUp,
     WriteGroupOffsets,
     RemoveGroupOffsets,
-    StopMirrors,
+    PauseMirrors,
     ResumeMirrors,
     ReverseMirrors,
 )
@@ -300,7 +300,7 @@ Command = (
     | WriteGroupOffsets
     | RemoveGroupOffsets
     | Together
-    | StopMirrors
+    | PauseMirrors
     | ResumeMirrors
     | ReverseMirrors
     | ReadClients

@@ -376,9 +376,8 @@ class Effects:
             return compare_tails(read(self.plan.source, source_ends), other.result())
 
     @carry_out.register
-    def _(self, command: do.StopMirrors) -> None:
-        for mirror in self._mirrors():
-            mirroring.stop_before_turning(mirror, self._fence)
+    def _(self, command: do.PauseMirrors) -> None:
+        mirroring.pause_before_turning(self._mirrors(), self._fence)
 
     @carry_out.register
     def _(self, command: do.ResumeMirrors) -> None:

@@ -131,9 +131,9 @@ def drain(plan: Plan, limits: Limits) -> StageRun:
         if isinstance(verdict, Contradiction):
             raise StageFailed(verdict.reason)
         if not isinstance(verdict, Behind):
-            # Stopped before the clients go over: a Connect worker that starts again would copy from its last committed
+            # Paused before the clients go over: a Connect worker that starts again would copy from its last committed
             # offset, and write old records behind the new ones.
-            difference, _ = yield do.Together((do.CompareTails(verdict.ends), do.StopMirrors()))
+            difference, _ = yield do.Together((do.CompareTails(verdict.ends), do.PauseMirrors()))
             if difference is not None:
                 raise StageFailed(difference)
             if (yield do.ReadEnds(plan.source)) != source_ends:

@@ -34,7 +34,7 @@ WRITING = (
     do.WriteGroupOffsets,
     do.RemoveGroupOffsets,
     do.Together,
-    do.StopMirrors,
+    do.PauseMirrors,
     do.ResumeMirrors,
     do.ReverseMirrors,
     do.RecordSeen,
@@ -660,10 +660,10 @@ def test_forward() -> None:
     assert {client.cluster for client in world.clients.values()} == {"west"}
 
 
-def test_the_old_mirror_is_stopped_before_the_clients_go_over() -> None:
+def test_the_old_mirror_is_paused_before_the_clients_go_over() -> None:
     """A Connect worker that starts again would copy from its last committed offset: old records, behind new ones."""
     world = world_before(Stage.FORWARD)
-    assert (world.mirror.turning, world.mirror.state) == (True, "stopped")
+    assert (world.mirror.turning, world.mirror.state) == (True, "paused")
     run_stage(world, Stage.FORWARD)
     run_stage(world, Stage.REVERSE)
     assert not world.mirror.turning
@@ -671,7 +671,7 @@ def test_the_old_mirror_is_stopped_before_the_clients_go_over() -> None:
 
 def test_a_return_lets_the_mirror_go_on() -> None:
     world = world_before(Stage.TRANSLATE)
-    assert world.mirror.state == "stopped"
+    assert world.mirror.state == "paused"
     run_stage(world, Stage.RETURN)
     assert (world.mirror.turning, world.mirror.state) == (False, "running")
 

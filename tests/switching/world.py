@@ -344,10 +344,10 @@ class World:
                     del group.committed[plan.target][partition]
             case do.Together(commands):
                 return [self._answer(part) for part in commands]
-            case do.StopMirrors():
+            case do.PauseMirrors():
                 for mirror in self.mirrors:
                     if mirror.source == plan.source:
-                        mirror.turning, mirror.state = True, "stopped"
+                        mirror.turning, mirror.state = True, "paused"
             case do.ResumeMirrors():
                 for mirror in self.mirrors:
                     if mirror.turning:
