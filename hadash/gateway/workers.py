@@ -94,8 +94,10 @@ class Worker:
 
     number: int
     process: subprocess.Popen[bytes] | None = None
-    #: Where the process says that it listens; ``None`` once it has.
+    #: Where the process says that it listens; ``None`` once it has, or has ended without.
     ready: int | None = None
+    #: It has said so.
+    has_listened: bool = False
     #: It has been told to end; the time at which it is killed if it has not.
     killed_at: float | None = None
     #: There is no process: the time at which one is started.
@@ -105,7 +107,7 @@ class Worker:
 
     @property
     def listens(self) -> bool:
-        return self.process is not None and self.ready is None and self.killed_at is None
+        return self.process is not None and self.has_listened and self.killed_at is None
 
     @property
     def next_step(self) -> float | None:
@@ -212,6 +214,7 @@ class Workers:
         self._selector.unregister(worker.ready)
         os.close(worker.ready)
         worker.ready = None
+        worker.has_listened = listens
         if listens:
             worker.failures = 0
         else:
@@ -275,7 +278,7 @@ class Workers:
             return
         finally:
             os.close(writing)
-        worker.ready = reading
+        worker.ready, worker.has_listened = reading, False
         self._selector.register(reading, selectors.EVENT_READ, worker)
 
     def _tell_to_end(self, worker: Worker) -> None:
