@@ -7,7 +7,7 @@ from django.contrib.auth.models import Group, Permission, User
 #: role → permissions. An approver may request too: four eyes is a rule about one switch, not about people.
 ROLES: dict[str, tuple[str, ...]] = {
     "viewer": (),
-    "operator": ("switching.request_switch", "inventory.add_instanceid"),
+    "operator": ("switching.request_switch", "switching.exclude_gateway", "inventory.add_instanceid"),
     "approver": ("switching.decide_switch",),
     "administrator": ("switching.change_policy",),
 }

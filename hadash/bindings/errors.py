@@ -33,3 +33,7 @@ class UnknownOutcome(BindingError):
 
 class TopicInTwoLists(BindingError):
     """A Topic list shares a Topic with another bound list: which of the two governs it could not be said."""
+
+
+class NoSuchMember(BindingError):
+    """A Gateway that is no member."""

@@ -10,11 +10,11 @@ import time
 from typing import Any
 
 from kazoo.client import KazooClient
-from kazoo.exceptions import NodeExistsError, NoNodeError
+from kazoo.exceptions import BadVersionError, NodeExistsError, NoNodeError
 
 from hadash.bindings import client as client_settings
 from hadash.bindings import layout
-from hadash.bindings.errors import NameTaken
+from hadash.bindings.errors import NameTaken, NoSuchMember
 from hadash.bindings.model import GatewayMember
 from hadash.identity.names import decode
 
@@ -122,6 +122,26 @@ class Member:
     def leave(self) -> None:
         """Stop being a member: a switch no longer waits for this Gateway."""
         self.client.delete(layout.gateway(self.id), recursive=True)
+
+
+def set_excluded(client: KazooClient, gateway_id: str, excluded: bool) -> bool:
+    """Whether changes of bindings wait for a Gateway; a later start of it does not change that. False when it was so already.
+
+    :raises NoSuchMember: it is no member (any more).
+    """
+    path = layout.gateway(gateway_id)
+    while True:
+        try:
+            data, stat = client.get(path)
+            record = _record(data)
+            if bool(record.get("excluded")) is excluded:
+                return False
+            client.set(path, json.dumps({**record, "excluded": excluded}).encode(), version=stat.version)
+            return True
+        except BadVersionError:
+            continue  # it has just written its own record anew
+        except NoNodeError:
+            raise NoSuchMember(f"Gateway {gateway_id} is no member.") from None
 
 
 def members(client: KazooClient) -> list[GatewayMember]:

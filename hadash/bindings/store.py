@@ -34,6 +34,9 @@ MAX_CONFLICTS = 10
 #: Change nodes kept. An engine that is further behind reads all documents instead.
 CHANGES_KEPT = 1000
 
+#: Documents that are asked for before the first answer is awaited.
+READ_AT_ONCE = 500
+
 #: Seconds to wait for ZooKeeper to come back in order to read whether a write with a lost reply happened.
 READ_BACK_SECONDS = 20.0
 
@@ -70,15 +73,18 @@ class BindingStore:
         """All documents by AppID. One that cannot be parsed is left out."""
         found = {}
         with reaching():
-            for child in self.client.get_children(layout.BINDINGS):
-                appid = decode(child)
-                try:
-                    data, _ = self.client.get(layout.binding(appid))
-                except NoNodeError:
-                    continue
-                document = BindingDocument.from_bytes(appid, data)
-                if document is not None:
-                    found[appid] = document
+            names = [decode(child) for child in self.client.get_children(layout.BINDINGS)]
+            for first in range(0, len(names), READ_AT_ONCE):
+                asked = names[first : first + READ_AT_ONCE]
+                answers = [self.client.get_async(layout.binding(appid)) for appid in asked]
+                for appid, answer in zip(asked, answers, strict=True):
+                    try:
+                        data, _ = answer.get()
+                    except NoNodeError:
+                        continue  # removed meanwhile
+                    document = BindingDocument.from_bytes(appid, data)
+                    if document is not None:
+                        found[appid] = document
         return found
 
     def _read(self, appid: str) -> tuple[BindingDocument, int | None]:

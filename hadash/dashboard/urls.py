@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from django.urls import path
 
-from hadash.dashboard.views import appids, audit, overview, requests, rules, session, stream, switches
+from hadash.dashboard.views import (
+    appids,
+    audit,
+    gateways,
+    overview,
+    requests,
+    rules,
+    session,
+    stream,
+    switches,
+)
 
 urlpatterns = [
     path("", overview.overview, name="overview"),
@@ -30,6 +40,7 @@ urlpatterns = [
     path("pairs/<int:pk>/rules/", rules.rules, name="rules"),
     path("pairs/<int:pk>/blackouts/", rules.add_blackout, name="add-blackout"),
     path("blackouts/<int:pk>/end/", rules.end_blackout, name="end-blackout"),
+    path("gateways/exclude/", gateways.exclude, name="exclude-gateway"),
     path("audit/", audit.audit, name="audit"),
     path("audit/export.jsonl", audit.export, name="audit-export"),
 ]

@@ -53,6 +53,8 @@ VERBS: dict[str, Any] = {
     "start": _("started"),
     "comment": _("commented on"),
     "policy": _("changed the rules of"),
+    "exclude": _("excluded"),
+    "include": _("included again"),
     "blackout": _("announced a blackout of"),
     "blackout ended": _("took back a blackout of"),
     "stage done": _("completed a stage"),
@@ -91,6 +93,7 @@ DENIALS = (
     _("You may not close switches."),
     _("You may not register InstanceIDs."),
     _("You may not comment on switches."),
+    _("You may not exclude Gateways."),
     _("You may not change the rules of a pair."),
 )
 

@@ -121,6 +121,7 @@ class Switch(models.Model):
         permissions = [
             ("request_switch", "May request, cancel and abort switches"),
             ("decide_switch", "May approve and decline switches of others"),
+            ("exclude_gateway", "May let switches go on without a Gateway that does not answer"),
         ]
         indexes = [models.Index(fields=["status", "start_at"])]
 

@@ -1,0 +1,47 @@
+"""What people do to Gateways."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods
+
+from hadash.dashboard.views.common import address_of, denied, user_of
+from hadash.sentences import Sentence
+from hadash.switching import gateways
+from hadash.switching.planning import Refused
+
+
+@require_http_methods(["GET", "POST"])
+def exclude(request: HttpRequest) -> HttpResponse:
+    """GET: ``?gateway=<id>``. POST: ``gateway``, ``typed`` and ``reason``; or ``include`` to take it back."""
+    if not request.user.has_perm(gateways.PERMISSION):
+        return denied(request, PermissionDenied("You may not exclude Gateways."), gateways.PERMISSION)
+    if request.method == "GET":
+        return _page(request, request.GET.get("gateway", ""), [])
+    name = request.POST.get("gateway", "")
+    try:
+        if request.POST.get("include"):
+            gateways.include(user_of(request), name, address_of(request))
+            messages.success(request, _("Switches wait for this Gateway again."))
+        else:
+            typed, reason = request.POST.get("typed", ""), request.POST.get("reason", "")
+            gateways.exclude(user_of(request), name, typed, reason, address_of(request))
+            messages.success(request, _("Switches do not wait for this Gateway any more."))
+    except Refused as refusal:
+        return _page(request, name, refusal.reasons, 409)
+    return redirect(f"{reverse('overview')}#gateways")
+
+
+def _page(request: HttpRequest, name: str, refusals: list[Sentence], status: int = 200) -> HttpResponse:
+    context = {
+        "gateway": name,
+        "typed": request.POST.get("typed", ""),
+        "reason": request.POST.get("reason", ""),
+        "refusals": refusals,
+    }
+    return render(request, "gateways/exclude.html", context, status=status)

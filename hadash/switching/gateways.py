@@ -1,0 +1,69 @@
+"""Whether switches wait for a Gateway. Only a person can say that they need not: a Gateway that is cut off goes on serving its
+clients with the bindings that it knew last, and nobody but a person can see that its process is gone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
+
+from hadash.audit.models import record
+from hadash.bindings.client import reaching
+from hadash.bindings.errors import BindingError
+from hadash.bindings.membership import set_excluded
+from hadash.inventory.gateways import gateway_members, zookeeper
+from hadash.sentences import say
+from hadash.switching.planning import Refused
+
+PERMISSION = "switching.exclude_gateway"
+
+
+def exclude(user: Any, gateway_id: str, typed: str, reason: str, address: str | None = None) -> None:
+    """Let switches go on without a Gateway that does not answer.
+
+    :param typed: its id once more, as the person's word that its process is gone.
+    :raises PermissionDenied: ``user`` may not.
+    :raises Refused: without the word or a reason; when it answers, or ZooKeeper does not.
+    """
+    _may(user)
+    if typed.strip() != gateway_id:
+        raise Refused(
+            say("Type %(gateway)s to confirm that its process does not run any more.", gateway=gateway_id)
+        )
+    if not reason.strip():
+        raise Refused(say("Say why it is excluded: whoever looks at this later reads it."))
+    try:
+        found = {member.id: member for member in gateway_members()}
+        if gateway_id in found and found[gateway_id].live:
+            raise Refused(
+                say(
+                    "Gateway %(gateway)s answers ZooKeeper: it serves clients. Stop it instead.",
+                    gateway=gateway_id,
+                )
+            )
+    except BindingError as error:
+        raise Refused(say("%(error)s", error=error)) from None
+    _set(user, gateway_id, True, address, reason=reason.strip())
+
+
+def include(user: Any, gateway_id: str, address: str | None = None) -> None:
+    """Let switches wait for it again."""
+    _may(user)
+    _set(user, gateway_id, False, address)
+
+
+def _set(user: Any, gateway_id: str, excluded: bool, address: str | None, **details: Any) -> None:
+    # The entry first: what cannot be recorded is not done.
+    with transaction.atomic():
+        record(user, "exclude" if excluded else "include", f"Gateway {gateway_id}", address, **details)
+        try:
+            with reaching():
+                set_excluded(zookeeper(), gateway_id, excluded)
+        except BindingError as error:
+            raise Refused(say("%(error)s", error=error)) from None
+
+
+def _may(user: Any) -> None:
+    if not user.has_perm(PERMISSION):
+        raise PermissionDenied("You may not exclude Gateways.")

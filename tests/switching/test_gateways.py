@@ -1,0 +1,111 @@
+"""Excluding a Gateway: a person's word, and only for one that does not answer; on a real ZooKeeper."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
+from kazoo.client import KazooClient
+
+from hadash.accounts.roles import ensure_roles, ensure_user
+from hadash.audit.models import Entry
+from hadash.bindings.membership import Member, members, not_applied
+from hadash.inventory import gateways as reading
+from hadash.switching import gateways
+from hadash.switching.planning import Refused
+
+pytestmark = [pytest.mark.stack, pytest.mark.django_db]
+
+
+@pytest.fixture(autouse=True)
+def own_zookeeper(zookeeper: KazooClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (gateways, reading):
+        monkeypatch.setattr(module, "zookeeper", lambda: zookeeper)
+
+
+@pytest.fixture
+def olga(db: None) -> User:
+    ensure_roles()
+    return ensure_user("olga", "secret-123", "operator")
+
+
+@pytest.fixture
+def join(connect_client: Callable[..., KazooClient]) -> Callable[[str], KazooClient]:
+    """A Gateway that joins; its client, to be closed when it shall die."""
+
+    def act(name: str) -> KazooClient:
+        client = connect_client()
+        Member(client, name, "127.0.0.1:1", "http://127.0.0.1:2", "1", 4_000_000).join(0)
+        return client
+
+    return act
+
+
+def dies(client: KazooClient) -> None:
+    """Its session ends, and its record stays."""
+    client.stop()
+
+
+def test_a_switch_waits_for_one_that_is_gone_until_somebody_excludes_it(
+    join: Callable[[str], KazooClient], zookeeper: KazooClient, olga: User
+) -> None:
+    dies(join("gateway-2"))
+    assert [m.id for m in not_applied(members(zookeeper), 1)] == ["gateway-2"]
+    gateways.exclude(olga, "gateway-2", " gateway-2 ", "Its machine burnt down.", "10.0.0.1")
+    assert not_applied(members(zookeeper), 1) == []
+    entry = Entry.objects.get()
+    assert (entry.actor_name, entry.verb, entry.subject) == ("olga", "exclude", "Gateway gateway-2")
+    assert (entry.address, entry.details) == ("10.0.0.1", {"reason": "Its machine burnt down."})
+
+
+def test_it_stays_excluded_when_it_starts_again_until_somebody_includes_it(
+    join: Callable[[str], KazooClient], zookeeper: KazooClient, olga: User
+) -> None:
+    dies(join("gateway-2"))
+    gateways.exclude(olga, "gateway-2", "gateway-2", "Gone.")
+    join("gateway-2")
+    assert [m.excluded for m in members(zookeeper)] == [True]
+    gateways.include(olga, "gateway-2")
+    assert [m.excluded for m in members(zookeeper)] == [False]
+
+
+def test_one_that_answers_is_not_excluded(
+    join: Callable[[str], KazooClient], zookeeper: KazooClient, olga: User
+) -> None:
+    join("gateway-1")
+    with pytest.raises(Refused, match="Gateway gateway-1 answers ZooKeeper: it serves clients"):
+        gateways.exclude(olga, "gateway-1", "gateway-1", "It is slow.")
+    assert [m.excluded for m in members(zookeeper)] == [False]
+
+
+@pytest.mark.parametrize(
+    ("typed", "reason", "why"),
+    [
+        ("", "x", "Type gateway-2 to confirm"),
+        ("gateway-1", "x", "Type gateway-2 to confirm"),
+        ("gateway-2", " ", "Say why"),
+    ],
+)
+def test_without_the_word_and_a_reason_nothing_happens(
+    join: Callable[[str], KazooClient], zookeeper: KazooClient, olga: User, typed: str, reason: str, why: str
+) -> None:
+    dies(join("gateway-2"))
+    with pytest.raises(Refused, match=why):
+        gateways.exclude(olga, "gateway-2", typed, reason)
+    assert [m.excluded for m in members(zookeeper)] == [False]
+    assert not Entry.objects.exists()
+
+
+def test_one_that_is_no_member(olga: User, zookeeper: KazooClient) -> None:
+    with pytest.raises(Refused, match="Gateway nobody is no member"):
+        gateways.exclude(olga, "nobody", "nobody", "x")
+    assert not Entry.objects.exists()
+
+
+@pytest.mark.parametrize("role", ["viewer", "approver", "administrator"])
+def test_only_operators(olga: User, role: str) -> None:
+    other = ensure_user(f"a-{role}", "secret-123", role)
+    with pytest.raises(PermissionDenied, match="You may not exclude Gateways"):
+        gateways.exclude(other, "gateway-2", "gateway-2", "x")
