@@ -201,6 +201,9 @@ SWITCH_ACTIVE_SECONDS = number("HADASH_SWITCH_ACTIVE_SECONDS", 5)
 #: Seconds between two looks at something that is awaited while clients are blocked, and otherwise.
 SWITCH_FAST_POLL_SECONDS = number("HADASH_SWITCH_FAST_POLL_SECONDS", 0.01)
 SWITCH_POLL_SECONDS = number("HADASH_SWITCH_POLL_SECONDS", 0.1)
+#: Seconds from the last approval (or the window's beginning) within which a switch has to begin, and its consumers to
+#: settle: without a worker or ZooKeeper it would run much later, when nobody watches.
+SWITCH_BEGIN_SECONDS = number("HADASH_SWITCH_BEGIN_SECONDS", 600)
 #: Hours after which a request that nobody has decided on expires.
 SWITCH_EXPIRY_HOURS = number("HADASH_SWITCH_EXPIRY_HOURS", 24)
 #: Days for which observed access counts as use when it is decided who else uses a Topic.
@@ -213,3 +216,5 @@ ACCESS_COLLECT_SECONDS = number("HADASH_ACCESS_COLLECT_SECONDS", 3)
 CLUSTER_LOOK_SECONDS = number("HADASH_CLUSTER_LOOK_SECONDS", 15)
 #: Seconds to wait for a Gateway's HTTP side.
 GATEWAY_REQUEST_SECONDS = number("HADASH_GATEWAY_REQUEST_SECONDS", 2)
+#: Length of a Gateway's traffic samples, if its own setting of this name is changed.
+GATEWAY_TRAFFIC_SECONDS = number("HADASH_GATEWAY_TRAFFIC_SECONDS", 0.5)

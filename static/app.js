@@ -40,13 +40,20 @@ document.addEventListener("input", (event) => {
   if (id === "id_topics") chooseRadio(event.target, "scope", "topics");
   if (id === "id_start_at" || id === "id_start_until") chooseRadio(event.target, "start", "window");
 });
-// Times are typed on the clock of whoever types them.
-for (const field of document.querySelectorAll("[data-utc-offset]")) field.value = new Date().getTimezoneOffset();
+// Times are typed on the clock of whoever types them, as it stands at that time: it changes with the season.
+function tellOffsets(form) {
+  for (const hidden of form.querySelectorAll("[data-offset-of]")) {
+    const typed = new Date(document.getElementById(hidden.dataset.offsetOf)?.value ?? "");
+    hidden.value = Number.isNaN(typed.getTime()) ? "" : typed.getTimezoneOffset();
+  }
+}
+document.addEventListener("input", (event) => { if (event.target.form) tellOffsets(event.target.form); });
 document.addEventListener("change", (event) => {
   if (event.target.matches("[data-submit]")) event.target.form.requestSubmit();
 });
 // A form is sent once.
 document.addEventListener("submit", (event) => {
+  tellOffsets(event.target);
   if (event.target.method !== "post") return;
   if (event.target.dataset.sent) { event.preventDefault(); return; }
   event.target.dataset.sent = "1";

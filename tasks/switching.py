@@ -47,6 +47,7 @@ def start_due() -> None:
 @shared_task(name="switching.expire_requests", ignore_result=True)
 def expire_requests() -> None:
     services.expire_requests()
+    services.record_forgotten_stages()
 
 
 def start(switch: Switch) -> None:

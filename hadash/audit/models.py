@@ -64,6 +64,7 @@ def record(actor: Any, verb: str, subject: str, address: str | None = None, **de
     It belongs to the transaction in which it is called: what is not done is not recorded. Entries wait for each other until
     theirs ends, so it is called last.
     """
+    said = stored(details)
     with transaction.atomic():
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_CHAIN_LOCK])
@@ -76,7 +77,7 @@ def record(actor: Any, verb: str, subject: str, address: str | None = None, **de
             verb=verb,
             subject=stored(subject)[:300],
             address=_address(address),
-            details=stored(details),
+            details=said,
             previous=last.digest if last is not None else BEGINNING,
         )
         entry.digest = digest_of(entry.to_json())

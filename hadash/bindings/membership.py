@@ -62,11 +62,21 @@ class Member:
         self.client.ensure_path(path)
         held, _ = self.client.get(path)
         self._await_predecessor(_record(held))
-        # Only an operator takes an exclusion back.
-        excluded = {"excluded": True} if _record(held).get("excluded") else {}
-        self.client.set(path, json.dumps({**self._record, **excluded}).encode())
+        while True:
+            held, stat = self.client.get(path)
+            # Only an operator takes an exclusion back.
+            excluded = {"excluded": True} if _record(held).get("excluded") else {}
+            try:
+                self.client.set(path, json.dumps({**self._record, **excluded}).encode(), version=stat.version)
+                break
+            except BadVersionError:
+                continue  # an operator has just said something
         self.report_applied(applied)
         self._declare_live()
+
+    def predecessor_applied(self) -> int | None:
+        """What a process of this name that did not end in order had put into effect last; ``None`` when there is none."""
+        return _applied(self.client, self.id) if self.client.exists(layout.gateway(self.id)) else None
 
     def _await_predecessor(self, held: dict[str, Any]) -> None:
         """Two processes under one name would report for each other. One that is known to be dead, or is this very

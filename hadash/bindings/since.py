@@ -52,8 +52,11 @@ def fallbacks(document: BindingDocument, identity: Identity) -> list[Binding | N
     if identity.instance_id is not None:
         named = named_by(identity.instance_id)
         if named is not None and named.appid == document.appid:
+            bound = [b for topics, b in document.topic_lists.items() if named.topic in topics]
             own = document.topics.get(named.topic)
-            return [own] if own else fallbacks(document, Identity(identity.appid, topics=(named.topic,)))
+            if own is not None or bound:
+                return [own or bound[0]]
+            # What it names is not bound: each of its requests goes by what that one names.
         return [*document.topics.values(), *document.topic_lists.values(), document.default]
     if len(identity.topics) == 1:
         (topic,) = identity.topics

@@ -71,7 +71,11 @@ class BindingStore:
 
     def documents(self) -> dict[str, BindingDocument]:
         """All documents by AppID. One that cannot be parsed is left out."""
-        found = {}
+        return {appid: document for appid, document in self.all_documents().items() if document is not None}
+
+    def all_documents(self) -> dict[str, BindingDocument | None]:
+        """All documents by AppID; ``None`` for one that cannot be parsed."""
+        found: dict[str, BindingDocument | None] = {}
         with reaching():
             names = [decode(child) for child in self.client.get_children(layout.BINDINGS)]
             for first in range(0, len(names), READ_AT_ONCE):
@@ -82,9 +86,7 @@ class BindingStore:
                         data, _ = answer.get()
                     except NoNodeError:
                         continue  # removed meanwhile
-                    document = BindingDocument.from_bytes(appid, data)
-                    if document is not None:
-                        found[appid] = document
+                    found[appid] = BindingDocument.from_bytes(appid, data)
         return found
 
     def _read(self, appid: str) -> tuple[BindingDocument, int | None]:

@@ -32,12 +32,22 @@ class LocalTimeField(forms.DateTimeField):
             raise forms.ValidationError(_("Type a date and a time, such as 2026-12-01 02:00.")) from None
 
 
-def in_utc(cleaned: dict[str, Any], *names: str) -> None:
-    """Move times from the typist's clock to UTC, by the field ``utc_offset`` beside them."""
-    offset = timedelta(minutes=cleaned.get("utc_offset") or 0)
+def in_utc(form: forms.Form, *names: str) -> None:
+    """Move times from the typist's clock to UTC. How many minutes that clock is behind it stands in the field ``<name>_offset``
+    (JavaScript's getTimezoneOffset for that very time: clocks change with the season); without it they are in UTC."""
     for name in names:
-        if cleaned.get(name) is not None:
-            cleaned[name] += offset
+        at = form.cleaned_data.get(name)
+        offset = form.cleaned_data.get(f"{name}_offset")
+        if at is None or not offset:
+            continue
+        try:
+            form.cleaned_data[name] = at + timedelta(minutes=offset)
+        except OverflowError:
+            form.add_error(name, _("Type a date and a time, such as 2026-12-01 02:00."))
+
+
+def _offset_field() -> forms.IntegerField:
+    return forms.IntegerField(required=False, min_value=-24 * 60, max_value=24 * 60)
 
 
 class RulesForm(forms.ModelForm):
@@ -54,11 +64,12 @@ class BlackoutForm(forms.Form):
     begins = LocalTimeField(label=_("From"), error_messages={"required": _("Say when it begins.")})
     ends = LocalTimeField(label=_("To"), error_messages={"required": _("Say when it ends.")})
     reason = forms.CharField(label=_("Reason"), required=False)
-    utc_offset = forms.IntegerField(required=False, min_value=-24 * 60, max_value=24 * 60)
+    begins_offset, ends_offset = _offset_field(), _offset_field()
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
-        in_utc(cleaned, "begins", "ends")
+        self.cleaned_data = cleaned
+        in_utc(self, "begins", "ends")
         return cleaned
 
 
@@ -94,8 +105,7 @@ class RequestForm(forms.Form):
     start = forms.ChoiceField(choices=[("now", "now"), ("window", "window")], required=False)
     start_at = LocalTimeField(required=False)
     start_until = LocalTimeField(required=False)
-    #: Minutes that the browser's clock is behind UTC (JavaScript's getTimezoneOffset).
-    utc_offset = forms.IntegerField(required=False, min_value=-24 * 60, max_value=24 * 60)
+    start_at_offset, start_until_offset = _offset_field(), _offset_field()
 
     def __init__(self, *args: Any, pair: Pair, appid: AppID | None = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -106,7 +116,9 @@ class RequestForm(forms.Form):
         """What is asked for: what was chosen, else what the filled fields mean."""
         values = self.cleaned_data if self.is_bound else self.initial
         chosen = values.get("scope")
-        if chosen and (self.appid is not None or chosen in (ScopeKind.TOPICS, ScopeKind.PAIR)):
+        if chosen in set(ScopeKind) and (
+            self.appid is not None or chosen in (ScopeKind.TOPICS, ScopeKind.PAIR)
+        ):
             return ScopeKind(chosen)
         if self.appid is None or values.get("topics"):
             return ScopeKind.TOPICS
@@ -127,7 +139,7 @@ class RequestForm(forms.Form):
             appid=self.appid.name if by_appid and self.appid is not None else "",
             instance_id=instance if kind is ScopeKind.INSTANCE else "",
             topics=topics if kind is ScopeKind.TOPICS else (),
-            dimension=Dimension(values.get("dimension") or Dimension.INSTANCE.value),
+            dimension=Dimension.APPID if values.get("dimension") == Dimension.APPID else Dimension.INSTANCE,
             widen=bool(values.get("widen")),
         )
 
@@ -140,7 +152,7 @@ class RequestForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
         self.cleaned_data = cleaned
-        in_utc(cleaned, "start_at", "start_until")
+        in_utc(self, "start_at", "start_until")
         if cleaned.get("start") == "window":
             missing = [
                 n for n in ("start_at", "start_until") if cleaned.get(n) is None and n not in self.errors

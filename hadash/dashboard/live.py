@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from django.conf import settings
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -15,7 +16,6 @@ from hadash.bindings.model import GatewayMember
 from hadash.dashboard import engines, selectors, states
 from hadash.dashboard.templatetags.hadash import sentence
 from hadash.dashboard.words import phase_word, stage_word
-from hadash.gateway.settings import GatewaySettings
 from hadash.inventory.models import InstanceID
 from hadash.mirroring.models import Mirror
 from hadash.switching.effects import ask_about
@@ -25,7 +25,7 @@ from hadash.switching.plan import Plan
 from hadash.switching.services import traffic_questions
 
 #: Length of one traffic sample of a Gateway.
-SAMPLE_SECONDS = GatewaySettings.from_environment().traffic_seconds
+SAMPLE_SECONDS: float = settings.GATEWAY_TRAFFIC_SECONDS
 #: Seconds over which the width of a client's band is taken.
 RATE_SECONDS = 2.0
 #: Clients whose own rate is asked for; each costs one question to every Gateway.
@@ -169,6 +169,7 @@ def state(switch: Switch, records: list[StageRecord]) -> dict[str, Any]:
         "target": switch.target.name,
         "blocked": blocked(switch),
         "abort_requested": switch.abort_requested_by_id is not None,
+        "approvals": switch.approvals.count(),
         "ended": not switch.open,
         "traffic_kept": bool(switch.traffic),
         "outcome": sentence(switch.outcome),

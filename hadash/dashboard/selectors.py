@@ -65,14 +65,13 @@ def recent(count: int = 6) -> QuerySet[Switch]:
     return switches().filter(status__in=[s.value for s in ENDED]).order_by("-ended_at")[:count]
 
 
-def people_who(permission: str, besides: User | None = None) -> list[str]:
+def people_who(permission: str, *besides: User | None) -> list[str]:
     """Names of those who hold a permission, for a sentence that says whom to ask."""
     app, codename = permission.split(".")
     by_group = Q(groups__permissions__codename=codename, groups__permissions__content_type__app_label=app)
     by_user = Q(user_permissions__codename=codename, user_permissions__content_type__app_label=app)
     people = User.objects.filter(by_group | by_user | Q(is_superuser=True), is_active=True).distinct()
-    if besides is not None:
-        people = people.exclude(pk=besides.pk)
+    people = people.exclude(pk__in=[user.pk for user in besides if user is not None])
     return [name_of(person) for person in people.order_by("username")[:12]]
 
 
@@ -270,13 +269,20 @@ def history_of(appid: AppID, count: int = 20) -> QuerySet[Switch]:
     return switches().filter(pair=appid.pair, appid=appid.name)[:count]
 
 
+#: Topics that a field suggests; whoever has more types the name.
+SUGGESTED_TOPICS = 300
+
+
 def topics(pair: Pair, appid: AppID | None = None) -> list[str]:
     """The Topics of a pair to choose from: those that an AppID has used, or that any mirror carries."""
     used = Access.objects.filter(pair=pair, last_seen__gte=access_window()).exclude(kind=Access.Kind.GROUP)
     if appid is not None:
-        return sorted(set(used.filter(appid=appid.name).values_list("resource", flat=True)))
+        used = used.filter(appid=appid.name)
+    names = used.order_by().values_list("resource", flat=True).distinct()[:SUGGESTED_TOPICS]
+    if appid is not None:
+        return sorted(names)
     mirrored = {topic for mirror in Mirror.objects.filter(pair=pair) for topic in mirror.topics}
-    return sorted(mirrored | set(used.values_list("resource", flat=True)))
+    return sorted(mirrored | set(names))[:SUGGESTED_TOPICS]
 
 
 def target_of(appid: AppID, instance_id: str | None, engines: Engines) -> tuple[Cluster, Cluster] | None:

@@ -106,6 +106,7 @@ async def _run(settings: GatewaySettings, accounts: Accounts, client: KazooClien
         ) from None
     # A member before it serves anybody: a switch must not overlook it.
     try:
+        gateway.inherit(await asyncio.to_thread(member.predecessor_applied))
         await asyncio.to_thread(member.join, gateway.applied.value)
     except NameTaken as error:
         raise StartError(str(error)) from None

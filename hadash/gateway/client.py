@@ -31,6 +31,10 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
+#: Seconds for which what was just written is waited for in any case: also when its client has been gone for long.
+LEAST_LINGER_SECONDS = 0.25
+
+
 class Parked(DelayedOperation):
     """A request that waits for a change of its binding, and with it everything behind it on its connection."""
 
@@ -150,7 +154,7 @@ class Client:
         """The client does not take its answers: its broker is not read any more, and what comes now waits here. But a
         block does not wait for a client to read: what is under way then is taken from the broker all the same."""
         self._has_waited = True
-        if not self.governing.blocked:
+        if self.relay.is_quiet or not (self.governing.blocked or self._leaving):
             self.relay.upstream.transport.pause_reading()
 
     def _drop(self) -> None:
@@ -174,6 +178,7 @@ class Client:
         if self._broker_gone or self.relay.is_quiet:
             self._end()
         else:
+            self.relay.upstream.transport.resume_reading()  # a client that reads slowly does not hold its answers up
             self.gateway.spawn(self._linger())
 
     @property
@@ -185,7 +190,7 @@ class Client:
         return max(0.0, self._gone_since + seconds - self.gateway.loop.time())
 
     async def _linger(self) -> None:
-        seconds = self._linger_seconds
+        seconds = max(self._linger_seconds, LEAST_LINGER_SECONDS)
         while True:
             try:
                 await asyncio.wait_for(self.relay.quiet(), seconds)
@@ -333,7 +338,9 @@ class Client:
         self.connection.guard(self.connection.go_on)
 
     def _go_on_with(self, request: Request, message: Any, in_time: bool) -> None:
-        if in_time:
+        if not (self.connection.still_there() or _is_unacknowledged(request, message)):
+            self.connection.leave()  # it has sent it again elsewhere by now
+        elif in_time:
             binding = self.governing.of(request, message)
             self._act(request, message, binding, self.judge(request.kind, binding))
         else:
@@ -365,7 +372,7 @@ class Client:
     def binding_changed(self) -> None:
         """Called after the table has changed. What is parked or held is looked at by the purgatory."""
         self.governing.refresh()
-        if self.connection.slow and self.governing.blocked:
+        if self.connection.slow and self.governing.blocked and not self.relay.is_quiet:
             self.relay.upstream.transport.resume_reading()
         if self.governing.belongs_here:
             self.relay.away_since = None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
 from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, cast
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
     from hadash.gateway.server import Gateway
 
 log = logging.getLogger(__name__)
+
+#: The state of a connection of which neither side has hung up, as Linux numbers them.
+TCP_ESTABLISHED = 1
 
 #: Characters of what is logged about a client that was turned away.
 MAX_LOGGED = 500
@@ -140,7 +144,8 @@ class ClientConnection(asyncio.Protocol):
             return
         # Also when it has left by now: what it sent before that is to be passed on.
         self.client = Client(self.gateway, self, signed)
-        self.transport.write(signed.welcome)
+        if signed.welcome and not (self.closing or self.gone or self.transport.is_closing()):
+            self.transport.write(signed.welcome)
         self.client.begin()
         self.go_on()
 
@@ -209,6 +214,14 @@ class ClientConnection(asyncio.Protocol):
                 self.transport.resume_reading()
             else:
                 self.transport.pause_reading()
+
+    def still_there(self) -> bool:
+        """Whether the client has not hung up. Of one that is not read the kernel has to be asked."""
+        if self.gone or self._reading:
+            return not self.gone
+        connected = self.transport.get_extra_info("socket")
+        state = connected.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0]
+        return bool(state == TCP_ESTABLISHED)
 
     def guard(self, action: Callable[[], None]) -> None:
         """Do something for this connection; what goes wrong with it is its own affair."""

@@ -7,11 +7,14 @@ import socket
 #: Probes that may stay unanswered, within the time that a machine may be silent.
 PROBES = 3
 
+#: What Linux takes as a pause at most.
+LONGEST_PAUSE_SECONDS = 32767
+
 
 def probe(connected: socket.socket, seconds: float) -> None:
     """End the connection when its other end answers nothing for ``seconds`` while nothing is under way. (Linux' own
     default is two hours.)"""
-    pause = max(1, round(seconds / (PROBES + 1)))
+    pause = min(max(1, round(seconds / (PROBES + 1))), LONGEST_PAUSE_SECONDS)
     connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, pause)
     connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, pause)

@@ -7,13 +7,12 @@ import logging
 import random
 import socket
 from collections.abc import Iterator
-from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from hadash.bindings.membership import Member
-from hadash.bindings.model import Broker, ClusterDescription, PairDescription
+from hadash.bindings.model import BindingState, Broker, ClusterDescription, PairDescription
 from hadash.bindings.watch import Update
 from hadash.gateway.accounts import Accounts
 from hadash.gateway.client import Client
@@ -116,11 +115,14 @@ class Gateway:
         """Stop listening, let every write that is under way be answered to its client, and hang up."""
         for server in self._servers:
             server.close()
-        for client in list(self.all_clients()):
-            client.shut_down()
-        # Who has nothing under way is gone by now; the others have as long as a client that leaves.
-        while any(True for _ in self.all_clients()):
+        # Who has nothing under way is gone at once; the others have as long as a client that leaves. One that signs in
+        # only now is told, too.
+        while clients := list(self.all_clients()):
             self._one_left.clear()
+            for client in clients:
+                client.shut_down()
+            if not any(True for _ in self.all_clients()):
+                break
             await self._one_left.wait()
         for connection in list(self.connections):
             connection.close()
@@ -342,18 +344,33 @@ class Gateway:
             self.applied.not_read(update.unreadable, update.epoch)
         changed = self.table.apply(update)
         log.info("epoch %d: bindings of %s", update.epoch, ", ".join(sorted(changed)[:10]) or "nobody")
+        self.applied.release_but(self._blocks())
         for appid in changed:
             for client in list(self.clients.get(appid, ())):
-                client.connection.guard(partial(self._tell, client, waits))
+                client.connection.guard(client.binding_changed)
+                # Also when that failed: what is in flight is in flight.
+                if client.governing.blocked and not client.relay.is_quiet:
+                    waits.append(client.relay.quiet())
             self.purgatory.check(appid)
         self.spawn(self._in_effect(update.epoch, waits))
 
-    @staticmethod
-    def _tell(client: Client, waits: list[Any]) -> None:
-        """A change concerns ``client``; what its block has to wait for is added to ``waits``."""
-        client.binding_changed()
-        if client.governing.blocked and not client.relay.is_quiet:
-            waits.append(client.relay.quiet())
+    def _blocks(self) -> set[int]:
+        """The epochs of the blocks that there are."""
+        return {
+            binding.epoch
+            for document in self.table.documents().values()
+            for binding in document.bindings()
+            if binding.state is BindingState.BLOCK
+        }
+
+    def inherit(self, applied: int | None) -> None:
+        """A process of this name was a Gateway before, and did not end in order: what it had sent to a cluster may still be
+        worked off there, and nobody can tell when. The blocks that it had not put into effect are not in effect now.
+
+        :param applied: the last epoch that it had put into effect; ``None`` when it ended in order, or there was none.
+        """
+        if applied is not None:
+            self.applied.hold(epoch for epoch in self._blocks() if epoch > applied)
 
     async def _in_effect(self, epoch: int, waits: list[Any]) -> None:
         """A block is in effect when nothing that it stops is in flight any more."""

@@ -141,7 +141,14 @@ class GatewaySettings:
             except ValueError:
                 raise ValueError(f"{variable}={text!r} is not {_KINDS[type(default)]}.") from None
             _refuse_unusable(name, variable, text, values[name])
-        return cls(**values)  # type: ignore[arg-type]
+        settings = cls(**values)  # type: ignore[arg-type]
+        last = settings.port + 2 * settings.ports_per_cluster
+        if settings.mode == "proxy" and last > 65535:
+            raise ValueError(
+                f"{PREFIX}PORT={settings.port} with {PREFIX}PORTS_PER_CLUSTER={settings.ports_per_cluster} leads to node "
+                f"ports up to {last}; there are none beyond 65535."
+            )
+        return settings
 
 
 PREFIX = "HADASH_GATEWAY_"
@@ -160,9 +167,9 @@ _CHOICES: dict[str, tuple[str, ...]] = {
 }
 
 #: What may be 0; every other number is at least 1, or more than 0 seconds.
-_MAY_BE_ZERO = {"max_parked", "max_parked_bytes", "away_lookup_seconds", "linger_seconds", "hang_up_seconds"}
+_MAY_BE_ZERO = {"max_parked", "max_parked_bytes", "away_lookup_seconds", "hang_up_seconds"}
 
-_HIGHEST = {"port": 65535, "admin_port": 65535}
+_HIGHEST = {"port": 65535, "admin_port": 65535, "silence_seconds": 86400}
 
 
 def _refuse_unknown(fields: Iterable[str]) -> None:
@@ -175,7 +182,7 @@ def _refuse_unknown(fields: Iterable[str]) -> None:
         hint = "".join(
             f" Did you mean {PREFIX}{close}?" for close in difflib.get_close_matches(name, known, 1)
         )
-        if name.startswith(("SERVICE_", "PORT_")):
+        if "SERVICE_" in name or "PORT_" in name:
             hint = " Kubernetes makes it for a service named hadash-gateway: set enableServiceLinks to false."
         raise ValueError(f"There is no setting {variable}.{hint}")
 

@@ -94,6 +94,15 @@ class AppliedEpoch:
         self._latest = 0
         self._pending: set[int] = set()
         self._unreadable: dict[str, int] = {}
+        self._held: set[int] = set()
+
+    def hold(self, epochs: Iterable[int]) -> None:
+        """These are not in effect, whatever comes, as long as their bindings stand (see :meth:`release_but`)."""
+        self._held.update(epochs)
+
+    def release_but(self, standing: Iterable[int]) -> None:
+        """Of the held epochs only those whose bindings still stand are held on."""
+        self._held.intersection_update(standing)
 
     def begin(self, epoch: int) -> None:
         self._latest = max(self._latest, epoch)
@@ -121,5 +130,5 @@ class AppliedEpoch:
         >>> applied.finish(7); applied.value
         8
         """
-        missing = self._pending | set(self._unreadable.values())
+        missing = self._pending | self._held | set(self._unreadable.values())
         return min(missing) - 1 if missing else self._latest

@@ -35,6 +35,9 @@ WRONG_SETTINGS = 2
 RESPAWN_SECONDS = 1.0
 MAX_RESPAWN_SECONDS = 30.0
 
+#: Times that the pause doubles: enough to reach the longest.
+DOUBLINGS = 5
+
 #: Seconds after which a process that was killed and is still there is killed once more.
 KILL_SECONDS = 5.0
 
@@ -166,15 +169,14 @@ class Workers:
             raise PortTaken(
                 f"The Gateway cannot listen ({error}). Choose a free HADASH_GATEWAY_PORT."
             ) from None
-        reached = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+        if self._settings.mode == "redirect":
+            return
         for node in range(port + 1, port + 1 + CLUSTERS * self._settings.ports_per_cluster):
-            with socket.socket(family, socket.SOCK_STREAM) as trial:
-                trial.settimeout(PORT_SECONDS)
-                if trial.connect_ex((reached, node)) == 0:
-                    raise PortTaken(
-                        f"Port {node}, one of this Gateway's nodes', is another program's. Choose a "
-                        "HADASH_GATEWAY_PORT that leaves room for the nodes behind it (HADASH_GATEWAY_PORTS_PER_CLUSTER)."
-                    )
+            if _would_be_shared(family, host, node):
+                raise PortTaken(
+                    f"Port {node}, one of this Gateway's nodes', is another program's that would share it. Choose a "
+                    "HADASH_GATEWAY_PORT that leaves room for the nodes behind it (HADASH_GATEWAY_PORTS_PER_CLUSTER)."
+                )
 
     def _serve(self) -> int:
         for worker in self._workers:
@@ -244,7 +246,7 @@ class Workers:
             return code or 1  # the reason stands in its log
         if worker.failures:
             self._restarting.clear()  # the others go on as they are
-        pause = min(RESPAWN_SECONDS * 2**worker.failures, MAX_RESPAWN_SECONDS)
+        pause = min(RESPAWN_SECONDS * 2 ** min(worker.failures, DOUBLINGS), MAX_RESPAWN_SECONDS)
         log.error(
             "worker %d has ended with exit code %d; starting it again in %g s", worker.number, code, pause
         )
@@ -305,6 +307,23 @@ class Workers:
                 worker.process.wait()
             if worker.ready is not None:
                 os.close(worker.ready)
+
+
+def _would_be_shared(family: int, host: str, port: int) -> bool:
+    """Whether another program listens there, and the kernel would let us listen beside it: half of the connections
+    would be its. (One that does not share is told when the port is needed, if it ever is.)"""
+    with socket.socket(family, socket.SOCK_STREAM) as trial:
+        trial.settimeout(PORT_SECONDS)
+        reached = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+        if trial.connect_ex((reached, port)) != 0 or trial.getsockname()[:2] == trial.getpeername()[:2]:
+            return False
+    with socket.socket(family, socket.SOCK_STREAM) as trial:
+        trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        try:
+            trial.bind((host, port))
+        except OSError:
+            return False
+    return True
 
 
 def run_workers(settings: GatewaySettings) -> int:

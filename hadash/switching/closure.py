@@ -198,11 +198,13 @@ class AccessGraph:
     ) -> None:
         self._documents = documents
         self._instances: dict[str, set[str]] = defaultdict(set)
+        self._dimension = dimension
         if dimension is Dimension.INSTANCE:
             for appid, names in instances.items():
                 self._instances[appid].update(names)
-            for appid, document in documents.items():
-                self._instances[appid].update(document.instances)
+        # (Where only whole AppIDs move, an InstanceID that was moved by itself may still be elsewhere.)
+        for appid, document in documents.items():
+            self._instances[appid].update(document.instances)
         #: By Topic or group: uses by clients that would stay behind.
         self.uncovered: dict[Thing, list[Use]] = defaultdict(list)
         rules = _Rules()
@@ -224,6 +226,7 @@ class AccessGraph:
         # (A place that is named twice is one; the root, from which all that is asked for is reached, is added later.)
         self._edges = csr_array((np.ones(len(ones), np.int8), (ones, others)), shape=(count, count))
         self._edges.sum_duplicates()
+        self._edges.data[:] = 1  # whatever the sum has become in eight bits
         self._ranges = _ranges([thing.kind for thing in self.things])
         self._documented = [n for n, thing in enumerate(self.things) if thing.appid in self._documents]
 
@@ -278,12 +281,13 @@ class AccessGraph:
         }
         for use in uses:
             resource = group(use.resource) if use.kind == GROUP else topic(use.resource)
-            if use.client_id in instances.get(use.appid, ()):
-                rules.both(Thing(INSTANCE, use.appid, (use.client_id,)), resource)
-                continue
-            own = self._bound_by_itself(use)
-            if own is not None:
-                rules.both(own, resource)
+            registered = use.client_id in instances.get(use.appid, ())
+            governing = governing_of(use, self._documents.get(use.appid), registered)
+            if governing.kind != APPID:
+                rules.both(governing, resource)
+                if registered and governing.kind != INSTANCE:
+                    # Moved by itself it would get a binding, which comes before that of the Topic.
+                    rules.follows(Thing(INSTANCE, use.appid, (use.client_id,)), resource)
                 continue
             # A whole AppID moves with all that any of its clients uses.
             whole = Thing(APPID, use.appid, ())
@@ -298,21 +302,8 @@ class AccessGraph:
         for appid, names in self._instances.items():
             for name in names:
                 rules.follows(Thing(APPID, appid, ()), Thing(INSTANCE, appid, (name,)))
-
-    def _bound_by_itself(self, use: Use) -> Thing | None:
-        """The Topic or Topic list with a binding of its own that governs a use; it links nothing else of its AppID.
-
-        (A group's own binding does not: the clients that are its members read by their AppID.)
-        """
-        document = self._documents.get(use.appid)
-        if document is None:
-            return None
-        named = names_topic(use.client_id, use.appid)
-        if named is not None:
-            by_name = bound_topics(document, named)
-            if by_name is not None:
-                return by_name
-        return None if use.kind == GROUP else bound_topics(document, use.resource)
+                if self._dimension is Dimension.APPID:
+                    rules.follows(Thing(INSTANCE, appid, (name,)), Thing(APPID, appid, ()))
 
     def _add_bound(self, rules: _Rules) -> None:
         """All Topics of a bound list move together, and a group takes the binding of its own along."""
@@ -395,6 +386,28 @@ def bound_topics(document: Document[Any], name: str) -> Thing | None:
     return None
 
 
+def governing_of(use: Use, document: Document[Any] | None, registered: bool) -> Thing:
+    """The identity whose binding says where a use goes, or would say so if it had one; as :mod:`hadash.identity.resolve`.
+
+    A group's own binding is not asked: the clients that are its members read by their AppID, and move with it.
+
+    :param registered: whether the client.id is an InstanceID, also without a binding.
+    """
+    instance = Thing(INSTANCE, use.appid, (use.client_id,))
+    if document is None:
+        return instance if registered else Thing(APPID, use.appid, ())
+    if use.client_id in document.instances:
+        return instance
+    named = names_topic(use.client_id, use.appid)
+    by_name = bound_topics(document, named) if named is not None else None
+    if by_name is not None:
+        return by_name
+    by_topic = bound_topics(document, use.resource) if use.kind != GROUP else None
+    if by_topic is not None:
+        return by_topic
+    return instance if registered else Thing(APPID, use.appid, ())
+
+
 def names_topic(client_id: str, appid: str) -> str | None:
     """The Topic that a client.id of the form ``HA#AppID#Topic`` names for its own AppID."""
     named = named_by(client_id)
@@ -412,10 +425,12 @@ def identities_of(
     for member in closure.things(APPID, INSTANCE, BOUND_TOPICS, BOUND_GROUP):
         identity = member.identity
         assert identity is not None
-        if member.kind == INSTANCE and Thing(APPID, member.appid, ()) in closure:
+        if member in closure.already:
+            continue  # what it uses stays, too
+        whole = Thing(APPID, member.appid, ())
+        if member.kind == INSTANCE and whole in closure and whole not in closure.already:
             continue
-        if member not in closure.already:
-            yield identity
+        yield identity
         document = documents.get(member.appid)
         if member.kind == APPID and document is not None:
             for name in document.instances:

@@ -19,7 +19,7 @@ from django.db import close_old_connections, connection, transaction
 from django.db.models import F
 from django.utils import timezone
 
-from hadash.audit.models import record
+from hadash.audit.models import stored
 from hadash.bindings.errors import BindingError, StaleWriter, StoreUnavailable, UnknownOutcome
 from hadash.bindings.model import Journal
 from hadash.bindings.store import BindingStore
@@ -41,6 +41,9 @@ log = logging.getLogger(__name__)
 
 #: Seconds between two signs of life of an executor.
 RENEW_SECONDS = 1.0
+
+#: Stages at whose beginning a switch can still be called off as if it had never been asked for.
+BEGINNING = (Stage.PRECHECK, Stage.SETTLE)
 
 #: Stages that let the clients go on, and the seconds between two attempts at them.
 RELEASING = (Stage.FORWARD, Stage.RETURN)
@@ -206,6 +209,9 @@ class _Execution:
 
     def _attempt_once(self) -> tuple[bool, Sentence]:
         self.unreachable = False
+        too_late = services.may_begin(self.switch) if self.stage in BEGINNING else None
+        if too_late is not None:
+            return False, too_late
         try:
             if self.effects is None:
                 journal = Journal(self.switch.key, self.stage.value, self.token)
@@ -280,20 +286,6 @@ class _Execution:
         log.info("switch %s, %s: %s", self.switch.key, self.stage, sentence)
         log_event(self.switch, sentence, self.stage.value)
 
-    def _record(self, succeeded: bool, sentence: Sentence) -> None:
-        """What the stage has done, in the audit log."""
-        done, self.done = self.done, []
-        record(
-            None,
-            "stage done" if succeeded else "stage failed",
-            services.subject(self.switch),
-            stage=self.stage.value,
-            said=str(sentence),
-            executor=executor_name(),
-            token=self.token,
-            effects=done,
-        )
-
     def _following(self, succeeded: bool) -> tuple[Stage | Event, bool]:
         """What comes next, and whether it has to come at once."""
         following = after_success(self.stage) if succeeded else after_failure(self.stage)
@@ -318,9 +310,11 @@ class _Execution:
             record.result = StageRecord.Result.DONE if succeeded else StageRecord.Result.FAILED
             record.ended_at, record.sentence = now, sentence.to_json()
             record.timings, self.timings = self.timings, {}
+            record.effects, self.done = stored(self.done), []
             record.save()
             self._say(sentence)
-            self._record(succeeded, sentence)
+            if not at_once:
+                services.record_stages(self.switch)
             if not succeeded and self.unreachable and self.stage in RELEASING:
                 # Nobody could do more than wait: the lease runs out, and the stage is run again by itself.
                 return False, False

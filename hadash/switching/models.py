@@ -237,6 +237,9 @@ class StageRecord(models.Model):
     started_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True)
     sentence = models.JSONField(default=dict)
+    #: What it has changed, and whether the audit log has it.
+    effects = models.JSONField(default=list)
+    audited = models.BooleanField(default=False)
     #: Where the time went: command → [how often, seconds in all].
     timings = models.JSONField(default=dict)
 

@@ -60,7 +60,7 @@ class Scope:
         'Topic orders, returns'
         """
         if self.kind is ScopeKind.PAIR:
-            return "*"
+            return "everything"
         return str(self.identity) if self.identity is not None else f"Topic {', '.join(self.topics)}"
 
     def to_json(self) -> dict[str, Any]:
@@ -165,11 +165,11 @@ class Plan:
 
     def to_json(self) -> dict[str, Any]:
         return {
-            **self._moved(),
+            **self.approved(),
             "members": [[m.key, m.because, m.use, m.already] for m in self.members],
         }
 
-    def _moved(self) -> dict[str, Any]:
+    def approved(self) -> dict[str, Any]:
         """What is approved."""
         return {
             "pair": self.pair,
@@ -200,7 +200,7 @@ class Plan:
     @cached_property
     def digest(self) -> str:
         """What an approval is given to: the same radius has the same digest."""
-        text = json.dumps(self._moved(), sort_keys=True, ensure_ascii=False)
+        text = json.dumps(self.approved(), sort_keys=True, ensure_ascii=False)
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
     def overlaps(self, other: Plan) -> bool:

@@ -11,7 +11,7 @@ from django.utils import timezone
 from hadash.bindings.errors import BindingError
 from hadash.bindings.store import BindingStore
 from hadash.inventory.gateways import zookeeper
-from hadash.inventory.models import Access, Cluster, InstanceID, Pair
+from hadash.inventory.models import Access, AppID, Cluster, InstanceID, Pair
 from hadash.kafka.errors import KafkaError
 from hadash.mirroring import standby
 from hadash.mirroring.models import Mirror
@@ -62,7 +62,7 @@ def estate_of(pair: Pair, source: Cluster) -> Estate:
     :raises Refused: ZooKeeper or the cluster does not answer.
     """
     try:
-        documents = BindingStore(zookeeper()).documents()
+        found = BindingStore(zookeeper()).all_documents()
         mirrors = tuple(
             MirrorOf(m.name, m.source.name, frozenset(m.topics))
             for m in Mirror.objects.filter(pair=pair).select_related("source")
@@ -71,6 +71,17 @@ def estate_of(pair: Pair, source: Cluster) -> Estate:
         uses += _allowed(pair, source, uses, mirrors)
     except (BindingError, KafkaError) as error:
         raise Refused(say("%(error)s", error=error)) from None
+    # (AppIDs of other pairs have documents beside these.)
+    own = {use.appid for use in uses} | set(AppID.objects.filter(pair=pair).values_list("name", flat=True))
+    unreadable = sorted(appid for appid, document in found.items() if document is None and appid in own)
+    if unreadable:
+        raise Refused(
+            say(
+                "The binding document of %(appids)s in ZooKeeper cannot be read. Repair or delete it first.",
+                appids=unreadable,
+            )
+        )
+    documents = {a: document for a, document in found.items() if document is not None and a in own}
     registered: dict[str, set[str]] = defaultdict(set)
     names = InstanceID.objects.filter(appid__pair=pair).values_list("appid__name", "name")
     for appid, name in names:

@@ -26,6 +26,9 @@ PERMISSION = "switching.change_policy"
 #: How far ahead a start or a blackout may lie: beyond it a date is mistyped.
 MAX_AHEAD = timedelta(days=366)
 
+#: Characters of a blackout's reason: a line.
+MAX_REASON = 300
+
 
 def policy_of(pair: Pair) -> Policy:
     """The pair's policy; the default one, not saved, when nobody has made any."""
@@ -64,7 +67,8 @@ def set_policy(user: Any, pair: Pair, values: dict[str, Any], address: str | Non
     """
     _may_change(user)
     with transaction.atomic():
-        policy = Policy.objects.select_for_update().filter(pair=pair).first() or Policy(pair=pair)
+        Pair.objects.select_for_update(of=("self",)).get(pk=pair.pk)  # two may make the first one at once
+        policy = policy_of(pair)
         before = policy.values()
         for name, value in values.items():
             setattr(policy, name, value)
@@ -94,6 +98,8 @@ def add_blackout(
     _may_change(user)
     if not reason.strip():
         raise Refused(say("Say why nothing may start then: whoever is refused reads it."))
+    if len(reason.strip()) > MAX_REASON:
+        raise Refused(say("The reason is too long: at most %(most)s characters fit.", most=MAX_REASON))
     if ends <= begins:
         raise Refused(say("The end has to be after the beginning."))
     if ends <= timezone.now():
@@ -110,8 +116,10 @@ def end_blackout(user: Any, blackout: Blackout, address: str | None = None) -> N
     """Take a blackout back."""
     _may_change(user)
     with transaction.atomic():
-        record(user, "blackout ended", f"pair {blackout.pair.name}", address, **blackout.values())
-        blackout.delete()
+        held = Blackout.objects.select_for_update().filter(pk=blackout.pk).first()
+        if held is not None:
+            held.delete()
+            record(user, "blackout ended", f"pair {blackout.pair.name}", address, **blackout.values())
 
 
 def blackout_now(pair: Pair) -> Blackout | None:

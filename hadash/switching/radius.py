@@ -6,6 +6,7 @@ it, not just the first.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -24,9 +25,18 @@ from hadash.switching.closure import (
     Closure,
     Thing,
     Use,
+    governing_of,
+    group,
     identities_of,
+    topic,
 )
 from hadash.switching.plan import Member, Plan, Scope, ScopeKind, member_key
+
+#: Bytes of one binding in a document, and of what a transaction says around a document: names of usual length.
+BINDING_BYTES = 250
+
+#: What one transaction may hold: below ZooKeeper's own limit (``jute.maxbuffer``, a megabyte).
+TRANSACTION_BYTES = 900_000
 
 #: Sentences of one kind that are listed; beyond it their number is told.
 MAX_REASONS = 20
@@ -122,6 +132,8 @@ def draw_up_in(graph: AccessGraph, scope: Scope, source: str, target: str, estat
         *_nothing(plan, closure),
         *_uncovered(closure.uncovered),
         *_divided(closure, estate, source, target),
+        *_left_readers(closure, estate),
+        *_too_large(plan, estate),
         *objections,
     ]
     return Draft(plan, tuple(reasons), closure.uncovered)
@@ -138,9 +150,11 @@ def _is_on(estate: Estate, cluster: str, thing: Thing) -> bool:
 def _asked(graph: AccessGraph, scope: Scope, source: str, estate: Estate) -> list[Thing]:
     if scope.kind is not ScopeKind.PAIR:
         return scope.things
-    return [
+    identities = [
         thing for thing in graph.things if thing.identity is not None and estate.cluster_of(thing) == source
     ]
+    # Also what nobody uses at the moment: it is mirrored from there.
+    return [*identities, *(topic(name) for m in estate.mirrors if m.source == source for name in m.topics)]
 
 
 def _members(closure: Closure, estate: Estate) -> Iterable[Member]:
@@ -182,6 +196,8 @@ def _nothing(plan: Plan, closure: Closure) -> list[Sentence]:
         return []
     if not plan.identities and closure.already:
         return [say("%(who)s is bound to %(cluster)s already.", who=plan.scope, cluster=plan.target)]
+    if plan.scope.kind is not ScopeKind.APPID and plan.scope.kind is not ScopeKind.INSTANCE:
+        return [say("Nobody is known to use it through a Gateway: there is nothing to move.")]
     return [
         say(
             "%(scope)s has not used any Topic through a Gateway: there is nothing to move. "
@@ -231,15 +247,49 @@ def _divided(closure: Closure, estate: Estate, source: str, target: str) -> list
 
 
 def _governing(use: Use, estate: Estate) -> Thing:
-    """The identity that governs a write, as far as bindings go."""
-    document = estate.documents.get(use.appid)
-    if document is None:
-        return Thing(APPID, use.appid, ())
-    if use.client_id in document.instances or use.client_id in estate.instances.get(use.appid, ()):
-        return Thing(INSTANCE, use.appid, (use.client_id,))
-    if use.resource in document.topics:
-        return Thing(BOUND_TOPICS, use.appid, (use.resource,))
-    return Thing(APPID, use.appid, ())
+    registered = use.client_id in estate.instances.get(use.appid, ())
+    return governing_of(use, estate.documents.get(use.appid), registered)
+
+
+def _left_readers(closure: Closure, estate: Estate) -> list[Sentence]:
+    """Groups that stay although a Topic that they read moves by itself: nobody would translate their offsets."""
+    groups: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for use in estate.uses:
+        if use.kind == GROUP:
+            groups[use.appid, use.client_id].add(use.resource)
+    left = {
+        (name, use.resource)
+        for use in estate.uses
+        if use.kind == "consume" and topic(use.resource) in closure
+        if _governing(use, estate).kind == BOUND_TOPICS
+        for name in groups[use.appid, use.client_id]
+        if group(name) not in closure
+    }
+    return _listed(
+        [
+            say(
+                "Group %(group)s reads Topic %(topic)s, which would move without it: its offsets would not fit. "
+                "Move its AppID, or remove the Topic's own binding first.",
+                group=name,
+                topic=read,
+            )
+            for name, read in sorted(left)
+        ]
+    )
+
+
+def _too_large(plan: Plan, estate: Estate) -> list[Sentence]:
+    """All bindings change in one transaction, and ZooKeeper takes a megabyte at once."""
+    size = sum(len(estate.documents[a].to_bytes()) for a in plan.appids if a in estate.documents)
+    size += BINDING_BYTES * (len(plan.identities) + len(plan.appids))
+    if size <= TRANSACTION_BYTES:
+        return []
+    return [
+        say(
+            "This changes %(count)s bindings at once, more than ZooKeeper takes in one transaction. Move it in parts.",
+            count=len(plan.identities),
+        )
+    ]
 
 
 def _listed(reasons: list[Sentence]) -> list[Sentence]:

@@ -12,7 +12,7 @@ from django.core.exceptions import PermissionDenied
 from django.db import connection, transaction
 from django.utils import timezone
 
-from hadash.audit.models import record
+from hadash.audit.models import record, stored
 from hadash.bindings.errors import BindingError
 from hadash.bindings.model import Binding, BindingState
 from hadash.bindings.store import BindingStore
@@ -34,7 +34,7 @@ from hadash.switching.machine import (
     Status,
     move,
 )
-from hadash.switching.models import Approval, Switch, log_event
+from hadash.switching.models import Approval, StageRecord, Switch, log_event
 from hadash.switching.plan import Plan, Scope
 from hadash.switching.planning import Refused, plan_for
 from hadash.switching.policy import MAX_AHEAD, blackout_now, limits_of, policy_of
@@ -137,7 +137,15 @@ def request(
             else timezone.now() + timedelta(hours=settings.SWITCH_EXPIRY_HOURS),
         )
         log_event(switch, say("%(user)s requested the switch.", user=user.get_username()), actor=user)
-        record(user, "request", subject(switch), address, plan=plan.to_json(), reason=switch.reason)
+        record(
+            user,
+            "request",
+            subject(switch),
+            address,
+            plan=plan.approved(),
+            plan_digest=plan.digest,
+            reason=switch.reason,
+        )
     return switch
 
 
@@ -162,10 +170,16 @@ def subject(switch: Switch) -> str:
 
 
 def approve(
-    user: User, switch: Switch, digest: str, start: Callable[[Switch], None], address: str | None = None
+    user: User,
+    switch: Switch,
+    digest: str,
+    start: Callable[[Switch], None],
+    address: str | None = None,
+    seen: int | None = None,
 ) -> Switch:
     """Approve the plan with ``digest``. With the last approval that it needs the switch runs, or waits for its window.
 
+    :param seen: how many approvals the person saw; ``None`` when nobody can have been misled.
     :param start: called after the commit with the running switch; the tasks pass what enqueues its first stage.
     :raises PermissionDenied: ``user`` may not decide, or is the requester.
     :raises Refused: it was decided already, has expired, or the plan has changed since it was shown.
@@ -185,15 +199,19 @@ def approve(
         held = _move(switch, Event.APPROVE)
         if held.expires_at < timezone.now():
             raise Refused(say("This request has expired. Ask for the switch anew."))
+        if seen is not None and seen != held.approvals.count():
+            raise Refused(say("Somebody else has approved it meanwhile. Look at it again."))
         missing = _add_approval(user, held, digest)
         if missing:
             held.status = Status.AWAITING_APPROVAL.value
         else:
             held.decided_by, held.decided_at = user, timezone.now()
             held.save()
-            if held.start_at is None or held.start_at <= timezone.now():
+            if held.start_at is None:
                 _refuse_in_blackout(held)
                 _run(held, start)
+            elif held.start_at <= timezone.now() and blackout_now(held.pair) is None:
+                _run(held, start)  # else it starts by itself when it may: see start_due
         record(user, "approve", subject(held), address, plan_digest=digest, approvals_missing=missing)
     return held
 
@@ -272,6 +290,31 @@ def start_due(start: Callable[[Switch], None]) -> int:
     return count
 
 
+def may_begin(switch: Switch) -> Sentence | None:
+    """Why a switch that was let run must not begin any more; ``None`` when it may.
+
+    Between the two there may be hours: without a worker, or without ZooKeeper, nothing begins.
+    """
+    now = timezone.now()
+    if switch.start_until is not None and switch.start_until < now:
+        return say("Its window has passed before it could begin.")
+    late = settings.SWITCH_BEGIN_SECONDS
+    if switch.started_at is not None and (now - switch.started_at).total_seconds() > late:
+        return say(
+            "It could not begin within %(seconds)s s: what people agreed to then may be true no more. Request it anew.",
+            seconds=late,
+        )
+    blackout = blackout_now(switch.pair)
+    if blackout is not None:
+        return say(
+            "Nothing of pair %(pair)s may start before %(ends)s: %(reason)s",
+            pair=switch.pair,
+            ends=_utc(blackout.ends),
+            reason=blackout.reason,
+        )
+    return None
+
+
 def _drop(held: Switch, sentence: Sentence) -> None:
     held.status = move(held.current, Event.EXPIRE).value
     held.ended_at, held.outcome = timezone.now(), sentence.to_json()
@@ -294,7 +337,7 @@ def comment(user: User, switch: Switch, text: str, address: str | None = None) -
     """
     if not (user.has_perm("switching.request_switch") or user.has_perm("switching.decide_switch")):
         raise PermissionDenied("You may not comment on switches.")
-    said = text.strip()
+    said = str(stored(text)).strip()
     if not said:
         raise Refused(say("Type what you want to say."))
     if len(said) > MAX_COMMENT:
@@ -464,6 +507,42 @@ def _move(switch: Switch, event: Event) -> Switch:
             )
         ) from None
     return held
+
+
+def record_stages(switch: Switch) -> None:
+    """Put the attempts at stages that have ended into the audit log, those that are not there yet.
+
+    Not while clients wait: all entries of the log wait for each other.
+    """
+    with transaction.atomic():
+        ended = StageRecord.objects.select_for_update().filter(
+            switch=switch, audited=False, result__in=[StageRecord.Result.DONE, StageRecord.Result.FAILED]
+        )
+        for attempt in ended.order_by("pk"):
+            record(
+                None,
+                f"stage {attempt.result}",
+                subject(switch),
+                stage=attempt.stage,
+                began=attempt.started_at.isoformat(),
+                ended=attempt.ended_at.isoformat() if attempt.ended_at else None,
+                said=str(Sentence.from_json(attempt.sentence)),
+                token=attempt.token,
+                effects=attempt.effects,
+            )
+            attempt.audited = True
+            attempt.save(update_fields=["audited"])
+
+
+def record_forgotten_stages() -> None:
+    """The same for switches whose worker was lost in between."""
+    forgotten = StageRecord.objects.filter(
+        audited=False,
+        result__in=[StageRecord.Result.DONE, StageRecord.Result.FAILED],
+        ended_at__lt=timezone.now() - timedelta(seconds=settings.SWITCH_BEGIN_SECONDS),
+    )
+    for switch in Switch.objects.filter(pk__in=forgotten.values("switch")):
+        record_stages(switch)
 
 
 def end(held: Switch, event: Event, outcome: Sentence) -> None:

@@ -47,6 +47,8 @@ def at(cluster: str, since: int) -> Binding:
         (document(default=at("east", 5), list=at("east", 9)), NAMING, 9),
         (document(default=at("east", 5), orders=at("west", 9)), NAMING, 20),
         (document(default=at("east", 5), orders=at("west", 9)), WEB, 20),
+        # What it names is not bound: what it writes to orders goes by the binding of orders.
+        (document(default=at("east", 5), orders=at("east", 9)), Identity("shop", "HA#shop#carts"), 9),
         (document(default=at("east", 5), web=at("east", 7), orders=at("west", 9)), WEB, 7),
     ],
 )

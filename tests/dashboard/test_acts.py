@@ -21,6 +21,7 @@ from hadash.dashboard.views import requests
 from hadash.inventory.models import InstanceID
 from hadash.sentences import say
 from hadash.switching import services
+from hadash.switching.models import Approval
 from hadash.switching.plan import Plan
 from hadash.switching.radius import Draft
 
@@ -383,7 +384,8 @@ def test_a_window_is_typed_on_the_clock_of_who_types_it(
             "start": "window",
             "start_at": f"{tomorrow}T10:00",
             "start_until": f"{tomorrow}T12:30",
-            "utc_offset": "-480",
+            "start_at_offset": "-480",
+            "start_until_offset": "-480",
         },
     )
     assert response.status_code == 302
@@ -399,6 +401,10 @@ def test_a_window_is_typed_on_the_clock_of_who_types_it(
     [
         ({}, "Say from when to when it may start."),
         ({"start_at": "tonight", "start_until": "2026-12-01T04:00"}, "Type a date and a time"),
+        (
+            {"start_at": "0001-01-01T00:00", "start_at_offset": "-480", "start_until": "2026-12-01T04:00"},
+            "Type a date and a time",
+        ),
     ],
 )
 def test_a_window_that_cannot_be_read_is_refused_and_keeps_what_was_typed(
@@ -435,3 +441,54 @@ def test_comment(as_arne: Client, as_vera: Client, engines: Any, make_switch: An
     assert as_arne.post(address, {"text": " "}).status_code == 409
     assert as_vera.post(address, {"text": "Hello"}).status_code == 403
     assert address not in as_vera.get(reverse("switch", args=[switch.key])).content.decode()
+
+
+def test_a_clock_that_changes_with_the_season(
+    as_olga: Client, estate: SimpleNamespace, engines: Any, planned: None
+) -> None:
+    """Each time has the offset of its own day."""
+    day = timezone.now().date() + timedelta(days=30)
+    form = {
+        "appid": estate.shop.pk,
+        "reason": "Over the change",
+        "start": "window",
+        "start_at": f"{day}T02:00",
+        "start_at_offset": "-60",
+        "start_until": f"{day}T04:00",
+        "start_until_offset": "-120",
+    }
+    assert as_olga.post(reverse("request-switch"), form).status_code == 302
+    switch = services.Switch.objects.get()
+    assert (switch.start_at.hour, switch.start_until.hour) == (1, 2)
+
+
+@pytest.mark.parametrize("query", [{"scope": "x"}, {"dimension": "x"}, {"scope": "instance"}])
+def test_an_odd_address_shows_the_form(
+    as_olga: Client, estate: SimpleNamespace, engines: Any, planned: None, query: dict[str, str]
+) -> None:
+    assert as_olga.get(reverse("request-switch"), {"appid": estate.shop.pk, **query}).status_code == 200
+
+
+def test_an_approval_counts_only_for_what_was_shown(
+    as_arne: Client,
+    engines: Any,
+    planned: None,
+    make_switch: Any,
+    people: SimpleNamespace,
+    started: list[str],
+) -> None:
+    """Two approvals are needed, and somebody else gives the first one while the page is open."""
+    switch = make_switch(approvals_needed=2)
+    Approval.objects.create(switch=switch, user=people.vera, plan_digest=switch.plan_digest)
+    shown = {"plan_digest": switch.plan_digest, "approvals": "0"}
+    answer = as_arne.post(reverse("approve", args=[switch.key]), shown)
+    assert answer.status_code == 409
+    assert "Somebody else has approved it meanwhile." in answer.content.decode()
+    assert started == []
+
+
+def test_a_comment_with_a_character_that_no_database_holds(
+    as_arne: Client, engines: Any, make_switch: Any
+) -> None:
+    switch = make_switch()
+    assert as_arne.post(reverse("comment", args=[switch.key]), {"text": "a\0b"}).status_code == 302

@@ -21,7 +21,9 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, bool]]:
     found: list[tuple[str, bool]] = []
     monkeypatch.setattr(gateways, "gateway_members", list)
     monkeypatch.setattr(gateways, "zookeeper", lambda: None)
-    monkeypatch.setattr(gateways, "set_excluded", lambda client, name, excluded: found.append((name, excluded)))
+    monkeypatch.setattr(
+        gateways, "set_excluded", lambda client, name, excluded: found.append((name, excluded))
+    )
     return found
 
 
@@ -56,6 +58,8 @@ def test_it_can_be_taken_back(as_olga: Client, engines: Any, calls: list[tuple[s
 
 
 def test_others_may_not(as_arne: Client, engines: Any, calls: list[tuple[str, bool]]) -> None:
-    assert as_arne.post(reverse("exclude-gateway"), {"gateway": "gateway-1", "include": "1"}).status_code == 403
+    assert (
+        as_arne.post(reverse("exclude-gateway"), {"gateway": "gateway-1", "include": "1"}).status_code == 403
+    )
     assert as_arne.get(reverse("exclude-gateway"), {"gateway": "gateway-1"}).status_code == 403
     assert calls == []

@@ -48,6 +48,18 @@ def test_the_id_is_the_hosts_and_ports_unless_it_is_given(monkeypatch: pytest.Mo
         ("HADASH_GATEWAY_PARK_SECONDS", "20s", "HADASH_GATEWAY_PARK_SECONDS='20s' is not a number."),
         ("HADASH_GATEWAY_PORT", "65536", "HADASH_GATEWAY_PORT='65536' must be 65535 at most."),
         ("HADASH_GATEWAY_PORT", "0", "HADASH_GATEWAY_PORT='0' must be more than 0."),
+        (
+            "HADASH_GATEWAY_PORT",
+            "65400",
+            "HADASH_GATEWAY_PORT=65400 with HADASH_GATEWAY_PORTS_PER_CLUSTER=100 leads to node ports up to 65600; "
+            "there are none beyond 65535.",
+        ),
+        ("HADASH_GATEWAY_LINGER_SECONDS", "0", "HADASH_GATEWAY_LINGER_SECONDS='0' must be more than 0."),
+        (
+            "HADASH_GATEWAY_SILENCE_SECONDS",
+            "1e9",
+            "HADASH_GATEWAY_SILENCE_SECONDS='1e9' must be 86400 at most.",
+        ),
         ("HADASH_GATEWAY_WORKERS", "0", "HADASH_GATEWAY_WORKERS='0' must be more than 0."),
         ("HADASH_GATEWAY_MAX_IN_FLIGHT", "-1", "HADASH_GATEWAY_MAX_IN_FLIGHT='-1' must be more than 0."),
         ("HADASH_GATEWAY_MAX_PARKED", "-1", "HADASH_GATEWAY_MAX_PARKED='-1' must be 0 or more."),

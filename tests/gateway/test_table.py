@@ -136,3 +136,26 @@ class TestAppliedEpoch:
             unfinished.remove(epoch)
             applied.finish(epoch)
             assert applied.value == (min(unfinished) - 1 if unfinished else 7)
+
+
+class TestHeld:
+    """Blocks that a process which was killed had not put into effect."""
+
+    def test_they_are_not_in_effect_as_long_as_they_stand(self) -> None:
+        applied = AppliedEpoch()
+        applied.hold([7])
+        applied.begin(7)
+        applied.finish(7)
+        assert applied.value == 6
+        applied.begin(8)
+        applied.release_but({7})
+        applied.finish(8)
+        assert applied.value == 6
+
+    def test_they_count_when_their_bindings_are_others(self) -> None:
+        applied = AppliedEpoch()
+        applied.hold([7])
+        applied.begin(8)
+        applied.release_but(set())
+        applied.finish(8)
+        assert applied.value == 8

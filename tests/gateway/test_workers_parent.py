@@ -155,9 +155,16 @@ def test_one_that_cannot_start_at_all_ends_all_of_them(parent: Parent) -> None:
 
 
 def test_a_port_of_a_node_that_somebody_has_is_named(parent: Parent) -> None:
-    with socket.create_server(("127.0.0.1", parent.port + 3)):
+    with socket.create_server(("127.0.0.1", parent.port + 3), reuse_port=True):
         assert exit_of(parent.start(LISTENS)) == 2
-    assert f"Port {parent.port + 3}, one of this Gateway's nodes', is another program's." in parent.log()
+    assert f"Port {parent.port + 3}, one of this Gateway's nodes', is another program's that" in parent.log()
+
+
+def test_one_that_cannot_be_shared_is_told_when_it_is_needed(parent: Parent) -> None:
+    """Most node ports never are: a monitoring program may have one of them."""
+    with socket.create_server(("127.0.0.1", parent.port + 3)):
+        parent.start(LISTENS)
+        parent.wait_for_log("2 workers listen")
 
 
 def test_one_that_dies_is_started_again(parent: Parent) -> None:

@@ -32,6 +32,10 @@ def chromium() -> Iterator[Browser]:
         browser.close()
 
 
+#: What htmx says of a request that it gave up for a newer one.
+_ABORTED = ("htmx:sendAbort", "htmx:afterRequest")
+
+
 class Window:
     """One person's browser. ``errors`` are what its console complained of."""
 
@@ -43,18 +47,21 @@ class Window:
         self.page.on(
             "console",
             lambda message: (
-                self.errors.append(message.text) if message.type in ("error", "warning") else None
+                self.errors.append(message.text)
+                if message.type in ("error", "warning") and not message.text.startswith(_ABORTED)
+                else None
             ),
         )
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
-        self.page.on("requestfailed", lambda request: self._note(request.url))
+        self.page.on("requestfailed", lambda request: self._note(request.url, request.failure))
         #: Addresses that were asked for and are not ours.
         self.strangers: list[str] = []
         self.page.on("request", lambda request: self._note_stranger(request.url))
 
-    def _note(self, address: str) -> None:
-        if "stream" not in address:  # a stream ends when its page is left
-            self.errors.append(f"{address} failed")
+    def _note(self, address: str, failure: str | None) -> None:
+        # What is under way ends when its page is left.
+        if "stream" not in address and failure != "net::ERR_ABORTED":
+            self.errors.append(f"{address} failed ({failure})")
 
     def _note_stranger(self, address: str) -> None:
         if not address.startswith((self.url, "data:", "blob:")):

@@ -16,7 +16,7 @@ from hadash.audit.models import Entry
 from hadash.inventory.models import Cluster, Pair
 from hadash.switching import policy, services
 from hadash.switching.machine import Status
-from hadash.switching.models import Blackout, Policy, Switch
+from hadash.switching.models import Blackout, Policy, StageRecord, Switch
 from hadash.switching.plan import Plan
 from hadash.switching.planning import Refused
 
@@ -271,6 +271,73 @@ class TestBlackout:
         with pytest.raises(Refused, match=why):
             policy.add_blackout(people["ada"], pair, *in_hours(*times), reason)
         assert not Blackout.objects.exists()
+
+
+class TestBeginning:
+    """Between "it runs" and its first stage there may be hours: no worker, no ZooKeeper."""
+
+    def test_it_may_begin_at_once(self, ask: Any, approve: Any) -> None:
+        assert services.may_begin(approve("arne", ask())) is None
+
+    def test_not_after_its_window(self, ask: Any, approve: Any) -> None:
+        switch = approve("arne", ask(window=in_hours(-1, 1)))
+        switch.start_until = timezone.now() - timedelta(seconds=1)
+        assert str(services.may_begin(switch)) == "Its window has passed before it could begin."
+
+    def test_not_in_a_blackout(self, pair: Pair, people: dict[str, User], ask: Any, approve: Any) -> None:
+        switch = approve("arne", ask())
+        policy.add_blackout(people["ada"], pair, *in_hours(-1, 1), "Year-end closing")
+        assert "Year-end closing" in str(services.may_begin(switch))
+
+    def test_not_long_after_it_was_let_run(self, ask: Any, approve: Any) -> None:
+        switch = approve("arne", ask())
+        switch.started_at = timezone.now() - timedelta(minutes=11)
+        assert str(services.may_begin(switch)).startswith("It could not begin within 600 s")
+
+    def test_approved_in_its_window_and_a_blackout_it_waits_for_its_end(
+        self, pair: Pair, people: dict[str, User], ask: Any, approve: Any, started: list[str]
+    ) -> None:
+        policy.add_blackout(people["ada"], pair, *in_hours(-1, 1), "Year-end closing")
+        switch = approve("arne", ask(window=in_hours(-1, 2)))
+        assert (switch.current, started) == (Status.APPROVED, [])
+
+
+class TestStagesInTheAuditLog:
+    @pytest.fixture
+    def switch(self, ask: Any, approve: Any) -> Switch:
+        switch = approve("arne", ask())
+        for stage, result in (("precheck", "done"), ("settle", "failed"), ("return", "running")):
+            StageRecord.objects.create(
+                switch=switch,
+                stage=stage,
+                token=1,
+                result=result,
+                started_at=timezone.now(),
+                ended_at=None if result == "running" else timezone.now(),
+                effects=[{"effect": "CopyAcls", "answer": 2}],
+            )
+        return switch
+
+    def entries(self) -> list[tuple[str, str]]:
+        return [
+            (e.verb, e.details["stage"])
+            for e in Entry.objects.filter(verb__startswith="stage").order_by("number")
+        ]
+
+    def test_each_that_has_ended_once(self, switch: Switch) -> None:
+        for _ in range(2):
+            services.record_stages(switch)
+        assert self.entries() == [("stage done", "precheck"), ("stage failed", "settle")]
+        assert Entry.objects.get(verb="stage done").details["effects"] == [
+            {"effect": "CopyAcls", "answer": 2}
+        ]
+
+    def test_also_when_the_worker_was_lost_before_it_could(self, switch: Switch) -> None:
+        services.record_forgotten_stages()
+        assert self.entries() == []  # its worker may still be about to
+        StageRecord.objects.exclude(ended_at=None).update(ended_at=timezone.now() - timedelta(hours=1))
+        services.record_forgotten_stages()
+        assert self.entries() == [("stage done", "precheck"), ("stage failed", "settle")]
 
 
 class TestPolicy:

@@ -189,6 +189,36 @@ def test_with_a_whole_appid_go_the_narrower_bindings_that_would_stay_behind() ->
         ]
 
 
+class TestInstancesThatAreRegisteredOnly:
+    USES = [Use("shop", "web", "produce", "orders"), Use("shop", "web", "produce", "carts")]
+
+    def test_a_topic_with_a_binding_of_its_own_does_not_pull_them_in(self) -> None:
+        documents = {"shop": BindingDocument("shop", topics={"orders": Binding("west")})}
+        found = closure(self.USES, topic("orders"), instances={"shop": ("web",)}, documents=documents)
+        assert set(found.members) == {topic("orders"), thing_of(Identity("shop", topics=("orders",)))}
+
+    def test_but_they_take_it_along(self) -> None:
+        """The binding that they get comes before that of the Topic."""
+        documents = {"shop": BindingDocument("shop", topics={"orders": Binding("east")})}
+        found = closure(self.USES, instance("shop", "web"), instances={"shop": ("web",)}, documents=documents)
+        assert {topic("orders"), topic("carts")} <= set(found.members)
+
+
+class TestWhereOnlyWholeAppIDsMove:
+    def test_an_instance_that_was_moved_by_itself_stays_where_it_is(self) -> None:
+        uses = [Use("shop", "web", "produce", "orders"), Use("shop", "other", "produce", "carts")]
+        documents = {"shop": BindingDocument("shop", instances={"web": Binding("west")})}
+        graph = AccessGraph(uses, documents, {}, Dimension.APPID)
+        found = graph.close([SHOP], {instance("shop", "web")}.__contains__)
+        assert topic("orders") not in found.members
+
+    def test_one_that_is_still_here_takes_its_appid_along(self) -> None:
+        uses = [Use("shop", "web", "produce", "orders"), Use("shop", "other", "produce", "carts")]
+        documents = {"shop": BindingDocument("shop", instances={"web": Binding("east")})}
+        found = closure(uses, topic("orders"), documents=documents, dimension=Dimension.APPID)
+        assert {SHOP, topic("carts")} <= set(found.members)
+
+
 # -- properties -----------------------------------------------------------------------------------------------------
 
 APPIDS, CLIENTS, NAMES = ["a", "b", "c", "d"], ["x", "y", "z", "HA#a#t1"], ["t1", "t2", "t3", "t4"]
@@ -232,17 +262,17 @@ def governing(
 ) -> Thing:
     """Whose binding says where a use goes, written down once more as DESIGN section 2 has it."""
     document = docs.get(use.appid, BindingDocument(use.appid))
-    instances = {*known.get(use.appid, ()), *document.instances} if dimension is Dimension.INSTANCE else set()
-    if use.client_id in instances:
+    if use.client_id in document.instances:
         return instance(use.appid, use.client_id)
-    wanted = None if use.kind == "group" else use.resource
-    if use.client_id == f"HA#{use.appid}#t1" and ("t1" in document.topics):
-        wanted = "t1"
+    names_t1 = use.client_id == f"HA#{use.appid}#t1" and "t1" in document.topics
+    wanted = "t1" if names_t1 else None if use.kind == "group" else use.resource
     if wanted in document.topics:
         return thing_of(Identity(use.appid, topics=(wanted,)))
     for names in document.topic_lists:
         if wanted in names:
             return thing_of(Identity(use.appid, topics=names))
+    if dimension is Dimension.INSTANCE and use.client_id in known.get(use.appid, ()):
+        return instance(use.appid, use.client_id)
     return thing_of(Identity(use.appid))
 
 
@@ -258,7 +288,7 @@ def test_it_is_closed(world: tuple, asked: Thing) -> None:
     found = closure(known, asked, instances=instances, documents=docs, widen=widen, dimension=dimension)
     for use in known:
         user, resource = governing(use, docs, instances, dimension), resource_of(use)
-        if user in found.members:
+        if user in found.members or instance(use.appid, use.client_id) in found.members:
             assert resource in found.members, use
         if resource in found.members:
             assert user in found.members or use in found.uncovered, use
@@ -282,14 +312,12 @@ def test_it_is_minimal(world: tuple, asked: Thing) -> None:
             assert member == asked
             continue
         joined = any(
-            {governing(use, docs, instances, dimension), resource_of(use)} == {member, because}
+            {user, resource_of(use)} == {member, because}
             for use in known
+            for user in (governing(use, docs, instances, dimension), instance(use.appid, use.client_id))
         )
-        part = (
-            because.appid == member.appid
-            and because == thing_of(Identity(because.appid))
-            and bool(member.names)
-        )
+        whole = thing_of(Identity(because.appid)) if because.appid else None
+        part = because.appid == member.appid and whole in (because, member)
         bound = any(
             one.identity is not None
             and (other.names[0] in one.identity.topics or other.names[0] == one.identity.group)

@@ -185,8 +185,7 @@ class TestNothingToMove:
     def test_a_topic_that_nobody_knows(self) -> None:
         found = reasons(Scope(ScopeKind.TOPICS, topics=("ordres",)), SHOP_USES)
         assert found == [
-            "Topic ordres has not used any Topic through a Gateway: there is nothing to move. "
-            "Start its clients at the Gateway first.",
+            "Nobody is known to use it through a Gateway: there is nothing to move.",
             "No mirror carries ordres. Create one first.",
         ]
 
@@ -236,6 +235,63 @@ class TestDivided:
         uses = [Use("shop", "web-1", "produce", "orders")]
         found = plan(WEB, uses, bound={WEB: "east", Identity("shop", "bill-1"): "west"})
         assert found.identities == (WEB,)
+
+
+class TestThereAlready:
+    def test_the_instances_of_an_appid_that_is_there_are_left_alone(self) -> None:
+        """Nothing of what they use was looked at."""
+        uses = [
+            Use("crm", "sync", "produce", "people"),
+            Use("shop", "other", "consume", "people"),
+            Use("shop", "web-1", "produce", "orders"),
+        ]
+        people = MirrorOf("people", "west", frozenset({"people"}))
+        found = draft(Identity("crm"), uses, [people], {Identity("crm"): "west", WEB: "west"}, target="east")
+        assert found.plan.identities == (Identity("crm"),)
+        assert found.plan.topics == ("people",)
+
+    def test_the_writer_of_a_topic_that_is_bound_by_itself_is_found(self) -> None:
+        topic_binding = Identity("shop", topics=("orders",))
+        uses = [Use("shop", "web-1", "produce", "orders"), Use("crm", "sync", "consume", "orders")]
+        found = reasons(Identity("crm"), uses, bound={topic_binding: "west"})
+        assert found == [
+            "shop › web-1 is on west already and writes to Topic orders, which moves only now. Switch it back first."
+        ]
+
+    def test_a_registered_instance_goes_where_its_topics_binding_goes(self) -> None:
+        topic_binding = Identity("shop", topics=("orders",))
+        uses = [Use("shop", "web-1", "produce", "orders")]
+        mirror = MirrorOf("orders", "west", frozenset({"orders"}))
+        found = plan(
+            Scope(ScopeKind.TOPICS, topics=("orders",)),
+            uses,
+            [mirror],
+            {topic_binding: "west"},
+            {"shop": ("web-1",)},
+            target="east",
+        )
+        assert found.identities == (topic_binding,)
+
+
+def test_a_group_that_would_stay_behind_a_topic_that_moves_alone() -> None:
+    bound = {Identity("shop", topics=("orders",)): "east"}
+    found = reasons(Scope(ScopeKind.TOPICS, topics=("orders",)), SHOP_USES, bound=bound)
+    assert found == [
+        "Group billing reads Topic orders, which would move without it: its offsets would not fit. "
+        "Move its AppID, or remove the Topic's own binding first."
+    ]
+
+
+def test_everything_on_a_cluster_includes_what_nobody_uses_at_the_moment() -> None:
+    mirror = MirrorOf("orders", "east", frozenset({"orders", "quiet"}))
+    assert plan(Scope(ScopeKind.PAIR), SHOP_USES, [mirror]).topics == ("orders", "quiet")
+
+
+def test_more_than_one_transaction_takes() -> None:
+    uses = [Use(f"app-{n}", "x", "produce", "orders") for n in range(2000)]
+    assert reasons(Scope(ScopeKind.PAIR), uses) == [
+        "This changes 2000 bindings at once, more than ZooKeeper takes in one transaction. Move it in parts."
+    ]
 
 
 def test_all_reasons_at_once() -> None:

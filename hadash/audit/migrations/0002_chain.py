@@ -41,16 +41,17 @@ def chain(apps, schema_editor):
                 "previous": entry.previous,
             }
         )
-        entry.save()
+        entry.save(update_fields=["number", "actor_name", "previous", "digest"])
+    # PostgreSQL does not change a table that has rows to be checked at the end of the same transaction.
+    schema_editor.execute("SET CONSTRAINTS ALL IMMEDIATE")
 
 
 class Migration(migrations.Migration):
-    # PostgreSQL does not change a table that has rows to be checked at the end of the same transaction.
-    atomic = False
-
     dependencies = [("audit", "0001_initial")]
 
     operations = [
+        # Nothing is recorded meanwhile.
+        migrations.RunSQL("LOCK TABLE audit_entry IN EXCLUSIVE MODE", migrations.RunSQL.noop),
         migrations.AlterField("entry", "at", models.DateTimeField()),
         migrations.AddField("entry", "number", models.BigIntegerField(null=True)),
         migrations.AddField("entry", "actor_name", models.CharField(blank=True, default="", max_length=150)),

@@ -21,6 +21,9 @@ from hadash.switching.plan import Scope, ScopeKind
 
 register = template.Library()
 
+#: Characters of an audit entry's details on the page; the export has all of them.
+SHOWN_DETAILS = 4000
+
 #: Topics of a switch that its title names.
 SHOWN_TOPICS = 3
 
@@ -229,4 +232,5 @@ def elapsed(start: datetime, end: datetime) -> str:
 
 @register.filter
 def pretty(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, indent=2)
+    text = json.dumps(value, ensure_ascii=False, indent=2)
+    return text if len(text) <= SHOWN_DETAILS else f"{text[:SHOWN_DETAILS]}\n…"

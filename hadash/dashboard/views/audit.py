@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import AsyncIterator
+from itertools import islice
 
+from asgiref.sync import sync_to_async
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.http import require_GET
 
-from hadash.audit.models import Entry, exported, head
+from hadash.audit.models import CHUNK, Entry, exported, head
 from hadash.dashboard.views.common import paged
 
 
@@ -29,7 +32,18 @@ def audit(request: HttpRequest) -> HttpResponse:
 @require_GET
 def export(request: HttpRequest) -> StreamingHttpResponse:
     """Everything, as JSON Lines, oldest first: what ``manage.py verify_audit --file`` checks."""
-    lines = (json.dumps(entry, ensure_ascii=False) + "\n" for entry in exported())
-    response = StreamingHttpResponse(lines, content_type="application/x-ndjson")
+    response = StreamingHttpResponse(_lines(), content_type="application/x-ndjson")
     response["Content-Disposition"] = f'attachment; filename="hadash-audit-{timezone.now():%Y-%m-%d}.jsonl"'
     return response
+
+
+async def _lines() -> AsyncIterator[str]:
+    """A chunk at a time: the log may be longer than the memory."""
+    first = 1
+    while lines := await sync_to_async(_chunk)(first):
+        yield "".join(lines)
+        first += len(lines)
+
+
+def _chunk(first: int) -> list[str]:
+    return [json.dumps(entry, ensure_ascii=False) + "\n" for entry in islice(exported(first), CHUNK)]

@@ -12,6 +12,7 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import Q
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
 
@@ -91,6 +92,7 @@ def parts_context(user: Any, switch: Switch) -> dict[str, Any]:
         "approvals": approvals,
         "approvals_missing": max(switch.approvals_needed - len(approvals), 0),
         "may_comment": may_request or may_decide,
+        "starts_later": switch.start_at is not None and switch.start_at > timezone.now(),
         "scheduled": switch.current is Status.APPROVED and switch.start_at is not None,
         "blackout": blackout_now(switch.pair) if awaiting or switch.current is Status.APPROVED else None,
         "may_cancel": may_request and switch.current in (Status.AWAITING_APPROVAL, Status.APPROVED),
@@ -99,7 +101,11 @@ def parts_context(user: Any, switch: Switch) -> dict[str, Any]:
         "running": switch.current is Status.RUNNING,
         "may_retry": may_request and switch.current is Status.NEEDS_ATTENTION,
         "may_switch_back": may_request and switch.current in (Status.SUCCEEDED, Status.CLOSED),
-        "deciders": selectors.people_who("switching.decide_switch", switch.requested_by) if awaiting else [],
+        "deciders": selectors.people_who(
+            "switching.decide_switch", switch.requested_by, *(a.user for a in approvals)
+        )
+        if awaiting
+        else [],
         "members": radius.rows(plan) if awaiting else [],
         "back": _way_back(switch, the_appid),
         "the_appid": the_appid,
@@ -216,7 +222,15 @@ def approve(request: HttpRequest, switch: Switch) -> str:
     fault = engines.look_at_gateways().fault
     if fault and user.has_perm("switching.decide_switch") and user.pk != switch.requested_by_id:
         raise services.Refused(say("ZooKeeper does not answer (%(fault)s): no switch can run.", fault=fault))
-    held = services.approve(user, switch, request.POST.get("plan_digest", ""), start, address_of(request))
+    shown = request.POST.get("approvals", "")
+    held = services.approve(
+        user,
+        switch,
+        request.POST.get("plan_digest", ""),
+        start,
+        address_of(request),
+        seen=int(shown) if shown.isdecimal() and len(shown) < 4 else None,
+    )
     if held.current is Status.AWAITING_APPROVAL:
         return _("You have approved it. Somebody else has to, too.")
     if held.current is Status.APPROVED:

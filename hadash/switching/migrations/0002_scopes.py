@@ -2,7 +2,12 @@
 
 from django.db import migrations, models
 
+from django.utils import timezone
+
 from hadash.identity.names import encode
+from hadash.sentences import say
+
+UPGRADED = say("hadash was upgraded meanwhile. Ask for the switch anew.")
 
 
 def rewritten(plan, appid, instance_id):
@@ -34,7 +39,11 @@ def forwards(apps, schema_editor):
     for switch in apps.get_model("switching", "Switch").objects.all():
         if "scope" not in switch.plan:
             switch.asked, switch.plan = rewritten(switch.plan, switch.appid, switch.instance_id)
-            switch.save(update_fields=["asked", "plan"])
+            if switch.status in ("awaiting_approval", "approved"):
+                # What was asked for was hashed in another way: it could not be approved any more.
+                switch.status, switch.ended_at = "expired", timezone.now()
+                switch.outcome = UPGRADED.to_json()
+            switch.save(update_fields=["asked", "plan", "status", "ended_at", "outcome"])
 
 
 class Migration(migrations.Migration):

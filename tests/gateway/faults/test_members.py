@@ -7,12 +7,13 @@ import threading
 from collections.abc import Callable, Iterator
 
 import pytest
-from support.gateway import ControlPlane, GatewayProcess, signed_in
+from support.gateway import ControlPlane, GatewayProcess, Move, signed_in
 from support.kafka import App
 from support.proxy import Proxy
 from support.waiting import eventually
 
 from hadash.bindings.membership import members
+from hadash.bindings.model import BindingState
 from hadash.gateway.codec import ErrorCode
 from hadash.identity.identity import Identity
 
@@ -122,3 +123,28 @@ def refuses(gateway: GatewayProcess) -> bool:
 
 def ids(control: ControlPlane) -> list[str]:
     return [m.id for m in members(control.client)]
+
+
+def test_what_a_killed_gateway_had_under_way_is_not_in_effect_because_it_was_started_again(
+    new_control: Callable[[], ControlPlane],
+    new_gateway: Callable[..., GatewayProcess],
+    app: App,
+    broker: Proxy,
+) -> None:
+    """Its writes may still be worked off by the broker: the block must not be reported, and the switch has to return."""
+    topic, control = app.topic(), new_control()
+    move = Move(control, Identity(app.appid), "east")
+    with new_gateway(control, session=SHORT_SESSION) as gateway, signed_in(gateway, app) as client:
+        broker.hold()
+        client.send_produce(topic, b"one")
+        control.clusters.wait_for_end("east", topic, 1)
+        epoch = move.write(BindingState.BLOCK)
+        assert gateway.logged(f"epoch {epoch} waits for")
+        gateway.kill()
+        broker.release()
+        with new_gateway(control, session=SHORT_SESSION) as again:
+            assert again.logged(f"epoch {epoch} is in effect")  # as far as this process goes
+            later = control.store.change([control.edit(Identity("nobody"), "west")])
+            assert again.logged(f"epoch {later} is in effect")
+            assert control.applied() < epoch
+            move.release()
