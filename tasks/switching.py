@@ -14,7 +14,7 @@ from hadash.inventory.models import Cluster
 from hadash.kafka.errors import KafkaError
 from hadash.mirroring.models import Mirror
 from hadash.mirroring.services import cluster_client
-from hadash.switching import executor, services
+from hadash.switching import executor, stage_audit, windows
 from hadash.switching.models import Switch
 
 log = logging.getLogger(__name__)
@@ -41,13 +41,13 @@ def pick_up_orphans() -> None:
 @shared_task(name="switching.start_due", ignore_result=True)
 def start_due() -> None:
     """Start the approved switches whose window has come."""
-    services.start_due(start)
+    windows.start_due(start)
 
 
 @shared_task(name="switching.expire_requests", ignore_result=True)
 def expire_requests() -> None:
-    services.expire_requests()
-    services.record_forgotten_stages()
+    windows.expire_requests()
+    stage_audit.record_forgotten_stages()
 
 
 def start(switch: Switch) -> None:

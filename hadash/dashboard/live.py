@@ -22,7 +22,7 @@ from hadash.switching.effects import ask_about
 from hadash.switching.machine import ABORTABLE, STAGES, WAY, Stage, Status
 from hadash.switching.models import StageRecord, Switch, SwitchEvent
 from hadash.switching.plan import Plan
-from hadash.switching.services import traffic_questions
+from hadash.switching.traffic import traffic_questions
 
 #: Length of one traffic sample of a Gateway.
 SAMPLE_SECONDS: float = settings.GATEWAY_TRAFFIC_SECONDS
@@ -300,7 +300,7 @@ def _connections(plan: Plan, gateways: tuple[GatewayMember, ...]) -> tuple[list[
 
 
 def traffic_since(switch: Switch, since: float) -> list[dict[str, Any]]:
-    """As ``switching.services.traffic_since``, but never waits for ZooKeeper."""
+    """As ``switching.traffic.traffic_since``, but never waits for ZooKeeper."""
     answering = engines.look_at_gateways().answering
     samples = [
         sample

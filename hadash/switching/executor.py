@@ -32,10 +32,13 @@ from hadash.switching.commands import WRITES, Pause, Together
 from hadash.switching.effect_log import audited
 from hadash.switching.effects import Effects, Facts
 from hadash.switching.machine import ABORTABLE, STAGES, Event, Stage, Status, after_failure, after_success
-from hadash.switching.models import StageRecord, Switch, log_event
+from hadash.switching.models import StageRecord, Switch, log_event, log_once
 from hadash.switching.policy import limits_of
+from hadash.switching.stage_audit import record_stages
 from hadash.switching.stage_run import StageFailed, StageRun
 from hadash.switching.stages import RUNS
+from hadash.switching.traffic import keep_traffic
+from hadash.switching.windows import may_begin
 
 log = logging.getLogger(__name__)
 
@@ -139,7 +142,7 @@ def run_stage(switch_pk: int, token: int) -> int | None:
         except StoreUnavailable as error:
             # Before the stage could begin. The lease runs out, and it is tried again.
             log.warning("switch %s cannot go on: %s", switch.key, error)
-            services.say_once(switch, say("%(error)s The switch goes on as soon as it answers.", error=error))
+            log_once(switch, say("%(error)s The switch goes on as soon as it answers.", error=error))
         return None
 
 
@@ -204,12 +207,12 @@ class _Execution:
             succeeded, sentence = self._attempt_once()
             if succeeded or self.stage not in RELEASING or time.monotonic() > deadline:
                 return succeeded, sentence
-            services.say_once(self.switch, sentence)
+            log_once(self.switch, sentence)
             time.sleep(RELEASE_AGAIN_SECONDS)
 
     def _attempt_once(self) -> tuple[bool, Sentence]:
         self.unreachable = False
-        too_late = services.may_begin(self.switch) if self.stage in BEGINNING else None
+        too_late = may_begin(self.switch) if self.stage in BEGINNING else None
         if too_late is not None:
             return False, too_late
         try:
@@ -314,7 +317,7 @@ class _Execution:
             record.save()
             self._say(sentence)
             if not at_once:
-                services.record_stages(self.switch)
+                record_stages(self.switch)
             if not succeeded and self.unreachable and self.stage in RELEASING:
                 # Nobody could do more than wait: the lease runs out, and the stage is run again by itself.
                 return False, False
@@ -329,7 +332,7 @@ class _Execution:
                 returned = self.stage is Stage.RETURN and succeeded
                 services.end(held, following, held.outcome_sentence if returned else sentence)
         if isinstance(following, Event) and following is not Event.GIVE_UP:
-            services.keep_traffic(self.switch)
+            keep_traffic(self.switch)
         return isinstance(following, Stage), at_once
 
 

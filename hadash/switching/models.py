@@ -99,7 +99,7 @@ class Switch(models.Model):
 
     #: What later stages need of earlier ones, also in another process: drained ends, clients seen before.
     facts = models.JSONField(default=dict)
-    #: Traffic around the switch, kept when it has ended: see ``services.keep_traffic``.
+    #: Traffic around the switch, kept when it has ended: see ``traffic.keep_traffic``.
     traffic = models.JSONField(default=list)
 
     class Meta:
@@ -132,6 +132,11 @@ class Switch(models.Model):
     def scope(self) -> Scope:
         """What was asked for."""
         return Scope.from_json(self.asked)
+
+    @property
+    def subject(self) -> str:
+        """As the audit log calls it."""
+        return f"switch {self.key} ({self.scope}, {self.source} → {self.target})"
 
     @property
     def current(self) -> Status:
@@ -274,3 +279,10 @@ class SwitchEvent(models.Model):
 def log_event(switch: Switch, sentence: Sentence, stage: str = "", actor: Any = None) -> SwitchEvent:
     """Add a line to the log of ``switch``."""
     return SwitchEvent.objects.create(switch=switch, stage=stage, sentence=sentence.to_json(), actor=actor)
+
+
+def log_once(switch: Switch, sentence: Sentence) -> None:
+    """A line in the log, unless it is its last one already."""
+    last = switch.events.order_by("-pk").first()
+    if last is None or last.sentence != sentence.to_json():
+        log_event(switch, sentence, switch.stage)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
@@ -16,7 +16,7 @@ from hadash.audit.models import record, stored
 from hadash.bindings.errors import BindingError
 from hadash.bindings.model import Binding, BindingState
 from hadash.bindings.store import BindingStore
-from hadash.inventory.gateways import GatewaySilent, ask_all, ask_every, zookeeper
+from hadash.inventory.gateways import GatewaySilent, ask_every, zookeeper
 from hadash.inventory.models import Cluster, Pair
 from hadash.kafka.errors import ConnectError, KafkaError
 from hadash.mirroring.services import MirrorError
@@ -26,7 +26,6 @@ from hadash.switching.commands import RecordSeen
 from hadash.switching.effects import Effects, Facts, ask_about, seen_to_json
 from hadash.switching.machine import (
     ABORTABLE,
-    FIRST,
     OPEN,
     Event,
     IllegalMove,
@@ -34,23 +33,18 @@ from hadash.switching.machine import (
     Status,
     move,
 )
-from hadash.switching.models import Approval, StageRecord, Switch, log_event
+from hadash.switching.models import Approval, Switch, log_event
 from hadash.switching.plan import Plan, Scope
 from hadash.switching.planning import Refused, plan_for
-from hadash.switching.policy import MAX_AHEAD, blackout_now, limits_of, policy_of
+from hadash.switching.policy import blackout_now, limits_of, policy_of
 from hadash.switching.stage_run import StageFailed
+from hadash.switching.windows import check_window, refuse_in_blackout, run, utc
 
 #: One lock in the database for everything that decides whether two radii overlap: requests are rare and short.
 _RADIUS_LOCK = 0x68616461
 
-#: Seconds of traffic that are kept before and after a switch.
-TRAFFIC_MARGIN_SECONDS = 15.0
-
 #: Characters of a comment: a page, not a book.
 MAX_COMMENT = 2000
-
-#: AppIDs of one switch whose traffic is kept and drawn: each is a question to every Gateway.
-CHARTED_APPIDS = 20
 
 
 # -- planning -----------------------------------------------------------------------------------------------------
@@ -103,7 +97,7 @@ def request(
     if not reason.strip():
         raise Refused(say("Say why: the approver reads it, and so does whoever looks at this later."))
     if window is not None:
-        _check_window(*window)
+        check_window(*window)
     plan = plan_for(pair, scope, target)
     check_now(plan)
     with transaction.atomic():
@@ -140,7 +134,7 @@ def request(
         record(
             user,
             "request",
-            subject(switch),
+            switch.subject,
             address,
             plan=plan.approved(),
             plan_digest=plan.digest,
@@ -149,24 +143,9 @@ def request(
     return switch
 
 
-def _check_window(begins: datetime, ends: datetime) -> None:
-    """:raises Refused: nothing can start then."""
-    if ends <= begins:
-        raise Refused(say("The end of the window has to be after its beginning."))
-    if ends <= timezone.now():
-        raise Refused(say("The window is over already."))
-    if begins > timezone.now() + MAX_AHEAD:
-        raise Refused(say("That is more than a year ahead: is the date right?"))
-
-
 def _lock_radii() -> None:
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_RADIUS_LOCK])
-
-
-def subject(switch: Switch) -> str:
-    """A switch as the audit log calls it."""
-    return f"switch {switch.key} ({switch.scope}, {switch.source} → {switch.target})"
 
 
 def approve(
@@ -208,11 +187,11 @@ def approve(
             held.decided_by, held.decided_at = user, timezone.now()
             held.save()
             if held.start_at is None:
-                _refuse_in_blackout(held)
-                _run(held, start)
+                refuse_in_blackout(held.pair)
+                run(held, start)
             elif held.start_at <= timezone.now() and blackout_now(held.pair) is None:
-                _run(held, start)  # else it starts by itself when it may: see start_due
-        record(user, "approve", subject(held), address, plan_digest=digest, approvals_missing=missing)
+                run(held, start)  # else it starts by itself when it may: see start_due
+        record(user, "approve", held.subject, address, plan_digest=digest, approvals_missing=missing)
     return held
 
 
@@ -231,103 +210,8 @@ def _add_approval(user: User, held: Switch, digest: str) -> int:
     if missing:
         log_event(held, say("It needs %(missing)s more.", missing=missing))
     elif held.start_at is not None and held.start_at > timezone.now():
-        log_event(held, say("It starts at %(at)s.", at=_utc(held.start_at)))
+        log_event(held, say("It starts at %(at)s.", at=utc(held.start_at)))
     return missing
-
-
-def _utc(at: datetime) -> str:
-    """A time in a sentence, which is read in every time zone."""
-    return f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
-
-
-def _refuse_in_blackout(held: Switch) -> None:
-    """:raises Refused: nothing of the pair may start now."""
-    blackout = blackout_now(held.pair)
-    if blackout is not None:
-        raise Refused(
-            say(
-                "Nothing of pair %(pair)s may start before %(ends)s: %(reason)s",
-                pair=held.pair,
-                ends=_utc(blackout.ends),
-                reason=blackout.reason,
-            )
-        )
-
-
-def _run(held: Switch, start: Callable[[Switch], None]) -> None:
-    """Let an approved switch run. ``held`` is locked by the caller."""
-    held.status = move(held.current, Event.RUN).value
-    held.stage, held.started_at = FIRST.value, timezone.now()
-    held.save()
-    transaction.on_commit(lambda: start(held))
-
-
-def start_due(start: Callable[[Switch], None]) -> int:
-    """Start the approved switches whose window has come, and drop those whose window has passed; how many started.
-
-    A switch that was missed is never run late: what was true when people agreed to it may be true no more.
-    """
-    count = 0
-    now = timezone.now()
-    for switch in Switch.objects.filter(status=Status.APPROVED.value, start_at__lte=now).select_related(
-        "pair"
-    ):
-        try:
-            with transaction.atomic():
-                held = Switch.objects.select_for_update(of=("self",)).get(pk=switch.pk)
-                if held.current is not Status.APPROVED:
-                    continue  # somebody was faster
-                if held.start_until is not None and held.start_until < timezone.now():
-                    _drop(held, say("Its window has passed, and it was not started: it is dropped."))
-                    continue
-                _refuse_in_blackout(held)
-                log_event(held, say("Its window has come."))
-                _run(held, start)
-                record(None, "start", subject(held))
-                count += 1
-        except Refused as refused:
-            say_once(switch, refused.reasons[0])
-    return count
-
-
-def may_begin(switch: Switch) -> Sentence | None:
-    """Why a switch that was let run must not begin any more; ``None`` when it may.
-
-    Between the two there may be hours: without a worker, or without ZooKeeper, nothing begins.
-    """
-    now = timezone.now()
-    if switch.start_until is not None and switch.start_until < now:
-        return say("Its window has passed before it could begin.")
-    late = settings.SWITCH_BEGIN_SECONDS
-    if switch.started_at is not None and (now - switch.started_at).total_seconds() > late:
-        return say(
-            "It could not begin within %(seconds)s s: what people agreed to then may be true no more. Request it anew.",
-            seconds=late,
-        )
-    blackout = blackout_now(switch.pair)
-    if blackout is not None:
-        return say(
-            "Nothing of pair %(pair)s may start before %(ends)s: %(reason)s",
-            pair=switch.pair,
-            ends=_utc(blackout.ends),
-            reason=blackout.reason,
-        )
-    return None
-
-
-def _drop(held: Switch, sentence: Sentence) -> None:
-    held.status = move(held.current, Event.EXPIRE).value
-    held.ended_at, held.outcome = timezone.now(), sentence.to_json()
-    held.save()
-    log_event(held, sentence)
-    record(None, "expire", subject(held), outcome=str(sentence))
-
-
-def say_once(switch: Switch, sentence: Sentence) -> None:
-    """A line in the log, unless it is its last one already."""
-    last = switch.events.order_by("-pk").first()
-    if last is None or last.sentence != sentence.to_json():
-        log_event(switch, sentence, switch.stage)
 
 
 def comment(user: User, switch: Switch, text: str, address: str | None = None) -> None:
@@ -346,7 +230,7 @@ def comment(user: User, switch: Switch, text: str, address: str | None = None) -
         )
     with transaction.atomic():
         log_event(switch, say("“%(text)s”", text=said), actor=user)
-        record(user, "comment", subject(switch), address, text=said)
+        record(user, "comment", switch.subject, address, text=said)
 
 
 def decline(user: User, switch: Switch, reason: str, address: str | None = None) -> Switch:
@@ -368,7 +252,7 @@ def decline(user: User, switch: Switch, reason: str, address: str | None = None)
             ),
             actor=user,
         )
-        record(user, "decline", subject(held), address, reason=held.decision_note)
+        record(user, "decline", held.subject, address, reason=held.decision_note)
     return held
 
 
@@ -388,7 +272,7 @@ def cancel(user: User, switch: Switch, address: str | None = None) -> Switch:
         held.ended_at = timezone.now()
         held.save()
         log_event(held, say("%(user)s cancelled the request.", user=user.get_username()), actor=user)
-        record(user, "cancel", subject(held), address)
+        record(user, "cancel", held.subject, address)
     return held
 
 
@@ -409,7 +293,7 @@ def abort(user: User, switch: Switch, address: str | None = None) -> Switch:
             held.abort_requested_by = user
             held.save(update_fields=["abort_requested_by"])
             log_event(held, say("%(user)s asked to abort.", user=user.get_username()), held.stage, user)
-            record(user, "abort", subject(held), address, stage=held.stage)
+            record(user, "abort", held.subject, address, stage=held.stage)
     return held
 
 
@@ -425,7 +309,7 @@ def retry(user: User, switch: Switch, start: Callable[[Switch], None], address: 
             held.facts = {**held.facts, "seen": there}
         held.save()
         log_event(held, say("%(user)s lets the stage run again.", user=user.get_username()), held.stage, user)
-        record(user, "retry", subject(held), address, stage=held.stage)
+        record(user, "retry", held.subject, address, stage=held.stage)
         transaction.on_commit(lambda: start(held))
     return held
 
@@ -473,7 +357,7 @@ def close_as_it_is(user: User, switch: Switch, reason: str, address: str | None 
         held.outcome, held.ended_at = outcome.to_json(), timezone.now()
         held.save()
         log_event(held, outcome, held.stage, user)
-        record(user, "close", subject(held), address, stage=held.stage, reason=reason.strip())
+        record(user, "close", held.subject, address, stage=held.stage, reason=reason.strip())
     return held
 
 
@@ -509,94 +393,10 @@ def _move(switch: Switch, event: Event) -> Switch:
     return held
 
 
-def record_stages(switch: Switch) -> None:
-    """Put the attempts at stages that have ended into the audit log, those that are not there yet.
-
-    Not while clients wait: all entries of the log wait for each other.
-    """
-    with transaction.atomic():
-        ended = StageRecord.objects.select_for_update().filter(
-            switch=switch, audited=False, result__in=[StageRecord.Result.DONE, StageRecord.Result.FAILED]
-        )
-        for attempt in ended.order_by("pk"):
-            record(
-                None,
-                f"stage {attempt.result}",
-                subject(switch),
-                stage=attempt.stage,
-                began=attempt.started_at.isoformat(),
-                ended=attempt.ended_at.isoformat() if attempt.ended_at else None,
-                said=str(Sentence.from_json(attempt.sentence)),
-                token=attempt.token,
-                effects=attempt.effects,
-            )
-            attempt.audited = True
-            attempt.save(update_fields=["audited"])
-
-
-def record_forgotten_stages() -> None:
-    """The same for switches whose worker was lost in between."""
-    forgotten = StageRecord.objects.filter(
-        audited=False,
-        result__in=[StageRecord.Result.DONE, StageRecord.Result.FAILED],
-        ended_at__lt=timezone.now() - timedelta(seconds=settings.SWITCH_BEGIN_SECONDS),
-    )
-    for switch in Switch.objects.filter(pk__in=forgotten.values("switch")):
-        record_stages(switch)
-
-
 def end(held: Switch, event: Event, outcome: Sentence) -> None:
     """End a running switch. ``held`` is locked by the caller."""
     held.status = move(held.current, event).value
     held.outcome = outcome.to_json()
     held.ended_at = timezone.now()
     held.save(update_fields=["status", "outcome", "ended_at"])
-    record(None, held.status, subject(held), outcome=str(outcome))
-
-
-def expire_requests() -> int:
-    """End the requests that nobody decided on in time; how many."""
-    count = 0
-    for switch in Switch.objects.filter(status=Status.AWAITING_APPROVAL.value, expires_at__lt=timezone.now()):
-        try:
-            with transaction.atomic():
-                held = _move(switch, Event.EXPIRE)
-                held.ended_at = timezone.now()
-                held.save()
-                log_event(held, say("Nobody decided in time: the request has expired."))
-                record(None, "expire", subject(held))
-            count += 1
-        except Refused:
-            continue  # somebody decided in this moment
-    return count
-
-
-# -- traffic ------------------------------------------------------------------------------------------------------
-
-
-def traffic_since(switch: Switch, since: float) -> list[dict[str, Any]]:
-    """Samples of the switch's clients that ended after ``since`` (seconds since 1970), over all Gateways."""
-    samples = [
-        sample
-        for asked in traffic_questions(switch)
-        for sample in ask_all("/traffic", "samples", None, since=str(since), **asked)
-    ]
-    return sorted(samples, key=lambda sample: float(sample["at"]))
-
-
-def traffic_questions(switch: Switch) -> list[dict[str, str]]:
-    """What to ask Gateways for, to get the traffic of a switch's clients: of one InstanceID, or of each AppID."""
-    plan = switch.the_plan()
-    if len(plan.identities) == 1 and plan.instances:
-        (identity,) = plan.identities
-        return [{"appid": identity.appid, "instance": identity.instance_id or ""}]
-    return [{"appid": appid} for appid in plan.appids[:CHARTED_APPIDS]]
-
-
-def keep_traffic(switch: Switch) -> None:
-    """Keep the samples around a switch that has ended: the Gateways forget them."""
-    switch.refresh_from_db()
-    if switch.started_at is None:
-        return
-    samples = traffic_since(switch, switch.started_at.timestamp() - TRAFFIC_MARGIN_SECONDS)
-    Switch.objects.filter(pk=switch.pk).update(traffic=samples)
+    record(None, held.status, held.subject, outcome=str(outcome))

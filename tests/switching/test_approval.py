@@ -14,7 +14,7 @@ from django.utils import timezone
 from hadash.accounts.roles import ensure_roles, ensure_user
 from hadash.audit.models import Entry
 from hadash.inventory.models import Cluster, Pair
-from hadash.switching import policy, services
+from hadash.switching import policy, services, stage_audit, windows
 from hadash.switching.machine import Status
 from hadash.switching.models import Blackout, Policy, StageRecord, Switch
 from hadash.switching.plan import Plan
@@ -175,14 +175,14 @@ class TestWindow:
         self, ask: Any, approve: Any, started: list[str], django_capture_on_commit_callbacks: Any
     ) -> None:
         switch = approve("arne", ask(window=in_hours(1, 2)))
-        assert services.start_due(lambda s: started.append(s.key)) == 0
+        assert windows.start_due(lambda s: started.append(s.key)) == 0
         Switch.objects.update(start_at=timezone.now() - timedelta(minutes=1))
         with django_capture_on_commit_callbacks(execute=True):
-            assert services.start_due(lambda s: started.append(s.key)) == 1
+            assert windows.start_due(lambda s: started.append(s.key)) == 1
         assert started == [switch.key]
         switch.refresh_from_db()
         assert (switch.current, switch.stage) == (Status.RUNNING, "precheck")
-        assert services.start_due(lambda s: started.append(s.key)) == 0
+        assert windows.start_due(lambda s: started.append(s.key)) == 0
 
     def test_approved_within_its_window_it_starts_at_once(
         self, ask: Any, approve: Any, started: list[str]
@@ -195,7 +195,7 @@ class TestWindow:
         switch = approve("arne", ask(window=in_hours(1, 2)))
         begin, end = in_hours(-3, -1)
         Switch.objects.update(start_at=begin, start_until=end)
-        assert services.start_due(lambda s: started.append(s.key)) == 0
+        assert windows.start_due(lambda s: started.append(s.key)) == 0
         switch.refresh_from_db()
         assert (switch.current, started) == (Status.EXPIRED, [])
         assert log(switch)[-1] == "Its window has passed, and it was not started: it is dropped."
@@ -243,10 +243,10 @@ class TestBlackout:
         switch = approve("arne", ask(window=in_hours(0.01, 2)))
         Switch.objects.update(start_at=timezone.now())
         for _ in range(3):
-            assert services.start_due(lambda s: started.append(s.key)) == 0
+            assert windows.start_due(lambda s: started.append(s.key)) == 0
         assert sum("Year-end closing" in line for line in log(switch)) == 1
         policy.end_blackout(people["ada"], blackout)
-        assert services.start_due(lambda s: started.append(s.key)) == 1
+        assert windows.start_due(lambda s: started.append(s.key)) == 1
 
     def test_one_of_another_pair_does_not_matter(
         self, people: dict[str, User], ask: Any, approve: Any, pair: Pair
@@ -277,22 +277,22 @@ class TestBeginning:
     """Between "it runs" and its first stage there may be hours: no worker, no ZooKeeper."""
 
     def test_it_may_begin_at_once(self, ask: Any, approve: Any) -> None:
-        assert services.may_begin(approve("arne", ask())) is None
+        assert windows.may_begin(approve("arne", ask())) is None
 
     def test_not_after_its_window(self, ask: Any, approve: Any) -> None:
         switch = approve("arne", ask(window=in_hours(-1, 1)))
         switch.start_until = timezone.now() - timedelta(seconds=1)
-        assert str(services.may_begin(switch)) == "Its window has passed before it could begin."
+        assert str(windows.may_begin(switch)) == "Its window has passed before it could begin."
 
     def test_not_in_a_blackout(self, pair: Pair, people: dict[str, User], ask: Any, approve: Any) -> None:
         switch = approve("arne", ask())
         policy.add_blackout(people["ada"], pair, *in_hours(-1, 1), "Year-end closing")
-        assert "Year-end closing" in str(services.may_begin(switch))
+        assert "Year-end closing" in str(windows.may_begin(switch))
 
     def test_not_long_after_it_was_let_run(self, ask: Any, approve: Any) -> None:
         switch = approve("arne", ask())
         switch.started_at = timezone.now() - timedelta(minutes=11)
-        assert str(services.may_begin(switch)).startswith("It could not begin within 600 s")
+        assert str(windows.may_begin(switch)).startswith("It could not begin within 600 s")
 
     def test_approved_in_its_window_and_a_blackout_it_waits_for_its_end(
         self, pair: Pair, people: dict[str, User], ask: Any, approve: Any, started: list[str]
@@ -326,17 +326,17 @@ class TestStagesInTheAuditLog:
 
     def test_each_that_has_ended_once(self, switch: Switch) -> None:
         for _ in range(2):
-            services.record_stages(switch)
+            stage_audit.record_stages(switch)
         assert self.entries() == [("stage done", "precheck"), ("stage failed", "settle")]
         assert Entry.objects.get(verb="stage done").details["effects"] == [
             {"effect": "CopyAcls", "answer": 2}
         ]
 
     def test_also_when_the_worker_was_lost_before_it_could(self, switch: Switch) -> None:
-        services.record_forgotten_stages()
+        stage_audit.record_forgotten_stages()
         assert self.entries() == []  # its worker may still be about to
         StageRecord.objects.exclude(ended_at=None).update(ended_at=timezone.now() - timedelta(hours=1))
-        services.record_forgotten_stages()
+        stage_audit.record_forgotten_stages()
         assert self.entries() == [("stage done", "precheck"), ("stage failed", "settle")]
 
 

@@ -1,0 +1,49 @@
+"""The stages of switches in the audit log."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+
+from hadash.audit.models import record
+from hadash.sentences import Sentence
+from hadash.switching.models import StageRecord, Switch
+
+
+def record_stages(switch: Switch) -> None:
+    """Put the attempts at stages that have ended into the audit log, those that are not there yet.
+
+    Not while clients wait: all entries of the log wait for each other.
+    """
+    with transaction.atomic():
+        ended = StageRecord.objects.select_for_update().filter(
+            switch=switch, audited=False, result__in=[StageRecord.Result.DONE, StageRecord.Result.FAILED]
+        )
+        for attempt in ended.order_by("pk"):
+            record(
+                None,
+                f"stage {attempt.result}",
+                switch.subject,
+                stage=attempt.stage,
+                began=attempt.started_at.isoformat(),
+                ended=attempt.ended_at.isoformat() if attempt.ended_at else None,
+                said=str(Sentence.from_json(attempt.sentence)),
+                token=attempt.token,
+                effects=attempt.effects,
+            )
+            attempt.audited = True
+            attempt.save(update_fields=["audited"])
+
+
+def record_forgotten_stages() -> None:
+    """The same for switches whose worker was lost in between."""
+    forgotten = StageRecord.objects.filter(
+        audited=False,
+        result__in=[StageRecord.Result.DONE, StageRecord.Result.FAILED],
+        ended_at__lt=timezone.now() - timedelta(seconds=settings.SWITCH_BEGIN_SECONDS),
+    )
+    for switch in Switch.objects.filter(pk__in=forgotten.values("switch")):
+        record_stages(switch)
