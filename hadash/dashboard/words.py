@@ -57,6 +57,8 @@ VERBS: dict[str, Any] = {
     "include": _("included again"),
     "blackout": _("announced a blackout of"),
     "blackout ended": _("took back a blackout of"),
+    "token issued": _("issued"),
+    "token revoked": _("revoked"),
     "stage done": _("completed a stage"),
     "stage failed": _("could not complete a stage"),
     "succeeded": _("succeeded"),
@@ -95,6 +97,8 @@ DENIALS = (
     _("You may not comment on switches."),
     _("You may not exclude Gateways."),
     _("You may not change the rules of a pair."),
+    _("You may not read the audit log."),
+    _("Tokens are issued to people at a browser, not to other tokens."),
 )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
 
+from hadash.accounts.roles import EXCLUDE_GATEWAY, may
 from hadash.audit.models import record
 from hadash.bindings.client import reaching
 from hadash.bindings.errors import BindingError
@@ -15,8 +16,6 @@ from hadash.bindings.membership import set_excluded
 from hadash.inventory.gateways import gateway_members, zookeeper
 from hadash.sentences import say
 from hadash.switching.planning import Refused
-
-PERMISSION = "switching.exclude_gateway"
 
 
 def exclude(user: Any, gateway_id: str, typed: str, reason: str, address: str | None = None) -> None:
@@ -65,5 +64,5 @@ def _set(user: Any, gateway_id: str, excluded: bool, address: str | None, **deta
 
 
 def _may(user: Any) -> None:
-    if not user.has_perm(PERMISSION):
+    if not may(user, EXCLUDE_GATEWAY):
         raise PermissionDenied("You may not exclude Gateways.")

@@ -11,6 +11,7 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
 
+from hadash.accounts.roles import REGISTER, may
 from hadash.dashboard import engines, selectors, states
 from hadash.dashboard.forms import RegisterForm
 from hadash.dashboard.templatetags.hadash import sentence
@@ -23,7 +24,7 @@ from hadash.inventory.models import AppID
 def appids(request: HttpRequest) -> HttpResponse:
     """All AppIDs, searched by name with ``?q=``."""
     query = request.GET.get("q", "").strip()
-    found = selectors.appids()
+    found = selectors.appids(user_of(request))
     if query:
         found = found.filter(name__icontains=query)
     page = paged(request, found)
@@ -39,10 +40,10 @@ def appids(request: HttpRequest) -> HttpResponse:
 
 @require_GET
 def appid(request: HttpRequest, pk: int) -> HttpResponse:
-    found = the_appid(pk)
+    found = the_appid(user_of(request), pk)
     if request.headers.get("HX-Request"):
         return render(request, "appids/live.html", _live(found))
-    return render(request, "appids/page.html", _context(found, RegisterForm()))
+    return render(request, "appids/page.html", _context(user_of(request), found, RegisterForm()))
 
 
 def _live(found: AppID) -> dict[str, Any]:
@@ -62,8 +63,8 @@ def _live(found: AppID) -> dict[str, Any]:
     }
 
 
-def _context(found: AppID, form: RegisterForm) -> dict[str, Any]:
-    history = [(switch, states.of_status(switch)) for switch in selectors.history_of(found)]
+def _context(user: Any, found: AppID, form: RegisterForm) -> dict[str, Any]:
+    history = [(switch, states.of_status(switch)) for switch in selectors.history_of(user, found)]
     return {**_live(found), "form": form, "history": history}
 
 
@@ -97,10 +98,10 @@ def register_instance(request: HttpRequest, pk: int) -> HttpResponse:
     """Fields ``name`` and ``note``."""
     if request.method != "POST":
         return redirect("appid", pk=pk)
-    found = the_appid(pk)
+    found = the_appid(user_of(request), pk)
     form = RegisterForm(request.POST)
     try:
-        if not request.user.has_perm("inventory.add_instanceid"):
+        if not may(user_of(request), REGISTER, found.pair):
             raise PermissionDenied("You may not register InstanceIDs.")
         if form.is_valid():
             instance = services.register_instance(
@@ -115,7 +116,7 @@ def register_instance(request: HttpRequest, pk: int) -> HttpResponse:
             )
             return redirect("appid", pk=found.pk)
     except PermissionDenied as error:
-        return denied(request, error, "inventory.add_instanceid")
+        return denied(request, error, REGISTER, found.pair)
     except services.NotRegistered as error:
         form.add_error("name", sentence(error.sentence))
-    return render(request, "appids/page.html", _context(found, form), status=409)
+    return render(request, "appids/page.html", _context(user_of(request), found, form), status=409)
