@@ -36,7 +36,7 @@ from hadash.switching.machine import (
 )
 from hadash.switching.models import Approval, Switch, log_event
 from hadash.switching.plan import Plan, Scope
-from hadash.switching.planning import Refused, plan_for
+from hadash.switching.planning import Busy, EnginesAway, PlanChanged, Refused, plan_for
 from hadash.switching.policy import blackout_now, limits_of, policy_of
 from hadash.switching.stage_run import StageFailed
 from hadash.switching.windows import check_window, refuse_in_blackout, run, utc
@@ -64,7 +64,7 @@ def check_now(plan: Plan) -> None:
     except StageFailed as failure:
         raise Refused(failure.sentence) from None
     except (BindingError, KafkaError, ConnectError, MirrorError) as error:
-        raise Refused(say("%(error)s", error=error)) from None
+        raise EnginesAway(say("%(error)s", error=error)) from None
 
 
 def overlapping(plan: Plan) -> Switch | None:
@@ -87,12 +87,15 @@ def request(
     address: str | None = None,
     window: tuple[datetime, datetime] | None = None,
     browser: str = "",
+    digest: str = "",
 ) -> Switch:
     """Ask for a switch.
 
     :param browser: the one in which it is asked for: nobody approves it there.
+    :param digest: of the plan that was shown; empty for whatever it is now.
     :param window: from when to when it may start; ``None`` for as soon as it is approved.
     :raises PermissionDenied: ``user`` may not request.
+    :raises PlanChanged: it is not the plan of ``digest`` any more. :raises Busy: another switch holds part of it.
     :raises Refused: the radius is not closed, a check does not hold, or another switch holds the radius.
     """
     if not may(user, REQUEST, pair):
@@ -102,12 +105,14 @@ def request(
     if window is not None:
         check_window(*window)
     plan = plan_for(pair, scope, target)
+    if digest and digest != plan.digest:
+        raise PlanChanged(say("The plan has changed since you saw it. Look at it again."))
     check_now(plan)
     with transaction.atomic():
         _lock_radii()
         other = overlapping(plan)
         if other is not None:
-            raise Refused(
+            raise Busy(
                 say(
                     "Switch %(key)s of %(scope)s (%(status)s) holds part of this radius. Wait for its end or cancel it.",
                     key=other.key,
@@ -170,10 +175,10 @@ def approve(
     """
     _may_decide(user, switch)
     if digest != switch.plan_digest:
-        raise Refused(say("The plan has changed since you saw it. Look at it again."))
+        raise PlanChanged(say("The plan has changed since you saw it. Look at it again."))
     current = plan_for(switch.pair, switch.scope, switch.target)
     if current.digest != switch.plan_digest:
-        raise Refused(
+        raise PlanChanged(
             say(
                 "What would move has changed since the request (now: %(topics)s). Decline it and request it anew.",
                 topics=current.topics,
@@ -184,7 +189,7 @@ def approve(
         if held.expires_at < timezone.now():
             raise Refused(say("This request has expired. Ask for the switch anew."))
         if seen is not None and seen != held.approvals.count():
-            raise Refused(say("Somebody else has approved it meanwhile. Look at it again."))
+            raise PlanChanged(say("Somebody else has approved it meanwhile. Look at it again."))
         missing = _add_approval(user, held, digest, browser)
         if missing:
             held.status = Status.AWAITING_APPROVAL.value
@@ -339,7 +344,7 @@ def _still_there(switch: Switch) -> dict[str, Any]:
     try:
         found = ask_about(plan, ask_every, "/clients", "clients")
     except (BindingError, GatewaySilent) as error:
-        raise Refused(say("%(error)s", error=error)) from None
+        raise EnginesAway(say("%(error)s", error=error)) from None
     there = {plan.who(c["appid"], c["client_id"]) for c in found if plan.covers(c["appid"], c["client_id"])}
     return seen_to_json(RecordSeen(tuple(sorted(there)), (), ()))
 
@@ -386,7 +391,7 @@ def _where_clients_are(switch: Switch) -> list[str]:
         store = BindingStore(zookeeper())
         documents = {appid: store.document(appid) for appid in plan.appids}
     except BindingError as error:
-        raise Refused(say("%(error)s", error=error)) from None
+        raise EnginesAway(say("%(error)s", error=error)) from None
     default = Binding(switch.pair.default.name)
     found = [
         documents[i.appid].binding_of(i) or documents[i.appid].default or default for i in plan.identities
