@@ -100,12 +100,18 @@ PAGES: dict[tuple[str, str], frozenset[str]] = {
     ("POST", "blackouts/{blackout}/end/"): ADMINISTRATOR,
     ("GET", "gateways/exclude/"): OPERATOR,
     ("POST", "gateways/exclude/"): OPERATOR,
+    ("GET", "tokens/"): EVERYBODY,
+    ("POST", "tokens/"): EVERYBODY,
+    ("GET", "people/"): ADMINISTRATOR,
+    ("POST", "people/"): ADMINISTRATOR,
+    ("POST", "people/{user_pk}/role/"): ADMINISTRATOR,
+    ("POST", "people/{user_pk}/let-in/"): ADMINISTRATOR,
     ("GET", "audit/"): EVERYBODY,
     ("GET", "audit/export.jsonl"): EVERYBODY,
 }
 
 #: Pages that have nothing to do with roles: tested where they belong.
-OPEN = {"sign-in/", "sign-out/", "language/"}
+OPEN = {"sign-in/", "sign-out/", "language/", "tokens/*/revoke/"}
 
 #: The stream of a switch never ends: tests/dashboard/test_live.py reads it.
 ENDLESS = {"switches/<slug:key>/stream/"}
@@ -137,7 +143,7 @@ def things(
     blackout = Blackout.objects.create(
         pair=estate.pair, begins="2030-01-01T00:00Z", ends="2030-01-02T00:00Z", reason="Holiday"
     )
-    ensure_user("somebody", PASSWORD, "viewer")
+    somebody = ensure_user("somebody", PASSWORD, "viewer")
     return {
         "switch": switch.key,
         "appid": estate.shop.pk,
@@ -146,6 +152,7 @@ def things(
         "blackout": blackout.pk,
         "gateway": "gateway-9",
         "username": "somebody",
+        "user_pk": somebody.pk,
         "digest": plan.digest,
     }
 
@@ -259,6 +266,7 @@ def test_pages(things: dict[str, Any], people: SimpleNamespace, method: str, add
         "rules": {"approvals": 2},
         "blackouts": {"begins": "2030-02-01T00:00", "ends": "2030-02-02T00:00", "reason": "x"},
         "instances": {"name": "new-one"},
+        "role": {"act": "give", "role": "viewer"},
     }
     for name, role in NAMES.items():
         client = signed_in(User.objects.get(username=name))

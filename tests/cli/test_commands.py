@@ -9,8 +9,8 @@ from typing import Any
 
 import httpx
 import pytest
-from api.conftest import people, planned, started  # noqa: F401
-from dashboard.conftest import engines, estate, finished, make_switch, plan, quick  # noqa: F401
+from api.conftest import people, planned, started
+from dashboard.conftest import engines, estate, finished, make_switch, plan, quick
 from django.test import Client
 from rich.console import Console
 
@@ -55,7 +55,7 @@ def transport() -> InProcess:
 
 
 @pytest.fixture
-def run(people: SimpleNamespace, transport: InProcess) -> Iterator[Run]:  # noqa: F811
+def run(people: SimpleNamespace, transport: InProcess) -> Iterator[Run]:
     """Run a command as one of the people: (exit code, what it printed)."""
 
     def command(name: str, *arguments: str, typed: str = "") -> tuple[int, str]:
@@ -72,7 +72,7 @@ def run(people: SimpleNamespace, transport: InProcess) -> Iterator[Run]:  # noqa
 WANTED = ("--pair", "main", "--appid", "shop", "--to", "west")
 
 
-def test_the_plan(run: Run, estate: Any, planned: None, plan: Plan) -> None:  # noqa: F811
+def test_the_plan(run: Run, estate: Any, planned: None, plan: Plan) -> None:
     code, text = run("vera", "plan", *WANTED)
     assert code == 0
     assert f"shop: east → west  {plan.digest}" in text
@@ -80,7 +80,7 @@ def test_the_plan(run: Run, estate: Any, planned: None, plan: Plan) -> None:  # 
     assert "Not in the mirror yet: 7 records." in text
 
 
-def test_a_plan_that_is_held_says_so(run: Run, planned: None, make_switch: Any) -> None:  # noqa: F811
+def test_a_plan_that_is_held_says_so(run: Run, planned: None, make_switch: Any) -> None:
     switch = make_switch()
     code, text = run("vera", "plan", *WANTED)
     assert code == 1
@@ -93,7 +93,7 @@ def test_from_the_request_to_the_run(
     planned: None,
     plan: Plan,
     started: list[str],
-    django_capture_on_commit_callbacks: Any,  # noqa: F811
+    django_capture_on_commit_callbacks: Any,
 ) -> None:
     code, text = run("olga", "request", *WANTED, "--reason", "Upgrade", "--plan", plan.digest)
     switch = Switch.objects.get()
@@ -111,7 +111,7 @@ def test_from_the_request_to_the_run(
     assert "olga asked to abort." in run("vera", "show", switch.key)[1]
 
 
-def test_watching_one_that_has_ended(run: Run, finished: Switch) -> None:  # noqa: F811
+def test_watching_one_that_has_ended(run: Run, finished: Switch) -> None:
     code, text = run("vera", "watch", finished.key)
     assert code == 0
     assert "✓ precheck" in text
@@ -122,7 +122,7 @@ def test_a_lost_answer_is_asked_for_again(
     run: Run,
     transport: InProcess,
     estate: Any,
-    planned: None,  # noqa: F811
+    planned: None,
 ) -> None:
     transport.lost = 1
     code, _ = run("olga", "request", *WANTED, "--reason", "Upgrade")
@@ -151,7 +151,7 @@ def test_what_stands_against_it(
     estate: Any,
     planned: None,
     arguments: tuple[str, ...],
-    said: str,  # noqa: F811
+    said: str,
 ) -> None:
     code, text = run("vera", *arguments)
     assert code == 1
