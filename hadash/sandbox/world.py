@@ -131,7 +131,41 @@ LIBRARIES = World(
     people=DEMO.people,
 )
 
-WORLDS = {"demo": DEMO, "libraries": LIBRARIES}
+#: What faults are done to: an InstanceID that moves, and one beside it that stays. Who wants no record twice when a server or a
+#: Gateway dies under his request has set idempotence: hadash changes nothing about that.
+FAULTS = World(
+    topics={"shop.carts": 3, "shop.stock": 3},
+    mirrors={"carts": ("shop.carts",), "stock": ("shop.stock",)},
+    prefixes={"shop": "shop."},
+    reads={},
+    owners={"shop": "Web shop team"},
+    instances={"shop": ("shop-carts", "shop-stock")},
+    clients=tuple(
+        spec
+        for what, group in (("carts", "pricing"), ("stock", "sync"))
+        for spec in (
+            ClientSpec(
+                f"{what}-writer",
+                "produce",
+                "shop",
+                (f"shop.{what}",),
+                f"shop-{what}",
+                config=("enable.idempotence=true",),
+            ),
+            ClientSpec(
+                f"{what}-{group}",
+                "consume",
+                "shop",
+                (f"shop.{what}",),
+                f"shop-{what}",
+                f"shop.{what}.{group}",
+            ),
+        )
+    ),
+    people=DEMO.people,
+)
+
+WORLDS = {"demo": DEMO, "libraries": LIBRARIES, "faults": FAULTS}
 
 
 def acls(world: World) -> Iterable[tuple[str, str, str, str, str]]:
