@@ -252,6 +252,7 @@ def resume_unturned(mirror: Mirror, fence: Fence = _nobody_else) -> None:
     """Take :func:`pause_before_turning` back, if it was called."""
     if not mirror.turning:
         return
+    fence()
     connect_client().resume(connector_of(mirror, mirror.source))
     with transaction.atomic():
         fence()

@@ -83,6 +83,23 @@ def test_of_two_that_find_an_orphan_one_takes_it(switch: Switch) -> None:
     assert executor.claim(second) is None
 
 
+@pytest.mark.parametrize("jump", [timedelta(hours=1), timedelta(hours=-1)], ids=["fast", "slow"])
+def test_a_lease_lasts_as_long_whatever_the_clock_of_the_worker_says(
+    switch: Switch, monkeypatch: pytest.MonkeyPatch, jump: timedelta
+) -> None:
+    """Else clients wait for an hour when a worker dies whose clock is fast, and two run a switch in turn when one is slow."""
+    real = timezone.now
+    with monkeypatch.context() as wrong:
+        wrong.setattr(timezone, "now", lambda: real() + jump)
+        assert executor.claim(switch) == 4
+        assert executor.orphans() == []
+    Switch.objects.filter(pk=switch.pk).update(executor="elsewhere:1")
+    assert executor.orphans() == []
+    switch.refresh_from_db()
+    assert switch.lease_until is not None
+    assert switch.lease_until < real() + timedelta(minutes=1)
+
+
 @pytest.mark.parametrize("status", [Status.SUCCEEDED, Status.NEEDS_ATTENTION, Status.CANCELLED])
 def test_what_does_not_run_is_not_run(switch: Switch, ran: list[int], status: Status) -> None:
     Switch.objects.filter(pk=switch.pk).update(status=status.value)
