@@ -48,7 +48,7 @@ class Demo:
         self.rate = rate
         self.world_name = world
         self.world = WORLDS[world]
-        self.stack = Stack(self.data_dir, on_death=self._died)
+        self.stack = Stack(self.data_dir, brokers=self.world.brokers, on_death=self._died)
         self.clients: dict[str, Process] = {}
         self._with_clients = clients
         self._with_web = web

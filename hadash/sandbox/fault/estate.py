@@ -13,7 +13,7 @@ from hadash.sandbox.ports import HOST
 from hadash.sandbox.processes import Process
 
 #: What moves, and the world that it is in.
-APPID, INSTANCE, WORLD = "shop", "shop-carts", "faults"
+APPID, INSTANCE, TOPIC, WORLD = "shop", "shop-carts", "shop.carts", "faults"
 
 #: Seconds for a process of hadash to be ready again after its end: on a busy machine Django alone takes ten.
 START_SECONDS = 120.0

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from hadash.sandbox.fault.estate import START_SECONDS
+from hadash.sandbox import kafka_admin
+from hadash.sandbox.fault.estate import START_SECONDS, TOPIC
 from hadash.sandbox.fault.points import AT_WRITES, WITHIN, Point
 from hadash.sandbox.fault.scene import Scene
 from hadash.sandbox.processes import Process
@@ -22,6 +23,10 @@ JUMP_SECONDS = 3600.0
 
 #: Seconds for a held worker that has come back to end its run: it may have to find servers again first.
 LEAVE_SECONDS = 90.0
+
+
+#: Seconds for a cluster to say who leads a partition, before anything has happened to it.
+ASK_SECONDS = 15.0
 
 
 def _nothing(scene: Scene) -> None:
@@ -68,6 +73,20 @@ def _killed_service(name: str, about: str, of: Callable[[Scene], Service]) -> Fa
             process.kill()
 
     return Fault(name, f"SIGKILL of {about}", kill, lambda scene: of(scene).start(scene.log))
+
+
+def _killed_broker(side: str, of: Callable[[Scene], str]) -> Fault:
+    """The broker that leads a partition of the Topic that moves."""
+
+    def kill(scene: Scene) -> None:
+        cluster = scene.estate.stack.kafka[of(scene)]
+        found = kafka_admin.connect(cluster.client_config()).list_topics(TOPIC, timeout=ASK_SECONDS)
+        cluster.brokers[found.topics[TOPIC].partitions[0].leader].kill()
+
+    def start(scene: Scene) -> None:
+        scene.estate.stack.kafka[of(scene)].start(scene.log)
+
+    return Fault(f"{side}-broker", f"SIGKILL of a leading broker of the {side}", kill, start)
 
 
 # -- what is paused, cut off, or wrong ----------------------------------------------------------------------------
@@ -125,8 +144,8 @@ FAULTS: dict[str, Fault] = {
         _killed_process("beat"),
         _killed_process("gateway"),
         _killed_process("web"),
-        _killed_service("source-broker", "the source's broker", lambda s: s.estate.stack.kafka[s.source]),
-        _killed_service("target-broker", "the target's broker", lambda s: s.estate.stack.kafka[s.target]),
+        _killed_broker("source", lambda scene: scene.source),
+        _killed_broker("target", lambda scene: scene.target),
         _killed_service("zookeeper", "ZooKeeper", lambda s: s.estate.stack.zookeeper),
         _killed_service("postgres", "PostgreSQL", lambda s: s.estate.stack.postgres),
         _killed_service("redis", "Redis", lambda s: s.estate.stack.redis),
