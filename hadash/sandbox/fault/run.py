@@ -53,13 +53,13 @@ def fault_table(faults: Sequence[str] = (), stages: Sequence[str] = ()) -> int:
 def _on_one_estate(
     todo: list[Cell], rows: list[Row], verdicts: list[dict[str, Any]], path: Path
 ) -> list[Cell]:
-    """Run the cells of one fault, or until one spoils the estate for those that follow; what is left to do."""
+    """Run cells until one spoils the estate for those that follow; what is left to do."""
     with _estate() as estate:
         trial = Trial(estate, _log)
         trial.await_traffic()
         cells = Cells(estate, trial, _log)
         left = list(todo)
-        while left and left[0][0] == todo[0][0]:
+        while left:
             fault, stage = left.pop(0)
             row = _cell(cells, fault, stage)
             rows.append(row)
@@ -70,7 +70,7 @@ def _on_one_estate(
             if (row.manual and row.outcome is not Outcome.PERSON) or row.outcome is Outcome.NEVER:
                 _log("A new estate for what follows.")
                 break
-        verdicts.append({"fault": todo[0][0], **trial.finish()})
+        verdicts.append({"cells": len(todo) - len(left), **trial.finish()})
         _log("Over all of this estate: " + _short(verdicts[-1]))
         return left
 
