@@ -11,7 +11,7 @@ import httpx
 from hadash.sandbox.errors import SandboxError
 from hadash.sandbox.fault.estate import APPID, INSTANCE, Estate
 from hadash.sandbox.fault.faults import Fault
-from hadash.sandbox.fault.outcome import Outcome, Row, outcome_of, standstill
+from hadash.sandbox.fault.outcome import Outcome, Row, outcome_of, standstill, why
 from hadash.sandbox.fault.scene import LOOK_SECONDS, Scene, patiently, where
 from hadash.sandbox.service import Log
 from hadash.sandbox.trial import Trial
@@ -138,7 +138,7 @@ class Cells:
                 return ""
             except (SandboxError, httpx.HTTPError) as error:
                 if time.monotonic() > deadline:
-                    return str(error)
+                    return why(str(error))
             time.sleep(LOOK_SECONDS)
 
 

@@ -82,6 +82,15 @@ class Row:
         }
 
 
+def why(refusal: str) -> str:
+    """The sentence of a refused request, of all that its page says.
+
+    >>> why("The request was refused (409): Refused. Nothing was changed. Mirror carts is not running. What moves The whole")
+    'Mirror carts is not running.'
+    """
+    return refusal.rpartition("Nothing was changed.")[2].partition("What moves")[0].strip()
+
+
 def standstill(gaps: Sequence[tuple[float, float]], since: float, least: float) -> tuple[float, float]:
     """Of one client: when it last went on after a standstill, and how long its longest one was.
 
