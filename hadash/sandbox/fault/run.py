@@ -11,6 +11,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import httpx
+
+from hadash.bindings.errors import BindingError
+from hadash.kafka.errors import ConnectError
 from hadash.sandbox.bench.report import Report
 from hadash.sandbox.demo import ROOT
 from hadash.sandbox.errors import SandboxError
@@ -79,8 +83,8 @@ def _cell(cells: Cells, fault: str, stage: str) -> Row:
     for _ in range(ATTEMPTS):
         try:
             row = cells.run(FAULTS[fault], stage)
-        except SandboxError as error:
-            return Row(fault, stage, Outcome.NEVER, manual=str(error))
+        except (SandboxError, BindingError, ConnectError, httpx.HTTPError) as error:
+            return Row(fault, stage, Outcome.NEVER, manual=f"{type(error).__name__}: {error}")
         if row.outcome is not Outcome.NOT_REACHED or row.manual:
             break
     return row
