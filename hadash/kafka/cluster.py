@@ -64,10 +64,11 @@ T = TypeVar("T")
 
 
 def _asks_coordinators(ask: Callable[P, T]) -> Callable[P, T]:
-    """Of a method: while coordinators move, ask again, once with a new client, for as long as one request may take.
+    """Of a method: while coordinators move, ask again, first with a new client, for as long as one request may take.
 
     librdkafka's admin client remembers where a coordinator is for a quarter of an hour, and goes on asking a broker that says
-    that it is not: since that broker was started again, no switch would have been possible.
+    that it is not: since that broker was started again, no switch would have been possible. Some requests it tries again
+    by itself until their time is over, so that they are asked once more when nobody has answered, too.
     """
 
     @wraps(ask)
@@ -77,8 +78,8 @@ def _asks_coordinators(ask: Callable[P, T]) -> Callable[P, T]:
         while True:
             try:
                 return ask(*args, **kwargs)
-            except CoordinatorMoved:
-                if time.monotonic() > deadline:
+            except (CoordinatorMoved, ClusterUnavailable) as error:
+                if renewed and (isinstance(error, ClusterUnavailable) or time.monotonic() > deadline):
                     raise
             if not renewed:
                 client.renew()
@@ -202,7 +203,11 @@ class ClusterClient:
         futures = self._admin.list_offsets(wanted, request_timeout=REQUEST_SECONDS)
         for key, future in futures.items():
             partition = Partition(key.topic, key.partition)
-            found[partition] = int(self._result(future, f"could not read the offsets of {partition}").offset)
+            offset = int(self._result(future, f"could not read the offsets of {partition}").offset)
+            if offset < 0:
+                # librdkafka's "none", without an error: a leader that has just been elected does not know its end yet.
+                raise KafkaError(f"Cluster {self.name} does not know the offsets of {partition} yet.")
+            found[partition] = offset
         return found
 
     def tail(

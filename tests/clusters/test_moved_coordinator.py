@@ -12,7 +12,7 @@ from confluent_kafka import KafkaException
 
 from hadash.kafka import cluster
 from hadash.kafka.cluster import ClusterClient
-from hadash.kafka.errors import CoordinatorMoved, KafkaError
+from hadash.kafka.errors import ClusterUnavailable, CoordinatorMoved, KafkaError
 from hadash.kafka.values import ClusterAccess, Partition
 
 ORDERS = Partition("orders", 0)
@@ -34,6 +34,8 @@ class Admins:
     def __init__(self) -> None:
         self.made = 0
         self.loading = 0
+        #: What asking the wrong one comes to.
+        self.stale: int = ClientError.NOT_COORDINATOR
         self.deleted: list[str] = []
 
     def __call__(self, config: dict[str, Any]) -> Admin:
@@ -42,7 +44,7 @@ class Admins:
 
     def error(self, stale: bool) -> int | None:
         if stale:
-            return ClientError.NOT_COORDINATOR
+            return self.stale
         self.loading -= 1
         return ClientError.COORDINATOR_LOAD_IN_PROGRESS if self.loading >= 0 else None
 
@@ -96,6 +98,38 @@ def test_one_new_client_finds_it(admins: Admins, client: ClusterClient, loading:
     admins.loading = loading
     assert client.group_offsets(["billing"]) == {"billing": {ORDERS: 7}}
     assert admins.made == 2
+
+
+def test_a_request_that_the_client_repeats_until_its_time_is_over_is_asked_once_more(
+    admins: Admins, client: ClusterClient
+) -> None:
+    admins.stale = ClientError._TIMED_OUT
+    assert client.group_offsets(["billing"]) == {"billing": {ORDERS: 7}}
+    assert admins.made == 2
+
+
+def test_a_cluster_that_does_not_answer_is_asked_twice_and_no_more(
+    admins: Admins, client: ClusterClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(admins, "error", lambda stale: ClientError._TIMED_OUT)
+    with pytest.raises(ClusterUnavailable):
+        client.group_offsets(["billing"])
+    assert admins.made == 2
+
+
+def test_an_end_that_is_not_known_is_no_end(
+    admins: Admins, client: ClusterClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A leader that was just elected: taken for an offset, it looks as if the mirror held more than its source."""
+    unknown = SimpleNamespace(offset=-1001)
+    monkeypatch.setattr(
+        Admin,
+        "list_offsets",
+        lambda self, asked, **_: {key: answered(unknown) for key in asked},
+        raising=False,
+    )
+    with pytest.raises(KafkaError, match="does not know the offsets of orders-0 yet"):
+        client.end_offsets([ORDERS])
 
 
 def test_offsets_are_written_to_the_new_one(admins: Admins, client: ClusterClient) -> None:
