@@ -18,7 +18,9 @@ from hadash.switching.machine import (  # noqa: E402
     FIRST,
     MOVES,
     STAGES,
+    WAYS,
     Event,
+    Kind,
     Stage,
     Status,
     after_failure,
@@ -85,6 +87,7 @@ def _stages() -> Iterator[str]:
         well, badly = _after(stage)
         yield f"{_id(stage)} --> {_id(well)}"
         yield f"{_id(stage)} --> {_id(badly)}: fails"
+    yield f"{_id(Stage.PRECHECK)} --> {_id(Stage.REHEARSE)}: of a rehearsal"
     blocked = [_id(stage) for stage, rule in STAGES.items() if rule.writes_blocked]
     yield "classDef waiting fill:#cfe2ff,stroke:#084298,color:#052c65"
     yield f"class {','.join(blocked)} waiting"
@@ -100,7 +103,8 @@ def _rows() -> Iterator[str]:
 
 
 def _after(stage: Stage) -> tuple[Stage | Event, Stage | Event]:
-    return after_success(stage), after_failure(stage)
+    kind = next((kind for kind, way in WAYS.items() if stage in way), Kind.PLANNED)
+    return after_success(stage, kind), after_failure(stage)
 
 
 def _end(event: Event) -> Status:

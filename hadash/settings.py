@@ -239,6 +239,8 @@ SWITCH_POLL_SECONDS = number("HADASH_SWITCH_POLL_SECONDS", 0.1)
 #: Seconds from the last approval (or the window's beginning) within which a switch has to begin, and its consumers to
 #: settle: without a worker or ZooKeeper it would run much later, when nobody watches.
 SWITCH_BEGIN_SECONDS = number("HADASH_SWITCH_BEGIN_SECONDS", 600)
+#: Seconds for which a switch waits for a person's go when all its checks hold: it holds its radius meanwhile.
+SWITCH_GO_SECONDS = number("HADASH_SWITCH_GO_SECONDS", 1800)
 #: Hours after which a request that nobody has decided on expires.
 SWITCH_EXPIRY_HOURS = number("HADASH_SWITCH_EXPIRY_HOURS", 24)
 #: Days for which observed access counts as use when it is decided who else uses a Topic.

@@ -48,6 +48,7 @@ def start_due() -> None:
 @shared_task(name="switching.expire_requests", ignore_result=True)
 def expire_requests() -> None:
     windows.expire_requests()
+    windows.drop_waiting()
     stage_audit.record_forgotten_stages()
     idempotency.forget_old_answers()
 

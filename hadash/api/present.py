@@ -21,6 +21,7 @@ def switch(found: Switch) -> dict[str, Any]:
     """As a list shows it: ``SwitchShape``."""
     return {
         "key": found.key,
+        "kind": found.kind,
         "pair": found.pair.name,
         "scope": found.asked,
         "source": found.source.name,
@@ -54,6 +55,10 @@ def whole_switch(found: Switch) -> dict[str, Any]:
         ],
         "approvals_needed": found.approvals_needed,
         "decision_note": found.decision_note,
+        "ask_for_go": found.ask_for_go,
+        "to_be_reviewed": found.to_be_reviewed,
+        "reviewed_by": found.reviewed_by.get_username() if found.reviewed_by else None,
+        "review_note": found.review_note,
         "abort_requested": found.abort_requested_by_id is not None,
         "blocked": live.blocked(found),
         "refused_seconds": live.refused_seconds(records),

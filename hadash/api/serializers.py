@@ -16,7 +16,7 @@ from hadash.accounts.roles import ROLES, SCOPES
 from hadash.identity.names import MAX_NAME_LENGTH
 from hadash.inventory.models import Access
 from hadash.switching.closure import Dimension
-from hadash.switching.machine import Status
+from hadash.switching.machine import Kind, Status
 from hadash.switching.models import POLICY_FIELDS, Policy, StageRecord
 from hadash.switching.plan import Scope, ScopeKind
 
@@ -86,6 +86,21 @@ class PlanRequest(s.Serializer):
 
 class SwitchRequest(PlanRequest):
     reason = s.CharField(max_length=MAX_TEXT)
+    kind = s.ChoiceField(
+        _words(Kind),
+        default=Kind.PLANNED.value,
+        help_text="A rehearsal touches no client; an emergency runs at once and is reviewed afterwards.",
+    )
+    ask_for_go = s.BooleanField(
+        default=False, help_text="Of a planned one: wait for a go when all checks hold."
+    )
+    confirm = s.CharField(
+        max_length=40,
+        required=False,
+        default="",
+        allow_blank=True,
+        help_text="Of an emergency: the target once more.",
+    )
     plan_digest = s.CharField(
         max_length=40,
         required=False,
@@ -102,6 +117,10 @@ class SwitchRequest(PlanRequest):
         if ("start_at" in attrs) != ("start_until" in attrs):
             missing = "start_until" if "start_at" in attrs else "start_at"
             raise s.ValidationError({missing: [_("A window has a beginning and an end.")]})
+        if attrs["kind"] != Kind.PLANNED:
+            for name in ("start_at", "ask_for_go"):
+                if attrs.get(name):
+                    raise s.ValidationError({name: [_("Not for this kind.")]})
         return attrs
 
 
@@ -174,6 +193,7 @@ class DraftShape(s.Serializer):
 
 class SwitchShape(s.Serializer):
     key = s.CharField()
+    kind = s.ChoiceField(_words(Kind))
     pair = s.CharField()
     scope = ScopeShape()
     source = s.CharField()
@@ -214,6 +234,10 @@ class WholeSwitchShape(SwitchShape):
     approvals = ApprovalShape(many=True)
     approvals_needed = s.IntegerField()
     decision_note = s.CharField(allow_blank=True)
+    ask_for_go = s.BooleanField(help_text="Whether it waits for a go when all checks hold.")
+    to_be_reviewed = s.BooleanField(help_text="An emergency that nobody else has looked at yet.")
+    reviewed_by = s.CharField(allow_null=True)
+    review_note = s.CharField(allow_blank=True)
     abort_requested = s.BooleanField()
     blocked = s.BooleanField(help_text="Whether clients wait at this moment.")
     refused_seconds = s.FloatField(allow_null=True, help_text="RTO: for how long writes were refused.")

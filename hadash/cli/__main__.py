@@ -1,4 +1,4 @@
-"""``python -m hadash.cli``: plan, request, approve, decline, cancel, watch, abort, retry, list, show.
+"""``python -m hadash.cli``: plan, request, approve, decline, cancel, go, watch, abort, retry, close, review, list, show.
 
 ``HADASH_URL`` and ``HADASH_TOKEN`` say where and as whom (the page “Your tokens” issues tokens). Exit codes: 0 done, 1 refused or
 not successful, 2 wrong usage, 3 nobody answers or the outcome is not known.
@@ -78,6 +78,13 @@ def _parser() -> argparse.ArgumentParser:
         )
         if name == "request":
             asked.add_argument("--reason", required=True)
+            asked.add_argument(
+                "--rehearse", action="store_true", help="touch no client: checks and the mirror only"
+            )
+            asked.add_argument(
+                "--emergency", metavar="TARGET", default="", help="run at once; the target once more"
+            )
+            asked.add_argument("--ask-for-go", action="store_true", help="wait for a go when all checks hold")
             asked.add_argument("--plan", default="", help="only if the plan still has this digest")
             asked.add_argument("--watch", action="store_true", help="stay and watch")
     listed = commands.add_parser("list", help="switches, newest first")
@@ -90,6 +97,7 @@ def _parser() -> argparse.ArgumentParser:
     for name, text in (
         ("decline", "decline a request"),
         ("close", "end a switch that needs attention, as it is"),
+        ("review", "say afterwards what is to be said of an emergency"),
     ):
         reasoned = commands.add_parser(name, help=text)
         reasoned.add_argument("key")
@@ -98,6 +106,7 @@ def _parser() -> argparse.ArgumentParser:
         ("show", "a switch as it stands now"),
         ("watch", "a switch until its end"),
         ("cancel", "take a request back"),
+        ("go", "let a switch go on that waits for it"),
         ("abort", "let a running switch return to the start"),
         ("retry", "run the stage again in which a switch asked for a person"),
     ):
@@ -139,8 +148,18 @@ def _plan(api: Api, options: argparse.Namespace, out: Console) -> int:
 
 
 def _request(api: Api, options: argparse.Namespace, out: Console) -> int:
-    made = api.post("switches/", {**_asked(options), "reason": options.reason, "plan_digest": options.plan})
-    out.print(f"Switch {made['key']} is requested. Somebody else has to approve it.", markup=False)
+    kind = "emergency" if options.emergency else "rehearsal" if options.rehearse else "planned"
+    body = {
+        **_asked(options),
+        "reason": options.reason,
+        "kind": kind,
+        "confirm": options.emergency,
+        "ask_for_go": options.ask_for_go,
+        "plan_digest": options.plan,
+    }
+    made = api.post("switches/", body)
+    what = "is requested. Somebody else has to approve it." if kind == "planned" else f"is running ({kind})."
+    out.print(f"Switch {made['key']} {what}", markup=False)
     return _watched(api, made["key"], out) if options.watch else 0
 
 
@@ -226,7 +245,7 @@ _COMMANDS: dict[str, Callable[[Api, argparse.Namespace, Console], int]] = {
     "show": _show,
     "approve": _approve,
     "watch": _watch,
-    **{name: _act(name) for name in ("decline", "cancel", "abort", "retry", "close")},
+    **{name: _act(name) for name in ("decline", "cancel", "go", "abort", "retry", "close", "review")},
 }
 
 

@@ -25,6 +25,7 @@ COLOURS = {
     "awaiting_approval": "yellow",
     "approved": "yellow",
     "running": "yellow",
+    "paused": "yellow",
     "succeeded": "green",
     "needs_attention": "red",
     "rolled_back": "red",
@@ -131,14 +132,15 @@ def _newest(found: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def _bar(found: dict[str, Any]) -> ProgressBar:
-    done = sum(attempt["result"] == "done" for name, attempt in _newest(found).items() if name in STAGES)
-    return ProgressBar(total=len(STAGES), completed=done, width=48)
+    done = sum(attempt["result"] == "done" for name, attempt in _newest(found).items() if name != "return")
+    return ProgressBar(total=2 if found["kind"] == "rehearsal" else len(STAGES), completed=done, width=48)
 
 
 def _stages(found: dict[str, Any]) -> Text:
     newest = _newest(found)
     words: list[Any] = []
-    for name in (*STAGES, *(["return"] if "return" in newest else [])):
+    way = ("precheck", "rehearse") if found["kind"] == "rehearsal" else STAGES
+    for name in (*way, *(["return"] if "return" in newest else [])):
         mark, colour = MARKS.get(newest[name]["result"], ("·", "")) if name in newest else ("·", "dim")
         words += [(f"{mark} {name}", colour), "  "]
     return Text.assemble(*words)

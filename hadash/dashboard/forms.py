@@ -14,6 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from hadash.accounts.roles import SCOPES
 from hadash.inventory.models import AppID, Pair
 from hadash.switching.closure import Dimension
+from hadash.switching.machine import Kind
 from hadash.switching.models import POLICY_FIELDS, Policy
 from hadash.switching.plan import Scope, ScopeKind
 
@@ -104,6 +105,12 @@ class RequestForm(forms.Form):
     #: The cluster that was shown as the target; without it the other one than where the scope is bound.
     target = forms.CharField(required=False)
     reason = forms.CharField(required=False)
+    #: A planned switch, a rehearsal or an emergency.
+    kind_of_switch = forms.ChoiceField(choices=[(k.value, k.value) for k in Kind], required=False)
+    #: Whether a planned one waits for a go when all checks hold.
+    ask_for_go = forms.BooleanField(required=False)
+    #: The target's name once more, for an emergency.
+    confirmed = forms.CharField(required=False)
     #: Whether it starts as soon as it is approved, or in a window.
     start = forms.ChoiceField(choices=[("now", "now"), ("window", "window")], required=False)
     start_at = LocalTimeField(required=False)
@@ -146,9 +153,14 @@ class RequestForm(forms.Form):
             widen=bool(values.get("widen")),
         )
 
+    def the_kind(self) -> Kind:
+        values = self.cleaned_data if self.is_bound else self.initial
+        chosen = values.get("kind_of_switch")
+        return Kind(chosen) if chosen in set(Kind) else Kind.PLANNED
+
     def window(self) -> tuple[datetime, datetime] | None:
         """From when to when it may start; ``None`` for at once."""
-        if self.cleaned_data.get("start") != "window":
+        if self.cleaned_data.get("start") != "window" or self.the_kind() is not Kind.PLANNED:
             return None
         return self.cleaned_data["start_at"], self.cleaned_data["start_until"]
 
@@ -156,7 +168,7 @@ class RequestForm(forms.Form):
         cleaned = super().clean() or {}
         self.cleaned_data = cleaned
         in_utc(self, "start_at", "start_until")
-        if cleaned.get("start") == "window":
+        if cleaned.get("start") == "window" and self.the_kind() is Kind.PLANNED:
             missing = [
                 n for n in ("start_at", "start_until") if cleaned.get(n) is None and n not in self.errors
             ]

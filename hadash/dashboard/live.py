@@ -19,7 +19,7 @@ from hadash.dashboard.words import phase_word, stage_word
 from hadash.inventory.models import InstanceID
 from hadash.mirroring.models import Mirror
 from hadash.switching.effects import ask_about
-from hadash.switching.machine import ABORTABLE, STAGES, WAY, Stage, Status
+from hadash.switching.machine import ABORTABLE, STAGES, WAYS, Kind, Stage, Status
 from hadash.switching.models import StageRecord, Switch, SwitchEvent
 from hadash.switching.plan import Plan
 from hadash.switching.traffic import traffic_questions
@@ -57,21 +57,21 @@ class Step:
         return STAGES[self.stage].phase.value
 
 
-def steps(records: list[StageRecord]) -> list[Step]:
-    """The way through, and the return when it was taken."""
+def steps(records: list[StageRecord], kind: Kind = Kind.PLANNED) -> list[Step]:
+    """The way through for this kind, and the return when it was taken."""
     newest: dict[str, StageRecord] = {}
     attempts: dict[str, int] = defaultdict(int)
     for record in records:
         newest[record.stage] = record
         attempts[record.stage] += 1
-    shown = [*WAY, *([Stage.RETURN] if Stage.RETURN in newest else [])]
+    shown = [*WAYS[kind], *([Stage.RETURN] if Stage.RETURN in newest else [])]
     return [Step(stage, newest.get(stage), attempts[stage]) for stage in shown]
 
 
-def phases(records: list[StageRecord]) -> list[dict[str, Any]]:
+def phases(records: list[StageRecord], kind: Kind = Kind.PLANNED) -> list[dict[str, Any]]:
     """The rail: phases with their stages; a return stands at the end by itself."""
     groups: list[dict[str, Any]] = []
-    for step in steps(records):
+    for step in steps(records, kind):
         name = "return" if step.stage is Stage.RETURN else step.phase
         if not groups or groups[-1]["name"] != name:
             word = stage_word(Stage.RETURN) if name == "return" else phase_word(step.phase)

@@ -14,13 +14,13 @@ from django.db.models import Count, Max, Q, QuerySet
 from django.utils import timezone
 
 from hadash.accounts import roles
-from hadash.accounts.roles import DECIDE, OPERATE, pairs_where
+from hadash.accounts.roles import DECIDE, OPERATE, REQUEST, pairs_where
 from hadash.bindings.model import Binding, BindingDocument
 from hadash.dashboard.engines import Engines
 from hadash.identity.resolve import resolve
 from hadash.inventory.models import Access, AppID, Cluster, Pair
 from hadash.mirroring.models import LagSample, Mirror
-from hadash.switching.machine import ENDED, Status
+from hadash.switching.machine import ENDED, Kind, Status
 from hadash.switching.models import Approval, Switch
 
 #: Minutes of mirror lag in the small line beside a mirror.
@@ -50,12 +50,16 @@ def switches(user: Any) -> QuerySet[Switch]:
 
 
 def waiting_for(user: User) -> QuerySet[Switch]:
-    """Switches that ``user`` can do something about: decide on, or run again."""
+    """Switches that ``user`` can do something about: decide on, review, let go on, or run again."""
     undecided = Q(status=Status.AWAITING_APPROVAL.value) & ~Q(requested_by=user)
     undecided &= ~Q(pk__in=Approval.objects.filter(user=user).values("switch"))
+    unreviewed = Q(kind=Kind.EMERGENCY.value, reviewed_by=None, status__in=[s.value for s in ENDED])
     stuck = Q(status=Status.NEEDS_ATTENTION.value)
+    ready = Q(status=Status.PAUSED.value)
     return switches(user).filter(
-        undecided & Q(pair__in=pairs_where(user, DECIDE)) | stuck & Q(pair__in=pairs_where(user, OPERATE))
+        (undecided | (unreviewed & ~Q(requested_by=user))) & Q(pair__in=pairs_where(user, DECIDE))
+        | stuck & Q(pair__in=pairs_where(user, OPERATE))
+        | ready & Q(pair__in=pairs_where(user, REQUEST))
     )
 
 

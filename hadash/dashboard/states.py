@@ -37,6 +37,7 @@ class State:
 STATUS_LOOKS: dict[Status, tuple[str, str]] = {
     Status.AWAITING_APPROVAL: ("waiting", "waiting"),
     Status.APPROVED: ("waiting", "waiting"),
+    Status.PAUSED: ("waiting", "waiting"),
     Status.RUNNING: ("waiting", "running"),
     Status.SUCCEEDED: ("fine", "fine"),
     Status.ROLLED_BACK: ("off", "back"),

@@ -25,6 +25,7 @@ STAGE_WORDS: dict[Stage, Any] = {
     Stage.REVERSE: _("reverse"),
     Stage.VERIFY: _("verify"),
     Stage.RETURN: _("return"),
+    Stage.REHEARSE: _("rehearse"),
 }
 
 #: What each stage is for, in one line: shown while it has not said anything itself.
@@ -38,6 +39,7 @@ STAGE_PURPOSES: dict[Stage, Any] = {
     Stage.REVERSE: _("The mirror turns round, off the critical path."),
     Stage.VERIFY: _("Every client is seen on the target and works there."),
     Stage.RETURN: _("Everything as it was before the switch."),
+    Stage.REHEARSE: _("Measures the mirror and tries the offsets; clients notice nothing."),
 }
 
 VERBS: dict[str, Any] = {
@@ -51,6 +53,8 @@ VERBS: dict[str, Any] = {
     "expire": _("expired"),
     "register": _("registered"),
     "start": _("started"),
+    "go": _("let go on"),
+    "review": _("reviewed"),
     "comment": _("commented on"),
     "policy": _("changed the rules of"),
     "exclude": _("excluded"),
@@ -118,6 +122,7 @@ DENIALS = (
     _("You may not cancel switches."),
     _("You may not abort switches."),
     _("You may not run switches."),
+    _("You may not let switches go on."),
     _("You may not close switches."),
     _("You may not register InstanceIDs."),
     _("You may not comment on switches."),

@@ -37,7 +37,7 @@ from hadash.switching.models import StageRecord, Switch, log_event, log_once
 from hadash.switching.policy import limits_of
 from hadash.switching.stage_audit import record_stages
 from hadash.switching.stage_run import StageFailed, StageRun
-from hadash.switching.stages import RUNS
+from hadash.switching.stages import run_of
 from hadash.switching.traffic import keep_traffic
 from hadash.switching.windows import may_begin
 
@@ -227,7 +227,9 @@ class _Execution:
                 journal = Journal(self.switch.key, self.stage.value, self.token)
                 self.effects = Effects(self.switch.the_plan(), journal, self.facts, self._say, self._fence)
             self.effects.begin(self.stage)
-            return True, self._drive(RUNS[self.stage](self.effects.plan, self.limits), self.effects)
+            return True, self._drive(
+                run_of(self.switch.the_kind, self.stage)(self.effects.plan, self.limits), self.effects
+            )
         except (StaleWriter, OperationalError, InterfaceError):
             raise  # without the database nothing can be noted: the lease runs out, and the stage is run again
         except StageFailed as failure:
@@ -297,9 +299,11 @@ class _Execution:
         log.info("switch %s, %s: %s", self.switch.key, self.stage, sentence)
         log_event(self.switch, sentence, self.stage.value)
 
-    def _following(self, succeeded: bool) -> tuple[Stage | Event, bool]:
+    def _following(self, held: Switch, succeeded: bool) -> tuple[Stage | Event, bool]:
         """What comes next, and whether it has to come at once."""
-        following = after_success(self.stage) if succeeded else after_failure(self.stage)
+        if succeeded and self.stage is Stage.PRECHECK and held.waits_for_go:
+            return Event.PAUSE, False
+        following = after_success(self.stage, held.the_kind) if succeeded else after_failure(self.stage)
         at_once = isinstance(following, Stage) and (
             STAGES[following].writes_blocked or following is Stage.RETURN
         )
@@ -316,7 +320,7 @@ class _Execution:
                 # Asked for while the stage ended: it was accepted, so the switch must not go on.
                 succeeded = False
                 sentence = say("%(user)s aborted the switch.", user=held.abort_requested_by.get_username())
-            following, at_once = self._following(succeeded)
+            following, at_once = self._following(held, succeeded)
             record = self.record
             record.result = StageRecord.Result.DONE if succeeded else StageRecord.Result.FAILED
             record.ended_at, record.sentence = now, sentence.to_json()
@@ -336,10 +340,12 @@ class _Execution:
                 Switch.objects.filter(pk=held.pk).update(**values)
                 if at_once:
                     self.stage, self.record = following, self._new_record(following, now)
+            elif following is Event.PAUSE:
+                services.pause(held)
             else:
                 returned = self.stage is Stage.RETURN and succeeded
                 services.end(held, following, held.outcome_sentence if returned else sentence)
-        if isinstance(following, Event) and following is not Event.GIVE_UP:
+        if isinstance(following, Event) and following not in (Event.GIVE_UP, Event.PAUSE):
             keep_traffic(self.switch)
         return isinstance(following, Stage), at_once
 

@@ -9,12 +9,24 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
+class Kind(StrEnum):
+    """What a switch is for; each has its own way through the stages (:data:`WAYS`)."""
+
+    PLANNED = "planned"
+    #: All checks and the mirror, without touching a client.
+    REHEARSAL = "rehearsal"
+    #: A planned one that runs at once; somebody else reviews it afterwards.
+    EMERGENCY = "emergency"
+
+
 class Status(StrEnum):
     """Where a switch is in its life."""
 
     AWAITING_APPROVAL = "awaiting_approval"
     APPROVED = "approved"
     RUNNING = "running"
+    #: All checks hold; it waits for a person's go before clients notice anything.
+    PAUSED = "paused"
     SUCCEEDED = "succeeded"
     ROLLED_BACK = "rolled_back"
     NEEDS_ATTENTION = "needs_attention"
@@ -32,6 +44,8 @@ class Event(StrEnum):
     CANCEL = "cancel"
     EXPIRE = "expire"
     RUN = "run"
+    PAUSE = "pause"
+    GO = "go"
     SUCCEED = "succeed"
     ROLL_BACK = "roll back"
     GIVE_UP = "give up"
@@ -56,6 +70,12 @@ MOVES: dict[Status, dict[Event, Status]] = {
         Event.SUCCEED: Status.SUCCEEDED,
         Event.ROLL_BACK: Status.ROLLED_BACK,
         Event.GIVE_UP: Status.NEEDS_ATTENTION,
+        Event.PAUSE: Status.PAUSED,
+    },
+    Status.PAUSED: {
+        Event.GO: Status.RUNNING,
+        Event.CANCEL: Status.CANCELLED,
+        Event.EXPIRE: Status.EXPIRED,
     },
     Status.NEEDS_ATTENTION: {Event.RETRY: Status.RUNNING, Event.CLOSE: Status.CLOSED},
     Status.SUCCEEDED: {},
@@ -67,7 +87,9 @@ MOVES: dict[Status, dict[Event, Status]] = {
 }
 
 #: Statuses in which a switch holds its radius: no second one may touch it.
-OPEN = frozenset({Status.AWAITING_APPROVAL, Status.APPROVED, Status.RUNNING, Status.NEEDS_ATTENTION})
+OPEN = frozenset(
+    {Status.AWAITING_APPROVAL, Status.APPROVED, Status.RUNNING, Status.PAUSED, Status.NEEDS_ATTENTION}
+)
 ENDED = frozenset(Status) - OPEN
 
 
@@ -109,52 +131,68 @@ class Stage(StrEnum):
     REVERSE = "reverse"
     VERIFY = "verify"
     RETURN = "return"
+    REHEARSE = "rehearse"
 
 
 @dataclass(frozen=True, slots=True)
 class StageRule:
     """``expected_seconds`` is what a healthy stack takes: the page compares with it.
 
-    ``next`` is ``None`` at the end. ``on_failure`` is the stage, or the event, that a failure leads to.
+    ``on_failure`` is the stage, or the event, that a failure leads to.
     ``writes_blocked`` says whether clients wait during it.
     """
 
     phase: Phase
     expected_seconds: float
-    next: Stage | None
     on_failure: Stage | Event
     writes_blocked: bool = False
 
 
-#: The way through. A precheck that fails has changed nothing. Until forward every other failure leads to RETURN;
+#: What each stage is. A precheck that fails has changed nothing. Until forward every other failure leads to RETURN;
 #: after it a person is asked, because going back is a switch of its own.
 STAGES: dict[Stage, StageRule] = {
-    Stage.PRECHECK: StageRule(Phase.BLOCK, 1.0, Stage.SETTLE, Event.ROLL_BACK),
-    Stage.SETTLE: StageRule(Phase.BLOCK, 3.5, Stage.BLOCK, Stage.RETURN),
-    Stage.BLOCK: StageRule(Phase.BLOCK, 0.05, Stage.DRAIN, Stage.RETURN, writes_blocked=True),
-    Stage.DRAIN: StageRule(Phase.BLOCK, 0.1, Stage.TRANSLATE, Stage.RETURN, writes_blocked=True),
-    Stage.TRANSLATE: StageRule(Phase.BLOCK, 0.1, Stage.FORWARD, Stage.RETURN, writes_blocked=True),
-    Stage.FORWARD: StageRule(Phase.FORWARD, 0.05, Stage.REVERSE, Event.GIVE_UP, writes_blocked=True),
-    Stage.REVERSE: StageRule(Phase.FORWARD, 2.5, Stage.VERIFY, Event.GIVE_UP),
-    Stage.VERIFY: StageRule(Phase.VERIFY, 5.0, None, Event.GIVE_UP),
-    Stage.RETURN: StageRule(Phase.BLOCK, 0.5, None, Event.GIVE_UP),
+    Stage.PRECHECK: StageRule(Phase.BLOCK, 1.0, Event.ROLL_BACK),
+    Stage.SETTLE: StageRule(Phase.BLOCK, 3.5, Stage.RETURN),
+    Stage.BLOCK: StageRule(Phase.BLOCK, 0.05, Stage.RETURN, writes_blocked=True),
+    Stage.DRAIN: StageRule(Phase.BLOCK, 0.1, Stage.RETURN, writes_blocked=True),
+    Stage.TRANSLATE: StageRule(Phase.BLOCK, 0.1, Stage.RETURN, writes_blocked=True),
+    Stage.FORWARD: StageRule(Phase.FORWARD, 0.05, Event.GIVE_UP, writes_blocked=True),
+    Stage.REVERSE: StageRule(Phase.FORWARD, 2.5, Event.GIVE_UP),
+    Stage.VERIFY: StageRule(Phase.VERIFY, 5.0, Event.GIVE_UP),
+    Stage.RETURN: StageRule(Phase.BLOCK, 0.5, Event.GIVE_UP),
+    Stage.REHEARSE: StageRule(Phase.BLOCK, 0.5, Event.ROLL_BACK),
 }
 
 FIRST = Stage.PRECHECK
 #: The stages of a switch that goes well, in order.
-WAY: tuple[Stage, ...] = tuple(stage for stage in STAGES if stage is not Stage.RETURN)
+WAY: tuple[Stage, ...] = (
+    Stage.PRECHECK,
+    Stage.SETTLE,
+    Stage.BLOCK,
+    Stage.DRAIN,
+    Stage.TRANSLATE,
+    Stage.FORWARD,
+    Stage.REVERSE,
+    Stage.VERIFY,
+)
+WAYS: dict[Kind, tuple[Stage, ...]] = {
+    Kind.PLANNED: WAY,
+    Kind.EMERGENCY: WAY,
+    Kind.REHEARSAL: (Stage.PRECHECK, Stage.REHEARSE),
+}
 #: Stages that an abort returns from.
 ABORTABLE = frozenset(
     stage for stage, rule in STAGES.items() if rule.on_failure in (Stage.RETURN, Event.ROLL_BACK)
 )
 
 
-def after_success(stage: Stage) -> Stage | Event:
+def after_success(stage: Stage, kind: Kind = Kind.PLANNED) -> Stage | Event:
     """The next stage, or the event that ends the switch."""
-    following = STAGES[stage].next
-    if following is not None:
-        return following
-    return Event.ROLL_BACK if stage is Stage.RETURN else Event.SUCCEED
+    if stage is Stage.RETURN:
+        return Event.ROLL_BACK
+    way = WAYS[kind]
+    following = way.index(stage) + 1
+    return way[following] if following < len(way) else Event.SUCCEED
 
 
 def after_failure(stage: Stage) -> Stage | Event:

@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy as _
 from hadash.identity.names import MAX_NAME_LENGTH
 from hadash.inventory.models import Cluster, Pair
 from hadash.sentences import Sentence
-from hadash.switching.machine import OPEN, Status
+from hadash.switching.machine import OPEN, Kind, Status
 from hadash.switching.plan import Plan, Scope
 
 
@@ -43,6 +43,7 @@ class Switch(models.Model):
         (Status.AWAITING_APPROVAL.value, _("awaiting approval")),
         (Status.APPROVED.value, _("approved")),
         (Status.RUNNING.value, _("running")),
+        (Status.PAUSED.value, _("waiting for a go")),
         (Status.SUCCEEDED.value, _("succeeded")),
         (Status.ROLLED_BACK.value, _("rolled back")),
         (Status.NEEDS_ATTENTION.value, _("needs attention")),
@@ -52,7 +53,14 @@ class Switch(models.Model):
         (Status.CLOSED.value, _("closed")),
     ]
 
+    KIND_LABELS = [
+        (Kind.PLANNED.value, _("planned")),
+        (Kind.REHEARSAL.value, _("rehearsal")),
+        (Kind.EMERGENCY.value, _("emergency")),
+    ]
+
     key = models.CharField(max_length=20, unique=True, default=new_key)
+    kind = models.CharField(max_length=20, choices=KIND_LABELS, default=Kind.PLANNED.value)
     pair = models.ForeignKey(Pair, models.PROTECT, related_name="switches")
     #: What was asked for, as far as it is one AppID; empty for Topics and for a whole cluster.
     appid = models.CharField(max_length=MAX_NAME_LENGTH, blank=True)
@@ -90,6 +98,16 @@ class Switch(models.Model):
     start_at = models.DateTimeField(null=True)
     start_until = models.DateTimeField(null=True)
     expires_at = models.DateTimeField()
+    #: Whether it waits for a person's go when all checks hold, since when it does, and when somebody gave it.
+    ask_for_go = models.BooleanField(default=False)
+    paused_at = models.DateTimeField(null=True)
+    go_at = models.DateTimeField(null=True)
+    #: Who has looked at an emergency afterwards.
+    reviewed_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="reviewed_switches"
+    )
+    reviewed_at = models.DateTimeField(null=True)
+    review_note = models.TextField(blank=True)
     started_at = models.DateTimeField(null=True)
     ended_at = models.DateTimeField(null=True)
 
@@ -113,6 +131,11 @@ class Switch(models.Model):
                 | ~models.Q(decided_by=models.F("requested_by"))
                 | models.Q(status__in=[Status.CANCELLED.value]),
                 name="switch_decided_by_somebody_else",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(reviewed_by__isnull=True)
+                | ~models.Q(reviewed_by=models.F("requested_by")),
+                name="switch_reviewed_by_somebody_else",
             ),
             models.UniqueConstraint(
                 fields=["pair", "appid", "instance_id"],
@@ -145,6 +168,20 @@ class Switch(models.Model):
     @property
     def current(self) -> Status:
         return Status(self.status)
+
+    @property
+    def the_kind(self) -> Kind:
+        return Kind(self.kind)
+
+    @property
+    def waits_for_go(self) -> bool:
+        """Whether it stops when all checks hold."""
+        return self.ask_for_go and self.go_at is None
+
+    @property
+    def to_be_reviewed(self) -> bool:
+        """An emergency that has ended, and nobody else has looked at yet."""
+        return self.the_kind is Kind.EMERGENCY and not self.open and self.reviewed_by_id is None
 
     @property
     def open(self) -> bool:

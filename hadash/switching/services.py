@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -27,9 +28,11 @@ from hadash.switching.commands import RecordSeen
 from hadash.switching.effects import Effects, Facts, ask_about, seen_to_json
 from hadash.switching.machine import (
     ABORTABLE,
+    FIRST,
     OPEN,
     Event,
     IllegalMove,
+    Kind,
     Stage,
     Status,
     move,
@@ -88,9 +91,11 @@ def request(
     window: tuple[datetime, datetime] | None = None,
     browser: str = "",
     digest: str = "",
+    ask_for_go: bool = False,
 ) -> Switch:
-    """Ask for a switch.
+    """Ask for a planned switch.
 
+    :param ask_for_go: whether it waits for somebody's go when all checks hold.
     :param browser: the one in which it is asked for: nobody approves it there.
     :param digest: of the plan that was shown; empty for whatever it is now.
     :param window: from when to when it may start; ``None`` for as soon as it is approved.
@@ -98,57 +103,134 @@ def request(
     :raises PlanChanged: it is not the plan of ``digest`` any more. :raises Busy: another switch holds part of it.
     :raises Refused: the radius is not closed, a check does not hold, or another switch holds the radius.
     """
-    if not may(user, REQUEST, pair):
-        raise PermissionDenied("You may not request switches.")
-    if not reason.strip():
-        raise Refused(say("Say why: the approver reads it, and so does whoever looks at this later."))
     if window is not None:
         check_window(*window)
-    plan = plan_for(pair, scope, target)
-    if digest and digest != plan.digest:
-        raise PlanChanged(say("The plan has changed since you saw it. Look at it again."))
-    check_now(plan)
+    asked = Asked(user, pair, scope, target, reason, address, browser)
     with transaction.atomic():
-        _lock_radii()
-        other = overlapping(plan)
-        if other is not None:
-            raise Busy(
-                say(
-                    "Switch %(key)s of %(scope)s (%(status)s) holds part of this radius. Wait for its end or cancel it.",
-                    key=other.key,
-                    scope=other.scope,
-                    status=other.get_status_display(),
-                )
-            )
-        switch = Switch.objects.create(
-            pair=pair,
-            appid=scope.appid,
-            instance_id=scope.instance_id,
-            source=Cluster.objects.get(name=plan.source),
-            target=target,
-            asked=scope.to_json(),
-            plan=plan.to_json(),
-            plan_digest=plan.digest,
-            reason=reason.strip(),
-            requested_by=user,
-            requested_in=browser,
+        return _create(
+            asked,
+            _planned(asked, digest),
             approvals_needed=policy_of(pair).approvals,
+            ask_for_go=ask_for_go,
             start_at=window[0] if window else None,
             start_until=window[1] if window else None,
             expires_at=window[1]
             if window
             else timezone.now() + timedelta(hours=settings.SWITCH_EXPIRY_HOURS),
         )
-        log_event(switch, say("%(user)s requested the switch.", user=user.get_username()), actor=user)
-        record(
-            user,
-            "request",
-            switch.subject,
-            address,
-            plan=plan.approved(),
-            plan_digest=plan.digest,
-            reason=switch.reason,
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Who asks for what, why, and from where."""
+
+    user: User
+    pair: Pair
+    scope: Scope
+    target: Cluster
+    reason: str
+    address: str | None = None
+    browser: str = ""
+
+
+def rehearse(asked: Asked, start: Callable[[Switch], None], digest: str = "") -> Switch:
+    """Go through the checks and measure the mirror without touching a client. Nobody has to approve what changes nothing.
+
+    :raises PermissionDenied: the user may not request. :raises PlanChanged: it is not the plan of ``digest`` any more.
+    :raises Busy: another switch holds part of it. :raises Refused: the radius is not closed, or a check does not hold.
+    """
+    plan = _planned(asked, digest)
+    with transaction.atomic():
+        held = _create(asked, plan, **_at_once(Kind.REHEARSAL))
+        run(held, start)
+    return held
+
+
+def emergency(asked: Asked, confirmed: str, start: Callable[[Switch], None], digest: str = "") -> Switch:
+    """Switch at once, also in a blackout; somebody else reviews it afterwards.
+
+    :param confirmed: the target's name once more, as the person's word that this cannot wait for an approval.
+    :raises PermissionDenied: the user may not operate switches. Otherwise as :func:`rehearse`.
+    """
+    if not may(asked.user, OPERATE, asked.pair):
+        raise PermissionDenied("You may not run switches.")
+    if confirmed.strip() != asked.target.name:
+        raise Refused(
+            say(
+                "Type %(cluster)s to confirm that this switch cannot wait for an approval.",
+                cluster=asked.target.name,
+            )
         )
+    plan = _planned(asked, digest)
+    with transaction.atomic():
+        held = _create(asked, plan, **_at_once(Kind.EMERGENCY))
+        log_event(held, say("It runs at once; somebody else has to review it afterwards."))
+        run(held, start)
+    return held
+
+
+def _at_once(kind: Kind) -> dict[str, Any]:
+    return {
+        "kind": kind.value,
+        "status": Status.APPROVED.value,
+        "approvals_needed": 0,
+        "expires_at": timezone.now() + timedelta(hours=settings.SWITCH_EXPIRY_HOURS),
+    }
+
+
+def _planned(asked: Asked, digest: str) -> Plan:
+    """The plan of what is asked for, with all that can be checked before anybody decides."""
+    user, pair, scope, target = asked.user, asked.pair, asked.scope, asked.target
+    if not may(user, REQUEST, pair):
+        raise PermissionDenied("You may not request switches.")
+    if not asked.reason.strip():
+        raise Refused(say("Say why: the approver reads it, and so does whoever looks at this later."))
+    plan = plan_for(pair, scope, target)
+    if digest and digest != plan.digest:
+        raise PlanChanged(say("The plan has changed since you saw it. Look at it again."))
+    check_now(plan)
+    return plan
+
+
+def _create(asked: Asked, plan: Plan, **values: Any) -> Switch:
+    """The row of a new switch. In a transaction. :raises Busy: another switch holds part of its radius."""
+    _lock_radii()
+    other = overlapping(plan)
+    if other is not None:
+        raise Busy(
+            say(
+                "Switch %(key)s of %(scope)s (%(status)s) holds part of this radius. Wait for its end or cancel it.",
+                key=other.key,
+                scope=other.scope,
+                status=other.get_status_display(),
+            )
+        )
+    user, scope = asked.user, asked.scope
+    switch = Switch.objects.create(
+        pair=asked.pair,
+        appid=scope.appid,
+        instance_id=scope.instance_id,
+        source=Cluster.objects.get(name=plan.source),
+        target=asked.target,
+        asked=scope.to_json(),
+        plan=plan.to_json(),
+        plan_digest=plan.digest,
+        reason=asked.reason.strip(),
+        requested_by=user,
+        requested_in=asked.browser,
+        **values,
+    )
+    log_event(switch, say("%(user)s requested the switch.", user=user.get_username()), actor=user)
+    record(
+        user,
+        "request",
+        switch.subject,
+        asked.address,
+        kind=switch.kind,
+        plan=plan.approved(),
+        plan_digest=plan.digest,
+        reason=switch.reason,
+    )
     return switch
 
 
@@ -293,9 +375,59 @@ def cancel(user: User, switch: Switch, address: str | None = None) -> Switch:
     with transaction.atomic():
         held = _move(switch, Event.CANCEL)
         held.ended_at = timezone.now()
+        held.outcome = say("%(user)s cancelled it. Nothing was changed.", user=user.get_username()).to_json()
         held.save()
         log_event(held, say("%(user)s cancelled the request.", user=user.get_username()), actor=user)
         record(user, "cancel", held.subject, address)
+    return held
+
+
+def pause(held: Switch) -> None:
+    """Wait for a person's go: all checks hold, and no client has noticed anything. ``held`` is locked by the caller."""
+    held.status = move(held.current, Event.PAUSE).value
+    held.paused_at = timezone.now()
+    held.save(update_fields=["status", "paused_at"])
+    until = held.paused_at + timedelta(seconds=settings.SWITCH_GO_SECONDS)
+    log_event(
+        held, say("All is ready. It waits for somebody's go until %(until)s.", until=utc(until)), held.stage
+    )
+
+
+def go(user: User, switch: Switch, start: Callable[[Switch], None], address: str | None = None) -> Switch:
+    """Let a switch go on that waits for it. It begins with its checks once more: time has passed.
+
+    :raises PermissionDenied: ``user`` has no part in switches. :raises Refused: it does not wait (any more).
+    """
+    if not (may(user, REQUEST, switch.pair) or may(user, DECIDE, switch.pair)):
+        raise PermissionDenied("You may not let switches go on.")
+    with transaction.atomic():
+        held = _move(switch, Event.GO)
+        held.stage, held.go_at = FIRST.value, timezone.now()
+        held.save()
+        log_event(held, say("%(user)s lets it go on.", user=user.get_username()), held.stage, user)
+        record(user, "go", held.subject, address)
+        transaction.on_commit(lambda: start(held))
+    return held
+
+
+def review(user: User, switch: Switch, note: str, address: str | None = None) -> Switch:
+    """Say afterwards what is to be said of an emergency.
+
+    :raises PermissionDenied: ``user`` may not decide, or is the one who ran it.
+    :raises Refused: without a word, or when there is nothing to review (any more).
+    """
+    _may_decide(user, switch)
+    if not note.strip():
+        raise Refused(say("Say what you found: whoever looks at this later reads it."))
+    with transaction.atomic():
+        held = Switch.objects.select_for_update(of=("self",)).get(pk=switch.pk)
+        if not held.to_be_reviewed:
+            raise Refused(say("This switch is not to be reviewed."))
+        held.reviewed_by, held.reviewed_at, held.review_note = user, timezone.now(), note.strip()
+        held.save(update_fields=["reviewed_by", "reviewed_at", "review_note"])
+        sentence = say("%(user)s reviewed it: %(note)s", user=user.get_username(), note=held.review_note)
+        log_event(held, sentence, actor=user)
+        record(user, "review", held.subject, address, note=held.review_note)
     return held
 
 

@@ -16,9 +16,10 @@ from hadash.mirroring.offsets import Corresponding, stale_offsets, translate_gro
 from hadash.mirroring.proof import Behind, Contradiction, compare_ends
 from hadash.sentences import say
 from hadash.switching import commands as do
-from hadash.switching.checks import precheck
-from hadash.switching.machine import Stage
+from hadash.switching.checks import precheck, precheck_only
+from hadash.switching.machine import Kind, Stage
 from hadash.switching.plan import Plan
+from hadash.switching.rehearsing import rehearse
 from hadash.switching.stage_run import Limits, StageFailed, StageRun, drained
 from hadash.switching.verifying import verify
 
@@ -280,4 +281,12 @@ RUNS: dict[Stage, Callable[[Plan, Limits], StageRun]] = {
     Stage.REVERSE: reverse,
     Stage.VERIFY: verify,
     Stage.RETURN: return_to_start,
+    Stage.REHEARSE: rehearse,
 }
+
+
+def run_of(kind: Kind, stage: Stage) -> Callable[[Plan, Limits], StageRun]:
+    """What a stage runs in a switch of this kind."""
+    if kind is Kind.REHEARSAL and stage is Stage.PRECHECK:
+        return precheck_only
+    return RUNS[stage]

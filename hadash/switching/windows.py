@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from django.conf import settings
 from django.db import transaction
@@ -12,7 +12,7 @@ from django.utils import timezone
 from hadash.audit.models import record
 from hadash.inventory.models import Pair
 from hadash.sentences import Sentence, say
-from hadash.switching.machine import FIRST, Event, Status, move
+from hadash.switching.machine import FIRST, Event, Kind, Status, move
 from hadash.switching.models import Switch, log_event, log_once
 from hadash.switching.planning import Refused
 from hadash.switching.policy import MAX_AHEAD, blackout_now
@@ -98,11 +98,14 @@ def may_begin(switch: Switch) -> Sentence | None:
     if switch.start_until is not None and switch.start_until < now:
         return say("Its window has passed before it could begin.")
     late = settings.SWITCH_BEGIN_SECONDS
-    if switch.started_at is not None and (now - switch.started_at).total_seconds() > late:
+    began = switch.go_at or switch.started_at
+    if began is not None and (now - began).total_seconds() > late:
         return say(
             "It could not begin within %(seconds)s s: what people agreed to then may be true no more. Request it anew.",
             seconds=late,
         )
+    if switch.the_kind is not Kind.PLANNED:
+        return None  # a rehearsal changes nothing, an emergency does not wait
     return nothing_may_start(switch.pair)
 
 
@@ -112,6 +115,19 @@ def _drop(held: Switch, sentence: Sentence) -> None:
     held.save()
     log_event(held, sentence)
     record(None, "expire", held.subject, outcome=str(sentence))
+
+
+def drop_waiting() -> int:
+    """End the switches for which nobody said go in time; how many. Nothing was changed for them."""
+    before = timezone.now() - timedelta(seconds=settings.SWITCH_GO_SECONDS)
+    count = 0
+    for switch in Switch.objects.filter(status=Status.PAUSED.value, paused_at__lt=before):
+        with transaction.atomic():
+            held = Switch.objects.select_for_update(of=("self",)).get(pk=switch.pk)
+            if held.current is Status.PAUSED:  # else somebody said go in this moment
+                _drop(held, say("Nobody said go in time. Nothing was changed."))
+                count += 1
+    return count
 
 
 def expire_requests() -> int:

@@ -14,8 +14,10 @@ from hadash.switching.machine import (
     OPEN,
     STAGES,
     WAY,
+    WAYS,
     Event,
     IllegalMove,
+    Kind,
     Stage,
     Status,
     after_failure,
@@ -36,6 +38,10 @@ ALLOWED = {
     (Status.RUNNING, Event.SUCCEED): Status.SUCCEEDED,
     (Status.RUNNING, Event.ROLL_BACK): Status.ROLLED_BACK,
     (Status.RUNNING, Event.GIVE_UP): Status.NEEDS_ATTENTION,
+    (Status.RUNNING, Event.PAUSE): Status.PAUSED,
+    (Status.PAUSED, Event.GO): Status.RUNNING,
+    (Status.PAUSED, Event.CANCEL): Status.CANCELLED,
+    (Status.PAUSED, Event.EXPIRE): Status.EXPIRED,
     (Status.NEEDS_ATTENTION, Event.RETRY): Status.RUNNING,
     (Status.NEEDS_ATTENTION, Event.CLOSE): Status.CLOSED,
 }
@@ -126,6 +132,7 @@ def test_success_leads_along_the_way_and_then_ends_the_switch() -> None:
         (Stage.REVERSE, Event.GIVE_UP),
         (Stage.VERIFY, Event.GIVE_UP),
         (Stage.RETURN, Event.GIVE_UP),
+        (Stage.REHEARSE, Event.ROLL_BACK),
     ],
 )
 def test_where_a_failure_leads(stage: Stage, following: Stage | Event) -> None:
@@ -137,39 +144,56 @@ def test_every_stage_has_a_rule_and_something_to_run() -> None:
     assert set(RUNS) == set(Stage)
 
 
-def test_every_stage_is_reached() -> None:
-    reached = {FIRST}
+def reached(kind: Kind) -> set[Stage]:
+    """Every stage that a switch of this kind can come to."""
+    found = {FIRST}
     while (
         new := {
             following
-            for stage in reached
-            for following in (after_success(stage), after_failure(stage))
+            for stage in found
+            for following in (after_success(stage, kind), after_failure(stage))
             if isinstance(following, Stage)
         }
-        - reached
+        - found
     ):
-        reached |= new
-    assert reached == set(Stage)
+        found |= new
+    return found
 
 
-def test_no_stage_leads_back_to_an_earlier_one() -> None:
+def test_every_stage_is_reached_by_some_kind() -> None:
+    assert set().union(*(reached(kind) for kind in Kind)) == set(Stage)
+    assert reached(Kind.PLANNED) == {*WAY, Stage.RETURN}
+
+
+def test_a_rehearsal_comes_to_no_stage_that_a_client_could_notice() -> None:
+    assert reached(Kind.REHEARSAL) == {Stage.PRECHECK, Stage.REHEARSE}
+    assert after_success(Stage.REHEARSE, Kind.REHEARSAL) is Event.SUCCEED
+
+
+def test_an_emergency_goes_the_whole_way() -> None:
+    assert WAYS[Kind.EMERGENCY] == WAY
+
+
+@pytest.mark.parametrize("kind", Kind)
+def test_no_stage_leads_back_to_an_earlier_one(kind: Kind) -> None:
     """However stages succeed and fail, a switch ends after at most every stage once."""
-    order = [*WAY, Stage.RETURN]
-    for stage in Stage:
-        for following in (after_success(stage), after_failure(stage)):
+    order = [*WAYS[kind], Stage.RETURN]
+    for stage in reached(kind):
+        for following in (after_success(stage, kind), after_failure(stage)):
             if isinstance(following, Stage):
                 assert order.index(following) > order.index(stage)
 
 
-def test_the_events_that_end_stages_are_allowed_while_running() -> None:
-    for stage in Stage:
-        for following in (after_success(stage), after_failure(stage)):
+@pytest.mark.parametrize("kind", Kind)
+def test_the_events_that_end_stages_are_allowed_while_running(kind: Kind) -> None:
+    for stage in reached(kind):
+        for following in (after_success(stage, kind), after_failure(stage)):
             if isinstance(following, Event):
                 move(Status.RUNNING, following)
 
 
 def test_an_abort_is_possible_exactly_before_forward() -> None:
-    assert set(WAY[: WAY.index(Stage.FORWARD)]) == ABORTABLE
+    assert {*WAY[: WAY.index(Stage.FORWARD)], Stage.REHEARSE} == ABORTABLE
 
 
 def test_writes_are_blocked_from_block_to_forward() -> None:

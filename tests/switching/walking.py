@@ -12,6 +12,7 @@ from hadash.switching.machine import (
     ABORTABLE,
     FIRST,
     Event,
+    Kind,
     Stage,
     Status,
     after_failure,
@@ -217,9 +218,10 @@ def world_before(
     world = World(**options)
     prepare(world)
     at = FIRST
+    kind = Kind.REHEARSAL if stage is Stage.REHEARSE else Kind.PLANNED
     while at is not stage:
         run_stage(world, at)
-        following = after_success(at)
+        following = after_success(at, kind)
         assert isinstance(following, Stage)
         at = following
     return world

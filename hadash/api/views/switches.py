@@ -28,7 +28,7 @@ from hadash.api.views.common import (
 )
 from hadash.dashboard import live, selectors
 from hadash.switching import services
-from hadash.switching.machine import Status
+from hadash.switching.machine import Kind, Status
 from hadash.switching.models import Switch
 from hadash.switching.planning import draft_for
 
@@ -83,7 +83,7 @@ class Switches(PagedView):
 
     @extend_schema(
         operation_id="request_switch",
-        summary="Ask for a switch. Somebody else has to approve it.",
+        summary="Ask for a switch. A planned one has to be approved by somebody else; the others run at once.",
         request=shapes.SwitchRequest,
         parameters=[KEY],
         responses={201: shapes.WholeSwitchShape, **problems(400, 404, 409, 412, 422, 503)},
@@ -92,18 +92,39 @@ class Switches(PagedView):
     def post(self, request: Request) -> Response:
         values = self.validated(shapes.SwitchRequest)
         pair = the_pair(request.user, values["pair"])
-        switch = services.request(
+        asked = services.Asked(
             request.user,
             pair,
             shapes.scope_of(values["scope"]),
             the_cluster(pair, values["target"]),
             values["reason"],
             address_of(request),
-            (values["start_at"], values["start_until"]) if "start_at" in values else None,
             browser(request),
-            values["plan_digest"],
         )
-        return Response(present.whole_switch(switch), status=201)
+        return Response(present.whole_switch(_asked_for(asked, values)), status=201)
+
+
+def _asked_for(asked: services.Asked, values: dict[str, Any]) -> Switch:
+    """The new switch, of the kind that was asked for."""
+    from tasks.switching import start
+
+    match Kind(values["kind"]):
+        case Kind.REHEARSAL:
+            return services.rehearse(asked, start, values["plan_digest"])
+        case Kind.EMERGENCY:
+            return services.emergency(asked, values["confirm"], start, values["plan_digest"])
+    return services.request(
+        asked.user,
+        asked.pair,
+        asked.scope,
+        asked.target,
+        asked.reason,
+        asked.address,
+        (values["start_at"], values["start_until"]) if "start_at" in values else None,
+        asked.browser,
+        values["plan_digest"],
+        values["ask_for_go"],
+    )
 
 
 class OneSwitch(View):
@@ -204,6 +225,12 @@ def _retry(user: Any, switch: Switch, values: dict[str, Any], address: str | Non
     return services.retry(user, switch, start, address)
 
 
+def _go(user: Any, switch: Switch, values: dict[str, Any], address: str | None) -> Switch:
+    from tasks.switching import start
+
+    return services.go(user, switch, start, address)
+
+
 ACTS: dict[str, type[View]] = {
     "decline": act(
         "decline",
@@ -216,6 +243,18 @@ ACTS: dict[str, type[View]] = {
         "Take a request back before it runs.",
         shapes.NothingRequest,
         lambda user, switch, values, address: services.cancel(user, switch, address),
+    ),
+    "go": act(
+        "go",
+        "Let a switch go on that waits for it (202).",
+        shapes.NothingRequest,
+        _go,
+    ),
+    "review": act(
+        "review",
+        "Say afterwards what is to be said of an emergency.",
+        shapes.ReasonRequest,
+        lambda user, switch, values, address: services.review(user, switch, values["reason"], address),
     ),
     "abort": act(
         "abort",

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods
 
 from hadash.accounts.browser import browser_of
-from hadash.accounts.roles import REQUEST, may, may_somewhere, pairs_where
+from hadash.accounts.roles import OPERATE, REQUEST, may, may_somewhere, pairs_where
 from hadash.dashboard import engines, radius, selectors, states
 from hadash.dashboard.forms import RequestForm
 from hadash.dashboard.views.common import address_of, denied, the_appid, the_pair, user_of
@@ -21,6 +21,8 @@ from hadash.mirroring.models import Mirror
 from hadash.sentences import Sentence, say
 from hadash.switching import services
 from hadash.switching.effects import ask_about
+from hadash.switching.machine import Kind
+from hadash.switching.models import Switch
 from hadash.switching.plan import Scope, ScopeKind
 from hadash.switching.planning import draft_for
 
@@ -76,22 +78,43 @@ def _post(request: HttpRequest, pair: Pair, appid: AppID | None) -> HttpResponse
             raise services.Refused(
                 say("ZooKeeper does not answer (%(fault)s): no switch can be planned.", fault=wanted["fault"])
             )
-        switch = services.request(
-            user_of(request),
-            pair,
-            scope,
-            target,
-            form.cleaned_data["reason"],
-            address_of(request),
-            form.window(),
-            browser_of(request),
-        )
+        switch = _asked_for(request, form, scope, target)
     except PermissionDenied as error:
         return denied(request, error, REQUEST, pair)
     except services.Refused as refusal:
         return _page(request, form, wanted, refusal.reasons, status=409)
-    messages.success(request, _("The switch is requested. Somebody else has to approve it."))
+    said = {
+        Kind.PLANNED: _("The switch is requested. Somebody else has to approve it."),
+        Kind.REHEARSAL: _("The rehearsal is running. No client notices anything."),
+        Kind.EMERGENCY: _("The switch is running. Somebody else has to review it afterwards."),
+    }
+    messages.success(request, said[form.the_kind()])
     return redirect("switch", key=switch.key)
+
+
+def _asked_for(request: HttpRequest, form: RequestForm, scope: Scope, target: Cluster) -> Switch:
+    """The new switch, of the kind that was chosen."""
+    from tasks.switching import start
+
+    values = form.cleaned_data
+    reason, address, browser = values["reason"], address_of(request), browser_of(request)
+    user, kind = user_of(request), form.the_kind()
+    if kind is Kind.PLANNED:
+        return services.request(
+            user,
+            form.pair,
+            scope,
+            target,
+            reason,
+            address,
+            form.window(),
+            browser,
+            ask_for_go=values["ask_for_go"],
+        )
+    asked = services.Asked(user, form.pair, scope, target, reason, address, browser)
+    if kind is Kind.REHEARSAL:
+        return services.rehearse(asked, start)
+    return services.emergency(asked, values["confirmed"], start)
 
 
 def _page(
@@ -106,6 +129,8 @@ def _page(
         "names": _names(form.appid) if form.appid is not None else [],
         "topics": selectors.topics(form.pair, form.appid),
         "refusals": refusals or [],
+        "kind_of_switch": form.the_kind().value,
+        "may_operate": may(user_of(request), OPERATE, form.pair),
         **wanted,
     }
     return render(request, "requests/page.html", context, status=status)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from functools import wraps
 from typing import Any
 from urllib.parse import urlencode
 
+from django.conf import settings
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.db.models import Q
@@ -30,7 +32,7 @@ from hadash.dashboard.views.common import (
 from hadash.inventory.models import AppID
 from hadash.sentences import Sentence, say
 from hadash.switching import services
-from hadash.switching.machine import Status
+from hadash.switching.machine import Kind, Status
 from hadash.switching.models import Switch
 from hadash.switching.policy import blackout_now
 
@@ -89,7 +91,7 @@ def parts_context(user: Any, switch: Switch) -> dict[str, Any]:
         "switch": switch,
         "state": states.of_status(switch),
         "plan": plan,
-        "phases": live.phases(records),
+        "phases": live.phases(records, switch.the_kind),
         "records": records,
         "awaiting": awaiting,
         "own": own,
@@ -100,19 +102,32 @@ def parts_context(user: Any, switch: Switch) -> dict[str, Any]:
         "starts_later": switch.start_at is not None and switch.start_at > timezone.now(),
         "scheduled": switch.current is Status.APPROVED and switch.start_at is not None,
         "blackout": blackout_now(switch.pair) if awaiting or switch.current is Status.APPROVED else None,
-        "may_cancel": may_request and switch.current in (Status.AWAITING_APPROVAL, Status.APPROVED),
+        "may_cancel": may_request
+        and switch.current in (Status.AWAITING_APPROVAL, Status.APPROVED, Status.PAUSED),
+        "paused": switch.current is Status.PAUSED,
+        "paused_until": switch.paused_at + timedelta(seconds=settings.SWITCH_GO_SECONDS)
+        if switch.paused_at is not None
+        else None,
+        "may_go": (may_request or may_decide) and switch.current is Status.PAUSED,
+        "may_review": may_decide and not own and switch.to_be_reviewed,
         "may_abort": (may_request or may_decide) and live.abortable(switch),
         "past_return": switch.current is Status.RUNNING and not live.abortable(switch),
         "running": switch.current is Status.RUNNING,
         "may_retry": may_operate and switch.current is Status.NEEDS_ATTENTION,
-        "may_switch_back": may_request and switch.current in (Status.SUCCEEDED, Status.CLOSED),
+        "may_switch_back": may_request
+        and switch.the_kind is not Kind.REHEARSAL
+        and switch.current in (Status.SUCCEEDED, Status.CLOSED),
+        "may_request_it": may_request
+        and switch.the_kind is Kind.REHEARSAL
+        and switch.current is Status.SUCCEEDED,
+        "again": _query_of(switch, switch.target.name, the_appid),
         "deciders": selectors.people_who(
             DECIDE, switch.pair, switch.requested_by, *(a.user for a in approvals)
         )
         if awaiting
         else [],
         "members": radius.rows(plan) if awaiting else [],
-        "back": _way_back(switch, the_appid),
+        "back": _query_of(switch, switch.source.name, the_appid),
         "the_appid": the_appid,
         "ended": not switch.open,
         "refused_seconds": live.refused_seconds(records),
@@ -123,9 +138,9 @@ def parts_context(user: Any, switch: Switch) -> dict[str, Any]:
     }
 
 
-def _way_back(switch: Switch, appid: AppID | None) -> str:
-    """The query of the request that would move the same back."""
-    scope, values = switch.scope, {"target": switch.source.name}
+def _query_of(switch: Switch, target: str, appid: AppID | None) -> str:
+    """The query of a request of the same, to ``target``."""
+    scope, values = switch.scope, {"target": target}
     values |= {"appid": str(appid.pk)} if appid is not None else {"pair": str(switch.pair_id)}
     values["scope"] = scope.kind.value
     if scope.instance_id:
@@ -262,6 +277,21 @@ def comment(request: HttpRequest, switch: Switch) -> str:
 def cancel(request: HttpRequest, switch: Switch) -> str:
     services.cancel(user_of(request), switch, address_of(request))
     return _("The request is cancelled.")
+
+
+@act(REQUEST)
+def go(request: HttpRequest, switch: Switch) -> str:
+    from tasks.switching import start
+
+    services.go(user_of(request), switch, start, address_of(request))
+    return _("It goes on, with its checks first.")
+
+
+@act(DECIDE)
+def review(request: HttpRequest, switch: Switch) -> str:
+    """Field ``reason``: what was found."""
+    services.review(user_of(request), switch, request.POST.get("reason", ""), address_of(request))
+    return _("Your review is in the log.")
 
 
 @act(REQUEST)

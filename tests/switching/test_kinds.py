@@ -1,0 +1,169 @@
+"""Rehearsals, emergencies, and switches that wait for a go: in PostgreSQL, without ZooKeeper and Kafka."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
+from django.utils import timezone
+
+from hadash.audit.models import Entry
+from hadash.dashboard import selectors
+from hadash.inventory.models import Pair
+from hadash.sentences import say
+from hadash.switching import policy, services, windows
+from hadash.switching.executor import _Execution
+from hadash.switching.machine import Kind, Stage, Status
+from hadash.switching.models import StageRecord, Switch
+from hadash.switching.planning import Refused
+
+from .test_approval import approve, ask, in_hours, log, pair, people, planned, started
+from .world import WHOLE
+
+pytestmark = [pytest.mark.stack, pytest.mark.django_db]
+
+
+@pytest.fixture
+def asked(pair: Pair, people: dict[str, User]) -> Callable[[str], services.Asked]:
+    """What somebody asks for: everything of ``shop`` to ``west``."""
+    return lambda user: services.Asked(people[user], pair, WHOLE.scope, pair.second, "The old cluster burns")
+
+
+@pytest.fixture
+def at_once(started: list[str], django_capture_on_commit_callbacks: Any) -> Callable[..., Switch]:
+    """Ask for what runs at once."""
+
+    def act(make: Callable[..., Switch], *arguments: Any) -> Switch:
+        with django_capture_on_commit_callbacks(execute=True):
+            return make(*arguments, lambda s: started.append(s.key))
+
+    return act
+
+
+def ended(switch: Switch, status: Status = Status.SUCCEEDED) -> Switch:
+    switch.status, switch.ended_at = status.value, timezone.now()
+    switch.save()
+    return switch
+
+
+class TestRehearsal:
+    def test_it_runs_at_once_and_nobody_approves_it(
+        self, asked: Any, at_once: Any, started: list[str]
+    ) -> None:
+        switch = at_once(services.rehearse, asked("olga"))
+        assert (switch.the_kind, switch.current, started) == (Kind.REHEARSAL, Status.RUNNING, [switch.key])
+        assert Entry.objects.get(verb="request").details["kind"] == "rehearsal"
+
+    def test_also_in_a_blackout(self, asked: Any, at_once: Any, pair: Pair, people: Any) -> None:
+        policy.add_blackout(people["ada"], pair, *in_hours(-1, 1), "Year-end closing")
+        assert windows.may_begin(at_once(services.rehearse, asked("olga"))) is None
+
+    def test_not_while_another_switch_holds_it(self, ask: Any, asked: Any, at_once: Any) -> None:
+        ask()
+        with pytest.raises(Refused, match="holds part of this radius"):
+            at_once(services.rehearse, asked("olga"))
+
+    def test_not_by_everybody(self, asked: Any, at_once: Any) -> None:
+        with pytest.raises(PermissionDenied):
+            at_once(services.rehearse, asked("vera"))
+
+
+class TestEmergency:
+    def test_it_runs_at_once_and_is_reviewed_by_somebody_else(
+        self, asked: Any, at_once: Any, started: list[str], people: dict[str, User], pair: Pair
+    ) -> None:
+        policy.add_blackout(people["ada"], pair, *in_hours(-1, 1), "Year-end closing")
+        switch = at_once(services.emergency, asked("otto"), "west")
+        assert (switch.the_kind, switch.current, started) == (Kind.EMERGENCY, Status.RUNNING, [switch.key])
+        assert windows.may_begin(switch) is None
+        assert not switch.to_be_reviewed, "it runs"
+        ended(switch)
+        assert list(selectors.waiting_for(people["arne"])) == [switch]
+        assert list(selectors.waiting_for(people["otto"])) == [], (
+            "nobody reviews their own, whatever else they may"
+        )
+        with pytest.raises(PermissionDenied):
+            services.review(people["otto"], switch, "All fine")
+        with pytest.raises(Refused, match="Say what you found"):
+            services.review(people["arne"], switch, " ")
+        reviewed = services.review(people["arne"], switch, "It was right to do so")
+        assert (reviewed.reviewed_by, reviewed.to_be_reviewed) == (people["arne"], False)
+        assert list(selectors.waiting_for(people["arne"])) == []
+        with pytest.raises(Refused, match="not to be reviewed"):
+            services.review(people["bea"], switch, "Me too")
+        assert Entry.objects.filter(verb="review").count() == 1
+
+    @pytest.mark.parametrize("typed", ["", "east", "West "])
+    def test_it_wants_the_target_once_more(self, asked: Any, at_once: Any, typed: str) -> None:
+        with pytest.raises(Refused, match="Type west to confirm"):
+            at_once(services.emergency, asked("olga"), typed)
+        assert not Switch.objects.exists()
+
+    @pytest.mark.parametrize("user", ["arne", "ada", "vera"])
+    def test_only_operators(self, asked: Any, at_once: Any, user: str) -> None:
+        with pytest.raises(PermissionDenied):
+            at_once(services.emergency, asked(user), "west")
+
+    def test_what_ran_with_an_approval_is_not_reviewed(self, ask: Any, approve: Any, people: Any) -> None:
+        switch = ended(approve("arne", ask()))
+        with pytest.raises(Refused, match="not to be reviewed"):
+            services.review(people["bea"], switch, "x")
+
+
+class TestGo:
+    @pytest.fixture
+    def paused(self, pair: Pair, people: dict[str, User], approve: Any, started: list[str]) -> Switch:
+        """A switch whose checks hold, and that waits for a go."""
+        made = services.request(people["olga"], pair, WHOLE.scope, pair.second, "Upgrade", ask_for_go=True)
+        switch = approve("arne", made)
+        started.clear()
+        return finish_precheck(switch)
+
+    def test_it_waits_when_all_checks_hold(self, paused: Switch, people: Any) -> None:
+        assert paused.current is Status.PAUSED
+        assert "All is ready. It waits for somebody's go until" in log(paused)[-1]
+        assert list(selectors.waiting_for(people["olga"])) == [paused]
+
+    def test_it_goes_on_with_its_checks(
+        self, paused: Switch, people: Any, started: list[str], django_capture_on_commit_callbacks: Any
+    ) -> None:
+        with django_capture_on_commit_callbacks(execute=True):
+            held = services.go(people["olga"], paused, lambda s: started.append(s.key))
+        assert (held.current, held.stage, started) == (Status.RUNNING, "precheck", [held.key])
+        assert finish_precheck(held).stage == "settle", "it does not ask twice"
+
+    def test_it_can_be_cancelled(self, paused: Switch, people: Any) -> None:
+        held = services.cancel(people["olga"], paused)
+        assert held.current is Status.CANCELLED
+        assert str(held.outcome_sentence) == "olga cancelled it. Nothing was changed."
+
+    def test_it_is_dropped_when_nobody_says_go(self, paused: Switch, settings: Any) -> None:
+        assert windows.drop_waiting() == 0
+        settings.SWITCH_GO_SECONDS = -1
+        assert windows.drop_waiting() == 1
+        paused.refresh_from_db()
+        assert paused.current is Status.EXPIRED
+
+    def test_only_what_waits_goes_on(self, ask: Any, people: Any) -> None:
+        with pytest.raises(Refused, match="cannot be changed that way"):
+            services.go(people["olga"], ask(), lambda s: None)
+
+    def test_not_by_everybody(self, paused: Switch, people: Any) -> None:
+        with pytest.raises(PermissionDenied):
+            services.go(people["vera"], paused, lambda s: None)
+
+
+def finish_precheck(switch: Switch) -> Switch:
+    """The executor has carried the precheck out, and it went well."""
+    execution = _Execution(switch, switch.token)
+    execution.stage = Stage.PRECHECK
+    execution.record = StageRecord.objects.create(
+        switch=switch, stage="precheck", token=switch.token, started_at=timezone.now() - timedelta(seconds=1)
+    )
+    execution._finish(True, say("All checks hold."))
+    switch.refresh_from_db()
+    return switch
