@@ -59,13 +59,13 @@ def fault_of(relation: Relation) -> Sentence | None:
         return say(
             "“%(kind)s” is no kind of use. Write produce, consume or group.", kind=_quoted(relation.kind)
         )
-    fault = _fault_of_name("InstanceID", relation.instance_id, MAX_NAME_LENGTH)
+    fault = _fault_of_name(relation.instance_id, MAX_NAME_LENGTH)
     if fault is not None:
         return fault
     if not relation.resource:
         return say("Nothing is said to be used. Name a Topic; for the kind group, a consumer group.")
     if relation.kind == GROUP:
-        return _fault_of_name("Group", relation.resource, MAX_GROUP_LENGTH)
+        return _fault_of_name(relation.resource, MAX_GROUP_LENGTH)
     legal = _TOPIC.fullmatch(relation.resource) and relation.resource not in (".", "..")
     if legal and len(relation.resource) <= MAX_TOPIC_LENGTH:
         return None
@@ -79,7 +79,7 @@ def fault_of(relation: Relation) -> Sentence | None:
 
 def fault_of_note(note: str) -> Sentence | None:
     """The same of a note; see :func:`one_line`."""
-    return _fault_of_name("Note", note, MAX_NOTE_LENGTH)
+    return _fault_of_name(note, MAX_NOTE_LENGTH)
 
 
 def one_line(note: str) -> str:
@@ -91,19 +91,18 @@ def one_line(note: str) -> str:
     return " ".join(note.split())
 
 
-def _fault_of_name(what: str, name: str, limit: int) -> Sentence | None:
+def _fault_of_name(name: str, limit: int) -> Sentence | None:
     if len(name) > limit:
         return say(
-            "%(what)s “%(name)s” has %(length)s characters. Shorten it to %(limit)s.",
-            what=what,
+            "“%(name)s” has %(length)s characters. Shorten it to %(limit)s.",
             name=_quoted(name),
             length=len(name),
             limit=limit,
         )
     if any(ord(character) < 32 or ord(character) == 127 for character in name):
-        return say("%(what)s “%(name)s” holds a control character. Remove it.", what=what, name=_quoted(name))
+        return say("“%(name)s” holds a control character. Remove it.", name=_quoted(name))
     if name != name.strip():
-        return say("%(what)s “%(name)s” begins or ends with a blank. Remove it.", what=what, name=name)
+        return say("“%(name)s” begins or ends with a blank. Remove it.", name=name)
     return None
 
 

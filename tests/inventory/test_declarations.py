@@ -135,9 +135,7 @@ class TestFromWhatWasSeen:
         see("shop", "a\tb", "produce", "orders")
         done = declarations.adopt(olga, shop)
         assert done.added == (WRITES,)
-        assert [str(reason) for reason in done.left] == [
-            "InstanceID “'a\\tb'” holds a control character. Remove it."
-        ]
+        assert [str(reason) for reason in done.left] == ["“'a\\tb'” holds a control character. Remove it."]
 
     def test_nothing_is_left_to_declare(self, olga: User, shop: AppID, see: Any) -> None:
         see("shop", "web-1", "produce", "orders")

@@ -12,7 +12,7 @@ from django.shortcuts import render
 from django.utils.translation import gettext as _
 
 from hadash.dashboard import selectors
-from hadash.inventory.models import AppID
+from hadash.inventory.models import AppID, Pair
 from hadash.switching.models import Switch
 
 PAGE_SIZE = 25
@@ -49,6 +49,13 @@ def the_appid(pk: int) -> AppID:
     found = selectors.appids().filter(pk=pk).first()
     if found is None:
         raise Http404(_("There is no AppID with number %(pk)s.") % {"pk": pk})
+    return found
+
+
+def the_pair(pk: int) -> Pair:
+    found = Pair.objects.select_related("first", "second").filter(pk=pk).first()
+    if found is None:
+        raise Http404(_("There is no pair with number %(pk)s.") % {"pk": pk})
     return found
 
 

@@ -6,14 +6,14 @@ from typing import Any
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
 from hadash.dashboard.forms import BlackoutForm, RulesForm
-from hadash.dashboard.views.common import address_of, denied, user_of
+from hadash.dashboard.views.common import address_of, denied, the_pair, user_of
 from hadash.inventory.models import Pair
 from hadash.sentences import Sentence
 from hadash.switching import policy
@@ -21,17 +21,10 @@ from hadash.switching.models import Blackout
 from hadash.switching.planning import Refused
 
 
-def _pair(pk: int) -> Pair:
-    found = Pair.objects.select_related("first", "second").filter(pk=pk).first()
-    if found is None:
-        raise Http404(_("There is no pair with number %(pk)s.") % {"pk": pk})
-    return found
-
-
 @require_http_methods(["GET", "POST"])
 def rules(request: HttpRequest, pk: int) -> HttpResponse:
     """POST: the fields of :class:`RulesForm`."""
-    pair = _pair(pk)
+    pair = the_pair(pk)
     if request.method == "GET":
         return _page(request, pair, RulesForm(instance=policy.policy_of(pair)))
     if not request.user.has_perm(policy.PERMISSION):
@@ -50,7 +43,7 @@ def rules(request: HttpRequest, pk: int) -> HttpResponse:
 @require_POST
 def add_blackout(request: HttpRequest, pk: int) -> HttpResponse:
     """Fields ``begins``, ``ends``, ``reason``."""
-    pair = _pair(pk)
+    pair = the_pair(pk)
     form = BlackoutForm(request.POST)
     try:
         if not form.is_valid():
