@@ -36,11 +36,13 @@ def differences(declared: Iterable[Relation], seen: Mapping[Relation, datetime])
     :param seen: when each relation was last seen, within the time that counts.
     """
     said = set(declared)
+    # (Most AppIDs have no such declaration, and there may be very many relations.)
+    with_whole = {relation.appid for relation in said if not relation.instance_id}
     last_of_any: dict[Relation, datetime] = {}
     for relation, at in seen.items():
-        whole = relation.whole
-        if whole not in last_of_any or last_of_any[whole] < at:
-            last_of_any[whole] = at
+        if relation.appid in with_whole:
+            whole = relation.whole
+            last_of_any[whole] = max(at, last_of_any.get(whole, at))
     found = [
         Difference(relation, State.UNSEEN if at is None else State.AGREED, at)
         for relation in said
@@ -49,7 +51,7 @@ def differences(declared: Iterable[Relation], seen: Mapping[Relation, datetime])
     found += [
         Difference(relation, State.UNDECLARED, at)
         for relation, at in seen.items()
-        if relation not in said and relation.whole not in said
+        if relation not in said and not (relation.appid in with_whole and relation.whole in said)
     ]
     return sorted(found, key=lambda difference: difference.relation)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from django.conf import settings
-from django.db.models import Max
 from django.utils import timezone
 
 from hadash.inventory.models import Access, AppID, Declaration, Pair
@@ -35,5 +34,8 @@ def seen(pair: Pair, appid: AppID | None = None, query: str = "") -> dict[Relati
         found = found.filter(appid=appid.name)
     if query:
         found = found.filter(appid__icontains=query)
-    rows = found.order_by().values_list("appid", "client_id", "kind", "resource")
-    return {Relation(*relation): last for *relation, last in rows.annotate(last=Max("last_seen"))}
+    newest: dict[Relation, datetime] = {}  # a relation can have been seen on both clusters
+    for *relation, at in found.order_by().values_list("appid", "client_id", "kind", "resource", "last_seen"):
+        key = Relation(*relation)
+        newest[key] = max(at, newest.get(key, at))
+    return newest

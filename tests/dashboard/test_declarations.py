@@ -278,14 +278,14 @@ def test_every_line_that_is_wrong_is_told(as_olga: Client, pair: Pair) -> None:
     text = answer.content.decode()
     assert answer.status_code == 409
     assert "Nothing was imported: 2 lines have to be put right." in text
-    assert "Line 2: AppID “&lt;script&gt;" in text
-    assert "Line 3: “writes” is no kind of use. Write produce, consume or group." in text
+    assert "<b>Line 2</b> AppID “&lt;script&gt;" in text
+    assert "<b>Line 3</b> “writes” is no kind of use. Write produce, consume or group." in text
     assert not Declaration.objects.exists()
 
 
 def test_a_line_is_told_in_chinese(people: SimpleNamespace, pair: Pair) -> None:
     text = send(signed_in(people.olga, "zh-hans"), pair, HEAD + "shop,,writes,carts,\n").content.decode()
-    assert "第 2 行： “writes”不是有效的类型。请填写 produce、consume 或 group。" in text
+    assert "<b>第 2 行</b> “writes”不是有效的类型。请填写 produce、consume 或 group。" in text
 
 
 @pytest.mark.parametrize("fields", [{}, {"carried": "%%%", "digest": "x"}, {"carried": "", "digest": "x"}])

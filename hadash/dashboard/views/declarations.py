@@ -209,6 +209,7 @@ def _lists(found: Import) -> list[dict[str, Any]]:
     return [
         {
             "title": title,
+            "noted": relations is not found.changes.withdrawn,
             "count": len(relations),
             "rows": [(relation, found.relations.get(relation, "")) for relation in relations[:SHOWN]],
         }
