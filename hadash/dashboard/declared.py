@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from django.conf import settings
+
 from hadash.dashboard import states
 from hadash.inventory import selectors
 from hadash.inventory.differences import Difference, State, differences
@@ -67,7 +69,7 @@ def section(appid: AppID) -> dict[str, Any]:
         of_it = [difference for difference in found if difference.state is state]
         rows = [_row(difference, by_relation.get(difference.relation)) for difference in of_it[:SHOWN]]
         groups[state.value] = Group(states.of_declaration(state), len(of_it), rows)
-    return {"declared": groups, "declared_any": bool(found)}
+    return {"declared": groups, "declared_any": bool(found), "window_days": settings.ACCESS_WINDOW_DAYS}
 
 
 def of_pair(pair: Pair, query: str = "") -> list[Difference]:

@@ -10,9 +10,11 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
+from hadash.identity.names import printable
 from hadash.inventory.models import AppID, Pair
 from hadash.inventory.relations import CONSUME, PRODUCE
 from hadash.inventory.relations_csv import MAX_BYTES
+from hadash.sentences import Sentence, say
 from hadash.switching.closure import Dimension
 from hadash.switching.models import POLICY_FIELDS, Policy
 from hadash.switching.plan import Scope, ScopeKind
@@ -104,6 +106,13 @@ class DeclareForm(forms.Form):
     note = forms.CharField(required=False)
     #: Whether every Topic gets a new InstanceID of its own.
     each = forms.BooleanField(required=False)
+
+    def fault(self) -> Sentence | None:
+        """Why it is not valid: every field may be empty, and the one thing that none takes is a NUL."""
+        if not self.errors:
+            return None
+        typed = str(self.data.get(next(iter(self.errors)), ""))
+        return say("“%(name)s” holds a control character. Remove it.", name=printable(typed))
 
     def values(self) -> dict[str, Any]:
         """The arguments of :func:`hadash.inventory.declarations.declare`."""

@@ -18,8 +18,9 @@ from django.db import transaction
 
 from hadash.audit.models import record
 from hadash.inventory import selectors
+from hadash.inventory.declaration_rows import told, unregistered, write
 from hadash.inventory.differences import NO_CHANGES, Changes, State, changes, differences
-from hadash.inventory.models import AppID, Declaration, InstanceID, Pair
+from hadash.inventory.models import AppID, Declaration, Pair
 from hadash.inventory.relations import (
     GROUP,
     Relation,
@@ -32,9 +33,6 @@ from hadash.inventory.relations_csv import Fault, parse
 from hadash.sentences import Sentence, say
 
 PERMISSION = "inventory.add_instanceid"
-
-#: Rows that one statement writes.
-BATCH = 1000
 
 Source = Declaration.Source
 
@@ -146,11 +144,11 @@ def _declare(
 ) -> Declared:
     held = selectors.declared(appid.pair, appid)
     found = changes({relation: note or held.get(relation, "") for relation in relations}, held, whole=False)
-    registered = _write(
+    registered = write(
         user, {appid.name: appid}, found, dict.fromkeys(found.added + found.noted, note), source
     )
     if found:
-        record(user, "declare", appid.name, address, source=source, note=note, **_told(found, registered))
+        record(user, "declare", appid.name, address, source=source, note=note, **told(found, registered))
     return Declared(found.added, tuple(registered))
 
 
@@ -200,15 +198,15 @@ def import_csv(
         if parsed.faults:
             return Import(parsed.relations, tuple(parsed.faults))
         found = changes(parsed.relations, selectors.declared(pair), whole=whole)
-        registers = _unregistered(appids, found.added)
+        registers = unregistered(appids, found.added)
         digest = _digest(parsed.relations, found, whole)
         compared = Import(parsed.relations, (), found, tuple(registers), digest)
         if dry_run or expected != digest:
             return compared
-        _write(user, appids, found, parsed.relations, Source.IMPORT)
+        write(user, appids, found, parsed.relations, Source.IMPORT)
         if found:
             registered = [name for _appid, name in registers]
-            record(user, "import", pair.name, address, whole=whole, digest=digest, **_told(found, registered))
+            record(user, "import", pair.name, address, whole=whole, digest=digest, **told(found, registered))
         return replace(compared, done=True)
 
 
@@ -238,61 +236,3 @@ def _refuse(*faults: Sentence | None) -> None:
     reasons = {str(fault): fault for fault in faults if fault is not None}  # each of them once
     if reasons:
         raise NotDeclared(*reasons.values())
-
-
-def _unregistered(appids: Mapping[str, AppID], relations: Iterable[Relation]) -> list[tuple[str, str]]:
-    """(AppID, InstanceID) of those that are not registered; sorted."""
-    named = {(relation.appid, relation.instance_id) for relation in relations if relation.instance_id}
-    known = InstanceID.objects.filter(appid__in=[appids[name] for name in {name for name, _ in named}])
-    return sorted(named - set(known.values_list("appid__name", "name")))
-
-
-def _write(
-    user: Any, appids: Mapping[str, AppID], found: Changes, notes: Mapping[Relation, str], source: str
-) -> list[str]:
-    """Make ``found`` so; the InstanceIDs that were registered with it."""
-    new = _unregistered(appids, found.added)
-    InstanceID.objects.bulk_create(
-        [InstanceID(appid=appids[appid], name=name) for appid, name in new],
-        batch_size=BATCH,
-        ignore_conflicts=True,  # somebody may be registering one by itself
-    )
-    Declaration.objects.bulk_create(
-        [
-            Declaration(
-                appid=appids[relation.appid],
-                instance_id=relation.instance_id,
-                kind=relation.kind,
-                resource=relation.resource,
-                note=notes[relation],
-                source=source,
-                declared_by=user,
-            )
-            for relation in found.added
-        ],
-        batch_size=BATCH,
-    )
-    rows = _rows(appids, (*found.noted, *found.withdrawn))
-    for relation in found.noted:
-        rows[relation].note = notes[relation]
-    Declaration.objects.bulk_update([rows[relation] for relation in found.noted], ["note"], batch_size=BATCH)
-    Declaration.objects.filter(pk__in=[rows[relation].pk for relation in found.withdrawn]).delete()
-    return [name for _appid, name in new]
-
-
-def _rows(appids: Mapping[str, AppID], relations: Collection[Relation]) -> dict[Relation, Declaration]:
-    """The rows of relations that are declared."""
-    of = {appids[relation.appid] for relation in relations}
-    held = Declaration.objects.filter(appid__in=of).select_related("appid")
-    return {row.relation: row for row in held}
-
-
-def _told(found: Changes, registered: Iterable[str]) -> dict[str, list[str]]:
-    """Changes as the audit log keeps them; what there is none of is left out."""
-    told = {
-        "added": list(map(str, found.added)),
-        "noted": list(map(str, found.noted)),
-        "withdrawn": list(map(str, found.withdrawn)),
-        "registered": list(registered),
-    }
-    return {name: texts for name, texts in told.items() if texts}

@@ -153,6 +153,21 @@ def test_acts_by_their_addresses_lead_to_the_pages(as_olga: Client, shop: AppID,
     assert answer["Location"] == reverse("declarations", args=[pair.pk])
 
 
+def test_a_character_that_no_database_holds(as_olga: Client, shop: AppID, pair: Pair) -> None:
+    for field in ("topics", "groups", "instance_id", "note"):
+        form = {"topics": "orders", "produce": "on", field: "a\0b"}
+        answer = as_olga.post(act("declare", shop), form)
+        assert answer.status_code == 409, field
+        assert "holds a control character. Remove it." in answer.content.decode()
+    assert as_olga.post(act("adopt", shop), {"chosen": key("a\0b", "consume", "carts")}).status_code == 409
+    assert send(as_olga, pair, HEAD + "shop,a\0b,produce,carts,\n").status_code == 409
+    fields = {"carried": "YQ==", "digest": "\0"}
+    assert as_olga.post(reverse("declarations-import", args=[pair.pk]), fields).status_code == 409
+    for name in ("declarations", "declarations-export"):
+        assert as_olga.get(reverse(name, args=[pair.pk]), {"q": "\0"}).status_code == 200
+    assert not Declaration.objects.exists()
+
+
 # -- who may ----------------------------------------------------------------------------------------------------------
 
 

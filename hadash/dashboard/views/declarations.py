@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import urlencode
 
+from django.conf import settings
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
@@ -43,7 +44,9 @@ def declare(request: HttpRequest, pk: int) -> HttpResponse:
     if request.method != "POST":
         return _back(found)
     form = DeclareForm(request.POST)
-    form.is_valid()  # every field may be empty, and what is in them the service judges
+    fault = form.fault()
+    if fault is not None:
+        return appids.page(request, found, declare_form=form, refusals=[fault], status=409)
     try:
         done = declarations.declare(user_of(request), found, **form.values(), address=address_of(request))
     except PermissionDenied as error:
@@ -129,6 +132,7 @@ def _page(
         "filters": urlencode({name: value for name, value in (("q", query), ("state", state)) if value}),
         "may_declare": may_declare(request.user, pair),
         "max_lines": MAX_LINES,
+        "window_days": settings.ACCESS_WINDOW_DAYS,
         "refusal": refusal,
         "faults": faults.faults[:SHOWN] if faults else (),
         "fault_count": len(faults.faults) if faults else 0,
@@ -138,7 +142,8 @@ def _page(
 
 def _filters(request: HttpRequest) -> tuple[str, str]:
     state = request.GET.get("state", "")
-    return request.GET.get("q", "").strip(), state if state in set(State) else ""
+    query = request.GET.get("q", "").replace("\0", "").strip()  # PostgreSQL knows no NUL
+    return query, state if state in set(State) else ""
 
 
 @require_GET
@@ -171,7 +176,7 @@ def import_file(request: HttpRequest, pk: int) -> HttpResponse:
         return denied(request, PermissionDenied("You may not declare relations."), PERMISSION)
     form = ImportForm(request.POST, request.FILES)
     if not form.is_valid():
-        return _page(request, pair, refusal=str(form.non_field_errors()[0]), status=409)
+        return _page(request, pair, refusal=str(next(iter(form.errors.values()))[0]), status=409)
     values = form.cleaned_data
     found = declarations.import_csv(
         user_of(request),
@@ -191,7 +196,6 @@ def import_file(request: HttpRequest, pk: int) -> HttpResponse:
         "pair": pair,
         "found": found,
         "lists": _lists(found),
-        "shown": SHOWN,
         "carried": form.carry(),
         "whole": values["whole"],
         "overtaken": bool(values["digest"]),
