@@ -57,6 +57,9 @@ INSTALLED_APPS = [
     "hadash.inventory",
     "hadash.mirroring",
     "hadash.switching",
+    "rest_framework",
+    "drf_spectacular",
+    "hadash.api",
     "hadash.dashboard",
 ]
 
@@ -70,6 +73,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
+    "hadash.accounts.browser.BrowserMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
 ]
@@ -106,6 +110,9 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
+#: Days that an API token lives at most, and when nobody says otherwise: a forgotten one must not work for ever.
+TOKEN_MAX_DAYS = int(number("HADASH_TOKEN_MAX_DAYS", 366))
+TOKEN_DAYS = int(number("HADASH_TOKEN_DAYS", 90))
 LOGIN_URL = "sign-in"
 LOGIN_REDIRECT_URL = "overview"
 LOGOUT_REDIRECT_URL = "sign-in"
@@ -143,6 +150,34 @@ LOGGING = {
         "django.server": {"level": "WARNING"},
     },
 }
+
+# -- the API ------------------------------------------------------------------------------------------------------
+
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "hadash.api.authentication.TokenAuthentication",
+        "rest_framework.authentication.SessionAuthentication",
+    ],
+    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_PAGINATION_CLASS": "hadash.api.pagination.Pages",
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "EXCEPTION_HANDLER": "hadash.api.problems.handle",
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "hadash",
+    "DESCRIPTION": "Governs and performs active/standby switchover of Kafka clients. Errors are problem details (RFC 9457).",
+    "VERSION": "1",
+    "OAS_VERSION": "3.1.1",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SERVE_PERMISSIONS": ["rest_framework.permissions.IsAuthenticated"],
+    "SCHEMA_PATH_PREFIX": "/api/v1/",
+    "COMPONENT_SPLIT_REQUEST": True,
+    "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
+}
+#: Hours for which a write can be sent again with its idempotency key: a client that was away over a weekend's night.
+API_IDEMPOTENCY_HOURS = number("HADASH_API_IDEMPOTENCY_HOURS", 72)
 
 # -- servers ------------------------------------------------------------------------------------------------------
 

@@ -2,4 +2,7 @@
 
 from django.urls import include, path
 
-urlpatterns = [path("", include("hadash.dashboard.urls"))]
+urlpatterns = [
+    path("api/v1/", include("hadash.api.urls")),
+    path("", include("hadash.dashboard.urls")),
+]

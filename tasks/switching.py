@@ -10,6 +10,7 @@ from celery.signals import worker_ready
 from django.db.models import Q
 from kombu.exceptions import OperationalError
 
+from hadash.api import idempotency
 from hadash.inventory.models import Cluster
 from hadash.kafka.errors import KafkaError
 from hadash.mirroring.models import Mirror
@@ -48,6 +49,7 @@ def start_due() -> None:
 def expire_requests() -> None:
     windows.expire_requests()
     stage_audit.record_forgotten_stages()
+    idempotency.forget_old_answers()
 
 
 def start(switch: Switch) -> None:

@@ -1,4 +1,7 @@
+from typing import Any
+
 from django.apps import AppConfig
+from django.db.models.signals import post_migrate
 
 
 class AccountsConfig(AppConfig):
@@ -6,3 +9,15 @@ class AccountsConfig(AppConfig):
 
     def ready(self) -> None:
         from hadash.accounts import checks  # noqa: F401
+
+        post_migrate.connect(_give_roles_their_permissions)
+
+
+def _give_roles_their_permissions(sender: AppConfig, **kwargs: Any) -> None:
+    """After every upgrade. Permissions are made app by app: with the last one all are there."""
+    from django.apps import apps
+
+    from hadash.accounts.roles import ensure_roles
+
+    if sender == [config for config in apps.get_app_configs() if config.models_module is not None][-1]:
+        ensure_roles()

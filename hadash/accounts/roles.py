@@ -1,16 +1,131 @@
-"""Roles as Django groups. The permissions that decide stand here and nowhere else."""
+"""Who may do what. The permissions of each role stand here and nowhere else, and everything that asks, asks :func:`may`.
+
+A role is a Django group. Whoever is in the group has the role on all pairs; a :class:`PairRole` gives it on one.
+"""
 
 from __future__ import annotations
 
-from django.contrib.auth.models import Group, Permission, User
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
 
-#: role → permissions. An approver may request too: four eyes is a rule about one switch, not about people.
+from django.contrib.auth.models import Group, Permission, User
+from django.db.models import Q, QuerySet
+
+from hadash.accounts.models import PairRole
+from hadash.inventory.models import Pair
+
+VIEW = "inventory.view_pair"
+VIEW_AUDIT = "audit.view_entry"
+REGISTER = "inventory.add_instanceid"
+REQUEST = "switching.request_switch"
+OPERATE = "switching.operate_switch"
+DECIDE = "switching.decide_switch"
+FORCE = "switching.force_switch"
+EXCLUDE_GATEWAY = "switching.exclude_gateway"
+CHANGE_POLICY = "switching.change_policy"
+MANAGE_PEOPLE = "accounts.manage_people"
+
+#: role → permissions, the narrowest role first. An approver may get another role too: four eyes is a rule about one
+#: switch, not about people.
 ROLES: dict[str, tuple[str, ...]] = {
-    "viewer": (),
-    "operator": ("switching.request_switch", "switching.exclude_gateway", "inventory.add_instanceid"),
-    "approver": ("switching.decide_switch",),
-    "administrator": ("switching.change_policy",),
+    "viewer": (VIEW, VIEW_AUDIT),
+    "requester": (VIEW, VIEW_AUDIT, REQUEST, REGISTER),
+    "approver": (VIEW, VIEW_AUDIT, DECIDE),
+    "operator": (VIEW, VIEW_AUDIT, REQUEST, REGISTER, OPERATE, EXCLUDE_GATEWAY),
+    "administrator": (VIEW, VIEW_AUDIT, CHANGE_POLICY, FORCE, MANAGE_PEOPLE),
 }
+
+#: scope of an API token → what it can be used for, as far as its owner may.
+SCOPES: dict[str, tuple[str, ...]] = {
+    "read": (VIEW, VIEW_AUDIT),
+    "request": (REQUEST, REGISTER),
+    "decide": (DECIDE,),
+    "operate": (OPERATE, EXCLUDE_GATEWAY, FORCE),
+    "administer": (CHANGE_POLICY, MANAGE_PEOPLE),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """What a token lets its owner do at most. ``pair`` is a key of the pair's row; ``None`` for all."""
+
+    permissions: frozenset[str]
+    pair: int | None = None
+
+    @classmethod
+    def of(cls, scopes: Iterable[str], pair: int | None) -> Limit:
+        """Every token may read what its owner may read: nothing can be asked for without looking."""
+        names = {"read", *scopes}
+        return cls(frozenset(p for name in names for p in SCOPES.get(name, ())), pair)
+
+    def allows(self, permission: str, pair: Pair | None) -> bool:
+        return permission in self.permissions and (self.pair is None or (pair and pair.pk) == self.pair)
+
+
+def limit_of(user: Any) -> Limit | None:
+    """The limit of the token that ``user`` came with; ``None`` for a person at a browser."""
+    limit: Limit | None = getattr(user, "token_limit", None)
+    return limit
+
+
+def may(user: Any, permission: str, pair: Pair | None = None) -> bool:
+    """Whether ``user`` has ``permission`` on ``pair``; ``None`` for what concerns all pairs."""
+    limit = limit_of(user)
+    if limit is not None and not limit.allows(permission, pair):
+        return False
+    if user.has_perm(permission):
+        return True
+    return pair is not None and pair.pk in _pairs_of(user, permission)
+
+
+def may_somewhere(user: Any, permission: str) -> bool:
+    """Whether there is a pair on which ``user`` has ``permission``: whether a button makes sense at all."""
+    limit = limit_of(user)
+    if limit is not None and permission not in limit.permissions:
+        return False
+    return bool(user.has_perm(permission) or _pairs_of(user, permission))
+
+
+def pairs_where(user: Any, permission: str = VIEW) -> QuerySet[Pair]:
+    """The pairs on which ``user`` has ``permission``."""
+    found = Pair.objects.all()
+    limit = limit_of(user)
+    if limit is not None:
+        if permission not in limit.permissions:
+            return found.none()
+        if limit.pair is not None:
+            found = found.filter(pk=limit.pair)
+    return found if user.has_perm(permission) else found.filter(pk__in=_pairs_of(user, permission))
+
+
+def _pairs_of(user: Any, permission: str) -> set[int]:
+    """Keys of the pairs on which a role gives ``permission``. Read once for each user object, as Django does it."""
+    if not user.is_active:
+        return set()
+    held: dict[str, set[int]] | None = getattr(user, "_pair_permissions", None)
+    if held is None:
+        held = {}
+        rows = PairRole.objects.filter(user_id=user.pk).values_list(
+            "pair_id", "group__permissions__content_type__app_label", "group__permissions__codename"
+        )
+        for pair, app, codename in rows:
+            held.setdefault(f"{app}.{codename}", set()).add(pair)
+        user._pair_permissions = held
+    return held.get(permission, set())
+
+
+def people_who(permission: str, pair: Pair | None = None) -> QuerySet[User]:
+    """The active people who have ``permission`` on ``pair`` (or on all pairs)."""
+    app, codename = permission.split(".")
+    named = {"codename": codename, "content_type__app_label": app}
+    by_group = Q(**{f"groups__permissions__{name}": value for name, value in named.items()})
+    by_user = Q(**{f"user_permissions__{name}": value for name, value in named.items()})
+    wanted = by_group | by_user | Q(is_superuser=True)
+    if pair is not None:
+        on_pair = {f"group__permissions__{name}": value for name, value in named.items()}
+        wanted |= Q(pk__in=PairRole.objects.filter(pair=pair, **on_pair).values("user"))
+    return User.objects.filter(wanted, is_active=True).distinct()
 
 
 def ensure_roles() -> None:
@@ -24,8 +139,10 @@ def ensure_roles() -> None:
         group.permissions.set(wanted)
 
 
-def ensure_user(username: str, password: str, role: str, full_name: str = "") -> User:
-    """A user with one role; an existing one keeps the password."""
+def ensure_user(
+    username: str, password: str, role: str, full_name: str = "", pair: Pair | None = None
+) -> User:
+    """A user with one role, on all pairs or on one; an existing one keeps the password."""
     user, created = User.objects.get_or_create(username=username)
     first, _, last = full_name.partition(" ")
     if full_name:
@@ -33,5 +150,9 @@ def ensure_user(username: str, password: str, role: str, full_name: str = "") ->
     if created:
         user.set_password(password)
     user.save()
-    user.groups.set([Group.objects.get(name=role)])
+    group = Group.objects.get(name=role)
+    user.groups.set([group] if pair is None else [])
+    PairRole.objects.filter(user=user).delete()
+    if pair is not None:
+        PairRole.objects.create(user=user, group=group, pair=pair)
     return user

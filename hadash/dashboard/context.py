@@ -18,7 +18,7 @@ def frame(request: HttpRequest) -> dict[str, Any]:
     return {
         "nav": {
             "waiting": SimpleLazyObject(lambda: selectors.waiting_for(user).count()),
-            "running": SimpleLazyObject(lambda: selectors.running().count()),
+            "running": SimpleLazyObject(lambda: selectors.running(user).count()),
         },
         "hues": SimpleLazyObject(selectors.hues),
     }

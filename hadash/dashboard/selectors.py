@@ -12,6 +12,8 @@ from django.contrib.auth.models import User
 from django.db.models import Count, Max, Q, QuerySet
 from django.utils import timezone
 
+from hadash.accounts import roles
+from hadash.accounts.roles import DECIDE, OPERATE, pairs_where
 from hadash.bindings.model import Binding, BindingDocument
 from hadash.dashboard.engines import Engines
 from hadash.identity.resolve import resolve
@@ -39,39 +41,37 @@ def hues() -> dict[str, str]:
 # -- switches -----------------------------------------------------------------------------------------------------
 
 
-def switches() -> QuerySet[Switch]:
-    """With everything that a line about a switch shows; without the bulky columns."""
-    return Switch.objects.select_related("source", "target", "pair", "requested_by", "decided_by").defer(
+def switches(user: Any) -> QuerySet[Switch]:
+    """Those that ``user`` may see, with everything that a line about a switch shows; without the bulky columns."""
+    visible = Switch.objects.filter(pair__in=pairs_where(user))
+    return visible.select_related("source", "target", "pair", "requested_by", "decided_by").defer(
         "traffic", "facts", "plan"
     )
 
 
 def waiting_for(user: User) -> QuerySet[Switch]:
     """Switches that ``user`` can do something about: decide on, or run again."""
-    wanted = Q(pk__in=[])
-    if user.has_perm("switching.decide_switch"):
-        undecided = Q(status=Status.AWAITING_APPROVAL.value) & ~Q(requested_by=user)
-        wanted |= undecided & ~Q(pk__in=Approval.objects.filter(user=user).values("switch"))
-    if user.has_perm("switching.request_switch"):
-        wanted |= Q(status=Status.NEEDS_ATTENTION.value)
-    return switches().filter(wanted)
+    undecided = Q(status=Status.AWAITING_APPROVAL.value) & ~Q(requested_by=user)
+    undecided &= ~Q(pk__in=Approval.objects.filter(user=user).values("switch"))
+    stuck = Q(status=Status.NEEDS_ATTENTION.value)
+    return switches(user).filter(
+        undecided & Q(pair__in=pairs_where(user, DECIDE)) | stuck & Q(pair__in=pairs_where(user, OPERATE))
+    )
 
 
-def running() -> QuerySet[Switch]:
-    return switches().filter(status__in=[Status.APPROVED.value, Status.RUNNING.value])
+def running(user: Any) -> QuerySet[Switch]:
+    return switches(user).filter(status__in=[Status.APPROVED.value, Status.RUNNING.value])
 
 
-def recent(count: int = 6) -> QuerySet[Switch]:
-    return switches().filter(status__in=[s.value for s in ENDED]).order_by("-ended_at")[:count]
+def recent(user: Any, count: int = 6) -> QuerySet[Switch]:
+    return switches(user).filter(status__in=[s.value for s in ENDED]).order_by("-ended_at")[:count]
 
 
-def people_who(permission: str, *besides: User | None) -> list[str]:
-    """Names of those who hold a permission, for a sentence that says whom to ask."""
-    app, codename = permission.split(".")
-    by_group = Q(groups__permissions__codename=codename, groups__permissions__content_type__app_label=app)
-    by_user = Q(user_permissions__codename=codename, user_permissions__content_type__app_label=app)
-    people = User.objects.filter(by_group | by_user | Q(is_superuser=True), is_active=True).distinct()
-    people = people.exclude(pk__in=[user.pk for user in besides if user is not None])
+def people_who(permission: str, pair: Pair | None, *besides: User | None) -> list[str]:
+    """Names of those who hold a permission on a pair, for a sentence that says whom to ask."""
+    people = roles.people_who(permission, pair).exclude(
+        pk__in=[user.pk for user in besides if user is not None]
+    )
     return [name_of(person) for person in people.order_by("username")[:12]]
 
 
@@ -85,13 +85,15 @@ def name_of(user: Any) -> str:
 # -- what the overview shows --------------------------------------------------------------------------------------
 
 
-def pairs() -> list[Pair]:
-    """Pairs with both clusters and, as ``the_mirrors``, their mirrors with ``lag_history``."""
-    found = list(Pair.objects.select_related("first", "second", "default"))
-    mirrors = list(Mirror.objects.select_related("source", "pair__first", "pair__second"))
+def pairs(user: Any) -> list[Pair]:
+    """The pairs that ``user`` may see, with both clusters and, as ``the_mirrors``, their mirrors with ``lag_history``."""
+    found = list(pairs_where(user).select_related("first", "second", "default"))
+    mirrors = list(
+        Mirror.objects.filter(pair__in=found).select_related("source", "pair__first", "pair__second")
+    )
     since = timezone.now() - timedelta(minutes=LAG_MINUTES)
     history: dict[int, list[tuple[datetime, int | None]]] = defaultdict(list)
-    samples = LagSample.objects.filter(at__gte=since).order_by("at")
+    samples = LagSample.objects.filter(mirror__in=mirrors, at__gte=since).order_by("at")
     for mirror_id, at, records in samples.values_list("mirror_id", "at", "records"):
         history[mirror_id].append((at, records))
     by_pair: dict[int, list[Mirror]] = defaultdict(list)
@@ -209,22 +211,28 @@ def _bound(appid: AppID, engines: Engines, seen: dict[str, Seen]) -> BoundAppID:
     )
 
 
-def appids() -> QuerySet[AppID]:
-    return AppID.objects.select_related("pair__first", "pair__second", "pair__default").prefetch_related(
-        "instances"
+def appids(user: Any) -> QuerySet[AppID]:
+    """Those that ``user`` may see."""
+    return (
+        AppID.objects.filter(pair__in=pairs_where(user))
+        .select_related("pair__first", "pair__second", "pair__default")
+        .prefetch_related("instances")
     )
 
 
-def estate_coverage() -> tuple[int, int]:
-    """(client.ids observed, those of them that are registered) over all AppIDs. Two queries."""
+def estate_coverage(user: Any) -> tuple[int, int]:
+    """(client.ids observed, those of them that are registered) over all AppIDs that ``user`` may see."""
+    visible = pairs_where(user)
     observed = set(
-        Access.objects.filter(last_seen__gte=access_since())
+        Access.objects.filter(pair__in=visible, last_seen__gte=access_since())
         .exclude(client_id="")
         .values_list("pair_id", "appid", "client_id")
         .distinct()
     )
     registered = set(
-        AppID.objects.filter(instances__isnull=False).values_list("pair_id", "name", "instances__name")
+        AppID.objects.filter(pair__in=visible, instances__isnull=False).values_list(
+            "pair_id", "name", "instances__name"
+        )
     )
     return len(observed), len(observed & registered)
 
@@ -261,8 +269,8 @@ def observed_clients(appid: AppID) -> list[ObservedClient]:
     return sorted(found, key=lambda client: (client.client_id == "", client.client_id))
 
 
-def history_of(appid: AppID, count: int = 20) -> QuerySet[Switch]:
-    return switches().filter(pair=appid.pair, appid=appid.name)[:count]
+def history_of(user: Any, appid: AppID, count: int = 20) -> QuerySet[Switch]:
+    return switches(user).filter(pair=appid.pair, appid=appid.name)[:count]
 
 
 #: Topics that a field suggests; whoever has more types the name.

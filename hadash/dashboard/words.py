@@ -60,6 +60,13 @@ VERBS: dict[str, Any] = {
     "include": _("included again"),
     "blackout": _("announced a blackout of"),
     "blackout ended": _("took back a blackout of"),
+    "person created": _("created"),
+    "person let in": _("let in"),
+    "person kept out": _("kept out"),
+    "role given": _("gave a role to"),
+    "role taken": _("took a role from"),
+    "token issued": _("issued"),
+    "token revoked": _("revoked"),
     "stage done": _("completed a stage"),
     "stage failed": _("could not complete a stage"),
     "succeeded": _("succeeded"),
@@ -99,6 +106,10 @@ DENIALS = (
     _("You may not comment on switches."),
     _("You may not exclude Gateways."),
     _("You may not change the rules of a pair."),
+    _("You may not read the audit log."),
+    _("You may not manage people."),
+    _("Nobody changes their own roles: ask another administrator."),
+    _("Tokens are issued to people at a browser, not to other tokens."),
 )
 
 

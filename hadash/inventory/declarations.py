@@ -16,6 +16,7 @@ from typing import Any
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
 
+from hadash.accounts.roles import REGISTER, may
 from hadash.audit.models import record
 from hadash.inventory import selectors
 from hadash.inventory.declaration_rows import told, unregistered, write
@@ -31,8 +32,6 @@ from hadash.inventory.relations import (
 )
 from hadash.inventory.relations_csv import Fault, parse
 from hadash.sentences import Sentence, say
-
-PERMISSION = "inventory.add_instanceid"
 
 Source = Declaration.Source
 
@@ -56,7 +55,7 @@ class Declared:
 
 def may_declare(user: Any, pair: Pair) -> bool:
     """Whether ``user`` may change what is declared in ``pair``. It is decided here and nowhere else."""
-    return user.has_perm(PERMISSION)
+    return may(user, REGISTER, pair)
 
 
 # -- by hand, and from what was seen --------------------------------------------------------------------------------
@@ -148,7 +147,15 @@ def _declare(
         user, {appid.name: appid}, found, dict.fromkeys(found.added + found.noted, note), source
     )
     if found:
-        record(user, "declare", appid.name, address, source=source, note=note, **told(found, registered))
+        record(
+            user,
+            "declare",
+            f"AppID {appid.name}",
+            address,
+            source=source,
+            note=note,
+            **told(found, registered),
+        )
     return Declared(found.added, tuple(registered))
 
 
@@ -206,7 +213,15 @@ def import_csv(
         write(user, appids, found, parsed.relations, Source.IMPORT)
         if found:
             registered = [name for _appid, name in registers]
-            record(user, "import", pair.name, address, whole=whole, digest=digest, **told(found, registered))
+            record(
+                user,
+                "import",
+                f"pair {pair.name}",
+                address,
+                whole=whole,
+                digest=digest,
+                **told(found, registered),
+            )
         return replace(compared, done=True)
 
 

@@ -15,7 +15,7 @@ import django
 def main() -> int:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "hadash.settings")
     django.setup()
-    from hadash.accounts.roles import ensure_roles, ensure_user
+    from hadash.accounts.roles import ensure_user
     from hadash.inventory.models import AppID, InstanceID
     from hadash.inventory.services import register_cluster, register_pair
     from hadash.kafka.values import Acl
@@ -61,7 +61,6 @@ def main() -> int:
         if name not in known:
             create_mirror(pair, name, topics, first)
 
-    ensure_roles()
     password = os.environ["HADASH_SANDBOX_PASSWORD"]
     for username, (role, full_name) in world.people.items():
         ensure_user(username, password, role, full_name)

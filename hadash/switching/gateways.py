@@ -8,15 +8,18 @@ from typing import Any
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
 
+from hadash.accounts.roles import EXCLUDE_GATEWAY, may
 from hadash.audit.models import record
 from hadash.bindings.client import reaching
-from hadash.bindings.errors import BindingError
+from hadash.bindings.errors import BindingError, NoSuchMember
 from hadash.bindings.membership import set_excluded
 from hadash.inventory.gateways import gateway_members, zookeeper
 from hadash.sentences import say
-from hadash.switching.planning import Refused
+from hadash.switching.planning import EnginesAway, Refused
 
-PERMISSION = "switching.exclude_gateway"
+
+class NoSuchGateway(Refused):
+    """ZooKeeper knows no member of that id."""
 
 
 def exclude(user: Any, gateway_id: str, typed: str, reason: str, address: str | None = None) -> None:
@@ -24,7 +27,8 @@ def exclude(user: Any, gateway_id: str, typed: str, reason: str, address: str | 
 
     :param typed: its id once more, as the person's word that its process is gone.
     :raises PermissionDenied: ``user`` may not.
-    :raises Refused: without the word or a reason; when it answers, or ZooKeeper does not.
+    :raises NoSuchGateway: it is no member. :raises EnginesAway: ZooKeeper does not answer.
+    :raises Refused: without the word or a reason; when it answers.
     """
     _may(user)
     if typed.strip() != gateway_id:
@@ -43,12 +47,12 @@ def exclude(user: Any, gateway_id: str, typed: str, reason: str, address: str | 
                 )
             )
     except BindingError as error:
-        raise Refused(say("%(error)s", error=error)) from None
+        raise EnginesAway(say("%(error)s", error=error)) from None
     _set(user, gateway_id, True, address, reason=reason.strip())
 
 
 def include(user: Any, gateway_id: str, address: str | None = None) -> None:
-    """Let switches wait for it again."""
+    """Let switches wait for it again. :raises NoSuchGateway: it is no member."""
     _may(user)
     _set(user, gateway_id, False, address)
 
@@ -60,10 +64,12 @@ def _set(user: Any, gateway_id: str, excluded: bool, address: str | None, **deta
         try:
             with reaching():
                 set_excluded(zookeeper(), gateway_id, excluded)
+        except NoSuchMember as error:
+            raise NoSuchGateway(say("%(error)s", error=error)) from None
         except BindingError as error:
-            raise Refused(say("%(error)s", error=error)) from None
+            raise EnginesAway(say("%(error)s", error=error)) from None
 
 
 def _may(user: Any) -> None:
-    if not user.has_perm(PERMISSION):
+    if not may(user, EXCLUDE_GATEWAY):
         raise PermissionDenied("You may not exclude Gateways.")

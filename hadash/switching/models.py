@@ -77,6 +77,8 @@ class Switch(models.Model):
         settings.AUTH_USER_MODEL, models.PROTECT, related_name="requested_switches"
     )
     requested_at = models.DateTimeField(auto_now_add=True)
+    #: The browser that it was requested in (see ``accounts/browser.py``); empty for a program.
+    requested_in = models.CharField(max_length=40, blank=True)
     decided_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="decided_switches"
     )
@@ -121,6 +123,8 @@ class Switch(models.Model):
         permissions = [
             ("request_switch", "May request, cancel and abort switches"),
             ("decide_switch", "May approve and decline switches of others"),
+            ("operate_switch", "May run stages again, let switches go on, and close them"),
+            ("force_switch", "May request that a switch is forced although its source is lost"),
             ("exclude_gateway", "May let switches go on without a Gateway that does not answer"),
         ]
         indexes = [models.Index(fields=["status", "start_at"])]
@@ -162,6 +166,8 @@ class Approval(models.Model):
     at = models.DateTimeField(auto_now_add=True)
     #: Of the plan that was shown.
     plan_digest = models.CharField(max_length=40)
+    #: The browser in which it was given; empty for a program.
+    browser = models.CharField(max_length=40, blank=True)
 
     class Meta:
         ordering = ("at",)

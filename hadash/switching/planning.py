@@ -28,10 +28,22 @@ class Refused(Exception):
         self.reasons = list(reasons)
 
 
+class Busy(Refused):
+    """Another switch holds part of what was asked for: later it may be possible."""
+
+
+class PlanChanged(Refused):
+    """What somebody saw and agreed to is not what would be done now."""
+
+
+class EnginesAway(Refused):
+    """ZooKeeper, a Gateway, a cluster or Connect does not answer: nothing was changed."""
+
+
 def draft_for(pair: Pair, scope: Scope, target: Cluster) -> Draft:
     """The plan that would move ``scope`` to ``target``, and what stands against it.
 
-    :raises Refused: ZooKeeper or a cluster does not answer, or the target is none of the pair.
+    :raises EnginesAway: ZooKeeper or a cluster does not answer. :raises Refused: the target is none of the pair.
     """
     if target not in pair.clusters:
         raise Refused(say("Cluster %(cluster)s is not in pair %(pair)s.", cluster=target, pair=pair))
@@ -53,7 +65,7 @@ def plan_for(pair: Pair, scope: Scope, target: Cluster) -> Plan:
 def estate_of(pair: Pair, source: Cluster) -> Estate:
     """What is known of a pair now; of whom nothing was seen or declared is taken to use what ``source`` lets it use.
 
-    :raises Refused: ZooKeeper or the cluster does not answer.
+    :raises EnginesAway: ZooKeeper or the cluster does not answer.
     """
     try:
         found = BindingStore(zookeeper()).all_documents()
@@ -65,7 +77,7 @@ def estate_of(pair: Pair, source: Cluster) -> Estate:
         uses += _declared(pair, uses)
         uses += _allowed(pair, source, uses, mirrors)
     except (BindingError, KafkaError) as error:
-        raise Refused(say("%(error)s", error=error)) from None
+        raise EnginesAway(say("%(error)s", error=error)) from None
     # (AppIDs of other pairs have documents beside these.)
     own = {use.appid for use in uses} | set(AppID.objects.filter(pair=pair).values_list("name", flat=True))
     unreadable = sorted(appid for appid, document in found.items() if document is None and appid in own)

@@ -14,14 +14,13 @@ from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import transaction
 from django.utils import timezone
 
+from hadash.accounts.roles import CHANGE_POLICY, may
 from hadash.audit.models import record
 from hadash.inventory.models import Pair
 from hadash.sentences import Sentence, say
 from hadash.switching.models import Blackout, Policy
 from hadash.switching.planning import Refused
 from hadash.switching.stage_run import Limits
-
-PERMISSION = "switching.change_policy"
 
 #: How far ahead a start or a blackout may lie: beyond it a date is mistyped.
 MAX_AHEAD = timedelta(days=366)
@@ -65,7 +64,7 @@ def set_policy(user: Any, pair: Pair, values: dict[str, Any], address: str | Non
     :param values: by field of :class:`Policy`; those that are missing stay.
     :raises PermissionDenied: ``user`` may not. :raises Refused: a value is out of its bounds.
     """
-    _may_change(user)
+    _may_change(user, pair)
     with transaction.atomic():
         Pair.objects.select_for_update(of=("self",)).get(pk=pair.pk)  # two may make the first one at once
         policy = policy_of(pair)
@@ -95,7 +94,7 @@ def add_blackout(
 
     :raises PermissionDenied: ``user`` may not. :raises Refused: it makes no sense.
     """
-    _may_change(user)
+    _may_change(user, pair)
     if not reason.strip():
         raise Refused(say("Say why nothing may start then: whoever is refused reads it."))
     if len(reason.strip()) > MAX_REASON:
@@ -114,7 +113,7 @@ def add_blackout(
 
 def end_blackout(user: Any, blackout: Blackout, address: str | None = None) -> None:
     """Take a blackout back."""
-    _may_change(user)
+    _may_change(user, blackout.pair)
     with transaction.atomic():
         held = Blackout.objects.select_for_update().filter(pk=blackout.pk).first()
         if held is not None:
@@ -128,6 +127,6 @@ def blackout_now(pair: Pair) -> Blackout | None:
     return Blackout.objects.filter(pair=pair, begins__lte=now, ends__gt=now).order_by("-ends").first()
 
 
-def _may_change(user: Any) -> None:
-    if not user.has_perm(PERMISSION):
+def _may_change(user: Any, pair: Pair) -> None:
+    if not may(user, CHANGE_POLICY, pair):
         raise PermissionDenied("You may not change the rules of a pair.")

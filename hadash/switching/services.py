@@ -12,6 +12,7 @@ from django.core.exceptions import PermissionDenied
 from django.db import connection, transaction
 from django.utils import timezone
 
+from hadash.accounts.roles import DECIDE, OPERATE, REQUEST, may
 from hadash.audit.models import record, stored
 from hadash.bindings.errors import BindingError
 from hadash.bindings.model import Binding, BindingState
@@ -35,7 +36,7 @@ from hadash.switching.machine import (
 )
 from hadash.switching.models import Approval, Switch, log_event
 from hadash.switching.plan import Plan, Scope
-from hadash.switching.planning import Refused, plan_for
+from hadash.switching.planning import Busy, EnginesAway, PlanChanged, Refused, plan_for
 from hadash.switching.policy import blackout_now, limits_of, policy_of
 from hadash.switching.stage_run import StageFailed
 from hadash.switching.windows import check_window, refuse_in_blackout, run, utc
@@ -63,7 +64,7 @@ def check_now(plan: Plan) -> None:
     except StageFailed as failure:
         raise Refused(failure.sentence) from None
     except (BindingError, KafkaError, ConnectError, MirrorError) as error:
-        raise Refused(say("%(error)s", error=error)) from None
+        raise EnginesAway(say("%(error)s", error=error)) from None
 
 
 def overlapping(plan: Plan) -> Switch | None:
@@ -85,26 +86,33 @@ def request(
     reason: str,
     address: str | None = None,
     window: tuple[datetime, datetime] | None = None,
+    browser: str = "",
+    digest: str = "",
 ) -> Switch:
     """Ask for a switch.
 
+    :param browser: the one in which it is asked for: nobody approves it there.
+    :param digest: of the plan that was shown; empty for whatever it is now.
     :param window: from when to when it may start; ``None`` for as soon as it is approved.
     :raises PermissionDenied: ``user`` may not request.
+    :raises PlanChanged: it is not the plan of ``digest`` any more. :raises Busy: another switch holds part of it.
     :raises Refused: the radius is not closed, a check does not hold, or another switch holds the radius.
     """
-    if not user.has_perm("switching.request_switch"):
+    if not may(user, REQUEST, pair):
         raise PermissionDenied("You may not request switches.")
     if not reason.strip():
         raise Refused(say("Say why: the approver reads it, and so does whoever looks at this later."))
     if window is not None:
         check_window(*window)
     plan = plan_for(pair, scope, target)
+    if digest and digest != plan.digest:
+        raise PlanChanged(say("The plan has changed since you saw it. Look at it again."))
     check_now(plan)
     with transaction.atomic():
         _lock_radii()
         other = overlapping(plan)
         if other is not None:
-            raise Refused(
+            raise Busy(
                 say(
                     "Switch %(key)s of %(scope)s (%(status)s) holds part of this radius. Wait for its end or cancel it.",
                     key=other.key,
@@ -123,6 +131,7 @@ def request(
             plan_digest=plan.digest,
             reason=reason.strip(),
             requested_by=user,
+            requested_in=browser,
             approvals_needed=policy_of(pair).approvals,
             start_at=window[0] if window else None,
             start_until=window[1] if window else None,
@@ -155,6 +164,7 @@ def approve(
     start: Callable[[Switch], None],
     address: str | None = None,
     seen: int | None = None,
+    browser: str = "",
 ) -> Switch:
     """Approve the plan with ``digest``. With the last approval that it needs the switch runs, or waits for its window.
 
@@ -165,10 +175,10 @@ def approve(
     """
     _may_decide(user, switch)
     if digest != switch.plan_digest:
-        raise Refused(say("The plan has changed since you saw it. Look at it again."))
+        raise PlanChanged(say("The plan has changed since you saw it. Look at it again."))
     current = plan_for(switch.pair, switch.scope, switch.target)
     if current.digest != switch.plan_digest:
-        raise Refused(
+        raise PlanChanged(
             say(
                 "What would move has changed since the request (now: %(topics)s). Decline it and request it anew.",
                 topics=current.topics,
@@ -179,8 +189,8 @@ def approve(
         if held.expires_at < timezone.now():
             raise Refused(say("This request has expired. Ask for the switch anew."))
         if seen is not None and seen != held.approvals.count():
-            raise Refused(say("Somebody else has approved it meanwhile. Look at it again."))
-        missing = _add_approval(user, held, digest)
+            raise PlanChanged(say("Somebody else has approved it meanwhile. Look at it again."))
+        missing = _add_approval(user, held, digest, browser)
         if missing:
             held.status = Status.AWAITING_APPROVAL.value
         else:
@@ -195,9 +205,22 @@ def approve(
     return held
 
 
-def _add_approval(user: User, held: Switch, digest: str) -> int:
-    """Note one approval; how many are still missing. :raises Refused: this person has approved already."""
-    _, new = Approval.objects.get_or_create(switch=held, user=user, defaults={"plan_digest": digest})
+def _add_approval(user: User, held: Switch, digest: str, browser: str) -> int:
+    """Note one approval; how many are still missing.
+
+    :raises Refused: this person has approved already, or another one who has a part in it sat at the same browser.
+    """
+    others = held.approvals.exclude(user=user)
+    if browser and (browser == held.requested_in or others.filter(browser=browser).exists()):
+        raise Refused(
+            say(
+                "This browser was used to request or approve it already, with another account. "
+                "Approve it in a browser of your own."
+            )
+        )
+    _, new = Approval.objects.get_or_create(
+        switch=held, user=user, defaults={"plan_digest": digest, "browser": browser}
+    )
     missing = max(held.approvals_needed - held.approvals.count(), 0)
     if not new:
         raise Refused(
@@ -219,7 +242,7 @@ def comment(user: User, switch: Switch, text: str, address: str | None = None) -
 
     :raises PermissionDenied: ``user`` has no part in switches. :raises Refused: nothing is said, or too much.
     """
-    if not (user.has_perm("switching.request_switch") or user.has_perm("switching.decide_switch")):
+    if not (may(user, REQUEST, switch.pair) or may(user, DECIDE, switch.pair)):
         raise PermissionDenied("You may not comment on switches.")
     said = str(stored(text)).strip()
     if not said:
@@ -257,7 +280,7 @@ def decline(user: User, switch: Switch, reason: str, address: str | None = None)
 
 
 def _may_decide(user: User, switch: Switch) -> None:
-    if not user.has_perm("switching.decide_switch"):
+    if not may(user, DECIDE, switch.pair):
         raise PermissionDenied("You may not decide on switches.")
     if user.pk == switch.requested_by_id:
         raise PermissionDenied("You requested this switch: somebody else has to decide on it.")
@@ -265,7 +288,7 @@ def _may_decide(user: User, switch: Switch) -> None:
 
 def cancel(user: User, switch: Switch, address: str | None = None) -> Switch:
     """Take a request back before it runs."""
-    if not user.has_perm("switching.request_switch"):
+    if not may(user, REQUEST, switch.pair):
         raise PermissionDenied("You may not cancel switches.")
     with transaction.atomic():
         held = _move(switch, Event.CANCEL)
@@ -281,7 +304,7 @@ def abort(user: User, switch: Switch, address: str | None = None) -> Switch:
 
     :raises Refused: it is past forward, where going back is a switch of its own.
     """
-    if not (user.has_perm("switching.request_switch") or user.has_perm("switching.decide_switch")):
+    if not (may(user, REQUEST, switch.pair) or may(user, DECIDE, switch.pair)):
         raise PermissionDenied("You may not abort switches.")
     with transaction.atomic():
         held = Switch.objects.select_for_update(of=("self",)).get(pk=switch.pk)
@@ -299,7 +322,7 @@ def abort(user: User, switch: Switch, address: str | None = None) -> Switch:
 
 def retry(user: User, switch: Switch, start: Callable[[Switch], None], address: str | None = None) -> Switch:
     """Run the stage again in which a switch asked for a person."""
-    if not user.has_perm("switching.request_switch"):
+    if not may(user, OPERATE, switch.pair):
         raise PermissionDenied("You may not run switches.")
     there = _still_there(switch) if switch.stage == Stage.VERIFY else None
     with transaction.atomic():
@@ -321,7 +344,7 @@ def _still_there(switch: Switch) -> dict[str, Any]:
     try:
         found = ask_about(plan, ask_every, "/clients", "clients")
     except (BindingError, GatewaySilent) as error:
-        raise Refused(say("%(error)s", error=error)) from None
+        raise EnginesAway(say("%(error)s", error=error)) from None
     there = {plan.who(c["appid"], c["client_id"]) for c in found if plan.covers(c["appid"], c["client_id"])}
     return seen_to_json(RecordSeen(tuple(sorted(there)), (), ()))
 
@@ -332,7 +355,7 @@ def close_as_it_is(user: User, switch: Switch, reason: str, address: str | None 
     :raises Refused: without a reason, or when something is not whole yet: clients wait, or the mirror has not been
         turned round. Then only the stage itself can go on.
     """
-    if not user.has_perm("switching.request_switch"):
+    if not may(user, OPERATE, switch.pair):
         raise PermissionDenied("You may not close switches.")
     if not reason.strip():
         raise Refused(say("Say why you close it: whoever looks at this later reads it."))
@@ -368,7 +391,7 @@ def _where_clients_are(switch: Switch) -> list[str]:
         store = BindingStore(zookeeper())
         documents = {appid: store.document(appid) for appid in plan.appids}
     except BindingError as error:
-        raise Refused(say("%(error)s", error=error)) from None
+        raise EnginesAway(say("%(error)s", error=error)) from None
     default = Binding(switch.pair.default.name)
     found = [
         documents[i.appid].binding_of(i) or documents[i.appid].default or default for i in plan.identities

@@ -21,7 +21,7 @@ from hadash.dashboard.views import requests
 from hadash.inventory.models import InstanceID
 from hadash.sentences import say
 from hadash.switching import services
-from hadash.switching.models import Approval
+from hadash.switching.models import Approval, Switch
 from hadash.switching.plan import Plan
 from hadash.switching.radius import Draft
 
@@ -492,3 +492,42 @@ def test_a_comment_with_a_character_that_no_database_holds(
 ) -> None:
     switch = make_switch()
     assert as_arne.post(reverse("comment", args=[switch.key]), {"text": "a\0b"}).status_code == 302
+
+
+class TestBrowser:
+    """Four eyes are two people at two screens."""
+
+    def test_a_second_account_in_the_browser_of_the_request(
+        self,
+        as_olga: Client,
+        people: SimpleNamespace,
+        estate: SimpleNamespace,
+        engines: Any,
+        planned: None,
+        started: list[str],
+    ) -> None:
+        browser = as_olga
+        browser.get(reverse("overview"))  # now it has a name
+        browser.post(
+            reverse("request-switch"),
+            {"appid": estate.shop.pk, "scope": "appid", "target": "west", "reason": "Upgrade"},
+        )
+        [switch] = Switch.objects.all()
+        browser.post(reverse("sign-out"))
+        browser.force_login(people.arne)
+        answer = browser.post(reverse("approve", args=[switch.key]), {"plan_digest": switch.plan_digest})
+        assert answer.status_code == 409
+        assert "Approve it in a browser of your own." in answer.content.decode()
+        switch.refresh_from_db()
+        assert switch.status == "awaiting_approval"
+        own = signed_in(people.arne)
+        own.get(reverse("overview"))
+        own.post(reverse("approve", args=[switch.key]), {"plan_digest": switch.plan_digest})
+        switch.refresh_from_db()
+        assert switch.status == "running"
+
+    def test_a_forged_name_is_no_name(self, as_olga: Client) -> None:
+        as_olga.cookies["hadash_browser"] = "0" * 32
+        as_olga.get(reverse("overview"))
+        assert as_olga.cookies["hadash_browser"].value != "0" * 32
+        assert as_olga.cookies["hadash_browser"]["httponly"]

@@ -6,10 +6,11 @@ import json
 
 import pytest
 from asgiref.sync import sync_to_async
-from django.contrib.auth.models import User
+from django.db import connections
 from django.test import AsyncClient, Client
 from django.urls import reverse
 
+from hadash.accounts.roles import ensure_user
 from hadash.audit.models import exported, record
 from hadash.dashboard.views import audit as view
 
@@ -31,12 +32,13 @@ async def test_the_export_is_the_whole_log(
     monkeypatch.setattr(view, "CHUNK", 2)
     for number in range(5):
         await sync_to_async(record)(None, "expire", f"switch {number}", reason="订单")
-    await async_client.aforce_login(await sync_to_async(User.objects.create)(username="vera"))
+    await async_client.aforce_login(await sync_to_async(ensure_user)("vera", "a-long-password", "viewer"))
     answer = await async_client.get(reverse("audit-export"))
     lines = b"".join([part async for part in answer.streaming_content]).decode().splitlines()
     assert [json.loads(line) for line in lines] == await sync_to_async(lambda: list(exported()))()
     assert len(lines) == 5
     assert 'filename="hadash-audit-' in answer["Content-Disposition"]
+    await sync_to_async(connections.close_all)()
 
 
 def test_nobody_gets_it_without_signing_in(client: Client) -> None:

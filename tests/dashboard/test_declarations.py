@@ -13,7 +13,8 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
-from dashboard.parts import NASTY, signed_in
+from dashboard.parts import NASTY, PASSWORD, cluster, signed_in
+from hadash.accounts.roles import ensure_user
 from hadash.audit.models import Entry
 from hadash.inventory import declarations
 from hadash.inventory.models import AppID, Declaration, InstanceID, Pair
@@ -196,6 +197,30 @@ def test_everybody_reads_and_only_operators_declare(
         assert "You may not declare relations." in answer.content.decode()
         assert "These people may: Olga Operator." in answer.content.decode()
     assert (Declaration.objects.count(), Entry.objects.count()) == (1, entries)
+
+
+def test_an_operator_of_another_pair_sees_and_changes_nothing(
+    people: SimpleNamespace, shop: AppID, pair: Pair
+) -> None:
+    declarations.declare(people.olga, shop, "", ["orders"], ["produce"])
+    north = cluster("north", 3)
+    other = Pair.objects.create(name="other", first=north, second=cluster("south", 4), default=north)
+    client = signed_in(ensure_user("mara", PASSWORD, "operator", "Mara", other))
+    acts = [
+        (reverse("declarations-import", args=[pair.pk]), {}),
+        (act("declare", shop), {"topics": "carts", "produce": "on"}),
+        (act("adopt", shop), {"all": "1"}),
+        (reverse("withdraw", args=[Declaration.objects.get().pk]), {}),
+    ]
+    for name in ("declarations", "declarations-export"):
+        assert client.get(reverse(name, args=[pair.pk])).status_code == 404
+        assert client.get(reverse(name, args=[other.pk])).status_code == 200
+    for address, form in acts:
+        assert client.post(address, form).status_code == 404, address
+    assert Declaration.objects.count() == 1
+    client = signed_in(ensure_user("mara", PASSWORD, "operator", "Mara", pair))
+    text = client.post(act("adopt", shop), {"all": "1"}, follow=True).content.decode()
+    assert "5 relations are declared." in text
 
 
 # -- on the page of a pair --------------------------------------------------------------------------------------------

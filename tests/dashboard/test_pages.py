@@ -168,7 +168,7 @@ def test_queries_do_not_grow_with_the_estate(
         (reverse("switch", args=[finished.key]), 18),
         (reverse("switch-state", args=[finished.key]), 8),
         (reverse("audit"), 9),
-        (reverse("declarations", args=[estate.pair.pk]), 11),
+        (reverse("declarations", args=[estate.pair.pk]), 13),
     ]:
         with django_assert_max_num_queries(limit):
             as_arne.get(address)

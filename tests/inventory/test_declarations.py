@@ -74,7 +74,7 @@ class TestByHand:
         assert told() == [
             (
                 "declare",
-                "shop",
+                "AppID shop",
                 {
                     "source": "hand",
                     "note": "why",
@@ -173,7 +173,7 @@ class TestFromAFile:
         assert declared(shop.pair) == preview.relations
         assert {row.source for row in Declaration.objects.all()} == {"import"}
         [(verb, subject, details)] = told()
-        assert (verb, subject) == ("import", "main")
+        assert (verb, subject) == ("import", "pair main")
         assert (len(details["added"]), details["registered"]) == (3, ["web-1"])
 
     def test_what_has_changed_meanwhile_is_looked_at_again(self, olga: User, shop: AppID, crm: AppID) -> None:

@@ -13,6 +13,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 
+from hadash.accounts import roles
 from hadash.bindings.model import BindingState
 from hadash.dashboard import states, words
 from hadash.dashboard.states import State
@@ -121,6 +122,28 @@ def verb(value: str) -> str:
 @register.filter
 def denial(value: Any) -> str:
     return words.denial_word(str(value or ""))
+
+
+#: What templates ask about: the word of a button → the permission behind it.
+_ACTS = {
+    "request": roles.REQUEST,
+    "register": roles.REGISTER,
+    "exclude_gateway": roles.EXCLUDE_GATEWAY,
+    "read_audit": roles.VIEW_AUDIT,
+    "manage_people": roles.MANAGE_PEOPLE,
+}
+
+
+@register.filter
+def may(user: Any, act: str) -> bool:
+    """Whether the user may do it on some pair: whether a button makes sense at all."""
+    return roles.may_somewhere(user, _ACTS[act])
+
+
+@register.simple_tag(takes_context=True)
+def may_on(context: Context, act: str, pair: Any) -> bool:
+    """Whether the user may do it on this pair."""
+    return roles.may(context["user"], _ACTS[act], pair)
 
 
 @register.filter

@@ -12,6 +12,7 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
 
+from hadash.accounts.roles import REGISTER, may
 from hadash.dashboard import declared, engines, selectors, states
 from hadash.dashboard.forms import DeclareForm, RegisterForm
 from hadash.dashboard.templatetags.hadash import sentence
@@ -26,7 +27,7 @@ from hadash.sentences import Sentence
 def appids(request: HttpRequest) -> HttpResponse:
     """All AppIDs, searched by name with ``?q=``."""
     query = request.GET.get("q", "").strip()
-    found = selectors.appids()
+    found = selectors.appids(user_of(request))
     if query:
         found = found.filter(name__icontains=query)
     page = paged(request, found)
@@ -42,7 +43,7 @@ def appids(request: HttpRequest) -> HttpResponse:
 
 @require_GET
 def appid(request: HttpRequest, pk: int) -> HttpResponse:
-    found = the_appid(pk)
+    found = the_appid(user_of(request), pk)
     if request.headers.get("HX-Request"):
         return render(request, "appids/live.html", _live(found))
     return page(request, found)
@@ -58,14 +59,14 @@ def page(
     status: int = 200,
 ) -> HttpResponse:
     """The page of an AppID, also with what somebody has typed and why it was refused."""
-    history = [(switch, states.of_status(switch)) for switch in selectors.history_of(found)]
+    history = [(switch, states.of_status(switch)) for switch in selectors.history_of(user_of(request), found)]
     context = {
         **_live(found),
         "form": form or RegisterForm(),
         "history": history,
         **declared.section(found),
         "declare_form": declare_form or DeclareForm(),
-        "may_declare": may_declare(request.user, found.pair),
+        "may_declare": may_declare(user_of(request), found.pair),
         "refusals": refusals,
     }
     return render(request, "appids/page.html", context, status=status)
@@ -118,10 +119,10 @@ def register_instance(request: HttpRequest, pk: int) -> HttpResponse:
     """Fields ``name`` and ``note``."""
     if request.method != "POST":
         return redirect("appid", pk=pk)
-    found = the_appid(pk)
+    found = the_appid(user_of(request), pk)
     form = RegisterForm(request.POST)
     try:
-        if not request.user.has_perm("inventory.add_instanceid"):
+        if not may(user_of(request), REGISTER, found.pair):
             raise PermissionDenied("You may not register InstanceIDs.")
         if form.is_valid():
             instance = services.register_instance(
@@ -136,7 +137,7 @@ def register_instance(request: HttpRequest, pk: int) -> HttpResponse:
             )
             return redirect("appid", pk=found.pk)
     except PermissionDenied as error:
-        return denied(request, error, "inventory.add_instanceid")
+        return denied(request, error, REGISTER, found.pair)
     except services.NotRegistered as error:
         form.add_error("name", sentence(error.sentence))
     return page(request, found, form=form, status=409)

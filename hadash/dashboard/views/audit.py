@@ -7,18 +7,23 @@ from collections.abc import AsyncIterator
 from itertools import islice
 
 from asgiref.sync import sync_to_async
+from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.http import require_GET
 
+from hadash.accounts.roles import VIEW_AUDIT, may
 from hadash.audit.models import CHUNK, Entry, exported, head
-from hadash.dashboard.views.common import paged
+from hadash.dashboard.views.common import denied, paged, user_of
 
 
 @require_GET
 def audit(request: HttpRequest) -> HttpResponse:
     """Newest first; ``?q=`` looks in the subject, ``?actor=`` takes a user name."""
+    if not may(user_of(request), VIEW_AUDIT):
+        return denied(request, PermissionDenied("You may not read the audit log."), VIEW_AUDIT)
     query, actor = request.GET.get("q", "").strip(), request.GET.get("actor", "").strip()
     found = Entry.objects.select_related("actor")
     if query:
@@ -30,8 +35,10 @@ def audit(request: HttpRequest) -> HttpResponse:
 
 
 @require_GET
-def export(request: HttpRequest) -> StreamingHttpResponse:
+def export(request: HttpRequest) -> HttpResponseBase:
     """Everything, as JSON Lines, oldest first: what ``manage.py verify_audit --file`` checks."""
+    if not may(user_of(request), VIEW_AUDIT):
+        return denied(request, PermissionDenied("You may not read the audit log."), VIEW_AUDIT)
     response = StreamingHttpResponse(_lines(), content_type="application/x-ndjson")
     response["Content-Disposition"] = f'attachment; filename="hadash-audit-{timezone.now():%Y-%m-%d}.jsonl"'
     return response

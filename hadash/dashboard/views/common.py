@@ -11,6 +11,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.translation import gettext as _
 
+from hadash.accounts.roles import pairs_where
 from hadash.dashboard import selectors
 from hadash.inventory.models import AppID, Pair
 from hadash.switching.models import Switch
@@ -30,30 +31,36 @@ def address_of(request: HttpRequest) -> str | None:
 
 
 def denied(
-    request: HttpRequest, error: PermissionDenied, permission: str, besides: User | None = None
+    request: HttpRequest,
+    error: PermissionDenied,
+    permission: str,
+    pair: Pair | None = None,
+    besides: User | None = None,
 ) -> HttpResponse:
     """403 with the names of those who may."""
-    context = {"exception": str(error), "people": selectors.people_who(permission, besides)}
+    context = {"exception": str(error), "people": selectors.people_who(permission, pair, besides)}
     return render(request, "403.html", context, status=403)
 
 
-def the_switch(key: str) -> Switch:
-    """:raises Http404: with a sentence that helps."""
-    found = selectors.switches().defer(None).filter(key=key).first()
+def the_switch(user: Any, key: str) -> Switch:
+    """:raises Http404: with a sentence that helps; also for what ``user`` may not see."""
+    found = selectors.switches(user).defer(None).filter(key=key).first()
     if found is None:
         raise Http404(_("There is no switch %(key)s.") % {"key": key})
     return found
 
 
-def the_appid(pk: int) -> AppID:
-    found = selectors.appids().filter(pk=pk).first()
+def the_appid(user: Any, pk: int) -> AppID:
+    """:raises Http404: the same."""
+    found = selectors.appids(user).filter(pk=pk).first()
     if found is None:
         raise Http404(_("There is no AppID with number %(pk)s.") % {"pk": pk})
     return found
 
 
-def the_pair(pk: int) -> Pair:
-    found = Pair.objects.select_related("first", "second").filter(pk=pk).first()
+def the_pair(user: Any, pk: int) -> Pair:
+    """:raises Http404: the same."""
+    found = pairs_where(user).select_related("first", "second", "default").filter(pk=pk).first()
     if found is None:
         raise Http404(_("There is no pair with number %(pk)s.") % {"pk": pk})
     return found

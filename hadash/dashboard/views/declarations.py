@@ -16,6 +16,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_GET, require_POST
 
+from hadash.accounts.roles import REGISTER, pairs_where
 from hadash.dashboard import declared, states
 from hadash.dashboard.declared import chosen
 from hadash.dashboard.forms import DeclareForm, ImportForm
@@ -23,7 +24,7 @@ from hadash.dashboard.templatetags.hadash import listed, sentence
 from hadash.dashboard.views import appids
 from hadash.dashboard.views.common import address_of, denied, paged, the_appid, the_pair, user_of
 from hadash.inventory import declarations, selectors
-from hadash.inventory.declarations import PERMISSION, Declared, Import, NotDeclared, may_declare
+from hadash.inventory.declarations import Declared, Import, NotDeclared, may_declare
 from hadash.inventory.differences import State
 from hadash.inventory.models import AppID, Declaration, Pair
 from hadash.inventory.relations_csv import MAX_LINES, written
@@ -40,7 +41,7 @@ SHOWN = 200
 
 def declare(request: HttpRequest, pk: int) -> HttpResponse:
     """The fields of :class:`DeclareForm`."""
-    found = the_appid(pk)
+    found = the_appid(user_of(request), pk)
     if request.method != "POST":
         return _back(found)
     form = DeclareForm(request.POST)
@@ -50,7 +51,7 @@ def declare(request: HttpRequest, pk: int) -> HttpResponse:
     try:
         done = declarations.declare(user_of(request), found, **form.values(), address=address_of(request))
     except PermissionDenied as error:
-        return denied(request, error, PERMISSION)
+        return denied(request, error, REGISTER, found.pair)
     except NotDeclared as refusal:
         return appids.page(request, found, declare_form=form, refusals=refusal.reasons, status=409)
     _tell(request, done)
@@ -59,7 +60,7 @@ def declare(request: HttpRequest, pk: int) -> HttpResponse:
 
 def adopt(request: HttpRequest, pk: int) -> HttpResponse:
     """Fields ``chosen`` (keys of rows; or ``all``) and ``of`` (``client`` or ``appid``)."""
-    found = the_appid(pk)
+    found = the_appid(user_of(request), pk)
     if request.method != "POST":
         return _back(found)
     wanted = None if request.POST.get("all") else chosen(found, request.POST.getlist("chosen"))
@@ -67,7 +68,7 @@ def adopt(request: HttpRequest, pk: int) -> HttpResponse:
     try:
         done = declarations.adopt(user_of(request), found, wanted, whole=whole, address=address_of(request))
     except PermissionDenied as error:
-        return denied(request, error, PERMISSION)
+        return denied(request, error, REGISTER, found.pair)
     except NotDeclared as refusal:
         return appids.page(request, found, refusals=refusal.reasons, status=409)
     _tell(request, done)
@@ -78,11 +79,12 @@ def adopt(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def withdraw(request: HttpRequest, pk: int) -> HttpResponse:
-    found = get_object_or_404(Declaration.objects.select_related("appid__pair"), pk=pk)
+    visible = Declaration.objects.filter(appid__pair__in=pairs_where(user_of(request)))
+    found = get_object_or_404(visible.select_related("appid__pair"), pk=pk)
     try:
         declarations.withdraw(user_of(request), found, address_of(request))
     except PermissionDenied as error:
-        return denied(request, error, PERMISSION)
+        return denied(request, error, REGISTER, found.appid.pair)
     messages.success(request, _("It is not declared any more."))
     return _back(found.appid)
 
@@ -108,7 +110,7 @@ def _back(appid: AppID) -> HttpResponse:
 @require_GET
 def of_pair(request: HttpRequest, pk: int) -> HttpResponse:
     """``?q=`` looks in the AppIDs' names, ``?state=`` takes one of :class:`State`."""
-    return _page(request, the_pair(pk))
+    return _page(request, the_pair(user_of(request), pk))
 
 
 def _page(
@@ -130,7 +132,7 @@ def _page(
         "states": {one.value: states.of_declaration(one) for one in State},
         "counts": declared.counts(found),
         "filters": urlencode({name: value for name, value in (("q", query), ("state", state)) if value}),
-        "may_declare": may_declare(request.user, pair),
+        "may_declare": may_declare(user_of(request), pair),
         "max_lines": MAX_LINES,
         "window_days": settings.ACCESS_WINDOW_DAYS,
         "refusal": refusal,
@@ -149,7 +151,7 @@ def _filters(request: HttpRequest) -> tuple[str, str]:
 @require_GET
 def export(request: HttpRequest, pk: int) -> HttpResponse:
     """What is declared, as the file that can be imported; with the filters of the page, so also what was only seen."""
-    pair = the_pair(pk)
+    pair = the_pair(user_of(request), pk)
     query, state = _filters(request)
     notes = selectors.declared(pair, query=query)
     if state:
@@ -169,11 +171,11 @@ def import_file(request: HttpRequest, pk: int) -> HttpResponse:
 
     The fields of :class:`ImportForm`.
     """
-    pair = the_pair(pk)
+    pair = the_pair(user_of(request), pk)
     if request.method != "POST":
         return redirect("declarations", pk=pk)
-    if not may_declare(request.user, pair):
-        return denied(request, PermissionDenied("You may not declare relations."), PERMISSION)
+    if not may_declare(user_of(request), pair):
+        return denied(request, PermissionDenied("You may not declare relations."), REGISTER, pair)
     form = ImportForm(request.POST, request.FILES)
     if not form.is_valid():
         return _page(request, pair, refusal=str(next(iter(form.errors.values()))[0]), status=409)

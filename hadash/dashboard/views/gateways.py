@@ -10,6 +10,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
+from hadash.accounts.roles import EXCLUDE_GATEWAY, may
 from hadash.dashboard.views.common import address_of, denied, user_of
 from hadash.sentences import Sentence
 from hadash.switching import gateways
@@ -19,8 +20,8 @@ from hadash.switching.planning import Refused
 @require_http_methods(["GET", "POST"])
 def exclude(request: HttpRequest) -> HttpResponse:
     """GET: ``?gateway=<id>``. POST: ``gateway``, ``typed`` and ``reason``; or ``include`` to take it back."""
-    if not request.user.has_perm(gateways.PERMISSION):
-        return denied(request, PermissionDenied("You may not exclude Gateways."), gateways.PERMISSION)
+    if not may(user_of(request), EXCLUDE_GATEWAY):
+        return denied(request, PermissionDenied("You may not exclude Gateways."), EXCLUDE_GATEWAY)
     if request.method == "GET":
         return _page(request, request.GET.get("gateway", ""), [])
     name = request.POST.get("gateway", "")

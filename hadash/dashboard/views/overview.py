@@ -8,6 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
 
+from hadash.accounts.roles import VIEW, may_somewhere, pairs_where
 from hadash.dashboard import engines, selectors, states
 from hadash.dashboard.views.common import user_of
 
@@ -24,13 +25,20 @@ def overview(request: HttpRequest) -> HttpResponse:
 def _context(request: HttpRequest) -> dict[str, Any]:
     user = user_of(request)
     look = engines.look()
-    appids = list(selectors.appids()[: APPIDS_SHOWN + 1])
+    appids = list(selectors.appids(user)[: APPIDS_SHOWN + 1])
     gateways = [(gateway, states.of_gateway(gateway, look.epoch)) for gateway in look.gateways]
     connected, silent = engines.ask_each(look.answering, "/clients", "clients")
-    observed, covered = selectors.estate_coverage()
-    pairs = [_pair(pair) for pair in selectors.pairs()]
+    observed, covered = selectors.estate_coverage(user)
+    visible = {
+        cluster.name
+        for pair in pairs_where(user).select_related("first", "second")
+        for cluster in pair.clusters
+    }
+    connected = [client for client in connected if client["cluster"] in visible]
+    pairs = [_pair(pair) for pair in selectors.pairs(user)]
     return {
         "now": timezone.now(),
+        "nothing_to_see": not may_somewhere(user, VIEW),
         "engines": look,
         "pairs": pairs,
         "mirror_count": sum(len(pair["mirrors"]) for pair in pairs),
@@ -44,9 +52,9 @@ def _context(request: HttpRequest) -> dict[str, Any]:
         "parked": sum(bool(c.get("parked")) for c in connected),
         "observed": observed,
         "covered": covered,
-        "running": _with_state(selectors.running()),
+        "running": _with_state(selectors.running(user)),
         "waiting": _with_state(selectors.waiting_for(user)),
-        "recent": _with_state(selectors.recent()),
+        "recent": _with_state(selectors.recent(user)),
     }
 
 

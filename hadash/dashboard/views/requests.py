@@ -11,9 +11,11 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods
 
+from hadash.accounts.browser import browser_of
+from hadash.accounts.roles import REQUEST, may, may_somewhere, pairs_where
 from hadash.dashboard import engines, radius, selectors, states
 from hadash.dashboard.forms import RequestForm
-from hadash.dashboard.views.common import address_of, denied, the_appid, user_of
+from hadash.dashboard.views.common import address_of, denied, the_appid, the_pair, user_of
 from hadash.inventory.models import AppID, Cluster, Pair
 from hadash.mirroring.models import Mirror
 from hadash.sentences import Sentence, say
@@ -22,37 +24,38 @@ from hadash.switching.effects import ask_about
 from hadash.switching.plan import Scope, ScopeKind
 from hadash.switching.planning import draft_for
 
-PERMISSION = "switching.request_switch"
-
 
 def _number(text: str | None) -> int | None:
     return int(text) if text and text.isdigit() and len(text) < 18 else None
 
 
-def _subject(values: Any) -> tuple[Pair, AppID | None] | None:
+def _subject(user: Any, values: Any) -> tuple[Pair, AppID | None] | None:
     """Whose switch it is about: ``appid=<pk>``, or ``pair=<pk>`` for Topics and whole clusters."""
     pk = _number(values.get("appid"))
     if pk is not None:
-        appid = the_appid(pk)
+        appid = the_appid(user, pk)
         return appid.pair, appid
     pk = _number(values.get("pair"))
     if pk is None:
         return None
-    pair = Pair.objects.select_related("first", "second", "default").filter(pk=pk).first()
-    if pair is None:
-        raise Http404(_("There is no pair with number %(pk)s.") % {"pk": pk})
-    return pair, None
+    return the_pair(user, pk), None
 
 
 @require_http_methods(["GET", "POST"])
 def request_switch(request: HttpRequest) -> HttpResponse:
     """GET: ``?appid=<pk>&instance=<name>`` or ``?pair=<pk>&topics=<names>``. POST: the fields of the form besides."""
-    if not request.user.has_perm(PERMISSION):
-        return denied(request, PermissionDenied("You may not request switches."), PERMISSION)
+    user = user_of(request)
     values = request.POST if request.method == "POST" else request.GET
-    subject = _subject(values)
+    subject = _subject(user, values)
+    if not (may(user, REQUEST, subject[0]) if subject else may_somewhere(user, REQUEST)):
+        pair = subject[0] if subject else None
+        return denied(request, PermissionDenied("You may not request switches."), REQUEST, pair)
     if subject is None:
-        context = {"appids": selectors.appids(), "pairs": Pair.objects.select_related("first", "second")}
+        pairs = pairs_where(user, REQUEST)
+        context = {
+            "appids": selectors.appids(user).filter(pair__in=pairs),
+            "pairs": pairs.select_related("first", "second"),
+        }
         return render(request, "requests/choose.html", context)
     pair, appid = subject
     if request.method == "POST":
@@ -81,9 +84,10 @@ def _post(request: HttpRequest, pair: Pair, appid: AppID | None) -> HttpResponse
             form.cleaned_data["reason"],
             address_of(request),
             form.window(),
+            browser_of(request),
         )
     except PermissionDenied as error:
-        return denied(request, error, PERMISSION)
+        return denied(request, error, REQUEST, pair)
     except services.Refused as refusal:
         return _page(request, form, wanted, refusal.reasons, status=409)
     messages.success(request, _("The switch is requested. Somebody else has to approve it."))
@@ -120,7 +124,7 @@ def _names(appid: AppID) -> list[dict[str, Any]]:
 @require_GET
 def preview(request: HttpRequest) -> HttpResponse:
     """What would move, for the form as it stands."""
-    subject = _subject(request.GET)
+    subject = _subject(user_of(request), request.GET)
     if subject is None:
         raise Http404(_("Say whose switch it is about."))
     form = RequestForm(request.GET, pair=subject[0], appid=subject[1])

@@ -12,6 +12,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
+from hadash.accounts.roles import CHANGE_POLICY, may, pairs_where
 from hadash.dashboard.forms import BlackoutForm, RulesForm
 from hadash.dashboard.views.common import address_of, denied, the_pair, user_of
 from hadash.inventory.models import Pair
@@ -24,11 +25,12 @@ from hadash.switching.planning import Refused
 @require_http_methods(["GET", "POST"])
 def rules(request: HttpRequest, pk: int) -> HttpResponse:
     """POST: the fields of :class:`RulesForm`."""
-    pair = the_pair(pk)
+    pair = the_pair(user_of(request), pk)
     if request.method == "GET":
         return _page(request, pair, RulesForm(instance=policy.policy_of(pair)))
-    if not request.user.has_perm(policy.PERMISSION):
-        return denied(request, PermissionDenied("You may not change the rules of a pair."), policy.PERMISSION)
+    if not may(user_of(request), CHANGE_POLICY, pair):
+        error = PermissionDenied("You may not change the rules of a pair.")
+        return denied(request, error, CHANGE_POLICY, pair)
     form = RulesForm(request.POST, instance=policy.policy_of(pair))
     if not form.is_valid():
         return _page(request, pair, form, status=409)
@@ -43,7 +45,7 @@ def rules(request: HttpRequest, pk: int) -> HttpResponse:
 @require_POST
 def add_blackout(request: HttpRequest, pk: int) -> HttpResponse:
     """Fields ``begins``, ``ends``, ``reason``."""
-    pair = the_pair(pk)
+    pair = the_pair(user_of(request), pk)
     form = BlackoutForm(request.POST)
     try:
         if not form.is_valid():
@@ -53,7 +55,7 @@ def add_blackout(request: HttpRequest, pk: int) -> HttpResponse:
             user_of(request), pair, values["begins"], values["ends"], values["reason"], address_of(request)
         )
     except PermissionDenied as error:
-        return denied(request, error, policy.PERMISSION)
+        return denied(request, error, CHANGE_POLICY, pair)
     except Refused as refusal:
         return _page(request, pair, None, form, refusal.reasons, status=409)
     messages.success(request, _("Nothing of this pair starts in that time."))
@@ -62,11 +64,12 @@ def add_blackout(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def end_blackout(request: HttpRequest, pk: int) -> HttpResponse:
-    found = get_object_or_404(Blackout.objects.select_related("pair"), pk=pk)
+    visible = Blackout.objects.filter(pair__in=pairs_where(user_of(request)))
+    found = get_object_or_404(visible.select_related("pair"), pk=pk)
     try:
         policy.end_blackout(user_of(request), found, address_of(request))
     except PermissionDenied as error:
-        return denied(request, error, policy.PERMISSION)
+        return denied(request, error, CHANGE_POLICY, found.pair)
     messages.success(request, _("The blackout is taken back."))
     return redirect("rules", pk=found.pair_id)
 
@@ -85,7 +88,7 @@ def _page(
         "form": form or RulesForm(instance=policy.policy_of(pair)),
         "blackout_form": blackout_form or BlackoutForm(),
         "blackouts": pair.blackouts.filter(ends__gt=timezone.now()),
-        "may_change": request.user.has_perm(policy.PERMISSION),
+        "may_change": may(user_of(request), CHANGE_POLICY, pair),
         "in_effect": {
             "max_lag": limits.max_lag,
             "settle_seconds": limits.settle,

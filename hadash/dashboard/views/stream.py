@@ -112,7 +112,7 @@ class Feed:
         """:raises Http404: there is no such switch."""
         with translation.override(self.language):
             try:
-                the_switch(self.key)
+                the_switch(user_of(self.request), self.key)
             finally:
                 connection.close()
 
@@ -130,7 +130,7 @@ class Feed:
         return events
 
     def _look(self, events: list[bytes]) -> None:
-        switch = the_switch(self.key)
+        switch = the_switch(user_of(self.request), self.key)
         self.running = switch.current in (Status.APPROVED, Status.RUNNING)
         events += self._state(switch)
         for line in live.log_lines(switch, self.after):

@@ -16,6 +16,8 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
 
+from hadash.accounts.browser import browser_of
+from hadash.accounts.roles import DECIDE, OPERATE, REQUEST, may
 from hadash.dashboard import engines, live, radius, selectors, states
 from hadash.dashboard.phrases import script_phrases
 from hadash.dashboard.views.common import (
@@ -41,7 +43,7 @@ def switches(request: HttpRequest) -> HttpResponse:
     user = user_of(request)
     inbox = request.GET.get("inbox", "all")
     inbox = inbox if inbox in INBOXES else "all"
-    found = selectors.waiting_for(user) if inbox == "waiting" else selectors.switches()
+    found = selectors.waiting_for(user) if inbox == "waiting" else selectors.switches(user)
     if inbox == "mine":
         found = found.filter(requested_by=user)
     status, query = request.GET.get("status", ""), request.GET.get("q", "").strip()
@@ -62,7 +64,9 @@ def switches(request: HttpRequest) -> HttpResponse:
         "status": status,
         "query": query,
         "statuses": states.status_words(),
-        "mine": selectors.switches().filter(requested_by=user, status=Status.AWAITING_APPROVAL.value).count(),
+        "mine": selectors.switches(user)
+        .filter(requested_by=user, status=Status.AWAITING_APPROVAL.value)
+        .count(),
     }
     return render(request, "switches/list.html", context)
 
@@ -73,8 +77,9 @@ def switches(request: HttpRequest) -> HttpResponse:
 def parts_context(user: Any, switch: Switch) -> dict[str, Any]:
     """What the parts of the page that change with the stages need."""
     records = list(switch.stages.all())
-    may_decide = user.has_perm("switching.decide_switch")
-    may_request = user.has_perm("switching.request_switch")
+    may_decide = may(user, DECIDE, switch.pair)
+    may_request = may(user, REQUEST, switch.pair)
+    may_operate = may(user, OPERATE, switch.pair)
     awaiting = switch.current is Status.AWAITING_APPROVAL
     own = switch.requested_by_id == user.pk
     approvals = list(switch.approvals.select_related("user"))
@@ -99,10 +104,10 @@ def parts_context(user: Any, switch: Switch) -> dict[str, Any]:
         "may_abort": (may_request or may_decide) and live.abortable(switch),
         "past_return": switch.current is Status.RUNNING and not live.abortable(switch),
         "running": switch.current is Status.RUNNING,
-        "may_retry": may_request and switch.current is Status.NEEDS_ATTENTION,
+        "may_retry": may_operate and switch.current is Status.NEEDS_ATTENTION,
         "may_switch_back": may_request and switch.current in (Status.SUCCEEDED, Status.CLOSED),
         "deciders": selectors.people_who(
-            "switching.decide_switch", switch.requested_by, *(a.user for a in approvals)
+            DECIDE, switch.pair, switch.requested_by, *(a.user for a in approvals)
         )
         if awaiting
         else [],
@@ -166,12 +171,12 @@ def _page(
 
 @require_GET
 def switch(request: HttpRequest, key: str) -> HttpResponse:
-    return _page(request, the_switch(key))
+    return _page(request, the_switch(user_of(request), key))
 
 
 @require_GET
 def state_json(request: HttpRequest, key: str) -> HttpResponse:
-    return JsonResponse(live.snapshot(the_switch(key)))
+    return JsonResponse(live.snapshot(the_switch(user_of(request), key)))
 
 
 # -- acts ---------------------------------------------------------------------------------------------------------
@@ -190,16 +195,16 @@ def act(permission: str) -> Callable[[Act], Callable[[HttpRequest, str], HttpRes
         def view(request: HttpRequest, key: str) -> HttpResponse:
             if request.method != "POST":  # an address that was copied, or a language changed after a refusal
                 return redirect("switch", key=key)
-            found = the_switch(key)
+            found = the_switch(user_of(request), key)
             try:
                 messages.success(request, carry_out(request, found))
             except PermissionDenied as error:
-                besides = found.requested_by if permission == "switching.decide_switch" else None
-                return denied(request, error, permission, besides)
+                besides = found.requested_by if permission == DECIDE else None
+                return denied(request, error, permission, found.pair, besides)
             except services.Refused as refusal:
                 return _page(
                     request,
-                    the_switch(key),
+                    the_switch(user_of(request), key),
                     refusal.reasons,
                     409,
                     reason=request.POST.get("reason", ""),
@@ -212,7 +217,7 @@ def act(permission: str) -> Callable[[Act], Callable[[HttpRequest, str], HttpRes
     return decorate
 
 
-@act("switching.decide_switch")
+@act(DECIDE)
 def approve(request: HttpRequest, switch: Switch) -> str:
     """Field ``plan_digest``: the plan that was shown."""
     from tasks.switching import start
@@ -220,7 +225,7 @@ def approve(request: HttpRequest, switch: Switch) -> str:
     user = user_of(request)
     # Planning reads ZooKeeper: say that it is away instead of waiting for it.
     fault = engines.look_at_gateways().fault
-    if fault and user.has_perm("switching.decide_switch") and user.pk != switch.requested_by_id:
+    if fault and may(user, DECIDE, switch.pair) and user.pk != switch.requested_by_id:
         raise services.Refused(say("ZooKeeper does not answer (%(fault)s): no switch can run.", fault=fault))
     shown = request.POST.get("approvals", "")
     held = services.approve(
@@ -230,6 +235,7 @@ def approve(request: HttpRequest, switch: Switch) -> str:
         start,
         address_of(request),
         seen=int(shown) if shown.isdecimal() and len(shown) < 4 else None,
+        browser=browser_of(request),
     )
     if held.current is Status.AWAITING_APPROVAL:
         return _("You have approved it. Somebody else has to, too.")
@@ -238,33 +244,33 @@ def approve(request: HttpRequest, switch: Switch) -> str:
     return _("Approved. The switch is running.")
 
 
-@act("switching.decide_switch")
+@act(DECIDE)
 def decline(request: HttpRequest, switch: Switch) -> str:
     """Field ``reason``."""
     services.decline(user_of(request), switch, request.POST.get("reason", ""), address_of(request))
     return _("Declined. The requester sees your reason.")
 
 
-@act("switching.request_switch")
+@act(REQUEST)
 def comment(request: HttpRequest, switch: Switch) -> str:
     """Field ``text``."""
     services.comment(user_of(request), switch, request.POST.get("text", ""), address_of(request))
     return _("Your comment is in the log.")
 
 
-@act("switching.request_switch")
+@act(REQUEST)
 def cancel(request: HttpRequest, switch: Switch) -> str:
     services.cancel(user_of(request), switch, address_of(request))
     return _("The request is cancelled.")
 
 
-@act("switching.request_switch")
+@act(REQUEST)
 def abort(request: HttpRequest, switch: Switch) -> str:
     services.abort(user_of(request), switch, address_of(request))
     return _("The switch returns to the start.")
 
 
-@act("switching.request_switch")
+@act(OPERATE)
 def retry(request: HttpRequest, switch: Switch) -> str:
     from tasks.switching import start
 
@@ -272,7 +278,7 @@ def retry(request: HttpRequest, switch: Switch) -> str:
     return _("The stage runs again.")
 
 
-@act("switching.request_switch")
+@act(OPERATE)
 def close(request: HttpRequest, switch: Switch) -> str:
     """Field ``reason``."""
     services.close_as_it_is(user_of(request), switch, request.POST.get("reason", ""), address_of(request))

@@ -11,6 +11,7 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from hadash.accounts.roles import ROLES, ensure_roles, ensure_user
+from hadash.inventory.models import Pair
 
 
 class Command(BaseCommand):
@@ -20,14 +21,29 @@ class Command(BaseCommand):
         parser.add_argument("username")
         parser.add_argument("role", choices=sorted(ROLES))
         parser.add_argument("--name", default="", help="full name")
+        parser.add_argument(
+            "--pair", default="", help="the pair on which the role holds; all pairs without it"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         username, password = options["username"], ""
+        pair = self._pair(options["pair"])
         if not User.objects.filter(username=username).exists():
             password = self._ask(username)
         ensure_roles()
-        user = ensure_user(username, password, options["role"], options["name"])
-        self.stdout.write(f"{user.get_username()} is {options['role']}.")
+        user = ensure_user(username, password, options["role"], options["name"], pair)
+        where = f" of pair {pair}" if pair is not None else ""
+        self.stdout.write(f"{user.get_username()} is {options['role']}{where}.")
+
+    @staticmethod
+    def _pair(name: str) -> Pair | None:
+        if not name:
+            return None
+        found = Pair.objects.filter(name=name).first()
+        if found is None:
+            known = ", ".join(Pair.objects.values_list("name", flat=True)) or "none"
+            raise CommandError(f"There is no pair {name}. Registered are: {known}.")
+        return found
 
     @staticmethod
     def _ask(username: str) -> str:

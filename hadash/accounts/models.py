@@ -1,0 +1,63 @@
+"""Tables: who has which role on one pair only, and the tokens with which programs act for people.
+
+A role on all pairs is the membership of a Django group; see ``roles.py``.
+"""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.contrib.auth.models import Group
+from django.core.validators import MinLengthValidator
+from django.db import models
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+#: Characters of a token that are kept readable, so that people recognise it in a list.
+SHOWN_CHARACTERS = 8
+
+
+class PairRole(models.Model):
+    """One person's role on one pair."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="pair_roles")
+    group = models.ForeignKey(Group, models.PROTECT, related_name="+")
+    pair = models.ForeignKey("inventory.Pair", models.CASCADE, related_name="roles")
+
+    class Meta:
+        ordering = ("pair__name", "group__name")
+        constraints = [models.UniqueConstraint(fields=["user", "group", "pair"], name="role_once_a_pair")]
+        permissions = [("manage_people", "May create people and give them roles")]
+
+    def __str__(self) -> str:
+        return f"{self.user} is {self.group} of {self.pair}"
+
+
+class ApiToken(models.Model):
+    """What a program shows instead of a password. It may do what its owner may, within its scopes, until it expires.
+
+    Only a digest is kept: whoever reads the database cannot use it.
+    """
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="tokens")
+    name = models.CharField(_("name"), max_length=100, validators=[MinLengthValidator(1)])
+    #: SHA-256 of the secret, in hexadecimal. The secret has 256 random bits: it needs no slow hash.
+    digest = models.CharField(max_length=64, unique=True)
+    beginning = models.CharField(max_length=SHOWN_CHARACTERS + 20)
+    #: Names of :data:`hadash.accounts.roles.SCOPES`.
+    scopes = models.JSONField(default=list)
+    #: Empty for all pairs of its owner.
+    pair = models.ForeignKey("inventory.Pair", models.CASCADE, null=True, blank=True, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+    expires_at = models.DateTimeField()
+    last_used_at = models.DateTimeField(null=True)
+    revoked_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ("-created_at",)
+
+    def __str__(self) -> str:
+        return f"token {self.name} of {self.user}"
+
+    @property
+    def usable(self) -> bool:
+        return self.revoked_at is None and self.expires_at > timezone.now()

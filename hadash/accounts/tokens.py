@@ -1,0 +1,123 @@
+"""API tokens: issued once, shown once, kept as a digest."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Iterable
+from datetime import timedelta
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
+from django.utils import timezone
+
+from hadash.accounts.models import SHOWN_CHARACTERS, ApiToken
+from hadash.accounts.roles import SCOPES, Limit, limit_of
+from hadash.audit.models import record
+from hadash.inventory.models import Pair
+from hadash.sentences import Sentence, say
+
+#: What every token begins with, so that scanners for leaked secrets can find it.
+PREFIX = "hadash_"
+
+#: Random bytes of a token.
+SECRET_BYTES = 32
+
+#: A token's use is noted at most this often: it is read, not audited.
+USED_EVERY = timedelta(minutes=1)
+
+#: Characters of a name: as the table holds them.
+MAX_NAME = 100
+
+
+class TokenRefused(Exception):
+    """A token that cannot be issued. ``sentence`` says why."""
+
+    def __init__(self, sentence: Sentence) -> None:
+        super().__init__(str(sentence))
+        self.sentence = sentence
+
+
+def issue(
+    user: User,
+    name: str,
+    scopes: Iterable[str],
+    days: int,
+    pair: Pair | None = None,
+    address: str | None = None,
+) -> tuple[ApiToken, str]:
+    """A new token and its secret, which nobody can read again.
+
+    :param days: until it expires; at most ``TOKEN_MAX_DAYS``.
+    :raises TokenRefused: without a name, with an unknown scope, or for too long.
+    :raises PermissionDenied: asked for with a token: tokens do not beget tokens.
+    """
+    if limit_of(user) is not None:
+        raise PermissionDenied("Tokens are issued to people at a browser, not to other tokens.")
+    name, wanted = name.strip(), sorted(set(scopes) | {"read"})
+    unknown = sorted(set(wanted) - set(SCOPES))
+    if not name or len(name) > MAX_NAME:
+        raise TokenRefused(say("Give the token a name of at most %(most)s characters.", most=MAX_NAME))
+    if unknown:
+        raise TokenRefused(
+            say("There is no scope %(scopes)s; there are %(known)s.", scopes=unknown, known=list(SCOPES))
+        )
+    if not 1 <= days <= settings.TOKEN_MAX_DAYS:
+        raise TokenRefused(say("A token lives for 1 to %(most)s days.", most=settings.TOKEN_MAX_DAYS))
+    secret = PREFIX + secrets.token_urlsafe(SECRET_BYTES)
+    with transaction.atomic():
+        token = ApiToken.objects.create(
+            user=user,
+            name=name,
+            digest=digest_of(secret),
+            beginning=secret[: len(PREFIX) + SHOWN_CHARACTERS],
+            scopes=wanted,
+            pair=pair,
+            expires_at=timezone.now() + timedelta(days=days),
+        )
+        record(
+            user,
+            "token issued",
+            f"token {name} of {user.get_username()}",
+            address,
+            scopes=wanted,
+            pair=pair.name if pair is not None else None,
+            expires=token.expires_at.isoformat(),
+            beginning=token.beginning,
+        )
+    return token, secret
+
+
+def revoke(actor: Any, token: ApiToken, address: str | None = None) -> None:
+    """End a token for good; twice is once."""
+    with transaction.atomic():
+        held = ApiToken.objects.select_for_update(of=("self",)).select_related("user").get(pk=token.pk)
+        if held.revoked_at is None:
+            held.revoked_at = timezone.now()
+            held.save(update_fields=["revoked_at"])
+            subject = f"token {held.name} of {held.user.get_username()}"
+            record(actor, "token revoked", subject, address, beginning=held.beginning)
+
+
+def user_of_secret(secret: str) -> tuple[User, ApiToken] | None:
+    """Who comes with ``secret``, limited to what the token allows; ``None`` when it is not good (any more)."""
+    token = ApiToken.objects.select_related("user").filter(digest=digest_of(secret)).first()
+    if token is None or not token.usable or not token.user.is_active:
+        return None
+    now = timezone.now()
+    if token.last_used_at is None or now - token.last_used_at > USED_EVERY:
+        ApiToken.objects.filter(pk=token.pk).update(last_used_at=now)
+    user: Any = token.user
+    user.token_limit = Limit.of(token.scopes, token.pair_id)
+    return user, token
+
+
+def digest_of(secret: str) -> str:
+    """
+    >>> len(digest_of("hadash_abc"))
+    64
+    """
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,0 +1,76 @@
+"""Writes that may be sent again: with the header ``Idempotency-Key`` the second one gets the first one's answer.
+
+The answer is kept in the transaction that makes the change. A process that dies in between leaves neither, so whoever sends
+the request again has it carried out exactly once. Refusals are not kept: what stood against it may be gone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from datetime import timedelta
+from functools import wraps
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from hadash.api.models import MAX_KEY, IdempotentAnswer
+from hadash.api.problems import Problem
+from hadash.sentences import say
+
+HEADER = "Idempotency-Key"
+REPLAYED = "Idempotency-Replayed"
+
+Handler = Callable[..., Response]
+
+
+def idempotent(handler: Handler) -> Handler:
+    """A handler whose answer is kept under the request's key. One without a key is carried out each time."""
+
+    @wraps(handler)
+    def answer(view: Any, request: Request, *args: Any, **kwargs: Any) -> Response:
+        key = request.headers.get(HEADER, "")
+        if not key:
+            return handler(view, request, *args, **kwargs)
+        if len(key) > MAX_KEY or not key.isascii() or not key.isprintable():
+            raise Problem(
+                400, say("An idempotency key is at most %(most)s printable characters.", most=MAX_KEY)
+            )
+        fingerprint = _fingerprint(request)
+        with transaction.atomic():
+            # A second request with this key waits here until the first one has ended.
+            held, new = IdempotentAnswer.objects.get_or_create(
+                user=request.user, key=key, defaults={"fingerprint": fingerprint}
+            )
+            if not new:
+                return _again(held, fingerprint)
+            response = handler(view, request, *args, **kwargs)
+            held.status, held.body = response.status_code, response.data
+            held.save(update_fields=["status", "body"])
+        return response
+
+    return answer
+
+
+def _again(held: IdempotentAnswer, fingerprint: str) -> Response:
+    if held.fingerprint != fingerprint:
+        raise Problem(
+            422, say("This idempotency key was used for another request. Use a new key for each request.")
+        )
+    return Response(held.body, status=held.status, headers={REPLAYED: "true"})
+
+
+def _fingerprint(request: Request) -> str:
+    said = f"{request.method} {request.path}\n".encode() + request.body
+    return hashlib.sha256(said).hexdigest()
+
+
+def forget_old_answers() -> int:
+    """Delete what nobody sends again any more; how many."""
+    before = timezone.now() - timedelta(hours=settings.API_IDEMPOTENCY_HOURS)
+    deleted, _ = IdempotentAnswer.objects.filter(at__lt=before).delete()
+    return deleted

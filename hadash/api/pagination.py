@@ -1,0 +1,28 @@
+"""Lists in pages: ``?page=2&page_size=100``."""
+
+from __future__ import annotations
+
+from django.utils.translation import gettext as _
+from rest_framework.exceptions import ValidationError
+from rest_framework.pagination import PageNumberPagination
+from rest_framework.request import Request
+
+
+class Pages(PageNumberPagination):
+    """``{"count", "next", "previous", "results"}``."""
+
+    page_size = 50
+    page_size_query_param = "page_size"
+    #: A page is made in one piece: larger ones would only wait longer.
+    max_page_size = 200
+
+    def get_page_size(self, request: Request) -> int:
+        """:raises ValidationError: it is no number of rows. (DRF would take its own instead, and nobody would notice.)"""
+        asked = request.query_params.get("page_size")
+        if asked is None:
+            return self.page_size
+        if not asked.isascii() or not asked.isdecimal() or not 1 <= int(asked[:9]) <= self.max_page_size:
+            raise ValidationError(
+                {"page_size": [_("From 1 to %(most)s rows fit a page.") % {"most": self.max_page_size}]}
+            )
+        return int(asked)

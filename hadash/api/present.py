@@ -1,0 +1,177 @@
+"""Rows as the dictionaries that the shapes of ``serializers.py`` describe."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hadash.accounts.models import ApiToken
+from hadash.bindings.model import Binding, GatewayMember
+from hadash.dashboard import live, radius
+from hadash.dashboard.selectors import BoundAppID, BoundInstance
+from hadash.dashboard.templatetags.hadash import sentence
+from hadash.inventory.models import Cluster, Pair
+from hadash.mirroring.models import Mirror
+from hadash.switching import services
+from hadash.switching.machine import STAGES, Stage
+from hadash.switching.models import Switch
+from hadash.switching.radius import Draft
+
+
+def switch(found: Switch) -> dict[str, Any]:
+    """As a list shows it: ``SwitchShape``."""
+    return {
+        "key": found.key,
+        "pair": found.pair.name,
+        "scope": found.asked,
+        "source": found.source.name,
+        "target": found.target.name,
+        "status": found.status,
+        "stage": found.stage,
+        "reason": found.reason,
+        "requested_by": found.requested_by.get_username(),
+        "requested_at": found.requested_at,
+        "decided_by": found.decided_by.get_username() if found.decided_by else None,
+        "decided_at": found.decided_at,
+        "start_at": found.start_at,
+        "start_until": found.start_until,
+        "expires_at": found.expires_at,
+        "started_at": found.started_at,
+        "ended_at": found.ended_at,
+        "outcome": sentence(found.outcome),
+        "plan_digest": found.plan_digest,
+    }
+
+
+def whole_switch(found: Switch) -> dict[str, Any]:
+    """``WholeSwitchShape``."""
+    records = list(found.stages.all())
+    return {
+        **switch(found),
+        "plan": found.the_plan().approved(),
+        "approvals": [
+            {"by": approval.user.get_username(), "at": approval.at}
+            for approval in found.approvals.select_related("user")
+        ],
+        "approvals_needed": found.approvals_needed,
+        "decision_note": found.decision_note,
+        "abort_requested": found.abort_requested_by_id is not None,
+        "blocked": live.blocked(found),
+        "refused_seconds": live.refused_seconds(records),
+        "stages": [
+            {
+                "stage": record.stage,
+                "phase": STAGES[Stage(record.stage)].phase.value,
+                "result": record.result,
+                "started_at": record.started_at,
+                "ended_at": record.ended_at,
+                "seconds": record.seconds,
+                "sentence": sentence(record.sentence),
+            }
+            for record in records
+        ],
+    }
+
+
+def draft(found: Draft, pair: Pair) -> dict[str, Any]:
+    """``DraftShape``."""
+    plan = found.plan
+    holder = services.overlapping(plan)
+    mirrors = Mirror.objects.filter(pair=pair, name__in=plan.mirrors).select_related("source")
+    return {
+        "plan": plan.approved(),
+        "plan_digest": plan.digest,
+        "objections": [sentence(reason) for reason in found.objections],
+        "uncovered": [
+            {"appid": use.appid, "client_id": use.client_id, "kind": use.kind, "resource": use.resource}
+            for use in found.uncovered
+        ],
+        "members": [
+            {"kind": row.kind, "name": row.name, "why": row.why, "already": row.already, "chain": row.chain}
+            for row in radius.rows(plan)
+        ],
+        "held_by": holder.key if holder is not None else None,
+        "expected_pause_seconds": radius.expected_pause(pair),
+        "records_at_risk": radius.records_at_risk(mirrors),
+    }
+
+
+def cluster(found: Cluster) -> dict[str, Any]:
+    """``ClusterShape``: without credentials."""
+    names = ("name", "number", "bootstrap_servers", "security_protocol", "kafka_cluster_id")
+    return {
+        **{name: getattr(found, name) for name in names},
+        "brokers": found.brokers,
+        "fault": found.fault,
+        "looked_at": found.looked_at,
+    }
+
+
+def mirror(found: Mirror) -> dict[str, Any]:
+    """``MirrorShape``."""
+    return {
+        "name": found.name,
+        "topics": found.topics,
+        "source": found.source.name,
+        "target": found.target.name,
+        "state": str(found.state),
+        "fault": found.fault,
+        "lag_records": found.lag_records,
+        "lag_seconds": found.lag_seconds,
+        "looked_at": found.looked_at,
+    }
+
+
+def pair(found: Any) -> dict[str, Any]:
+    """``PairShape`` of a pair from :func:`hadash.dashboard.selectors.pairs`."""
+    return {
+        "name": found.name,
+        "default": found.default.name,
+        "clusters": [cluster(each) for each in found.clusters],
+        "mirrors": [mirror(each) for each in found.the_mirrors],
+    }
+
+
+def _binding(binding: Binding | None, own: bool) -> dict[str, Any] | None:
+    if binding is None:
+        return None
+    return {"cluster": binding.cluster, "state": binding.state.value, "epoch": binding.epoch, "own": own}
+
+
+def _instance(found: BoundInstance) -> dict[str, Any]:
+    return {
+        "name": found.name,
+        "registered": found.registered,
+        "binding": _binding(found.binding, found.own),
+        "last_seen": found.seen.last,
+        "last_cluster": found.seen.cluster,
+    }
+
+
+def appid(found: BoundAppID) -> dict[str, Any]:
+    """``AppIDShape``."""
+    return {
+        "id": found.appid.pk,
+        "name": found.appid.name,
+        "pair": found.appid.pair.name,
+        "owner": found.appid.owner,
+        "binding": _binding(found.binding, found.own),
+        "observed": found.observed,
+        "covered": found.covered,
+        "instances": [_instance(each) for each in found.instances],
+    }
+
+
+def gateway(found: GatewayMember) -> dict[str, Any]:
+    """``GatewayShape``."""
+    names = ("id", "address", "version", "live", "excluded", "applied")
+    return {name: getattr(found, name) for name in names}
+
+
+def token(found: ApiToken) -> dict[str, Any]:
+    """``TokenShape``."""
+    names = ("name", "beginning", "scopes", "created_at", "expires_at", "last_used_at", "revoked_at")
+    return {
+        "id": found.pk,
+        "pair": found.pair.name if found.pair is not None else None,
+        **{name: getattr(found, name) for name in names},
+    }

@@ -1,0 +1,408 @@
+"""The shapes of what is sent and answered. The OpenAPI document is made of them; what is allowed is decided by the services.
+
+Clusters, pairs and people are named by their unique names, switches by their keys, AppIDs by their numbers (their names may
+hold any character).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from django.utils.translation import gettext as _
+from rest_framework import serializers as s
+
+from hadash.accounts.roles import ROLES, SCOPES
+from hadash.identity.names import MAX_NAME_LENGTH
+from hadash.inventory.models import Access
+from hadash.switching.closure import Dimension
+from hadash.switching.machine import Status
+from hadash.switching.models import POLICY_FIELDS, Policy, StageRecord
+from hadash.switching.plan import Scope, ScopeKind
+
+#: Topics of one scope: more are "everything".
+MAX_TOPICS = 1000
+
+#: Characters of a reason or a note.
+MAX_TEXT = 2000
+
+#: Characters of a Topic or group name, as Kafka has them.
+MAX_RESOURCE = 255
+
+
+def _words(kind: Any) -> list[str]:
+    return [each.value for each in kind]
+
+
+# -- what is asked for ----------------------------------------------------------------------------------------------
+
+
+class ScopeShape(s.Serializer):
+    """What is to move: an AppID, one InstanceID of it, some Topics, or everything that is on the other cluster."""
+
+    kind = s.ChoiceField(_words(ScopeKind))
+    appid = s.CharField(max_length=MAX_NAME_LENGTH, required=False, default="", allow_blank=True)
+    instance_id = s.CharField(max_length=MAX_NAME_LENGTH, required=False, default="", allow_blank=True)
+    topics = s.ListField(
+        child=s.CharField(max_length=MAX_RESOURCE), max_length=MAX_TOPICS, required=False, default=list
+    )
+    dimension = s.ChoiceField(
+        _words(Dimension),
+        default=Dimension.INSTANCE.value,
+        help_text="Whether InstanceIDs move by themselves, or AppIDs always as a whole.",
+    )
+    widen = s.BooleanField(
+        default=False, help_text="Whether clients without an InstanceID take their whole AppID along."
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        needed = {
+            ScopeKind.APPID: ("appid",),
+            ScopeKind.INSTANCE: ("appid", "instance_id"),
+            ScopeKind.TOPICS: ("topics",),
+            ScopeKind.PAIR: (),
+        }[ScopeKind(attrs["kind"])]
+        faults = {name: [_("Needed for this kind.")] for name in needed if not attrs[name]}
+        faults |= {
+            name: [_("Not for this kind.")]
+            for name in ("appid", "instance_id", "topics")
+            if attrs[name] and name not in needed
+        }
+        if faults:
+            raise s.ValidationError(faults)
+        return attrs
+
+
+def scope_of(values: dict[str, Any]) -> Scope:
+    """The scope that :class:`ScopeShape` has validated."""
+    return Scope.from_json({**values, "topics": sorted(set(values["topics"]))})
+
+
+class PlanRequest(s.Serializer):
+    pair = s.SlugField(max_length=40)
+    scope = ScopeShape()
+    target = s.SlugField(max_length=40, help_text="The cluster that everything moves to.")
+
+
+class SwitchRequest(PlanRequest):
+    reason = s.CharField(max_length=MAX_TEXT)
+    plan_digest = s.CharField(
+        max_length=40,
+        required=False,
+        default="",
+        allow_blank=True,
+        help_text="Of the plan that was shown: when it is another one by now, nothing is requested (412).",
+    )
+    start_at = s.DateTimeField(
+        required=False, help_text="From when it may start; without it as soon as it is approved."
+    )
+    start_until = s.DateTimeField(required=False, help_text="Until when it may start: later it is dropped.")
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if ("start_at" in attrs) != ("start_until" in attrs):
+            missing = "start_until" if "start_at" in attrs else "start_at"
+            raise s.ValidationError({missing: [_("A window has a beginning and an end.")]})
+        return attrs
+
+
+class ApprovalRequest(s.Serializer):
+    plan_digest = s.CharField(max_length=40, help_text="Of the plan that is approved.")
+    approvals = s.IntegerField(
+        required=False,
+        min_value=0,
+        max_value=99,
+        help_text="How many approvals were seen: 412 if there are others now.",
+    )
+
+
+class ReasonRequest(s.Serializer):
+    reason = s.CharField(max_length=MAX_TEXT)
+
+
+class CommentRequest(s.Serializer):
+    text = s.CharField(max_length=MAX_TEXT)
+
+
+class NothingRequest(s.Serializer):
+    """No fields."""
+
+
+# -- plans ----------------------------------------------------------------------------------------------------------
+
+
+class PlanShape(s.Serializer):
+    pair = s.CharField()
+    scope = ScopeShape()
+    source = s.CharField()
+    target = s.CharField()
+    identities = s.ListField(child=s.CharField(), help_text="Whose bindings are written.")
+    topics = s.ListField(child=s.CharField())
+    groups = s.ListField(child=s.CharField())
+    mirrors = s.ListField(child=s.CharField())
+
+
+class MemberShape(s.Serializer):
+    kind = s.CharField()
+    name = s.CharField()
+    why = s.CharField()
+    already = s.BooleanField(help_text="It is on the target already.")
+    chain = s.ListField(child=s.CharField(), help_text="From what was asked for to this member.")
+
+
+class UseShape(s.Serializer):
+    appid = s.CharField()
+    client_id = s.CharField(allow_blank=True)
+    kind = s.CharField()
+    resource = s.CharField()
+
+
+class DraftShape(s.Serializer):
+    plan = PlanShape()
+    plan_digest = s.CharField()
+    objections = s.ListField(
+        child=s.CharField(), help_text="Why it cannot be carried out; empty when it can."
+    )
+    uncovered = UseShape(many=True, help_text="Clients without an InstanceID that would stay behind.")
+    members = MemberShape(many=True, help_text="Nearest first; at most 200.")
+    held_by = s.CharField(allow_null=True, help_text="Key of the open switch that holds part of it.")
+    expected_pause_seconds = s.FloatField()
+    records_at_risk = s.IntegerField(allow_null=True, help_text="Not yet in the mirror; null when not known.")
+
+
+# -- switches -------------------------------------------------------------------------------------------------------
+
+
+class SwitchShape(s.Serializer):
+    key = s.CharField()
+    pair = s.CharField()
+    scope = ScopeShape()
+    source = s.CharField()
+    target = s.CharField()
+    status = s.ChoiceField(_words(Status))
+    stage = s.CharField(allow_blank=True)
+    reason = s.CharField()
+    requested_by = s.CharField()
+    requested_at = s.DateTimeField()
+    decided_by = s.CharField(allow_null=True)
+    decided_at = s.DateTimeField(allow_null=True)
+    start_at = s.DateTimeField(allow_null=True)
+    start_until = s.DateTimeField(allow_null=True)
+    expires_at = s.DateTimeField()
+    started_at = s.DateTimeField(allow_null=True)
+    ended_at = s.DateTimeField(allow_null=True)
+    outcome = s.CharField(allow_blank=True)
+    plan_digest = s.CharField()
+
+
+class StageShape(s.Serializer):
+    stage = s.CharField()
+    phase = s.CharField()
+    result = s.ChoiceField(StageRecord.Result.values)
+    started_at = s.DateTimeField()
+    ended_at = s.DateTimeField(allow_null=True)
+    seconds = s.FloatField(allow_null=True)
+    sentence = s.CharField(allow_blank=True)
+
+
+class ApprovalShape(s.Serializer):
+    by = s.CharField()
+    at = s.DateTimeField()
+
+
+class WholeSwitchShape(SwitchShape):
+    plan = PlanShape()
+    approvals = ApprovalShape(many=True)
+    approvals_needed = s.IntegerField()
+    decision_note = s.CharField(allow_blank=True)
+    abort_requested = s.BooleanField()
+    blocked = s.BooleanField(help_text="Whether clients wait at this moment.")
+    refused_seconds = s.FloatField(allow_null=True, help_text="RTO: for how long writes were refused.")
+    stages = StageShape(many=True)
+
+
+class LogLineShape(s.Serializer):
+    id = s.IntegerField()
+    at = s.DateTimeField()
+    actor = s.CharField()
+    stage = s.CharField(allow_blank=True)
+    sentence = s.CharField()
+
+
+# -- what there is --------------------------------------------------------------------------------------------------
+
+
+class ClusterShape(s.Serializer):
+    name = s.CharField()
+    number = s.IntegerField()
+    bootstrap_servers = s.CharField()
+    security_protocol = s.CharField()
+    kafka_cluster_id = s.CharField(allow_blank=True)
+    brokers = s.ListField(child=s.DictField())
+    fault = s.CharField(allow_blank=True)
+    looked_at = s.DateTimeField(allow_null=True)
+
+
+class MirrorShape(s.Serializer):
+    name = s.CharField()
+    topics = s.ListField(child=s.CharField())
+    source = s.CharField()
+    target = s.CharField()
+    state = s.CharField()
+    fault = s.CharField(allow_blank=True)
+    lag_records = s.IntegerField(allow_null=True)
+    lag_seconds = s.FloatField(allow_null=True)
+    looked_at = s.DateTimeField(allow_null=True)
+
+
+class PairShape(s.Serializer):
+    name = s.CharField()
+    default = s.CharField(help_text="The cluster of everybody who has no binding.")
+    clusters = ClusterShape(many=True)
+    mirrors = MirrorShape(many=True)
+
+
+class RulesShape(s.ModelSerializer):
+    """What is null is as in the settings; ``in_effect`` has both."""
+
+    class Meta:
+        model = Policy
+        fields = POLICY_FIELDS
+        extra_kwargs = {name: {"required": False} for name in POLICY_FIELDS}
+
+
+class BlackoutRequest(s.Serializer):
+    begins = s.DateTimeField()
+    ends = s.DateTimeField()
+    reason = s.CharField(max_length=300)
+
+
+class BlackoutShape(BlackoutRequest):
+    id = s.IntegerField()
+
+
+class BindingShape(s.Serializer):
+    cluster = s.CharField()
+    state = s.CharField()
+    epoch = s.IntegerField()
+    own = s.BooleanField(help_text="False when it comes from the AppID or the pair's default.")
+
+
+class InstanceShape(s.Serializer):
+    name = s.CharField()
+    registered = s.BooleanField()
+    binding = BindingShape(allow_null=True, help_text="null when ZooKeeper does not answer.")
+    last_seen = s.DateTimeField(allow_null=True)
+    last_cluster = s.CharField(allow_blank=True)
+
+
+class AppIDShape(s.Serializer):
+    id = s.IntegerField()
+    name = s.CharField()
+    pair = s.CharField()
+    owner = s.CharField(allow_blank=True)
+    binding = BindingShape(allow_null=True)
+    observed = s.IntegerField(help_text="Distinct client.ids that were seen.")
+    covered = s.IntegerField(help_text="Those of them that are registered.")
+    instances = InstanceShape(many=True)
+
+
+class InstanceRequest(s.Serializer):
+    name = s.CharField(max_length=MAX_NAME_LENGTH)
+    note = s.CharField(max_length=MAX_TEXT, required=False, default="", allow_blank=True)
+
+
+class AccessShape(s.Serializer):
+    client_id = s.CharField(allow_blank=True)
+    kind = s.ChoiceField(Access.Kind.values)
+    resource = s.CharField()
+    cluster = s.CharField()
+    host = s.CharField(allow_blank=True)
+    library = s.CharField(allow_blank=True)
+    version = s.CharField(allow_blank=True)
+    first_seen = s.DateTimeField()
+    last_seen = s.DateTimeField()
+
+
+class GatewayShape(s.Serializer):
+    id = s.CharField()
+    address = s.CharField()
+    version = s.CharField()
+    live = s.BooleanField()
+    excluded = s.BooleanField()
+    applied = s.IntegerField(help_text="The newest epoch that it has put into effect.")
+
+
+class ExcludeRequest(s.Serializer):
+    confirm = s.CharField(
+        max_length=200, help_text="The Gateway's id once more: its process does not run any more."
+    )
+    reason = s.CharField(max_length=MAX_TEXT)
+
+
+# -- people ---------------------------------------------------------------------------------------------------------
+
+
+class RoleShape(s.Serializer):
+    role = s.ChoiceField(sorted(ROLES))
+    pair = s.SlugField(max_length=40, allow_null=True, default=None, help_text="null for all pairs.")
+
+
+class PersonShape(s.Serializer):
+    username = s.CharField()
+    name = s.CharField(allow_blank=True)
+    active = s.BooleanField()
+    roles = RoleShape(many=True)
+
+
+class MeShape(PersonShape):
+    permissions = s.ListField(
+        child=s.CharField(), help_text="What may be done on some pair, with this token."
+    )
+
+
+class TokenRequest(s.Serializer):
+    name = s.CharField(max_length=100)
+    scopes = s.ListField(
+        child=s.ChoiceField(sorted(SCOPES)), required=False, default=list, max_length=len(SCOPES)
+    )
+    days = s.IntegerField(min_value=1, max_value=settings.TOKEN_MAX_DAYS, default=settings.TOKEN_DAYS)
+    pair = s.SlugField(max_length=40, required=False, allow_null=True, default=None)
+
+
+class TokenShape(s.Serializer):
+    id = s.IntegerField()
+    name = s.CharField()
+    beginning = s.CharField()
+    scopes = s.ListField(child=s.CharField())
+    pair = s.CharField(allow_null=True)
+    created_at = s.DateTimeField()
+    expires_at = s.DateTimeField()
+    last_used_at = s.DateTimeField(allow_null=True)
+    revoked_at = s.DateTimeField(allow_null=True)
+
+
+class NewTokenShape(TokenShape):
+    secret = s.CharField(help_text="Shown this once.")
+
+
+class AuditShape(s.Serializer):
+    number = s.IntegerField()
+    at = s.DateTimeField()
+    actor = s.CharField(allow_blank=True)
+    verb = s.CharField()
+    subject = s.CharField()
+    address = s.CharField(allow_null=True)
+    details = s.DictField()
+    previous = s.CharField()
+    digest = s.CharField()
+
+
+class ProblemShape(s.Serializer):
+    """RFC 9457."""
+
+    type = s.CharField()
+    title = s.CharField()
+    status = s.IntegerField()
+    detail = s.CharField(allow_blank=True)
+    reasons = s.ListField(child=s.CharField(), help_text="In the language of Accept-Language.")
+    errors = s.DictField(child=s.ListField(child=s.CharField()), required=False)

@@ -1,0 +1,43 @@
+"""Addresses under ``/api/v1/``."""
+
+from __future__ import annotations
+
+from django.urls import path, re_path
+from drf_spectacular.views import SpectacularJSONAPIView
+
+from hadash.api.views import appids, gateways, pairs, people, switches
+from hadash.api.views.common import NoSuchAddress
+
+app_name = "api"
+
+urlpatterns = [
+    path("openapi.json", SpectacularJSONAPIView.as_view(), name="openapi"),
+    path("me/", people.Me.as_view(), name="me"),
+    path("tokens/", people.Tokens.as_view(), name="tokens"),
+    path("tokens/<int:pk>/", people.OneToken.as_view(), name="token"),
+    path("people/", people.People.as_view(), name="people"),
+    path("people/<str:username>/", people.OnePerson.as_view(), name="person"),
+    path("people/<str:username>/roles/", people.Roles.as_view(), name="roles"),
+    path("pairs/", pairs.Pairs.as_view(), name="pairs"),
+    path("pairs/<slug:pair>/rules/", pairs.Rules.as_view(), name="rules"),
+    path("pairs/<slug:pair>/blackouts/", pairs.Blackouts.as_view(), name="blackouts"),
+    path("pairs/<slug:pair>/blackouts/<int:pk>/", pairs.OneBlackout.as_view(), name="blackout"),
+    path("appids/", appids.AppIDs.as_view(), name="appids"),
+    path("appids/<int:pk>/", appids.OneAppID.as_view(), name="appid"),
+    path("appids/<int:pk>/instances/", appids.Instances.as_view(), name="instances"),
+    path("appids/<int:pk>/access/", appids.Accesses.as_view(), name="access"),
+    path("gateways/", gateways.Gateways.as_view(), name="gateways"),
+    path("gateways/<str:gateway>/exclude/", gateways.Exclude.as_view(), name="exclude"),
+    path("gateways/<str:gateway>/include/", gateways.Include.as_view(), name="include"),
+    path("plans/", switches.Plans.as_view(), name="plans"),
+    path("switches/", switches.Switches.as_view(), name="switches"),
+    path("switches/<slug:key>/", switches.OneSwitch.as_view(), name="switch"),
+    path("switches/<slug:key>/log/", switches.SwitchLog.as_view(), name="log"),
+    path("switches/<slug:key>/approve/", switches.Approve.as_view(), name="approve"),
+    *(
+        path(f"switches/<slug:key>/{name}/", view.as_view(), name=name)
+        for name, view in switches.ACTS.items()
+    ),
+    path("audit/", people.Audit.as_view(), name="audit"),
+    re_path("", NoSuchAddress.as_view()),
+]

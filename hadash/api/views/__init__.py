@@ -1,0 +1,1 @@
+"""Handlers: each validates by its shape, reads through selectors, changes through services."""

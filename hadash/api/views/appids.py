@@ -1,0 +1,90 @@
+"""AppIDs, their InstanceIDs, and what was observed."""
+
+from __future__ import annotations
+
+from django.core.exceptions import PermissionDenied
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers as s
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from hadash.accounts.roles import REGISTER, may
+from hadash.api import present
+from hadash.api import serializers as shapes
+from hadash.api.idempotency import idempotent
+from hadash.api.pagination import Pages
+from hadash.api.views.common import KEY, PAGES, PagedView, View, address_of, problems, the_appid
+from hadash.dashboard import engines, selectors
+from hadash.inventory import services
+from hadash.inventory.models import Access, AppID
+from hadash.inventory.selectors import access_since
+
+
+class AppIDQuery(s.Serializer):
+    pair = s.SlugField(max_length=40, required=False)
+    q = s.CharField(max_length=200, required=False, help_text="A part of the name.")
+
+
+class AppIDs(PagedView):
+    @extend_schema(
+        operation_id="list_appids",
+        summary="AppIDs with their InstanceIDs and where they are bound.",
+        parameters=[AppIDQuery, *PAGES],
+        responses={200: shapes.AppIDShape(many=True), **problems(400, 404)},
+    )
+    def get(self, request: Request) -> Response:
+        asked = self.validated(AppIDQuery, request.query_params.dict())
+        found = selectors.appids(request.user)
+        if "pair" in asked:
+            found = found.filter(pair__name=asked["pair"])
+        if "q" in asked:
+            found = found.filter(name__icontains=asked["q"])
+        pages = Pages()
+        rows = pages.paginate_queryset(found, request, view=self) or []
+        bound = selectors.bound_appids(rows, engines.look())
+        return pages.get_paginated_response([present.appid(each) for each in bound])
+
+
+class OneAppID(View):
+    @extend_schema(
+        operation_id="show_appid",
+        summary="One AppID.",
+        responses={200: shapes.AppIDShape, **problems(404)},
+    )
+    def get(self, request: Request, pk: int) -> Response:
+        return Response(_shown(the_appid(request.user, pk)))
+
+
+class Instances(View):
+    @extend_schema(
+        operation_id="register_instance",
+        summary="Register an InstanceID under an AppID.",
+        request=shapes.InstanceRequest,
+        parameters=[KEY],
+        responses={201: shapes.AppIDShape, **problems(400, 404, 409, 422)},
+    )
+    @idempotent
+    def post(self, request: Request, pk: int) -> Response:
+        found, values = the_appid(request.user, pk), self.validated(shapes.InstanceRequest)
+        if not may(request.user, REGISTER, found.pair):
+            raise PermissionDenied("You may not register InstanceIDs.")
+        services.register_instance(request.user, found, **values, address=address_of(request))
+        return Response(_shown(the_appid(request.user, pk)), status=201)
+
+
+class Accesses(PagedView):
+    @extend_schema(
+        operation_id="list_access",
+        summary="What the AppID's clients were seen to do.",
+        parameters=PAGES,
+        responses={200: shapes.AccessShape(many=True), **problems(400, 404)},
+    )
+    def get(self, request: Request, pk: int) -> Response:
+        found = the_appid(request.user, pk)
+        seen = Access.objects.filter(pair=found.pair, appid=found.name, last_seen__gte=access_since())
+        return self.page(seen.order_by("-last_seen", "pk"), lambda each: shapes.AccessShape(each).data)
+
+
+def _shown(found: AppID) -> dict[str, object]:
+    [bound] = selectors.bound_appids([found], engines.look())
+    return present.appid(bound)

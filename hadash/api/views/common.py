@@ -1,0 +1,123 @@
+"""What the handlers share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import Http404
+from django.utils.translation import gettext as _
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.serializers import BaseSerializer
+from rest_framework.views import APIView
+
+from hadash.accounts.browser import browser_of
+from hadash.accounts.roles import pairs_where
+from hadash.api.idempotency import HEADER
+from hadash.api.pagination import Pages
+from hadash.api.problems import TITLES
+from hadash.api.serializers import ProblemShape
+from hadash.dashboard import selectors
+from hadash.inventory.models import AppID, Cluster, Pair
+from hadash.switching.models import Switch
+
+
+class View(APIView):
+    """A handler's class. Whoever asks is signed in: nothing here is public."""
+
+    def validated(self, shape: type[BaseSerializer], data: Any = None) -> dict[str, Any]:
+        """The body, or ``data``, as ``shape`` says. :raises ValidationError: it is not."""
+        serializer = shape(data=self.request.data if data is None else data)
+        serializer.is_valid(raise_exception=True)
+        found: dict[str, Any] = serializer.validated_data
+        return found
+
+
+@extend_schema(exclude=True)
+class NoSuchAddress(View):
+    """Every other address: also this answer is a problem, not a page."""
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        super().initial(request, *args, **kwargs)
+        raise Http404(_("There is no such address."))
+
+
+class PagedView(View):
+    """One whose lists come in pages."""
+
+    pagination_class = Pages
+
+    def page(self, rows: Any, present: Any) -> Response:
+        """One page of ``rows``, each as ``present`` shows it."""
+        pages = Pages()
+        found = pages.paginate_queryset(rows, self.request, view=self) or []
+        return pages.get_paginated_response([present(row) for row in found])
+
+
+def address_of(request: Request) -> str | None:
+    return request.META.get("REMOTE_ADDR") or None
+
+
+def browser(request: Request) -> str:
+    """The browser of a session; a program has none."""
+    return "" if request.auth is not None else browser_of(request._request)
+
+
+def the_pair(user: Any, name: str) -> Pair:
+    """:raises Http404: there is none, or ``user`` may not see it."""
+    found = pairs_where(user).select_related("first", "second", "default").filter(name=name).first()
+    if found is None:
+        raise Http404(_("There is no pair %(name)s.") % {"name": name})
+    return found
+
+
+def the_cluster(pair: Pair, name: str) -> Cluster:
+    """:raises Http404: it is none of the pair's."""
+    for cluster in pair.clusters:
+        if cluster.name == name:
+            return cluster
+    raise Http404(_("Pair %(pair)s has no cluster %(name)s.") % {"pair": pair.name, "name": name})
+
+
+def the_switch(user: Any, key: str) -> Switch:
+    """:raises Http404: there is none, or ``user`` may not see it."""
+    found = selectors.switches(user).defer(None).filter(key=key).first()
+    if found is None:
+        raise Http404(_("There is no switch %(key)s.") % {"key": key})
+    return found
+
+
+def the_appid(user: Any, pk: int) -> AppID:
+    """:raises Http404: there is none, or ``user`` may not see it."""
+    found = selectors.appids(user).filter(pk=pk).first()
+    if found is None:
+        raise Http404(_("There is no AppID with number %(pk)s.") % {"pk": pk})
+    return found
+
+
+# -- for the description ----------------------------------------------------------------------------------------------
+
+#: The header of every write.
+KEY = OpenApiParameter(
+    HEADER,
+    str,
+    OpenApiParameter.HEADER,
+    description="Send the same key to repeat a request whose answer was lost: it is carried out once.",
+)
+
+
+def query(name: str, description: str, kind: Any = str, enum: list[str] | None = None) -> OpenApiParameter:
+    return OpenApiParameter(name, kind, OpenApiParameter.QUERY, description=description, enum=enum)
+
+
+#: The parameters of every list.
+PAGES = [query("page", "From 1.", int), query("page_size", f"At most {Pages.max_page_size}.", int)]
+
+
+def problems(*codes: int) -> dict[Any, Any]:
+    """The answers that any handler may give, and those with ``codes``."""
+    return {
+        (code, "application/problem+json"): OpenApiResponse(ProblemShape, description=str(TITLES[code][1]))
+        for code in sorted({401, 403, *codes})
+    }

@@ -1,0 +1,100 @@
+"""The estate of the pages, five people with one role each, and programs that come with their tokens."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from dashboard.conftest import engines, estate, finished, make_switch, plan, quick  # noqa: F401
+from dashboard.parts import PASSWORD
+from django.contrib.auth.models import User
+from django.test import Client
+
+from hadash.accounts import tokens
+from hadash.accounts.roles import ROLES, SCOPES, ensure_user
+from hadash.switching import services
+from hadash.switching.plan import Plan
+from hadash.switching.radius import Draft
+
+NAMES = {
+    "vera": "viewer",
+    "reka": "requester",
+    "arne": "approver",
+    "olga": "operator",
+    "ada": "administrator",
+}
+
+
+class Program:
+    """A program with a token of ``user``."""
+
+    def __init__(self, user: User, scopes: list[str], **limits: Any) -> None:
+        _, secret = tokens.issue(user, "test", scopes, 1, **limits)
+        self._client = Client(headers={"Authorization": f"Bearer {secret}"})
+
+    def send(self, method: str, path: str, body: Any = None, **headers: str) -> Any:
+        """The answer, with what it says as ``.json()``."""
+        data = json.dumps(body) if body is not None else ""
+        return self._client.generic(
+            method,
+            f"/api/v1/{path}",
+            data,
+            "application/json",
+            headers={k.replace("_", "-"): v for k, v in headers.items()},
+        )
+
+    def get(self, path: str, **headers: str) -> Any:
+        return self.send("GET", path, **headers)
+
+    def post(self, path: str, body: Any = None, **headers: str) -> Any:
+        return self.send("POST", path, {} if body is None else body, **headers)
+
+
+@pytest.fixture
+def people(db: None) -> SimpleNamespace:
+    assert {*NAMES.values()} == {*ROLES}
+    return SimpleNamespace(**{name: ensure_user(name, PASSWORD, role) for name, role in NAMES.items()})
+
+
+@pytest.fixture
+def program(people: SimpleNamespace) -> Callable[..., Program]:
+    """A program of one of the people, that may do all that they may."""
+
+    def make(name: str, scopes: list[str] | None = None, **limits: Any) -> Program:
+        return Program(getattr(people, name), list(SCOPES) if scopes is None else scopes, **limits)
+
+    return make
+
+
+@pytest.fixture
+def planned(monkeypatch: pytest.MonkeyPatch, plan: Plan) -> None:  # noqa: F811
+    """Planning and checking without ZooKeeper and Kafka."""
+    from hadash.api.views import switches
+
+    monkeypatch.setattr(services, "plan_for", lambda pair, scope, target: plan)
+    monkeypatch.setattr(switches, "draft_for", lambda pair, scope, target: Draft(plan))
+    monkeypatch.setattr(services, "check_now", lambda plan: None)
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Keys of the switches that were handed to the workers."""
+    import tasks.switching
+
+    keys: list[str] = []
+    monkeypatch.setattr(tasks.switching, "start", lambda switch: keys.append(switch.key))
+    return keys
+
+
+@pytest.fixture
+def wanted(plan: Plan) -> dict[str, Any]:  # noqa: F811
+    """A request for a switch of the whole AppID."""
+    return {
+        "pair": "main",
+        "scope": {"kind": "appid", "appid": "shop"},
+        "target": "west",
+        "reason": "Upgrade of the brokers",
+    }

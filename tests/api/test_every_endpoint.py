@@ -1,0 +1,317 @@
+"""Every endpoint of the API and every page × every role: who gets in and who does not.
+
+The tables are the specification. An endpoint that is not in them fails the first test.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from dashboard.parts import PASSWORD, gateway, signed_in
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import get_resolver
+from django.urls.resolvers import URLPattern, URLResolver
+
+from hadash.accounts.roles import ensure_user
+from hadash.switching.models import Blackout
+
+from .conftest import NAMES, Program
+
+pytestmark = [pytest.mark.stack, pytest.mark.django_db]
+
+ROLES = tuple(NAMES.values())
+EVERYBODY = frozenset(ROLES)
+ASKING = frozenset({"requester", "operator"})
+INVOLVED = ASKING | {"approver"}
+OPERATOR, APPROVER, ADMINISTRATOR = (
+    frozenset({"operator"}),
+    frozenset({"approver"}),
+    frozenset({"administrator"}),
+)
+
+#: (method, address under /api/v1/) → who may. ``{…}`` stands for what the fixtures have made.
+API: dict[tuple[str, str], frozenset[str]] = {
+    ("GET", "openapi.json"): EVERYBODY,
+    ("GET", "me/"): EVERYBODY,
+    ("GET", "tokens/"): EVERYBODY,
+    # Only at a browser: see TOKENS below.
+    ("POST", "tokens/"): frozenset(),
+    ("DELETE", "tokens/{token}/"): EVERYBODY,
+    ("GET", "people/"): ADMINISTRATOR,
+    ("POST", "people/"): ADMINISTRATOR,
+    ("PUT", "people/{username}/"): ADMINISTRATOR,
+    ("POST", "people/{username}/roles/"): ADMINISTRATOR,
+    ("DELETE", "people/{username}/roles/"): ADMINISTRATOR,
+    ("GET", "pairs/"): EVERYBODY,
+    ("GET", "pairs/{pair}/rules/"): EVERYBODY,
+    ("PATCH", "pairs/{pair}/rules/"): ADMINISTRATOR,
+    ("GET", "pairs/{pair}/blackouts/"): EVERYBODY,
+    ("POST", "pairs/{pair}/blackouts/"): ADMINISTRATOR,
+    ("DELETE", "pairs/{pair}/blackouts/{blackout}/"): ADMINISTRATOR,
+    ("GET", "appids/"): EVERYBODY,
+    ("GET", "appids/{appid}/"): EVERYBODY,
+    ("POST", "appids/{appid}/instances/"): ASKING,
+    ("GET", "appids/{appid}/access/"): EVERYBODY,
+    ("GET", "gateways/"): EVERYBODY,
+    ("POST", "gateways/{gateway}/exclude/"): OPERATOR,
+    ("POST", "gateways/{gateway}/include/"): OPERATOR,
+    ("POST", "plans/"): EVERYBODY,
+    ("GET", "switches/"): EVERYBODY,
+    ("POST", "switches/"): ASKING,
+    ("GET", "switches/{switch}/"): EVERYBODY,
+    ("GET", "switches/{switch}/log/"): EVERYBODY,
+    ("POST", "switches/{switch}/approve/"): APPROVER,
+    ("POST", "switches/{switch}/decline/"): APPROVER,
+    ("POST", "switches/{switch}/cancel/"): ASKING,
+    ("POST", "switches/{switch}/abort/"): INVOLVED,
+    ("POST", "switches/{switch}/retry/"): OPERATOR,
+    ("POST", "switches/{switch}/close/"): OPERATOR,
+    ("POST", "switches/{switch}/comment/"): INVOLVED,
+    ("GET", "audit/"): EVERYBODY,
+}
+
+#: (method, address of a page) → who may.
+PAGES: dict[tuple[str, str], frozenset[str]] = {
+    ("GET", ""): EVERYBODY,
+    ("GET", "appids/"): EVERYBODY,
+    ("GET", "appids/{appid}/"): EVERYBODY,
+    ("POST", "appids/{appid}/instances/"): ASKING,
+    ("GET", "switches/"): EVERYBODY,
+    ("GET", "switches/request/"): ASKING,
+    ("POST", "switches/request/"): ASKING,
+    ("GET", "switches/request/preview/"): EVERYBODY,
+    ("GET", "switches/{switch}/"): EVERYBODY,
+    ("GET", "switches/{switch}/state.json"): EVERYBODY,
+    ("POST", "switches/{switch}/approve/"): APPROVER,
+    ("POST", "switches/{switch}/decline/"): APPROVER,
+    ("POST", "switches/{switch}/cancel/"): ASKING,
+    ("POST", "switches/{switch}/comment/"): INVOLVED,
+    ("POST", "switches/{switch}/abort/"): INVOLVED,
+    ("POST", "switches/{switch}/retry/"): OPERATOR,
+    ("POST", "switches/{switch}/close/"): OPERATOR,
+    ("GET", "pairs/{pair_pk}/rules/"): EVERYBODY,
+    ("POST", "pairs/{pair_pk}/rules/"): ADMINISTRATOR,
+    ("POST", "pairs/{pair_pk}/blackouts/"): ADMINISTRATOR,
+    ("POST", "blackouts/{blackout}/end/"): ADMINISTRATOR,
+    ("GET", "gateways/exclude/"): OPERATOR,
+    ("POST", "gateways/exclude/"): OPERATOR,
+    ("GET", "audit/"): EVERYBODY,
+    ("GET", "audit/export.jsonl"): EVERYBODY,
+}
+
+#: Pages that have nothing to do with roles: tested where they belong.
+OPEN = {"sign-in/", "sign-out/", "language/"}
+
+#: The stream of a switch never ends: tests/dashboard/test_live.py reads it.
+ENDLESS = {"switches/<slug:key>/stream/"}
+
+#: Whatever has no address of its own.
+ELSEWHERE = {"api/v1/"}
+
+
+@pytest.fixture
+def things(
+    estate: Any,
+    people: SimpleNamespace,
+    engines: Any,
+    planned: None,
+    started: list[str],
+    make_switch: Any,
+    plan: Any,
+    monkeypatch: pytest.MonkeyPatch,
+) -> dict[str, Any]:
+    """What the places of the addresses stand for, and bodies that are as described."""
+    from hadash.api.views import gateways as gateways_api
+    from hadash.switching import gateways
+
+    monkeypatch.setattr(gateways_api, "gateway_members", lambda: [])
+    monkeypatch.setattr(gateways, "gateway_members", lambda: [gateway("gateway-9", live=False)])
+    monkeypatch.setattr(gateways, "set_excluded", lambda client, gateway, excluded: None)
+    monkeypatch.setattr(gateways, "zookeeper", lambda: None)
+    switch = make_switch()
+    blackout = Blackout.objects.create(
+        pair=estate.pair, begins="2030-01-01T00:00Z", ends="2030-01-02T00:00Z", reason="Holiday"
+    )
+    ensure_user("somebody", PASSWORD, "viewer")
+    return {
+        "switch": switch.key,
+        "appid": estate.shop.pk,
+        "pair": "main",
+        "pair_pk": estate.pair.pk,
+        "blackout": blackout.pk,
+        "gateway": "gateway-9",
+        "username": "somebody",
+        "digest": plan.digest,
+    }
+
+
+def bodies(things: dict[str, Any]) -> dict[str, Any]:
+    """By the last word of an address: what is sent there."""
+    return {
+        "plans": {"pair": "main", "scope": {"kind": "appid", "appid": "shop"}, "target": "west"},
+        "switches": {
+            "pair": "main",
+            "scope": {"kind": "appid", "appid": "shop"},
+            "target": "west",
+            "reason": "x",
+        },
+        "approve": {"plan_digest": things["digest"]},
+        "decline": {"reason": "x"},
+        "close": {"reason": "x"},
+        "comment": {"text": "x"},
+        "instances": {"name": "new-one"},
+        "exclude": {"confirm": "gateway-9", "reason": "x"},
+        "blackouts": {"begins": "2030-02-01T00:00Z", "ends": "2030-02-02T00:00Z", "reason": "x"},
+        "rules": {"approvals": 2},
+        "people": {"username": "new", "password": "a-long-password"},
+        "somebody": {"active": False},
+        "roles": {"role": "viewer", "pair": None},
+        "tokens": {"name": "x"},
+    }
+
+
+def routes(resolver: Any, before: str = "") -> Iterator[tuple[str, URLPattern]]:
+    for entry in resolver.url_patterns:
+        if isinstance(entry, URLResolver):
+            yield from routes(entry, before + str(entry.pattern))
+        else:
+            yield before + str(entry.pattern), entry
+
+
+def shape(address: str) -> str:
+    """An address with every place as ``*``: from the tables (``{x}``) or from Django's (``<slug:x>``)."""
+    words = [("*" if word[:1] in ("{", "<") else word) for word in address.split("/")]
+    return "/".join(words)
+
+
+def test_no_endpoint_is_missing_here() -> None:
+    told = {("api/v1/" + shape(address)) for _, address in API} | {shape(address) for _, address in PAGES}
+    known = {shape(address) for address, _ in routes(get_resolver()) if address not in ENDLESS | ELSEWHERE}
+    assert known - told == OPEN
+    assert told - known == set()
+
+
+def test_no_method_of_the_api_is_missing_here() -> None:
+    told = {(method, shape(address)) for method, address in API}
+    known = {
+        (method.upper(), shape(address.removeprefix("api/v1/")))
+        for address, route in routes(get_resolver())
+        if address.startswith("api/v1/") and address not in ELSEWHERE
+        for method in ("get", "post", "put", "patch", "delete")
+        if hasattr(getattr(route.callback, "view_class"), method)  # noqa: B009
+    }
+    assert known == told
+
+
+@pytest.mark.parametrize(("method", "address"), [*API], ids=lambda value: str(value))
+def test_api(things: dict[str, Any], people: SimpleNamespace, method: str, address: str) -> None:
+    for name, role in NAMES.items():
+        user = User.objects.get(username=name)
+        program = Program(user, ["request", "decide", "operate", "administer"])
+        token = user.tokens.get()  # type: ignore[attr-defined]
+        path = address.format(**things, token=token.pk)
+        body = bodies(things).get(path.rstrip("/").rpartition("/")[2])
+        if method == "DELETE" and path.endswith("roles/"):
+            path, body = f"{path}?role=viewer", None
+        answer = program.send(method, path, body)
+        allowed = role in API[method, address]
+        assert (answer.status_code not in (401, 403, 404)) is allowed, (
+            role,
+            answer.status_code,
+            answer.content,
+        )
+        assert answer.status_code < 500
+
+
+@pytest.mark.parametrize(("method", "address"), [*API], ids=lambda value: str(value))
+def test_api_without_any_role(things: dict[str, Any], method: str, address: str) -> None:
+    nobu = Program(User.objects.create_user("nobu"), ["request", "decide", "operate", "administer"])
+    own = ("openapi.json", "me/", "tokens/", "tokens/{token}/")
+    answer = nobu.send(
+        method, address.format(**things, token=0), bodies(things).get(address.rstrip("/").rpartition("/")[2])
+    )
+    if address in own:
+        return
+    if answer.status_code == 200:
+        assert answer.json() in ([], {"count": 0, "next": None, "previous": None, "results": []})
+    else:
+        assert answer.status_code in (403, 404)
+
+
+@pytest.mark.parametrize(("method", "address"), [*API], ids=lambda value: str(value))
+def test_api_for_nobody(things: dict[str, Any], method: str, address: str) -> None:
+    answer = Client().generic(method, f"/api/v1/{address.format(**things, token=0)}")
+    assert answer.status_code == 401
+
+
+@pytest.mark.parametrize(("method", "address"), [*PAGES], ids=lambda value: str(value))
+def test_pages(things: dict[str, Any], people: SimpleNamespace, method: str, address: str) -> None:
+    forms = {
+        "request": {"appid": things["appid"], "scope": "appid", "target": "west", "reason": "x"},
+        "preview": {"appid": things["appid"]},
+        "approve": {"plan_digest": things["digest"]},
+        "exclude": {"gateway": "gateway-9", "typed": "gateway-9", "reason": "x"},
+        "rules": {"approvals": 2},
+        "blackouts": {"begins": "2030-02-01T00:00", "ends": "2030-02-02T00:00", "reason": "x"},
+        "instances": {"name": "new-one"},
+    }
+    for name, role in NAMES.items():
+        client = signed_in(User.objects.get(username=name))
+        path = "/" + address.format(**things)
+        values = forms.get(path.rstrip("/").rpartition("/")[2], {"reason": "x", "text": "x"})
+        answer = (
+            client.generic(method, path)
+            if method == "GET" and "preview" not in path
+            else (client.get(path, values) if method == "GET" else client.post(path, values))
+        )
+        allowed = role in PAGES[method, address]
+        assert (answer.status_code not in (403, 404)) is allowed, (role, answer.status_code)
+        assert answer.status_code < 500
+
+
+@pytest.mark.parametrize(("method", "address"), [*PAGES], ids=lambda value: str(value))
+def test_pages_for_nobody(things: dict[str, Any], method: str, address: str) -> None:
+    answer = Client().generic(method, "/" + address.format(**things))
+    assert (answer.status_code, answer["Location"].split("?")[0]) == (302, "/sign-in/")
+
+
+def test_a_role_on_one_pair_reaches_nothing_of_another(
+    things: dict[str, Any], estate: Any, json_estate: dict[str, Any]
+) -> None:
+    from django.contrib.auth.models import Group
+
+    from hadash.accounts.models import PairRole
+
+    mara = User.objects.create_user("mara")
+    for role in ("operator", "approver", "administrator"):
+        PairRole.objects.create(user=mara, group=Group.objects.get(name=role), pair=json_estate["pair"])
+    program = Program(mara, ["request", "decide", "operate", "administer"])
+    for method, address in API:
+        if not {"{switch}", "{appid}", "{pair}"} & set(address.split("/")):
+            continue
+        answer = program.send(
+            method, address.format(**things), bodies(things).get(address.rstrip("/").rpartition("/")[2])
+        )
+        assert answer.status_code == 404, (method, address, answer.status_code)
+    assert [pair["name"] for pair in program.get("pairs/").json()] == ["other"]
+    assert program.get("switches/").json()["count"] == program.get("appids/").json()["count"] == 0
+    assert program.post("switches/", bodies(things)["switches"]).status_code == 404
+    assert program.get("audit/").status_code == 403, "it holds what happens on all pairs"
+    text = json.dumps(program.get("switches/").json())
+    assert things["switch"] not in text
+
+
+@pytest.fixture
+def json_estate(db: None) -> dict[str, Any]:
+    """Another pair beside the one of ``things``."""
+    from dashboard.parts import cluster
+
+    from hadash.inventory.models import Pair
+
+    north, south = cluster("north", 3), cluster("south", 4)
+    return {"pair": Pair.objects.create(name="other", first=north, second=south, default=north)}

@@ -1,0 +1,106 @@
+"""The OpenAPI document, and the API against it: whatever schemathesis sends, the answer is as described and no fault."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import pytest
+import schemathesis
+from django.contrib.auth.models import Group
+from django.core.signals import request_finished, request_started
+from django.core.wsgi import get_wsgi_application
+from django.db import close_old_connections
+from drf_spectacular.generators import SchemaGenerator
+from drf_spectacular.validation import validate_schema
+from hypothesis import HealthCheck, settings
+from schemathesis.specs.openapi.checks import positive_data_acceptance
+
+from hadash.accounts import tokens
+from hadash.accounts.roles import ROLES, SCOPES
+
+pytestmark = [pytest.mark.stack, pytest.mark.django_db]
+
+#: Requests to each endpoint.
+EXAMPLES = 10
+
+
+def test_the_document_is_valid(program: Any) -> None:
+    document = program("vera").get("openapi.json").json()
+    assert document["openapi"].startswith("3.1")
+    validate_schema(document)
+    described = {
+        (path, method): operation
+        for path, each in document["paths"].items()
+        for method, operation in each.items()
+    }
+    assert all(operation["summary"] for operation in described.values())
+    assert len({operation["operationId"] for operation in described.values()}) == len(described)
+
+
+def test_writes_take_an_idempotency_key(program: Any) -> None:
+    document = program("vera").get("openapi.json").json()
+    lacking = {
+        f"{method} {path}"
+        for path, each in document["paths"].items()
+        for method, operation in each.items()
+        if method in ("post", "put", "patch")
+        and "Idempotency-Key" not in {parameter["name"] for parameter in operation.get("parameters", ())}
+    }
+    # A plan changes nothing; a token's secret is not kept, so its answer cannot be either.
+    assert lacking == {"post /api/v1/plans/", "post /api/v1/tokens/"}
+
+
+@pytest.fixture
+def in_one_transaction() -> Iterator[None]:
+    """A WSGI server closes connections between requests; here they are the test's own (Django's test client does the same)."""
+    for signal in (request_started, request_finished):
+        signal.disconnect(close_old_connections)
+    yield
+    for signal in (request_started, request_finished):
+        signal.connect(close_old_connections)
+
+
+@pytest.fixture
+def secret(
+    in_one_transaction: None,
+    estate: Any,
+    people: Any,
+    engines: Any,
+    planned: None,
+    started: list[str],
+    make_switch: Any,
+) -> str:
+    """A token of somebody who may do everything; behind it an estate with a switch that waits."""
+    make_switch()
+    people.olga.groups.set(Group.objects.filter(name__in=ROLES))
+    return tokens.issue(people.olga, "fuzz", list(SCOPES), 1)[1]
+
+
+@cache
+def application() -> Any:
+    """hadash, made when a test has its settings."""
+    return get_wsgi_application()
+
+
+schema = schemathesis.openapi.from_dict(SchemaGenerator().get_schema(request=None, public=True))
+schema.app = lambda environ, start_response: application()(environ, start_response)
+
+
+@pytest.mark.filterwarnings(
+    "ignore::hypothesis.errors.HypothesisDeprecationWarning"
+)  # threads use random meanwhile
+@schema.parametrize()
+@settings(
+    max_examples=EXAMPLES,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.filter_too_much],
+)
+def test_no_answer_is_a_fault(case: schemathesis.Case, secret: str) -> None:
+    response = case.call(headers={"Authorization": f"Bearer {secret}"})
+    # What belongs together (an AppID to a scope of kind appid) is said in words, not in the document.
+    case.validate_response(
+        response,
+        headers={"Authorization": f"Bearer {secret}"},
+        excluded_checks=[positive_data_acceptance],
+    )

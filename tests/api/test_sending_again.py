@@ -1,0 +1,73 @@
+"""A request whose answer was lost is sent again: it is carried out once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from hadash.api.idempotency import forget_old_answers
+from hadash.api.models import IdempotentAnswer
+from hadash.switching.models import Switch
+
+pytestmark = [pytest.mark.stack, pytest.mark.django_db]
+
+
+def test_once(program: Any, estate: Any, planned: None, wanted: dict[str, Any]) -> None:
+    olga = program("olga")
+    first = olga.post("switches/", wanted, Idempotency_Key="k1")
+    again = olga.post("switches/", wanted, Idempotency_Key="k1")
+    assert (first.status_code, again.status_code) == (201, 201)
+    assert again.json() == first.json()
+    assert (first.headers.get("Idempotency-Replayed"), again.headers["Idempotency-Replayed"]) == (
+        None,
+        "true",
+    )
+    assert Switch.objects.count() == 1
+
+
+def test_the_same_key_for_something_else(
+    program: Any, estate: Any, planned: None, wanted: dict[str, Any]
+) -> None:
+    olga = program("olga")
+    olga.post("switches/", wanted, Idempotency_Key="k1")
+    other = olga.post("switches/", {**wanted, "reason": "Another"}, Idempotency_Key="k1")
+    assert other.status_code == 422
+    assert Switch.objects.count() == 1
+
+
+def test_keys_of_others_are_others(program: Any, make_switch: Any) -> None:
+    switch = make_switch()
+    for name in ("olga", "arne"):
+        answer = program(name).post(
+            f"switches/{switch.key}/comment/", {"text": "Hello"}, Idempotency_Key="k1"
+        )
+        assert answer.status_code == 200
+        assert "Idempotency-Replayed" not in answer.headers
+    assert switch.events.count() == 3
+
+
+def test_a_refusal_is_not_kept(
+    program: Any, estate: Any, planned: None, make_switch: Any, wanted: dict[str, Any]
+) -> None:
+    olga, held = program("olga"), make_switch()
+    assert olga.post("switches/", wanted, Idempotency_Key="k1").status_code == 409
+    assert not IdempotentAnswer.objects.exists()
+    assert olga.post(f"switches/{held.key}/cancel/").status_code == 200
+    assert olga.post("switches/", wanted, Idempotency_Key="k1").status_code == 201
+
+
+@pytest.mark.parametrize("key", ["x" * 201, "käse", "a\tb"])
+def test_a_key_that_is_none(program: Any, make_switch: Any, key: str) -> None:
+    switch = make_switch()
+    answer = program("olga").post(f"switches/{switch.key}/cancel/", Idempotency_Key=key)
+    assert answer.status_code == 400
+    switch.refresh_from_db()
+    assert switch.status == "awaiting_approval"
+
+
+def test_they_are_forgotten_after_a_while(program: Any, make_switch: Any, settings: Any) -> None:
+    program("olga").post(f"switches/{make_switch().key}/cancel/", Idempotency_Key="k1")
+    assert forget_old_answers() == 0
+    settings.API_IDEMPOTENCY_HOURS = -1
+    assert forget_old_answers() == 1

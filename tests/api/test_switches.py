@@ -1,0 +1,197 @@
+"""A switch over the API, from the plan to its end, with codes that say what happened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from hadash.audit.models import Entry
+from hadash.bindings.errors import StoreUnavailable, UnknownOutcome
+from hadash.sentences import say
+from hadash.switching import services
+from hadash.switching.models import Switch
+from hadash.switching.plan import Plan
+from hadash.switching.planning import EnginesAway, Refused
+
+pytestmark = [pytest.mark.stack, pytest.mark.django_db]
+
+
+def test_the_plan_says_what_moves_and_why(
+    program: Callable[..., Any], estate: Any, planned: None, plan: Plan, wanted: dict[str, Any]
+) -> None:
+    answer = program("vera").post("plans/", {k: wanted[k] for k in ("pair", "scope", "target")})
+    assert answer.status_code == 200
+    draft = answer.json()
+    assert draft["plan_digest"] == plan.digest
+    assert draft["plan"]["topics"] == ["carts"]
+    assert draft["objections"] == []
+    assert [(m["name"], m["why"], m["chain"]) for m in draft["members"]] == [
+        ("shop", "asked for", ["shop"]),
+        ("carts", "shop writes to it", ["shop", "carts"]),
+    ]
+    assert draft["records_at_risk"] == 7
+    assert not Switch.objects.exists()
+
+
+def test_from_the_request_to_its_run(
+    program: Callable[..., Any],
+    estate: Any,
+    planned: None,
+    plan: Plan,
+    wanted: dict[str, Any],
+    started: list[str],
+    django_capture_on_commit_callbacks: Any,
+) -> None:
+    olga, arne = program("olga"), program("arne")
+    asked = olga.post("switches/", {**wanted, "plan_digest": plan.digest})
+    assert asked.status_code == 201
+    key = asked.json()["key"]
+    assert [s["key"] for s in arne.get("switches/?inbox=waiting").json()["results"]] == [key]
+    assert olga.get("switches/?inbox=waiting").json()["results"] == []
+    assert [s["key"] for s in olga.get("switches/?inbox=mine").json()["results"]] == [key]
+
+    own = olga.post(f"switches/{key}/approve/", {"plan_digest": plan.digest})
+    assert own.status_code == 403
+    stale = arne.post(f"switches/{key}/approve/", {"plan_digest": "something else"})
+    assert (stale.status_code, stale["Content-Type"]) == (412, "application/problem+json")
+    misled = arne.post(f"switches/{key}/approve/", {"plan_digest": plan.digest, "approvals": 1})
+    assert misled.status_code == 412
+    with django_capture_on_commit_callbacks(execute=True):
+        approved = arne.post(f"switches/{key}/approve/", {"plan_digest": plan.digest, "approvals": 0})
+    assert approved.status_code == 202
+    assert approved.json()["status"] == "running"
+    assert [a["by"] for a in approved.json()["approvals"]] == ["arne"]
+    assert started == [key]
+    again = arne.post(f"switches/{key}/approve/", {"plan_digest": plan.digest})
+    assert again.status_code == 409
+
+    assert olga.post(f"switches/{key}/comment/", {"text": "我看着"}).status_code == 202
+    assert olga.post(f"switches/{key}/abort/").status_code == 202
+    lines = [line["sentence"] for line in arne.get(f"switches/{key}/log/").json()]
+    assert lines == [
+        "olga requested the switch.",
+        "arne approved the switch.",
+        "“我看着”",
+        "olga asked to abort.",
+    ]
+    last = arne.get(f"switches/{key}/log/").json()[-1]["id"]
+    assert arne.get(f"switches/{key}/log/?after={last}").json() == []
+    assert [e.verb for e in Entry.objects.order_by("number") if "token" not in e.verb] == [
+        "request",
+        "approve",
+        "comment",
+        "abort",
+    ]
+
+
+def test_a_reason_is_needed_to_decline(program: Any, make_switch: Any) -> None:
+    switch = make_switch()
+    empty = program("arne").post(f"switches/{switch.key}/decline/", {"reason": "  "})
+    assert (empty.status_code, list(empty.json()["errors"])) == (400, ["reason"])
+    declined = program("arne").post(f"switches/{switch.key}/decline/", {"reason": "Not on a Friday"})
+    assert (declined.status_code, declined.json()["decision_note"]) == (200, "Not on a Friday")
+
+
+def test_busy(program: Any, planned: None, make_switch: Any, wanted: dict[str, Any]) -> None:
+    held = make_switch()
+    answer = program("olga").post("switches/", wanted)
+    assert (answer.status_code, answer.json()["type"]) == (409, "urn:hadash:problem:busy")
+    assert held.key in answer.json()["detail"]
+
+
+def test_another_plan_than_the_one_that_was_shown(
+    program: Any, estate: Any, planned: None, wanted: dict[str, Any]
+) -> None:
+    answer = program("olga").post("switches/", {**wanted, "plan_digest": "0" * 32})
+    assert answer.status_code == 412
+    assert not Switch.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "kind"),
+    [
+        (Refused(say("No mirror carries it."), say("And more.")), 409, "refused"),
+        (EnginesAway(say("ZooKeeper does not answer.")), 503, "no-answer"),
+        (StoreUnavailable("ZooKeeper does not answer."), 503, "no-answer"),
+        (UnknownOutcome("The reply was lost."), 503, "unknown-outcome"),
+    ],
+)
+def test_what_the_services_say(
+    program: Any,
+    estate: Any,
+    planned: None,
+    wanted: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
+    error: Exception,
+    code: int,
+    kind: str,
+) -> None:
+    def fail(plan: Plan) -> None:
+        raise error
+
+    monkeypatch.setattr(services, "check_now", fail)
+    answer = program("olga").post("switches/", wanted)
+    body = answer.json()
+    assert (answer.status_code, body["status"], body["type"]) == (code, code, f"urn:hadash:problem:{kind}")
+    assert body["detail"] == str(error)
+    assert len(body["reasons"]) == len(getattr(error, "reasons", [1]))
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"reason": ""}, "reason"),
+        ({"scope": {"kind": "appid"}}, "scope.appid"),
+        ({"scope": {"kind": "instance", "appid": "shop"}}, "scope.instance_id"),
+        ({"scope": {"kind": "topics"}}, "scope.topics"),
+        ({"scope": {"kind": "pair", "appid": "shop"}}, "scope.appid"),
+        ({"scope": {"kind": "planet"}}, "scope.kind"),
+        ({"scope": {"kind": "appid", "appid": "a\0b"}}, "scope.appid"),
+        ({"start_at": "2030-01-01T00:00:00Z"}, "start_until"),
+        ({"start_at": "tomorrow", "start_until": "later"}, "start_at"),
+    ],
+)
+def test_what_is_not_as_described(
+    program: Any, estate: Any, planned: None, wanted: dict[str, Any], change: dict[str, Any], field: str
+) -> None:
+    answer = program("olga").post("switches/", wanted | change)
+    assert answer.status_code == 400
+    assert field in answer.json()["errors"]
+    assert not Switch.objects.exists()
+
+
+def test_filters(program: Any, make_switch: Any, people: SimpleNamespace) -> None:
+    first = make_switch("succeeded", ended_at=timezone.now())
+    other = make_switch()
+    vera = program("vera")
+
+    def keys(query: str) -> set[str]:
+        return {s["key"] for s in vera.get(f"switches/?{query}").json()["results"]}
+
+    assert keys("") == {first.key, other.key}
+    assert keys("status=succeeded") == {first.key}
+    assert keys("appid=shop&topic=carts&pair=main") == {first.key, other.key}
+    assert keys("topic=stock") == keys("pair=none") == set()
+    assert vera.get("switches/?status=dancing").status_code == 400
+    page = vera.get("switches/?page_size=1").json()
+    assert (page["count"], len(page["results"])) == (2, 1)
+    assert vera.get("switches/?page=9").status_code == 404
+
+
+def test_in_the_language_that_is_asked_for(program: Any, make_switch: Any) -> None:
+    switch = make_switch()
+    answer = program("olga").post(
+        f"switches/{switch.key}/approve/", {"plan_digest": "x"}, **{"Accept_Language": "zh-hans"}
+    )
+    assert answer.json()["title"] == "没有权限"
+
+
+def test_services_are_the_same_for_pages_and_programs() -> None:
+    from hadash.api.views import switches as api
+    from hadash.dashboard.views import switches as pages
+
+    assert api.services is pages.services is services
