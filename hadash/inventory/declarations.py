@@ -130,11 +130,12 @@ def adopt(
         return replace(_declare(user, appid, fit, "", Source.ACCESS, address), left=left)
 
 
-def withdraw(user: Any, declaration: Declaration, address: str | None = None) -> None:
-    """Take a declaration back. The InstanceID stays registered."""
-    with _changing(user, declaration.appid.pair):
-        gone, _by_table = Declaration.objects.filter(pk=declaration.pk).delete()
-        if gone:
+def withdraw(user: Any, appid: AppID, row: int, address: str | None = None) -> None:
+    """Take the declaration with the number ``row`` back, if it still is one of ``appid``. The InstanceID stays registered."""
+    with _changing(user, appid.pair):
+        declaration = appid.declarations.filter(pk=row).first()
+        if declaration is not None:
+            declaration.delete()
             record(user, "withdraw", str(declaration), address, note=declaration.note)
 
 

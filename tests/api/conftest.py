@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from dashboard.conftest import engines, estate, finished, make_switch, plan, quick  # noqa: F401
+from dashboard.conftest import engines, estate, finished, make_switch, plan, quick
 from dashboard.parts import PASSWORD
 from django.contrib.auth.models import User
 from django.test import Client
@@ -70,7 +70,7 @@ def program(people: SimpleNamespace) -> Callable[..., Program]:
 
 
 @pytest.fixture
-def planned(monkeypatch: pytest.MonkeyPatch, plan: Plan) -> None:  # noqa: F811
+def planned(monkeypatch: pytest.MonkeyPatch, plan: Plan) -> None:
     """Planning and checking without ZooKeeper and Kafka."""
     from hadash.api.views import switches
 
@@ -90,7 +90,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.fixture
-def wanted(plan: Plan) -> dict[str, Any]:  # noqa: F811
+def wanted(plan: Plan) -> dict[str, Any]:
     """A request for a switch of the whole AppID."""
     return {
         "pair": "main",

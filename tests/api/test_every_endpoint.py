@@ -18,6 +18,7 @@ from django.urls import get_resolver
 from django.urls.resolvers import URLPattern, URLResolver
 
 from hadash.accounts.roles import ensure_user
+from hadash.inventory.models import Declaration
 from hadash.switching.models import Blackout
 
 from .conftest import NAMES, Program
@@ -81,6 +82,12 @@ PAGES: dict[tuple[str, str], frozenset[str]] = {
     ("GET", "appids/"): EVERYBODY,
     ("GET", "appids/{appid}/"): EVERYBODY,
     ("POST", "appids/{appid}/instances/"): ASKING,
+    ("POST", "appids/{appid}/declarations/"): ASKING,
+    ("POST", "appids/{appid}/declarations/adopt/"): ASKING,
+    ("POST", "appids/{appid}/declarations/{declaration}/withdraw/"): ASKING,
+    ("GET", "pairs/{pair_pk}/declarations/"): EVERYBODY,
+    ("GET", "pairs/{pair_pk}/declarations/export.csv"): EVERYBODY,
+    ("POST", "pairs/{pair_pk}/declarations/import/"): ASKING,
     ("GET", "switches/"): EVERYBODY,
     ("GET", "switches/request/"): ASKING,
     ("POST", "switches/request/"): ASKING,
@@ -100,12 +107,18 @@ PAGES: dict[tuple[str, str], frozenset[str]] = {
     ("POST", "blackouts/{blackout}/end/"): ADMINISTRATOR,
     ("GET", "gateways/exclude/"): OPERATOR,
     ("POST", "gateways/exclude/"): OPERATOR,
+    ("GET", "tokens/"): EVERYBODY,
+    ("POST", "tokens/"): EVERYBODY,
+    ("GET", "people/"): ADMINISTRATOR,
+    ("POST", "people/"): ADMINISTRATOR,
+    ("POST", "people/{user_pk}/role/"): ADMINISTRATOR,
+    ("POST", "people/{user_pk}/let-in/"): ADMINISTRATOR,
     ("GET", "audit/"): EVERYBODY,
     ("GET", "audit/export.jsonl"): EVERYBODY,
 }
 
 #: Pages that have nothing to do with roles: tested where they belong.
-OPEN = {"sign-in/", "sign-out/", "language/"}
+OPEN = {"sign-in/", "sign-out/", "language/", "tokens/*/revoke/"}
 
 #: The stream of a switch never ends: tests/dashboard/test_live.py reads it.
 ENDLESS = {"switches/<slug:key>/stream/"}
@@ -137,15 +150,18 @@ def things(
     blackout = Blackout.objects.create(
         pair=estate.pair, begins="2030-01-01T00:00Z", ends="2030-01-02T00:00Z", reason="Holiday"
     )
-    ensure_user("somebody", PASSWORD, "viewer")
+    declaration = Declaration.objects.create(appid=estate.shop, kind="produce", resource="orders", source="hand")
+    somebody = ensure_user("somebody", PASSWORD, "viewer")
     return {
         "switch": switch.key,
         "appid": estate.shop.pk,
         "pair": "main",
         "pair_pk": estate.pair.pk,
         "blackout": blackout.pk,
+        "declaration": declaration.pk,
         "gateway": "gateway-9",
         "username": "somebody",
+        "user_pk": somebody.pk,
         "digest": plan.digest,
     }
 
@@ -259,6 +275,7 @@ def test_pages(things: dict[str, Any], people: SimpleNamespace, method: str, add
         "rules": {"approvals": 2},
         "blackouts": {"begins": "2030-02-01T00:00", "ends": "2030-02-02T00:00", "reason": "x"},
         "instances": {"name": "new-one"},
+        "role": {"act": "give", "role": "viewer"},
     }
     for name, role in NAMES.items():
         client = signed_in(User.objects.get(username=name))

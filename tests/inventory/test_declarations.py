@@ -146,12 +146,18 @@ class TestFromWhatWasSeen:
 
 def test_withdrawing(olga: User, shop: AppID) -> None:
     declarations.declare(olga, shop, "web-1", ["orders"], ["produce"], "old")
-    declaration = Declaration.objects.select_related("appid__pair").get()
-    declarations.withdraw(olga, declaration)
-    declarations.withdraw(olga, declaration)  # somebody else was quicker
+    number = Declaration.objects.get().pk
+    declarations.withdraw(olga, shop, number)
+    declarations.withdraw(olga, shop, number)  # somebody else was quicker
     assert declared(shop.pair) == {}
     assert InstanceID.objects.exists()
     assert told()[1:] == [("withdraw", "shop › web-1 produce orders", {"note": "old"})]
+
+
+def test_withdrawing_what_is_another_appids(olga: User, shop: AppID, crm: AppID) -> None:
+    declarations.declare(olga, shop, "", ["orders"], ["produce"])
+    declarations.withdraw(olga, crm, Declaration.objects.get().pk)
+    assert Declaration.objects.exists()
 
 
 class TestFromAFile:
@@ -236,11 +242,11 @@ def test_who_may_not_changes_nothing(vera: User, olga: User, shop: AppID, see: A
     see("shop", "web-1", "consume", "orders")
     declarations.declare(olga, shop, "web-1", ["orders"], ["produce"])
     before = told()
-    declaration = Declaration.objects.select_related("appid__pair").get()
+    number = Declaration.objects.get().pk
     for act in (
         lambda: declarations.declare(vera, shop, "", ["carts"], ["produce"]),
         lambda: declarations.adopt(vera, shop),
-        lambda: declarations.withdraw(vera, declaration),
+        lambda: declarations.withdraw(vera, shop, number),
         lambda: declarations.import_csv(vera, shop.pair, TestFromAFile.FILE),
     ):
         with pytest.raises(PermissionDenied, match=r"You may not declare relations\."):

@@ -9,14 +9,14 @@ from django.conf import settings
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_GET
 
-from hadash.accounts.roles import REGISTER, pairs_where
+from hadash.accounts.roles import REGISTER
 from hadash.dashboard import declared, states
 from hadash.dashboard.declared import chosen
 from hadash.dashboard.forms import DeclareForm, ImportForm
@@ -26,7 +26,7 @@ from hadash.dashboard.views.common import address_of, denied, paged, the_appid, 
 from hadash.inventory import declarations, selectors
 from hadash.inventory.declarations import Declared, Import, NotDeclared, may_declare
 from hadash.inventory.differences import State
-from hadash.inventory.models import AppID, Declaration, Pair
+from hadash.inventory.models import AppID, Pair
 from hadash.inventory.relations_csv import MAX_LINES, written
 
 #: Rows of a page: they are short, and people look through them.
@@ -77,16 +77,17 @@ def adopt(request: HttpRequest, pk: int) -> HttpResponse:
     return _back(found)
 
 
-@require_POST
-def withdraw(request: HttpRequest, pk: int) -> HttpResponse:
-    visible = Declaration.objects.filter(appid__pair__in=pairs_where(user_of(request)))
-    found = get_object_or_404(visible.select_related("appid__pair"), pk=pk)
+def withdraw(request: HttpRequest, pk: int, row: int) -> HttpResponse:
+    """``row`` is the declaration's number; what somebody else has withdrawn meanwhile is withdrawn all the same."""
+    found = the_appid(user_of(request), pk)
+    if request.method != "POST":
+        return _back(found)
     try:
-        declarations.withdraw(user_of(request), found, address_of(request))
+        declarations.withdraw(user_of(request), found, row, address_of(request))
     except PermissionDenied as error:
-        return denied(request, error, REGISTER, found.appid.pair)
+        return denied(request, error, REGISTER, found.pair)
     messages.success(request, _("It is not declared any more."))
-    return _back(found.appid)
+    return _back(found)
 
 
 def _tell(request: HttpRequest, done: Declared) -> None:
