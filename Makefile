@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 N ?= 20
 
-.PHONY: help setup demo demo-check demo-reset clients-check bench-switch bench-gateway bench-plan test test-unit lint types format lock clean browser
+.PHONY: help setup demo demo-check demo-reset clients-check bench-switch bench-gateway bench-plan fault test test-unit lint types format lock clean browser
 
 help:  ## What there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -45,6 +45,9 @@ bench-gateway: $(READY)  ## The Gateway beside the broker itself; writes var/ben
 
 bench-plan: $(READY)  ## How long it takes to find what moves together; writes var/bench/plan.json
 	@$(BIN)/python -m hadash.sandbox bench-plan
+
+fault: $(READY)  ## What dies in each stage of a switch, and what comes of it; writes var/bench/fault.json (FAULTS="worker redis" STAGES="block" for some; all take an hour)
+	@$(BIN)/python -m hadash.sandbox fault --faults $(FAULTS) --stages $(STAGES)
 
 browser: $(READY)  ## Chromium for the browser tests, from Debian's packages
 	@setup/browser.sh

@@ -8,8 +8,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django import forms
+from django.conf import settings
+from django.db.models import QuerySet
 from django.utils.translation import gettext_lazy as _
 
+from hadash.accounts.roles import SCOPES
 from hadash.identity.names import printable
 from hadash.inventory.models import AppID, Pair
 from hadash.inventory.relations import CONSUME, PRODUCE
@@ -241,3 +244,40 @@ class RequestForm(forms.Form):
             else:
                 self.add_error("topics", _("Say which Topics."))
         return cleaned
+
+
+class TokenForm(forms.Form):
+    """A new token of one's own."""
+
+    name = forms.CharField(label=_("Name"), error_messages={"required": _("Say what it is for.")})
+    scopes = forms.MultipleChoiceField(choices=[(s, s) for s in SCOPES], required=False)
+    days = forms.IntegerField(
+        label=_("Days until it expires"),
+        min_value=1,
+        max_value=settings.TOKEN_MAX_DAYS,
+        initial=settings.TOKEN_DAYS,
+    )
+    pair = forms.ModelChoiceField(Pair.objects.none(), required=False, empty_label=_("all pairs"))
+
+    def __init__(self, *args: Any, pairs: QuerySet[Pair], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        choice = self.fields["pair"]
+        assert isinstance(choice, forms.ModelChoiceField)
+        choice.queryset = pairs
+
+
+class PersonForm(forms.Form):
+    """A new local account. What a password must be like is decided by the service."""
+
+    username = forms.CharField(label=_("User name"), error_messages={"required": _("Type a user name.")})
+    name = forms.CharField(label=_("Full name"), required=False)
+    password = forms.CharField(
+        label=_("Password"), strip=False, error_messages={"required": _("Type a password.")}
+    )
+
+
+class RoleForm(forms.Form):
+    """One role of somebody, on one pair or on all."""
+
+    role = forms.CharField()
+    pair = forms.ModelChoiceField(Pair.objects.all(), required=False, to_field_name="name")

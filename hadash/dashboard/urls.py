@@ -10,11 +10,13 @@ from hadash.dashboard.views import (
     declarations,
     gateways,
     overview,
+    people,
     requests,
     rules,
     session,
     stream,
     switches,
+    tokens,
 )
 
 urlpatterns = [
@@ -48,6 +50,11 @@ urlpatterns = [
     path("pairs/<int:pk>/blackouts/", rules.add_blackout, name="add-blackout"),
     path("blackouts/<int:pk>/end/", rules.end_blackout, name="end-blackout"),
     path("gateways/exclude/", gateways.exclude, name="exclude-gateway"),
+    path("tokens/", tokens.own_tokens, name="tokens"),
+    path("tokens/<int:pk>/revoke/", tokens.revoke_token, name="revoke-token"),
+    path("people/", people.everybody, name="people"),
+    path("people/<int:pk>/role/", people.change_role, name="change-role"),
+    path("people/<int:pk>/let-in/", people.let_in, name="let-in"),
     path("audit/", audit.audit, name="audit"),
     path("audit/export.jsonl", audit.export, name="audit-export"),
 ]

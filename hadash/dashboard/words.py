@@ -75,6 +75,27 @@ VERBS: dict[str, Any] = {
 }
 
 
+ROLE_WORDS: dict[str, Any] = {
+    "viewer": pgettext_lazy("role", "viewer"),
+    "requester": pgettext_lazy("role", "requester"),
+    "approver": pgettext_lazy("role", "approver"),
+    "operator": pgettext_lazy("role", "operator"),
+    "administrator": pgettext_lazy("role", "administrator"),
+}
+
+#: scope of a token → its word, and what a program can do with it.
+SCOPE_WORDS: dict[str, tuple[Any, Any]] = {
+    "read": (pgettext_lazy("scope", "read"), _("see what its owner sees")),
+    "request": (
+        pgettext_lazy("scope", "request"),
+        _("ask for switches, take them back, register InstanceIDs"),
+    ),
+    "decide": (pgettext_lazy("scope", "decide"), _("approve and decline the switches of others")),
+    "operate": (pgettext_lazy("scope", "operate"), _("run stages again, close switches, exclude Gateways")),
+    "administer": (pgettext_lazy("scope", "administer"), _("change rules, people and roles")),
+}
+
+
 def phase_word(phase: str) -> str:
     return str(PHASES[Phase(phase)])
 

@@ -20,6 +20,7 @@ from typing import NamedTuple, TypeVar
 from hadash.bindings.model import Broker
 from hadash.gateway.codec import ErrorCode
 from hadash.gateway.nodes import NodeMap
+from hadash.gateway.upstream import UpstreamUnavailable
 from hadash.gateway.wire import MalformedFrame
 
 #: Partitions that are patched in one go: about 0.3 ms.
@@ -115,11 +116,17 @@ def read(payload: bytes, version: int, base: int) -> Sliced[Answer]:
 
     :param base: what is added to the cluster's broker ids (see :class:`NodeMap`).
     :raises MalformedFrame: it is not a METADATA answer of that version.
+    :raises UpstreamUnavailable: it names no broker. So answers one that has just started and was told of nothing yet: it does not
+        know its own Topics either. Clients take no notice of an answer without brokers; with the virtual nodes in it they would
+        believe that their Topics are gone.
     """
     try:
-        return (yield from _read(_Patcher(payload, version, base)))
+        answer = yield from _read(_Patcher(payload, version, base))
     except (struct.error, UnicodeDecodeError, IndexError) as error:
         raise MalformedFrame(f"a METADATA version {version} answer cannot be read ({error})") from None
+    if not answer.brokers:
+        raise UpstreamUnavailable("the broker has just started and knows no broker yet")
+    return answer
 
 
 def _read(patcher: _Patcher) -> Sliced[Answer]:

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import random
 import socket
+import time
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
@@ -88,6 +89,8 @@ class Gateway:
         #: All connections, signed in or not.
         self.connections: set[ClientConnection] = set()
         self.applied = AppliedEpoch()
+        #: Until then (by the monotonic clock) clients of a process before this one, which was killed, may come back.
+        self._returning_until = 0.0
         self._member = member
         self._reported = asyncio.Event()
         self._one_left = asyncio.Event()
@@ -337,6 +340,7 @@ class Gateway:
 
     def update(self, update: Update) -> None:
         """Put a change of bindings into effect; its epoch is reported when it is (see :meth:`_in_effect`)."""
+        before = self.applied.latest
         self.applied.begin(update.epoch)
         waits: list[Any] = []
         self.applied.read(update.documents)
@@ -344,7 +348,11 @@ class Gateway:
             self.applied.not_read(update.unreadable, update.epoch)
         changed = self.table.apply(update)
         log.info("epoch %d: bindings of %s", update.epoch, ", ".join(sorted(changed)[:10]) or "nobody")
-        self.applied.release_but(self._blocks())
+        stops = self._stops()
+        self.applied.release_but(stops)
+        returning = self._returning_until - time.monotonic()
+        if returning > 0 and any(epoch > before for epoch in stops):
+            waits.append(asyncio.sleep(returning))
         for appid in changed:
             for client in list(self.clients.get(appid, ())):
                 client.connection.guard(client.binding_changed)
@@ -354,23 +362,28 @@ class Gateway:
             self.purgatory.check(appid)
         self.spawn(self._in_effect(update.epoch, waits))
 
-    def _blocks(self) -> set[int]:
-        """The epochs of the blocks that there are."""
+    def _stops(self) -> set[int]:
+        """The epochs of the blocks that there are, and of what comes before a block."""
         return {
             binding.epoch
             for document in self.table.documents().values()
             for binding in document.bindings()
-            if binding.state is BindingState.BLOCK
+            if binding.state is not BindingState.FORWARD
         }
 
     def inherit(self, applied: int | None) -> None:
         """A process of this name was a Gateway before, and did not end in order: what it had sent to a cluster may still be
         worked off there, and nobody can tell when. The blocks that it had not put into effect are not in effect now.
 
+        And its clients have to send again what was not answered, to the same cluster, which knows what it has already: it
+        would be written twice if they found a block, and then the other cluster. They may take a while to connect again, and
+        until then nothing that leads to a block is in effect either.
+
         :param applied: the last epoch that it had put into effect; ``None`` when it ended in order, or there was none.
         """
         if applied is not None:
-            self.applied.hold(epoch for epoch in self._blocks() if epoch > applied)
+            self.applied.hold(epoch for epoch in self._stops() if epoch > applied)
+            self._returning_until = time.monotonic() + self.settings.return_seconds
 
     async def _in_effect(self, epoch: int, waits: list[Any]) -> None:
         """A block is in effect when nothing that it stops is in flight any more."""
@@ -379,7 +392,7 @@ class Gateway:
             _, waiting = await asyncio.wait(waiting, timeout=self.settings.slow_block_seconds)
             if waiting:
                 log.warning(
-                    "epoch %d waits for %s", epoch, "; ".join(self._in_flight()) or "unknown requests"
+                    "epoch %d waits for %s", epoch, "; ".join(self._in_flight()) or "clients to come back"
                 )
         self.applied.finish(epoch)
         log.info("epoch %d is in effect", epoch)

@@ -96,6 +96,11 @@ class AppliedEpoch:
         self._unreadable: dict[str, int] = {}
         self._held: set[int] = set()
 
+    @property
+    def latest(self) -> int:
+        """The last epoch that is known here, in effect or not."""
+        return self._latest
+
     def hold(self, epochs: Iterable[int]) -> None:
         """These are not in effect, whatever comes, as long as their bindings stand (see :meth:`release_but`)."""
         self._held.update(epochs)

@@ -7,9 +7,10 @@ seconds that writes are blocked.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
-from functools import lru_cache
-from typing import Any
+import time
+from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache, wraps
+from typing import Any, ParamSpec, TypeVar
 
 from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, TopicPartition
 from confluent_kafka import KafkaError as ClientError
@@ -26,7 +27,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from hadash.kafka.errors import ClusterUnavailable, KafkaError
+from hadash.kafka.errors import ClusterUnavailable, CoordinatorMoved, KafkaError
 from hadash.kafka.tail import TailReader
 from hadash.kafka.values import (
     Acl,
@@ -45,8 +46,47 @@ REQUEST_SECONDS = float(os.environ.get("HADASH_KAFKA_REQUEST_SECONDS", "10"))
 PARALLEL_GROUPS = 16
 
 
+#: Seconds between two questions to a coordinator that is moving: loading its groups takes it some hundredths and more.
+COORDINATOR_SECONDS = 0.2
+
+_MOVED = (
+    ClientError.NOT_COORDINATOR,
+    ClientError.COORDINATOR_NOT_AVAILABLE,
+    ClientError.COORDINATOR_LOAD_IN_PROGRESS,
+)
+
 #: So many Topics are asked for one by one; more of them with one request for all that the cluster has.
 FEW_TOPICS = 4
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def _asks_coordinators(ask: Callable[P, T]) -> Callable[P, T]:
+    """Of a method: while coordinators move, ask again, first with a new client, for as long as one request may take.
+
+    librdkafka's admin client remembers where a coordinator is for a quarter of an hour, and goes on asking a broker that says
+    that it is not: since that broker was started again, no switch would have been possible. Some requests it tries again
+    by itself until their time is over, so that they are asked once more when nobody has answered, too.
+    """
+
+    @wraps(ask)
+    def again(*args: P.args, **kwargs: P.kwargs) -> T:
+        client: Any = args[0]
+        deadline, renewed = time.monotonic() + REQUEST_SECONDS, False
+        while True:
+            try:
+                return ask(*args, **kwargs)
+            except (CoordinatorMoved, ClusterUnavailable) as error:
+                if renewed and (isinstance(error, ClusterUnavailable) or time.monotonic() > deadline):
+                    raise
+            if not renewed:
+                client.renew()
+                renewed = True
+            time.sleep(COORDINATOR_SECONDS)
+
+    return again
 
 
 class ClusterClient:
@@ -61,8 +101,13 @@ class ClusterClient:
             "socket.timeout.ms": int(REQUEST_SECONDS * 1000),
             "error_cb": lambda error: None,
         }
+        self._config = config
         self._admin = AdminClient(config)
         self._tail = TailReader(self.name, config)
+
+    def renew(self) -> None:
+        """Ask through a client that remembers nothing of the cluster."""
+        self._admin = AdminClient(self._config)
 
     @property
     def name(self) -> str:
@@ -110,7 +155,7 @@ class ClusterClient:
         try:
             return self._admin.list_topics(topic, timeout=REQUEST_SECONDS)
         except KafkaException as error:
-            raise self._failure("does not answer", error) from None
+            raise self._failure("does not answer", error.args[0]) from None
 
     def create_topics(self, topics: Mapping[str, tuple[int, int, Mapping[str, str]]]) -> None:
         """Create Topics, name to (partitions, replication factor, configs); one that exists is left as it is."""
@@ -158,7 +203,11 @@ class ClusterClient:
         futures = self._admin.list_offsets(wanted, request_timeout=REQUEST_SECONDS)
         for key, future in futures.items():
             partition = Partition(key.topic, key.partition)
-            found[partition] = int(self._result(future, f"could not read the offsets of {partition}").offset)
+            offset = int(self._result(future, f"could not read the offsets of {partition}").offset)
+            if offset < 0:
+                # librdkafka's "none", without an error: a leader that has just been elected does not know its end yet.
+                raise KafkaError(f"Cluster {self.name} does not know the offsets of {partition} yet.")
+            found[partition] = offset
         return found
 
     def tail(
@@ -169,6 +218,7 @@ class ClusterClient:
 
     # -- consumer groups ----------------------------------------------------------------------------------------
 
+    @_asks_coordinators
     def groups(self, names: Iterable[str]) -> dict[str, GroupInfo]:
         """Groups with their members and coordinator."""
         wanted = list(names)
@@ -184,8 +234,9 @@ class ClusterClient:
             )
         return found
 
+    @_asks_coordinators
     def group_offsets(self, names: Iterable[str]) -> dict[str, dict[Partition, int]]:
-        """Committed offsets by group."""
+        """Committed offsets by group. One that cannot be read is an error, not an offset that is missing."""
         wanted = list(names)
         found: dict[str, dict[Partition, int]] = {}
         for first in range(0, len(wanted), PARALLEL_GROUPS):
@@ -196,14 +247,15 @@ class ClusterClient:
                 for name in wanted[first : first + PARALLEL_GROUPS]
             }
             for name, future in futures.items():
-                result = self._result(future, f"could not read the offsets of group {name}")
-                found[name] = {
-                    Partition(t.topic, t.partition): t.offset
-                    for t in result.topic_partitions
-                    if t.error is None and t.offset >= 0
-                }
+                what = f"could not read the offsets of group {name}"
+                committed = self._result(future, what).topic_partitions
+                for t in committed:
+                    if t.error is not None:
+                        raise self._failure(f"{what} on {t.topic}-{t.partition}", t.error)
+                found[name] = {Partition(t.topic, t.partition): t.offset for t in committed if t.offset >= 0}
         return found
 
+    @_asks_coordinators
     def set_group_offsets(self, offsets: Mapping[str, Mapping[Partition, int]]) -> None:
         """Write committed offsets, exactly. A group with members on this cluster refuses."""
         groups = [(name, committed) for name, committed in offsets.items() if committed]
@@ -223,10 +275,8 @@ class ClusterClient:
                 result = self._result(future, f"could not write the offsets of group {name}")
                 for t in result.topic_partitions:
                     if t.error is not None:
-                        raise KafkaError(
-                            f"Cluster {self.name} refused the offset of group {name} on "
-                            f"{t.topic}-{t.partition}: {t.error.str()}."
-                        )
+                        what = f"refused the offset of group {name} on {t.topic}-{t.partition}"
+                        raise self._failure(what, t.error)
 
     def remove_group_offsets(self, partitions: Mapping[str, frozenset[Partition]]) -> None:
         """Remove committed offsets. A group with members on this cluster refuses.
@@ -238,10 +288,22 @@ class ClusterClient:
             name: {p: offset for p, offset in committed.items() if p not in partitions[name]}
             for name, committed in self.group_offsets(partitions).items()
         }
-        futures = self._admin.delete_consumer_groups(list(partitions), request_timeout=REQUEST_SECONDS)
-        for name, future in futures.items():
-            self._result(future, f"could not remove offsets of group {name}")
+        self._delete_groups(set(partitions))
         self.set_group_offsets(kept)
+
+    @_asks_coordinators
+    def _delete_groups(self, names: set[str]) -> None:
+        """:param names: emptied as they are deleted, so that none is deleted twice."""
+        failed: KafkaError | None = None
+        futures = self._admin.delete_consumer_groups(sorted(names), request_timeout=REQUEST_SECONDS)
+        for name, future in futures.items():
+            try:
+                self._result(future, f"could not remove offsets of group {name}")
+                names.discard(name)
+            except KafkaError as error:
+                failed = error
+        if failed is not None:
+            raise failed
 
     # -- ACLs and users -----------------------------------------------------------------------------------------
 
@@ -316,21 +378,21 @@ class ClusterClient:
         except KafkaException as error:
             if error.args[0].code() in ignore:
                 return None
-            raise self._failure(what, error) from None
+            raise self._failure(what, error.args[0]) from None
         except TimeoutError:
             raise ClusterUnavailable(
                 f"Cluster {self.name} did not answer within {REQUEST_SECONDS:.0f} s: {what}."
             ) from None
 
-    def _failure(self, what: str, error: KafkaException) -> KafkaError:
-        cause = error.args[0]
+    def _failure(self, what: str, cause: ClientError) -> KafkaError:
         unavailable = cause.code() in (
             ClientError._TRANSPORT,
             ClientError._ALL_BROKERS_DOWN,
             ClientError._TIMED_OUT,
             ClientError._RESOLVE,
         )
-        kind = ClusterUnavailable if unavailable else KafkaError
+        moved = cause.code() in _MOVED
+        kind = ClusterUnavailable if unavailable else CoordinatorMoved if moved else KafkaError
         return kind(f"Cluster {self.name} {what}: {cause.str()}.")
 
 

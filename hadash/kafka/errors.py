@@ -11,6 +11,10 @@ class ClusterUnavailable(KafkaError):
     """A cluster does not answer."""
 
 
+class CoordinatorMoved(KafkaError):
+    """A broker that was asked about a group is not its coordinator (any more, or yet)."""
+
+
 class ConnectError(Exception):
     """Kafka Connect refused something. ``status`` is its HTTP status."""
 

@@ -141,12 +141,16 @@ def create_mirror(pair: Pair, name: str, topics: Iterable[str], source: Cluster)
 
 
 def _await_topics(client: ClusterClient, topics: list[str], seconds: float = 15.0) -> None:
-    """Wait until every partition of new Topics has a leader."""
+    """Wait until every partition of new Topics has a leader that has heard of it: another broker may know it earlier."""
     deadline = time.monotonic() + seconds
     while True:
         found = client.topics(topics)
         if len(found) == len(topics) and all(leader >= 0 for i in found.values() for leader in i.leaders):
-            return
+            try:
+                client.end_offsets(partitions_of(client, topics))
+                return
+            except KafkaError:
+                pass
         if time.monotonic() > deadline:
             raise MirrorError(f"The Topics on cluster {client.name} have no leaders after {seconds:.0f} s.")
         time.sleep(POLL_SECONDS)
@@ -252,6 +256,7 @@ def resume_unturned(mirror: Mirror, fence: Fence = _nobody_else) -> None:
     """Take :func:`pause_before_turning` back, if it was called."""
     if not mirror.turning:
         return
+    fence()
     connect_client().resume(connector_of(mirror, mirror.source))
     with transaction.atomic():
         fence()

@@ -1,5 +1,5 @@
 """`python -m hadash.sandbox`: the stack alone (`up`), all of hadash on it (`demo`), trials of it (`check`,
-`bench-switch`, `bench-gateway`, `bench-plan`), or another program beside the stack (`exec`)."""
+`bench-switch`, `bench-gateway`, `bench-plan`, `fault`), or another program beside the stack (`exec`)."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ from hadash.sandbox.bench.plan import bench_plan
 from hadash.sandbox.check import bench_switch, demo_check
 from hadash.sandbox.demo import DEFAULT_DATA, ROOT, Demo
 from hadash.sandbox.errors import SandboxError
+from hadash.sandbox.fault.faults import FAULTS
+from hadash.sandbox.fault.run import STAGES, fault_table
 from hadash.sandbox.stack import Stack, is_running
 from hadash.sandbox.world import WORLDS
 
@@ -50,6 +52,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     gateway_parser = commands.add_parser("bench-gateway", help="the Gateway beside the broker itself")
     gateway_parser.add_argument("parts", nargs="*", choices=[*PARTS, []], help="only these parts")
     commands.add_parser("bench-plan", help="how long it takes to find what moves together")
+    fault_parser = commands.add_parser("fault", help="something dies in each stage of a switch")
+    fault_parser.add_argument("--faults", nargs="*", choices=[*FAULTS], default=[], help="only these")
+    fault_parser.add_argument("--stages", nargs="*", choices=STAGES, default=[], help="only in these")
     exec_parser = commands.add_parser("exec", help="run a program beside a stack of its own")
     exec_parser.add_argument(
         "--data", type=Path, help="data folder; the default is a new one, deleted at the end"
@@ -73,6 +78,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 return bench_gateway(options.parts)
             case "bench-plan":
                 return bench_plan()
+            case "fault":
+                return fault_table(options.faults, options.stages)
             case _:
                 return execute(options.data, [a for a in options.program if a != "--"])
     except SandboxError as error:

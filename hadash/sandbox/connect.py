@@ -92,7 +92,8 @@ class Connect(Service):
             "connector.client.config.override.policy": "All",
             "key.converter": "org.apache.kafka.connect.converters.ByteArrayConverter",
             "value.converter": "org.apache.kafka.connect.converters.ByteArrayConverter",
-            "offset.flush.interval.ms": "1000",
+            # What a worker that is killed has copied since the last flush, the next one copies again.
+            "offset.flush.interval.ms": "100",
             "task.shutdown.graceful.timeout.ms": "2000",
             "scheduled.rebalance.max.delay.ms": "0",
             "session.timeout.ms": "6000",

@@ -30,6 +30,9 @@ Log = Callable[[str], None]
 class Demo:
     """Start with ``with Demo(folder) as demo``; everything that it started ends with it."""
 
+    #: The Celery application that the worker runs.
+    worker_app = "tasks"
+
     def __init__(
         self,
         data_dir: Path,
@@ -45,11 +48,14 @@ class Demo:
         self.rate = rate
         self.world_name = world
         self.world = WORLDS[world]
-        self.stack = Stack(self.data_dir, on_death=self._died)
+        self.stack = Stack(self.data_dir, brokers=self.world.brokers, on_death=self._died)
         self.clients: dict[str, Process] = {}
         self._with_clients = clients
         self._with_web = web
+        self.gateway: Process | None = None
         self.worker: Process | None = None
+        self.beat: Process | None = None
+        self.web: Process | None = None
 
     # -- life -------------------------------------------------------------------------------------------------------
 
@@ -116,6 +122,13 @@ class Demo:
             "HADASH_GATEWAY_LAKE": str(self.data_dir / "lake"),
         }
 
+    def gateway_environment(self) -> dict[str, str]:
+        """What the Gateway needs to know: a trial may give it another way to a server."""
+        return self.environment()
+
+    def worker_environment(self) -> dict[str, str]:
+        return self.environment()
+
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.ports['web']}/"
@@ -129,13 +142,18 @@ class Demo:
         return self.environment()["HADASH_SANDBOX_PASSWORD"]
 
     def _python(
-        self, name: str, *arguments: str, ready: Callable[[], bool] | None = None, restart: bool = True
+        self,
+        name: str,
+        *arguments: str,
+        ready: Callable[[], bool] | None = None,
+        restart: bool = True,
+        env: dict[str, str] | None = None,
     ) -> Process:
         process = Process(
             name,
             [sys.executable, *arguments],
             log_path=self.data_dir / "logs" / f"{name.replace(' ', '-')}.log",
-            env=self.environment(),
+            env=self.environment() if env is None else env,
             cwd=ROOT,
             ready=ready,
             restart=restart,
@@ -151,17 +169,20 @@ class Demo:
         self._once("seed", "-m", "hadash.sandbox.seed")
         self.log("Starting Gateway, worker, beat and web ...")
         self.gateway = self._python(
-            "gateway", "-m", "hadash.gateway", ready=self._answers(self.ports["gateway admin"], "/status")
+            "gateway",
+            *("-m", "hadash.gateway"),
+            ready=self._answers(self.ports["gateway admin"], "/status"),
+            env=self.gateway_environment(),
         )
-        self.worker = self._python("worker", *self.worker_arguments())
-        self._python(
+        self.worker = self._python("worker", *self.worker_arguments(), env=self.worker_environment())
+        self.beat = self._python(
             "beat", "-m", "celery", "-A", "tasks", "beat", "-l", "WARNING", "-s", str(self.data_dir / "beat")
         )
         if self._with_web:
             self._start_web()
 
     def _start_web(self) -> None:
-        self._python(
+        self.web = self._python(
             "web",
             "-m", "uvicorn", "hadash.asgi:application",
             "--host", "127.0.0.1", "--port", str(self.ports["web"]), "--log-level", "warning",
@@ -169,11 +190,11 @@ class Demo:
             ready=self._answers(self.ports["web"], "/sign-in/"),
         )  # fmt: skip
 
-    @staticmethod
-    def worker_arguments() -> list[str]:
+    @classmethod
+    def worker_arguments(cls) -> list[str]:
         """Threads, not processes: a switch's stages share the open connections to the clusters."""
         return [
-            "-m", "celery", "-A", "tasks", "worker", "-l", "INFO", "--pool", "threads", "--concurrency", "8",
+            "-m", "celery", "-A", cls.worker_app, "worker", "-l", "INFO", "--pool", "threads", "--concurrency", "8",
             "--without-gossip", "--without-mingle",
         ]  # fmt: skip
 

@@ -46,7 +46,7 @@ def main() -> int:
     pair = register_pair(os.environ.get("HADASH_GATEWAY_PAIR", "main"), first, second, first)
 
     client = cluster_client(first)
-    client.create_topics({name: (partitions, 1, {}) for name, partitions in world.topics.items()})
+    client.create_topics({name: (partitions, world.brokers, {}) for name, partitions in world.topics.items()})
     client.create_acls(
         Acl(kind, name, pattern, f"User:{appid}", "*", operation, "ALLOW")
         for kind, name, pattern, appid, operation in acls(world)

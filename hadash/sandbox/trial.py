@@ -14,7 +14,7 @@ from typing import Any
 from hadash.sandbox.demo import Demo
 from hadash.sandbox.errors import SandboxError
 from hadash.sandbox.person import Person
-from hadash.sandbox.traffic.journal import Journal, load
+from hadash.sandbox.traffic.journal import Follower, Journal
 from hadash.sandbox.traffic.verdict import ALWAYS, GroupVerdict, judge, longest_gap, percentile
 from hadash.sandbox.world import ClientSpec
 
@@ -87,11 +87,12 @@ class Trial:
         self.approver = Person(demo.url, "arne", demo.password)
         self.switches: list[Measured] = []
         self.pids = {name: process.pid for name, process in demo.clients.items()}
+        self._followers = {spec.name: Follower(self._path(spec)) for spec in demo.world.clients}
 
     # -- the clients ----------------------------------------------------------------------------------------------
 
     def journal(self, spec: ClientSpec) -> Journal:
-        return load(self._path(spec))
+        return self._followers[spec.name].journal()
 
     def _path(self, spec: ClientSpec) -> Path:
         return self.demo.data_dir / "journals" / f"{spec.name}.jsonl"
@@ -115,7 +116,7 @@ class Trial:
         path = self._path(spec)
         if not path.exists():
             return False
-        journal = load(path)
+        journal = self.journal(spec)
         runs = journal.acked if spec.role == "produce" else journal.read
         started = journal.clients[-1]["began"] if journal.clients else 0.0
         return bool(runs) and runs[-1].ended > started
@@ -226,7 +227,7 @@ class Trial:
         self.demo.stop_clients("produce")
         deadline = time.monotonic() + CATCH_UP_SECONDS
         while True:
-            verdicts = self._judge()
+            verdicts = self.judge()
             if all(v.lost == 0 for v in verdicts) or time.monotonic() > deadline:
                 break
             time.sleep(LOOK_SECONDS)
@@ -264,12 +265,12 @@ class Trial:
         measured.records_sent = sum(
             r.last - r.first + 1 for r in runs if r.ended >= began and r.began <= ended
         )
-        for verdict in self._judge(set(measured.producers), measured.window):
+        for verdict in self.judge(set(measured.producers), measured.window):
             measured.lost += verdict.lost
             measured.duplicated += verdict.duplicated
             measured.out_of_order += verdict.out_of_order
 
-    def _judge(
+    def judge(
         self, names: Set[str] | None = None, window: tuple[float, float] = ALWAYS
     ) -> list[GroupVerdict]:
         """A verdict for each group that reads what the producers of these ``names`` (or all) write."""

@@ -26,7 +26,8 @@ class ClientSpec:
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """What is seeded. ``prefixes`` is which Topics and groups an AppID owns, ``reads`` what else it may read."""
+    """What is seeded. ``prefixes`` is which Topics and groups an AppID owns, ``reads`` what else it may read; ``brokers`` is how many
+    each cluster has, and how many replicas each partition."""
 
     topics: dict[str, int]
     mirrors: dict[str, tuple[str, ...]]
@@ -36,6 +37,7 @@ class World:
     instances: dict[str, tuple[str, ...]]
     clients: tuple[ClientSpec, ...]
     people: dict[str, tuple[str, str]] = field(default_factory=dict)
+    brokers: int = 1
 
 
 _SCRAM = "SCRAM-SHA-512"
@@ -131,7 +133,32 @@ LIBRARIES = World(
     people=DEMO.people,
 )
 
-WORLDS = {"demo": DEMO, "libraries": LIBRARIES}
+
+def _faulted(what: str, group: str) -> tuple[ClientSpec, ClientSpec]:
+    topics, instance = (f"shop.{what}",), f"shop-{what}"
+    # Who wants no record twice when a broker or a Gateway dies under his request has set this, with or without hadash.
+    config = ("enable.idempotence=true",)
+    return (
+        ClientSpec(f"{what}-writer", "produce", "shop", topics, instance, config=config),
+        ClientSpec(f"{what}-{group}", "consume", "shop", topics, instance, f"shop.{what}.{group}"),
+    )
+
+
+#: What faults are done to: an InstanceID that moves, and one beside it that stays. Two brokers, because the only broker of a cluster says
+#: after its start for a moment that its Topics do not exist, and clients believe it.
+FAULTS = World(
+    topics={"shop.carts": 3, "shop.stock": 3},
+    mirrors={"carts": ("shop.carts",), "stock": ("shop.stock",)},
+    prefixes={"shop": "shop."},
+    reads={},
+    owners={"shop": "Web shop team"},
+    instances={"shop": ("shop-carts", "shop-stock")},
+    clients=(*_faulted("carts", "pricing"), *_faulted("stock", "sync")),
+    people=DEMO.people,
+    brokers=2,
+)
+
+WORLDS = {"demo": DEMO, "libraries": LIBRARIES, "faults": FAULTS}
 
 
 def acls(world: World) -> Iterable[tuple[str, str, str, str, str]]:

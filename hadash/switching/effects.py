@@ -16,7 +16,7 @@ from hadash.bindings.client import reaching
 from hadash.bindings.model import Binding, BindingState, Journal, Placement
 from hadash.bindings.store import BindingStore, Edit
 from hadash.inventory import services as inventory
-from hadash.inventory.gateways import ask_all, gateway_members, zookeeper
+from hadash.inventory.gateways import ask_all, ask_every, gateway_members, zookeeper
 from hadash.inventory.models import Access, Cluster, Pair
 from hadash.inventory.selectors import access_since
 from hadash.kafka.cluster import ClusterClient
@@ -190,14 +190,14 @@ class Effects:
     @carry_out.register
     def _(self, command: do.ReadClients) -> dict[str, set[str]]:
         clients: dict[str, set[str]] = {}
-        for c in ask_about(self.plan, ask_all, "/clients", "clients"):
+        for c in ask_about(self.plan, ask_every, "/clients", "clients"):
             if self.plan.covers(c["appid"], c["client_id"]):
                 clients.setdefault(self.plan.who(c["appid"], c["client_id"]), set()).add(c["cluster"])
         return clients
 
     @carry_out.register
     def _(self, command: do.ReadActivity) -> set[tuple[str, str]]:
-        found = ask_about(self.plan, ask_all, "/access", "access")
+        found = ask_about(self.plan, ask_every, "/access", "access")
         topics = set(self.plan.topics)
         return {
             (a["kind"], a["resource"])

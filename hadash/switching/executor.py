@@ -15,8 +15,9 @@ from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
-from django.db import close_old_connections, connection, transaction
-from django.db.models import F
+from django.db import InterfaceError, OperationalError, close_old_connections, connection, transaction
+from django.db.models import F, Q
+from django.db.models.functions import Now
 from django.utils import timezone
 
 from hadash.audit.models import stored
@@ -48,9 +49,12 @@ RENEW_SECONDS = 1.0
 #: Stages at whose beginning a switch can still be called off as if it had never been asked for.
 BEGINNING = (Stage.PRECHECK, Stage.SETTLE)
 
-#: Stages that let the clients go on, and the seconds between two attempts at them.
+#: Stages that let the clients go on.
 RELEASING = (Stage.FORWARD, Stage.RETURN)
-RELEASE_AGAIN_SECONDS = 1.0
+
+#: Stages whose failure only a person can do something about, and the seconds between two attempts at them.
+LASTING = frozenset(stage for stage, rule in STAGES.items() if rule.on_failure is Event.GIVE_UP)
+AGAIN_SECONDS = 1.0
 
 #: What a stage may meet in the world. Anything else is a bug, and is treated as a failure of the stage too.
 _EXPECTED = (BindingError, KafkaError, ConnectError, MirrorError, GatewaySilent)
@@ -76,17 +80,17 @@ def _is_dead(executor: str) -> bool:
 
 
 def _lease() -> Any:
-    return timezone.now() + timedelta(seconds=settings.SWITCH_LEASE_SECONDS)
+    """Until when an executor is believed to live: by the database's clock, which all workers share. By its own, a worker
+    whose clock is an hour fast would leave a lease that nobody takes over while clients wait."""
+    return Now() + timedelta(seconds=settings.SWITCH_LEASE_SECONDS)
 
 
 def orphans() -> list[Switch]:
     """Running switches whose executor has given no sign of life, or is a dead process of this host."""
-    now = timezone.now()
-    return [
-        switch
-        for switch in Switch.objects.filter(status=Status.RUNNING.value)
-        if switch.lease_until is None or switch.lease_until < now or _is_dead(switch.executor)
-    ]
+    running = Switch.objects.filter(status=Status.RUNNING.value)
+    silent = running.filter(Q(lease_until=None) | Q(lease_until__lt=Now()))
+    keys = set(silent.values_list("pk", flat=True))
+    return [switch for switch in running if switch.pk in keys or _is_dead(switch.executor)]
 
 
 def claim(switch: Switch) -> int | None:
@@ -172,6 +176,8 @@ class _Execution:
         self.done: list[dict[str, Any]] = []
         #: The last attempt failed because ZooKeeper did not answer.
         self.unreachable = False
+        #: The last attempt failed because a server did not do what it was asked to: it may in a moment.
+        self.let_down = False
 
     def run(self) -> bool:
         self.record = self._begin()
@@ -199,19 +205,20 @@ class _Execution:
     def _attempt(self) -> tuple[bool, Sentence]:
         """Carry the stage out: (whether it succeeded, its sentence).
 
-        Forward and return release the clients: they are tried again for a while, because whatever stopped them,
-        ZooKeeper for one, may be back in a moment.
+        Where nobody but a person could go on, the stage is tried again for a while first: a broker, Connect or ZooKeeper that
+        is started again is back in a moment. Forward and return, for which clients wait, whatever stopped them.
         """
         deadline = time.monotonic() + settings.SWITCH_FORWARD_SECONDS
         while True:
             succeeded, sentence = self._attempt_once()
-            if succeeded or self.stage not in RELEASING or time.monotonic() > deadline:
+            again = self.stage in RELEASING or (self.stage in LASTING and self.let_down)
+            if succeeded or not again or time.monotonic() > deadline:
                 return succeeded, sentence
             log_once(self.switch, sentence)
-            time.sleep(RELEASE_AGAIN_SECONDS)
+            time.sleep(AGAIN_SECONDS)
 
     def _attempt_once(self) -> tuple[bool, Sentence]:
-        self.unreachable = False
+        self.unreachable = self.let_down = False
         too_late = may_begin(self.switch) if self.stage in BEGINNING else None
         if too_late is not None:
             return False, too_late
@@ -221,11 +228,12 @@ class _Execution:
                 self.effects = Effects(self.switch.the_plan(), journal, self.facts, self._say, self._fence)
             self.effects.begin(self.stage)
             return True, self._drive(RUNS[self.stage](self.effects.plan, self.limits), self.effects)
-        except StaleWriter:
-            raise
+        except (StaleWriter, OperationalError, InterfaceError):
+            raise  # without the database nothing can be noted: the lease runs out, and the stage is run again
         except StageFailed as failure:
             return False, failure.sentence
         except _EXPECTED as error:
+            self.let_down = True
             self.unreachable = isinstance(error, StoreUnavailable | UnknownOutcome)
             return False, say("%(error)s", error=error)
         except Exception as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import pytest
@@ -15,6 +16,7 @@ from hadash.gateway.codec import ErrorCode, build, decode_response, encode_respo
 from hadash.gateway.kinds import OFFERED, Kind
 from hadash.gateway.metadata import Answer, Topic
 from hadash.gateway.nodes import NodeMap
+from hadash.gateway.upstream import UpstreamUnavailable
 from hadash.gateway.wire import MalformedFrame
 
 METADATA_VERSIONS = range(OFFERED[Kind.METADATA][0], OFFERED[Kind.METADATA][1] + 1)
@@ -157,6 +159,13 @@ class TestOwnCluster:
         assert answer.topics[1].error == int(ErrorCode.topic_authorization_failed)
 
     @every_metadata
+    def test_a_broker_that_has_just_started_is_not_believed(self, version: int, nodes: NodeMap) -> None:
+        """It names no broker and knows no Topic. A client that is told so gives up what it has to send."""
+        found = replace(west_metadata(version), brokers=())
+        with pytest.raises(UpstreamUnavailable, match="has just started"):
+            finish(metadata.read(payload_of(found, version), version, nodes.base("west")))
+
+    @every_metadata
     def test_an_answer_that_is_cut_off_is_refused(self, version: int, nodes: NodeMap) -> None:
         payload = payload_of(west_metadata(version), version)
         for end in range(len(payload)):
@@ -167,7 +176,7 @@ class TestOwnCluster:
     def test_any_bytes_are_read_or_refused(self, version: int, data: bytes) -> None:
         try:
             finish(metadata.read(data, version, 0))
-        except MalformedFrame:
+        except (MalformedFrame, UpstreamUnavailable):
             pass
 
 

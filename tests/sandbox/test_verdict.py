@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hadash.sandbox.traffic.journal import GAP_SECONDS, Journal, Run, Writer, load
+from hadash.sandbox.traffic.journal import GAP_SECONDS, Follower, Journal, Run, Writer, load
 from hadash.sandbox.traffic.verdict import judge, longest_gap, merge, percentile
 
 
@@ -143,3 +143,16 @@ def test_what_a_client_writes_down_is_read_back(tmp_path: Path, monkeypatch: pyt
     assert [round(ended - began, 2) for began, ended in journal.gaps] == [0.16]
     assert journal.failed == [("键", 3, "timed out")]
     assert (journal.notes, journal.clients) == (["all brokers are down"], [{"pid": 7}])
+
+
+def test_a_journal_that_grows_is_read_on_and_a_line_that_is_being_written_is_left_for_later(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "writer.jsonl"
+    follower = Follower(path)
+    path.write_text('{"acked": ["k", 0, 4, 1.0, 2.0]}\n{"acked": ["k", 5')
+    assert [run.last for run in follower.journal().acked] == [4]
+    with path.open("a") as file:
+        file.write(', 9, 3.0, 4.0]}\n{"gap": [2.0, 3.0]}\n')
+    assert [run.last for run in follower.journal().acked] == [4, 9]
+    assert follower.journal().gaps == [(2.0, 3.0)]

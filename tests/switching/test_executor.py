@@ -8,17 +8,19 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import transaction
+from django.db import OperationalError, transaction
 from django.utils import timezone
 from kazoo.client import KazooClient
 
 from hadash.bindings.errors import StaleWriter, StoreUnavailable
 from hadash.inventory.models import Cluster, Pair
+from hadash.kafka.errors import ConnectUnavailable, KafkaError
 from hadash.sentences import Sentence, say
 from hadash.switching import executor
 from hadash.switching.executor import _Execution
 from hadash.switching.machine import Stage, Status
 from hadash.switching.models import StageRecord, Switch
+from hadash.switching.stage_run import StageFailed
 
 from .world import WHOLE
 
@@ -81,6 +83,23 @@ def test_of_two_that_find_an_orphan_one_takes_it(switch: Switch) -> None:
     second = Switch.objects.get(pk=switch.pk)
     assert executor.claim(switch) == 4
     assert executor.claim(second) is None
+
+
+@pytest.mark.parametrize("jump", [timedelta(hours=1), timedelta(hours=-1)], ids=["fast", "slow"])
+def test_a_lease_lasts_as_long_whatever_the_clock_of_the_worker_says(
+    switch: Switch, monkeypatch: pytest.MonkeyPatch, jump: timedelta
+) -> None:
+    """Else clients wait for an hour when a worker dies whose clock is fast, and two run a switch in turn when one is slow."""
+    real = timezone.now
+    with monkeypatch.context() as wrong:
+        wrong.setattr(timezone, "now", lambda: real() + jump)
+        assert executor.claim(switch) == 4
+        assert executor.orphans() == []
+    Switch.objects.filter(pk=switch.pk).update(executor="elsewhere:1")
+    assert executor.orphans() == []
+    switch.refresh_from_db()
+    assert switch.lease_until is not None
+    assert switch.lease_until < real() + timedelta(minutes=1)
 
 
 @pytest.mark.parametrize("status", [Status.SUCCEEDED, Status.NEEDS_ATTENTION, Status.CANCELLED])
@@ -160,3 +179,69 @@ def test_what_releases_the_clients_needs_nobody_while_zookeeper_is_away(
     switch.refresh_from_db()
     assert (switch.current, switch.stage) == (status, stage)
     assert [record.result for record in switch.stages.all()] == [StageRecord.Result.FAILED]
+
+
+@pytest.mark.parametrize("stage", [Stage.REVERSE, Stage.VERIFY])
+def test_a_server_that_is_away_for_a_moment_after_forward_needs_nobody(
+    switch: Switch,
+    zookeeper: KazooClient,
+    monkeypatch: pytest.MonkeyPatch,
+    stage: Stage,
+) -> None:
+    """A broker or Connect is started again: nothing of this needs a person before a while has passed."""
+    away = [KafkaError("broker 0 does not answer"), ConnectUnavailable("Kafka Connect does not answer")]
+
+    def run(plan: Any, limits: Any) -> Any:
+        if away:
+            raise away.pop()
+        return say("Done.")
+        yield
+
+    monkeypatch.setattr(executor, "zookeeper", lambda: zookeeper)
+    monkeypatch.setattr(executor, "AGAIN_SECONDS", 0)
+    monkeypatch.setitem(executor.RUNS, stage, run)
+    Switch.objects.filter(pk=switch.pk).update(stage=stage.value)
+    executor.run_stage(switch.pk, 3)
+    (record,) = switch.stages.all()
+    assert (record.result, away) == (StageRecord.Result.DONE, [])
+    said = [str(event) for event in switch.events.order_by("pk")]
+    assert said == ["Kafka Connect does not answer", "broker 0 does not answer", "Done."]
+
+
+@pytest.mark.parametrize("stage", [Stage.REVERSE, Stage.VERIFY])
+def test_what_a_stage_has_found_out_is_not_tried_again(
+    switch: Switch, zookeeper: KazooClient, monkeypatch: pytest.MonkeyPatch, stage: Stage
+) -> None:
+    """It has waited for as long as its own limit says."""
+    attempts: list[Stage] = []
+
+    def run(plan: Any, limits: Any) -> Any:
+        attempts.append(stage)
+        raise StageFailed(say("Clients are missing."))
+        yield
+
+    monkeypatch.setattr(executor, "zookeeper", lambda: zookeeper)
+    monkeypatch.setitem(executor.RUNS, stage, run)
+    Switch.objects.filter(pk=switch.pk).update(stage=stage.value)
+    assert executor.run_stage(switch.pk, 3) is None
+    switch.refresh_from_db()
+    assert (attempts, switch.current) == ([stage], Status.NEEDS_ATTENTION)
+
+
+def test_without_the_database_a_stage_neither_fails_nor_ends(
+    switch: Switch, zookeeper: KazooClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its executor goes; the switch is an orphan as soon as the lease has run out."""
+
+    def run(plan: Any, limits: Any) -> Any:
+        raise OperationalError("the connection is closed")
+        yield
+
+    monkeypatch.setattr(executor, "zookeeper", lambda: zookeeper)
+    monkeypatch.setitem(executor.RUNS, Stage.SETTLE, run)
+    with pytest.raises(OperationalError):
+        executor.run_stage(switch.pk, 3)
+    switch.refresh_from_db()
+    assert (switch.current, switch.stage) == (Status.RUNNING, Stage.SETTLE)
+    Switch.objects.filter(pk=switch.pk).update(lease_until=timezone.now() - timedelta(seconds=1))
+    assert executor.orphans() == [switch]

@@ -124,6 +124,23 @@ def denial(value: Any) -> str:
     return words.denial_word(str(value or ""))
 
 
+@register.filter
+def role_word(role: str) -> str:
+    return str(words.ROLE_WORDS.get(role, role))
+
+
+@register.filter
+def scope_word(scope: str) -> str:
+    """A token's scope."""
+    return str(words.SCOPE_WORDS[scope][0]) if scope in words.SCOPE_WORDS else scope
+
+
+@register.filter
+def scope_purpose(scope: str) -> str:
+    """What a program can do with it."""
+    return str(words.SCOPE_WORDS[scope][1])
+
+
 #: What templates ask about: the word of a button → the permission behind it.
 _ACTS = {
     "request": roles.REQUEST,

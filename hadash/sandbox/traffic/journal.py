@@ -98,25 +98,46 @@ class Journal:
     failed: list[tuple[str, int, str]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
-
-def load(path: Path) -> Journal:
-    """Read a journal; a last line that is cut off (the client is writing it) is left out."""
-    journal = Journal(path.stem)
-    for line in path.read_text(encoding="utf-8").splitlines():
+    def add(self, line: str) -> None:
+        """Take in one line; one that is no JSON (it was cut off) is left out."""
         try:
             value = json.loads(line)
         except ValueError:
-            continue
+            return
         if "client" in value:
-            journal.clients.append(value["client"])
+            self.clients.append(value["client"])
         elif "acked" in value:
-            journal.acked.append(Run(*value["acked"]))
+            self.acked.append(Run(*value["acked"]))
         elif "read" in value:
-            journal.read.append(Run(*value["read"]))
+            self.read.append(Run(*value["read"]))
         elif "gap" in value:
-            journal.gaps.append((value["gap"][0], value["gap"][1]))
+            self.gaps.append((value["gap"][0], value["gap"][1]))
         elif "failed" in value:
-            journal.failed.append((value["failed"][0], value["failed"][1], value["failed"][2]))
+            self.failed.append((value["failed"][0], value["failed"][1], value["failed"][2]))
         elif "note" in value:
-            journal.notes.append(value["note"])
-    return journal
+            self.notes.append(value["note"])
+
+
+def load(path: Path) -> Journal:
+    """Read a journal; a last line that is cut off (the client is writing it) is left out."""
+    return Follower(path).journal()
+
+
+class Follower:
+    """Reads a journal that grows: each time only what is new, so that hours of it can be looked at again and again."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._read = 0
+        self._journal = Journal(path.stem)
+
+    def journal(self) -> Journal:
+        """All of it so far, but for a last line that is not complete yet. :raises FileNotFoundError: there is none."""
+        with self._path.open("rb") as file:
+            file.seek(self._read)
+            new = file.read()
+        complete = new[: new.rfind(b"\n") + 1]
+        self._read += len(complete)
+        for line in complete.decode().split("\n"):
+            self._journal.add(line)
+        return self._journal

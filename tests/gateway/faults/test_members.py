@@ -148,3 +148,29 @@ def test_what_a_killed_gateway_had_under_way_is_not_in_effect_because_it_was_sta
             assert again.logged(f"epoch {later} is in effect")
             assert control.applied() < epoch
             move.release()
+
+
+def test_who_takes_a_killed_gateways_place_lets_its_clients_come_back_before_a_block_is_in_effect(
+    new_control: Callable[[], ControlPlane],
+    new_gateway: Callable[..., GatewayProcess],
+    app: App,
+) -> None:
+    """What they were not answered they send again, to where it may have been written already, and not to the other cluster."""
+    control = new_control()
+    move = Move(control, Identity(app.appid), "east")
+    with new_gateway(control, session=SHORT_SESSION) as gateway:
+        gateway.kill()
+        with new_gateway(control, session=SHORT_SESSION, HADASH_GATEWAY_RETURN_SECONDS=6) as again:
+            epoch = move.write(BindingState.GATHER)
+            assert again.logged(rf"epoch {epoch} waits for clients to come back")
+            assert control.applied() < epoch
+            nobody = control.store.change([control.edit(Identity("nobody"), "west")])
+            assert again.logged(f"epoch {nobody} is in effect"), "what stops nobody does not wait"
+            control.in_effect(nobody)
+            move.write(BindingState.BLOCK)
+            move.release()
+            assert again.stop() == 0
+        with new_gateway(control, session=SHORT_SESSION) as orderly:
+            control.in_effect(move.write(BindingState.BLOCK))
+            move.release()
+            assert "clients to come back" not in orderly.log()

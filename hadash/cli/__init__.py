@@ -1,0 +1,1 @@
+"""The command-line client for operators: ``python -m hadash.cli``. It speaks to the API only, and imports no Django."""

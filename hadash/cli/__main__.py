@@ -1,0 +1,234 @@
+"""``python -m hadash.cli``: plan, request, approve, decline, cancel, watch, abort, retry, list, show.
+
+``HADASH_URL`` and ``HADASH_TOKEN`` say where and as whom (the page “Your tokens” issues tokens). Exit codes: 0 done, 1 refused or
+not successful, 2 wrong usage, 3 nobody answers or the outcome is not known.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.live import Live
+
+from hadash.cli import show
+from hadash.cli.client import Api, ApiError
+
+#: Seconds between two looks at a running switch.
+LOOK_SECONDS = 0.3
+
+#: Seconds without an answer after which watching ends; the switch goes on without us.
+SILENT_SECONDS = 60.0
+
+#: Statuses in which a switch may still change by itself.
+GOING_ON = ("awaiting_approval", "approved", "running")
+
+REFUSED, NO_ANSWER = 1, 3
+
+
+def main(
+    arguments: Sequence[str] | None = None, console: Console | None = None, api: Api | None = None
+) -> int:
+    """Run a command; return the exit code."""
+    out = console or Console()
+    options = _parser().parse_args(arguments)
+    token = os.environ.get("HADASH_TOKEN", "")
+    if api is None and not token:
+        out.print(
+            "Set HADASH_TOKEN to a token of yours: hadash's page “Your tokens” issues one.", style="red"
+        )
+        return 2
+    try:
+        with api or Api(options.url, token, options.language) as connected:
+            return _COMMANDS[options.command](connected, options, out)
+    except ApiError as error:
+        out.print(error.title, style="bold red", markup=False)
+        for reason in error.reasons:
+            out.print(f"  {reason}", markup=False)
+        return NO_ANSWER if error.code in (0, 503) else REFUSED
+    except KeyboardInterrupt:
+        return 130
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m hadash.cli", description="hadash from a terminal.")
+    url = os.environ.get("HADASH_URL", "http://127.0.0.1:8000")
+    parser.add_argument("--url", default=url, help="hadash's address (HADASH_URL)")
+    parser.add_argument("--language", default=os.environ.get("HADASH_LANGUAGE", "en"), help="en or zh-hans")
+    commands = parser.add_subparsers(dest="command", required=True)
+    for name, text in (
+        ("plan", "what would move, and what stands against it"),
+        ("request", "ask for a switch"),
+    ):
+        asked = commands.add_parser(name, help=text)
+        asked.add_argument("--pair", required=True)
+        asked.add_argument("--to", required=True, help="the cluster to move to")
+        asked.add_argument("--appid", default="")
+        asked.add_argument("--instance", default="", help="one InstanceID of the AppID")
+        asked.add_argument("--topic", action="append", default=[], help="a Topic; may be repeated")
+        asked.add_argument("--everything", action="store_true", help="all that is on the other cluster")
+        asked.add_argument("--by-appid", action="store_true", help="AppIDs move as a whole")
+        asked.add_argument(
+            "--widen", action="store_true", help="clients without an InstanceID take their AppID along"
+        )
+        if name == "request":
+            asked.add_argument("--reason", required=True)
+            asked.add_argument("--plan", default="", help="only if the plan still has this digest")
+            asked.add_argument("--watch", action="store_true", help="stay and watch")
+    listed = commands.add_parser("list", help="switches, newest first")
+    listed.add_argument("--inbox", choices=["all", "waiting", "mine"], default="all")
+    listed.add_argument("--status")
+    approve = commands.add_parser("approve", help="approve the plan that you have looked at")
+    approve.add_argument("key")
+    approve.add_argument("--plan", help="the digest of the plan; without it you are asked")
+    approve.add_argument("--watch", action="store_true", help="stay and watch")
+    for name, text in (
+        ("decline", "decline a request"),
+        ("close", "end a switch that needs attention, as it is"),
+    ):
+        reasoned = commands.add_parser(name, help=text)
+        reasoned.add_argument("key")
+        reasoned.add_argument("--reason", required=True)
+    for name, text in (
+        ("show", "a switch as it stands now"),
+        ("watch", "a switch until its end"),
+        ("cancel", "take a request back"),
+        ("abort", "let a running switch return to the start"),
+        ("retry", "run the stage again in which a switch asked for a person"),
+    ):
+        commands.add_parser(name, help=text).add_argument("key")
+    return parser
+
+
+# -- commands ---------------------------------------------------------------------------------------------------------
+
+
+def _asked(options: argparse.Namespace) -> dict[str, Any]:
+    kind = (
+        "pair"
+        if options.everything
+        else "topics"
+        if options.topic
+        else "instance"
+        if options.instance
+        else "appid"
+    )
+    return {
+        "pair": options.pair,
+        "target": options.to,
+        "scope": {
+            "kind": kind,
+            "appid": options.appid,
+            "instance_id": options.instance,
+            "topics": options.topic,
+            "dimension": "appid" if options.by_appid else "instance",
+            "widen": options.widen,
+        },
+    }
+
+
+def _plan(api: Api, options: argparse.Namespace, out: Console) -> int:
+    draft = api.post("plans/", _asked(options))
+    out.print(show.plan(draft))
+    return REFUSED if draft["objections"] or draft["held_by"] else 0
+
+
+def _request(api: Api, options: argparse.Namespace, out: Console) -> int:
+    made = api.post("switches/", {**_asked(options), "reason": options.reason, "plan_digest": options.plan})
+    out.print(f"Switch {made['key']} is requested. Somebody else has to approve it.", markup=False)
+    return _watched(api, made["key"], out) if options.watch else 0
+
+
+def _list(api: Api, options: argparse.Namespace, out: Console) -> int:
+    found = api.get("switches/", inbox=options.inbox, status=options.status)
+    out.print(show.switches(found["results"]))
+    if found["next"]:
+        out.print(f"{found['count']} in all; these are the newest.", style="dim")
+    return 0
+
+
+def _show(api: Api, options: argparse.Namespace, out: Console) -> int:
+    out.print(show.switch(_one(api, options.key), api.get(f"switches/{options.key}/log/")))
+    return 0
+
+
+def _approve(api: Api, options: argparse.Namespace, out: Console) -> int:
+    found = _one(api, options.key)
+    digest = options.plan
+    if not digest:
+        draft = api.post(
+            "plans/", {"pair": found["pair"], "scope": found["scope"], "target": found["target"]}
+        )
+        out.print(show.switch(found), show.plan(draft))
+        typed = out.input(f"Type {options.key} to approve this plan: ")
+        if typed.strip() != options.key:
+            out.print("Nothing was approved.")
+            return REFUSED
+        digest = draft["plan_digest"]
+    held = api.post(
+        f"switches/{options.key}/approve/", {"plan_digest": digest, "approvals": len(found["approvals"])}
+    )
+    out.print(show.switch(held))
+    return _watched(api, options.key, out) if options.watch else 0
+
+
+def _act(name: str) -> Callable[[Api, argparse.Namespace, Console], int]:
+    def carry_out(api: Api, options: argparse.Namespace, out: Console) -> int:
+        body = {"reason": options.reason} if hasattr(options, "reason") else {}
+        out.print(show.switch(api.post(f"switches/{options.key}/{name}/", body)))
+        return 0
+
+    return carry_out
+
+
+def _watch(api: Api, options: argparse.Namespace, out: Console) -> int:
+    return _watched(api, options.key, out)
+
+
+def _watched(api: Api, key: str, out: Console) -> int:
+    """Watch until nothing more happens by itself; 0 when it succeeded."""
+    last, heard = 0, time.monotonic()
+    with Live(console=out, auto_refresh=False, transient=True) as live:
+        while True:
+            try:
+                found, lines = _one(api, key), api.get(f"switches/{key}/log/", after=last)
+            except ApiError as error:
+                if error.code or time.monotonic() - heard > SILENT_SECONDS:
+                    raise
+                time.sleep(LOOK_SECONDS)
+                continue
+            heard = time.monotonic()
+            for line in lines:
+                live.console.print(show.log_line(line))
+                last = line["id"]
+            live.update(show.switch(found), refresh=True)
+            if found["status"] not in GOING_ON:
+                break
+            time.sleep(LOOK_SECONDS)
+    out.print(show.switch(found))
+    return 0 if found["status"] == "succeeded" else REFUSED
+
+
+def _one(api: Api, key: str) -> dict[str, Any]:
+    found: dict[str, Any] = api.get(f"switches/{key}/")
+    return found
+
+
+_COMMANDS: dict[str, Callable[[Api, argparse.Namespace, Console], int]] = {
+    "plan": _plan,
+    "request": _request,
+    "list": _list,
+    "show": _show,
+    "approve": _approve,
+    "watch": _watch,
+    **{name: _act(name) for name in ("decline", "cancel", "abort", "retry", "close")},
+}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

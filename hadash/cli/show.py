@@ -1,0 +1,163 @@
+"""What the commands print: tables and sentences on a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+#: Stages of a switch that goes well, and what a terminal says of the results of each.
+STAGES = ("precheck", "settle", "block", "drain", "translate", "forward", "reverse", "verify")
+MARKS = {
+    "done": ("✓", "green"),
+    "failed": ("✗", "red"),
+    "running": ("…", "yellow"),
+    "interrupted": ("!", "yellow"),
+}
+
+#: status → colour; what is not named has none.
+COLOURS = {
+    "awaiting_approval": "yellow",
+    "approved": "yellow",
+    "running": "yellow",
+    "succeeded": "green",
+    "needs_attention": "red",
+    "rolled_back": "red",
+}
+
+#: Members and clients that are listed; the page has all of them.
+LISTED = 40
+
+
+def scope(value: dict[str, Any]) -> str:
+    """
+    >>> scope({"kind": "instance", "appid": "shop", "instance_id": "carts", "topics": []})
+    'shop › carts'
+    """
+    match value["kind"]:
+        case "appid":
+            return str(value["appid"])
+        case "instance":
+            return f"{value['appid']} › {value['instance_id']}"
+        case "topics":
+            return f"Topics {', '.join(value['topics'])}"
+    return "everything"
+
+
+def status(value: str) -> Text:
+    return Text(value.replace("_", " "), style=COLOURS.get(value, ""))
+
+
+def plan(draft: dict[str, Any]) -> RenderableType:
+    """What would move, why, and what stands against it."""
+    found = draft["plan"]
+    head = Text.assemble(
+        (scope(found["scope"]), "bold"),
+        f": {found['source']} → {found['target']}  ",
+        (draft["plan_digest"], "dim"),
+    )
+    members = Table("", "member", "because", box=None, pad_edge=False)
+    for member in draft["members"][:LISTED]:
+        why = f"{member['why']}{' (there already)' if member['already'] else ''}"
+        members.add_row(member["kind"], member["name"], why)
+    parts: list[RenderableType] = [head, members]
+    if len(draft["members"]) > LISTED:
+        parts.append(Text(f"… and {len(draft['members']) - LISTED} more", style="dim"))
+    risk = draft["records_at_risk"]
+    parts.append(
+        Text(
+            f"Writes wait for about {draft['expected_pause_seconds']:g} s. "
+            f"Not in the mirror yet: {'not known' if risk is None else risk} records."
+        )
+    )
+    parts += [
+        Text(
+            f"✗ {use['appid']} › {use['client_id'] or '(no client.id)'} has no InstanceID ({use['kind']} {use['resource']})",
+            "red",
+        )
+        for use in draft["uncovered"][:LISTED]
+    ]
+    if draft["held_by"]:
+        parts.append(Text(f"✗ switch {draft['held_by']} holds part of it", "red"))
+    parts += [Text(f"✗ {reason}", "red") for reason in draft["objections"]]
+    return Group(*parts)
+
+
+def switches(rows: Iterable[dict[str, Any]]) -> Table:
+    table = Table("key", "what", "from", "to", "status", "requested by", "at", box=None, pad_edge=False)
+    for row in rows:
+        at = _when(row["requested_at"])
+        table.add_row(
+            row["key"],
+            scope(row["scope"]),
+            row["source"],
+            row["target"],
+            status(row["status"]),
+            row["requested_by"],
+            at,
+        )
+    return table
+
+
+def switch(found: dict[str, Any], log: Iterable[dict[str, Any]] = ()) -> RenderableType:
+    """One switch as it stands now, with a bar over its stages."""
+    head = Text.assemble(
+        (scope(found["scope"]), "bold"), f": {found['source']} → {found['target']}  ", status(found["status"])
+    )
+    parts: list[RenderableType] = [head, Text(f"{found['reason']} ({found['requested_by']})", style="dim")]
+    if found["status"] == "awaiting_approval":
+        parts.append(
+            Text(f"{len(found['approvals'])} of {found['approvals_needed']} approvals", style="yellow")
+        )
+    if found["stages"]:
+        parts += [_bar(found), _stages(found)]
+    if found["blocked"]:
+        parts.append(Text("Writes are blocked.", style="bold red"))
+    parts += [_line(line) for line in log]
+    if found["outcome"]:
+        parts.append(Text(found["outcome"], style=COLOURS.get(found["status"], "")))
+    if found["refused_seconds"] is not None:
+        parts.append(Text(f"Writes were refused for {found['refused_seconds']:.2f} s.", style="dim"))
+    return Group(*parts)
+
+
+def _newest(found: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    return {attempt["stage"]: attempt for attempt in found["stages"]}
+
+
+def _bar(found: dict[str, Any]) -> ProgressBar:
+    done = sum(attempt["result"] == "done" for name, attempt in _newest(found).items() if name in STAGES)
+    return ProgressBar(total=len(STAGES), completed=done, width=48)
+
+
+def _stages(found: dict[str, Any]) -> Text:
+    newest = _newest(found)
+    words: list[Any] = []
+    for name in (*STAGES, *(["return"] if "return" in newest else [])):
+        mark, colour = MARKS.get(newest[name]["result"], ("·", "")) if name in newest else ("·", "dim")
+        words += [(f"{mark} {name}", colour), "  "]
+    return Text.assemble(*words)
+
+
+def _line(line: dict[str, Any]) -> Text:
+    return Text.assemble(
+        (f"{_clock(line['at'])} ", "dim"), (f"{line['stage']:>9} ", "cyan"), line["sentence"]
+    )
+
+
+def log_line(line: dict[str, Any]) -> Text:
+    """One line of a switch's log."""
+    return _line(line)
+
+
+def _when(text: str) -> str:
+    return f"{datetime.fromisoformat(text).astimezone():%Y-%m-%d %H:%M}"
+
+
+def _clock(text: str) -> str:
+    return f"{datetime.fromisoformat(text).astimezone():%H:%M:%S}"

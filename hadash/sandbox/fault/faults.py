@@ -1,0 +1,166 @@
+"""What is done to the running estate, and how it is undone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from hadash.sandbox import kafka_admin
+from hadash.sandbox.fault.estate import START_SECONDS, TOPIC
+from hadash.sandbox.fault.points import AT_WRITES, WITHIN, Point
+from hadash.sandbox.fault.scene import Scene
+from hadash.sandbox.processes import Process
+from hadash.sandbox.service import Service
+
+Act = Callable[[Scene], None]
+
+#: Seconds that a Gateway stays cut off while the switch remains in its stage: longer than a session of ZooKeeper (6 s) and than a
+#: block waits for a Gateway (10 s), shorter than a parked client's patience (30 s).
+CUT_SECONDS = 20.0
+
+#: By how much a clock jumps: longer than any lease or limit, forward and back.
+JUMP_SECONDS = 3600.0
+
+#: Seconds for a held worker that has come back to end its run: it may have to find servers again first.
+LEAVE_SECONDS = 90.0
+
+
+#: Seconds for a cluster to say who leads a partition, before anything has happened to it.
+ASK_SECONDS = 15.0
+
+
+def _nothing(scene: Scene) -> None:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """``strike`` does it while the worker is held at the stage's point; then the worker goes on, ``mend`` brings back what
+    was taken, and ``tidy`` follows when the switch has ended."""
+
+    name: str
+    about: str
+    strike: Act
+    mend: Act = _nothing
+    tidy: Act = _nothing
+    points: Mapping[str, Point] = field(default_factory=lambda: WITHIN)
+    #: Seconds by which the worker's clock jumps as it goes on.
+    clock: float = 0.0
+
+
+# -- what is killed -----------------------------------------------------------------------------------------------
+
+
+def _killed_process(name: str) -> Fault:
+    """One of hadash's own processes; its supervisor starts it again at once."""
+
+    def kill(scene: Scene) -> None:
+        scene.estate.process(name).kill()
+
+    def start(scene: Scene) -> None:
+        process = scene.estate.process(name)
+        process.start()  # not after the supervisor's pauses, which grow from cell to cell
+        process.wait_ready(START_SECONDS)
+
+    return Fault(name, f"SIGKILL of the {name}", kill, start)
+
+
+def _killed_service(name: str, about: str, of: Callable[[Scene], Service]) -> Fault:
+    """A server with all its children; it is started again on the data that it left."""
+
+    def kill(scene: Scene) -> None:
+        for process in of(scene).processes:
+            process.kill()
+
+    return Fault(name, f"SIGKILL of {about}", kill, lambda scene: of(scene).start(scene.log))
+
+
+def _killed_broker(side: str, of: Callable[[Scene], str]) -> Fault:
+    """The broker that leads a partition of the Topic that moves."""
+
+    def kill(scene: Scene) -> None:
+        cluster = scene.estate.stack.kafka[of(scene)]
+        found = kafka_admin.connect(cluster.client_config()).list_topics(TOPIC, timeout=ASK_SECONDS)
+        cluster.brokers[found.topics[TOPIC].partitions[0].leader].kill()
+
+    def start(scene: Scene) -> None:
+        scene.estate.stack.kafka[of(scene)].start(scene.log)
+
+    return Fault(f"{side}-broker", f"SIGKILL of a leading broker of the {side}", kill, start)
+
+
+# -- what is paused, cut off, or wrong ----------------------------------------------------------------------------
+
+
+def _cut_off(scene: Scene) -> None:
+    assert scene.estate.gate is not None
+    scene.estate.gate.cut()
+
+
+def _connect_again(scene: Scene) -> None:
+    assert scene.estate.gate is not None
+    scene.await_stage_left(CUT_SECONDS)
+    scene.estate.gate.open()
+
+
+def _pause_worker(scene: Scene) -> None:
+    scene.estate.process("worker").pause()
+    scene.second = scene.estate.second_worker()
+
+
+def _bring_worker_back(scene: Scene) -> None:
+    """When another one has ended the switch, the first one goes on where it was held, past its last fence."""
+    scene.await_end()
+    before = scene.world()
+    scene.estate.process("worker").resume()
+    scene.estate.points.await_left(scene.name, LEAVE_SECONDS)
+    after = scene.world()
+    scene.late_writes = [
+        f"{key}: {before[key]} → {after[key]}" for key in before if before[key] != after[key]
+    ]
+
+
+def _end_second(scene: Scene) -> None:
+    if scene.second is not None:
+        scene.second.stop()
+
+
+def _new_worker(scene: Scene) -> None:
+    """A process that knows the right time."""
+    worker: Process = scene.estate.process("worker")
+    worker.kill()
+    worker.start()
+
+
+def _jumped(name: str, seconds: float) -> Fault:
+    about = f"The worker's clock jumps by {seconds / 3600:+.0f} h"
+    return Fault(name, about, _nothing, tidy=_new_worker, clock=seconds)
+
+
+FAULTS: dict[str, Fault] = {
+    fault.name: fault
+    for fault in (
+        _killed_process("worker"),
+        _killed_process("beat"),
+        _killed_process("gateway"),
+        _killed_process("web"),
+        _killed_broker("source", lambda scene: scene.source),
+        _killed_broker("target", lambda scene: scene.target),
+        _killed_service("zookeeper", "ZooKeeper", lambda s: s.estate.stack.zookeeper),
+        _killed_service("postgres", "PostgreSQL", lambda s: s.estate.stack.postgres),
+        _killed_service("redis", "Redis", lambda s: s.estate.stack.redis),
+        Fault("gateway-cut-off", "The Gateway is cut off from ZooKeeper", _cut_off, _connect_again),
+        Fault(
+            "old-token",
+            "The worker is paused (SIGSTOP), another one ends the switch, the first one comes back",
+            _pause_worker,
+            _bring_worker_back,
+            _end_second,
+            points=AT_WRITES,
+        ),
+        _jumped("clock-forward", JUMP_SECONDS),
+        _jumped("clock-back", -JUMP_SECONDS),
+        # Last, because MirrorMaker may write records twice when it dies, and then its mirror is of no use any more.
+        _killed_service("connect", "Kafka Connect", lambda s: s.estate.stack.connect),
+    )
+}

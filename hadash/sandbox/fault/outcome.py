@@ -1,0 +1,108 @@
+"""What came of one cell, and whether it is as the design wants it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class Outcome(StrEnum):
+    """How the switch of a cell ended."""
+
+    SUCCEEDED = "succeeded"
+    RETURNED = "returned to the start"
+    PERSON = "asked for a person"
+    NEVER = "never ended"
+    NOT_REACHED = "ended before the stage"
+
+
+_BY_STATUS = {
+    "succeeded": Outcome.SUCCEEDED,
+    "rolled_back": Outcome.RETURNED,
+    "needs_attention": Outcome.PERSON,
+}
+
+
+def outcome_of(status: str, reached: bool = True) -> Outcome:
+    """
+    :param status: of the switch, as its page names it.
+    :param reached: whether the worker came to the point where the fault was to hit.
+
+    >>> outcome_of("rolled_back").value
+    'returned to the start'
+    >>> outcome_of("running").value
+    'never ended'
+    """
+    if not reached:
+        return Outcome.NOT_REACHED
+    return _BY_STATUS.get(status, Outcome.NEVER)
+
+
+@dataclass
+class Row:
+    """One cell of the table. Records as consumers saw them, times in seconds."""
+
+    fault: str
+    stage: str
+    outcome: Outcome
+    lost: int = 0
+    duplicated: int = 0
+    #: From the fault until the switch had ended and no client stood still any more.
+    recover: float = 0.0
+    #: The longest time that one of the clients that move stood still.
+    pause: float = 0.0
+    #: What somebody had to do before the next switch was possible.
+    manual: str = ""
+    #: Why it returned or asked, and whatever else is to be known.
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def person(self) -> bool:
+        """Whether somebody was needed. Every server comes back within the limits of the stages here, so the design wants
+        nobody in any cell."""
+        return self.outcome is Outcome.PERSON or bool(self.manual)
+
+    @property
+    def clean(self) -> bool:
+        ended = self.outcome in (Outcome.SUCCEEDED, Outcome.RETURNED)
+        return ended and not self.person and self.lost == self.duplicated == 0
+
+    def values(self) -> dict[str, object]:
+        """As the report has it."""
+        return {
+            "fault": self.fault,
+            "stage": self.stage,
+            "outcome": self.outcome.value,
+            "lost": self.lost,
+            "duplicated": self.duplicated,
+            "recover s": round(self.recover, 1),
+            "pause s": round(self.pause, 1),
+            "note": "; ".join([*([f"MANUAL: {self.manual}"] if self.manual else []), *self.notes]),
+        }
+
+
+def why(refusal: str) -> str:
+    """The sentence of a refused request, of all that its page says.
+
+    >>> why("The request was refused (409): Refused. Nothing was changed. Mirror carts is not running. What moves The whole")
+    'Mirror carts is not running.'
+    """
+    return refusal.rpartition("Nothing was changed.")[2].partition("What moves")[0].strip()
+
+
+def standstill(gaps: Sequence[tuple[float, float]], since: float, least: float) -> tuple[float, float]:
+    """Of one client: when it last went on after a standstill, and how long its longest one was.
+
+    :param gaps: times without progress (seconds since 1970).
+    :param since: only what ends after this counts.
+    :param least: seconds below which a gap is none.
+    :return: (0.0, 0.0) when there was none.
+
+    >>> standstill([(1.0, 1.2), (10.0, 13.0), (20.0, 22.0)], since=5.0, least=1.0)
+    (22.0, 3.0)
+    """
+    long = [(began, ended) for began, ended in gaps if ended >= since and ended - began >= least]
+    if not long:
+        return 0.0, 0.0
+    return max(ended for _, ended in long), max(ended - began for began, ended in long)

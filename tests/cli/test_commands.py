@@ -1,0 +1,173 @@
+"""The commands against hadash's own API, in this process; tests/e2e has them against a running one."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import httpx
+import pytest
+from api.conftest import people, planned, started
+from dashboard.conftest import engines, estate, finished, make_switch, plan, quick
+from django.test import Client
+from rich.console import Console
+
+from hadash.accounts import tokens
+from hadash.accounts.roles import SCOPES
+from hadash.cli.__main__ import main
+from hadash.cli.client import Api
+from hadash.switching.models import Switch
+from hadash.switching.plan import Plan
+
+pytestmark = [pytest.mark.stack, pytest.mark.django_db]
+
+Run = Callable[..., tuple[int, str]]
+
+
+class InProcess(httpx.BaseTransport):
+    """Hands requests to Django. ``lost`` answers are thrown away after the work was done."""
+
+    def __init__(self) -> None:
+        self.lost = 0
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        headers = {
+            name: value for name, value in request.headers.items() if name not in ("content-length", "host")
+        }
+        answer = Client().generic(
+            request.method,
+            str(request.url.raw_path, "ascii"),
+            request.read(),
+            "application/json",
+            headers=headers,
+        )
+        if self.lost:
+            self.lost -= 1
+            raise httpx.ReadError("the connection was reset")
+        return httpx.Response(answer.status_code, headers=dict(answer.headers), content=answer.content)
+
+
+@pytest.fixture
+def transport() -> InProcess:
+    return InProcess()
+
+
+@pytest.fixture
+def run(people: SimpleNamespace, transport: InProcess) -> Iterator[Run]:
+    """Run a command as one of the people: (exit code, what it printed)."""
+
+    def command(name: str, *arguments: str, typed: str = "") -> tuple[int, str]:
+        _, secret = tokens.issue(getattr(people, name), "cli", list(SCOPES), 1)
+        printed = io.StringIO()
+        console = Console(file=printed, width=200)
+        console.input = lambda prompt: typed  # type: ignore[method-assign]
+        code = main(arguments, console, Api("http://testserver", secret, transport=transport))
+        return code, printed.getvalue()
+
+    yield command
+
+
+WANTED = ("--pair", "main", "--appid", "shop", "--to", "west")
+
+
+def test_the_plan(run: Run, estate: Any, planned: None, plan: Plan) -> None:
+    code, text = run("vera", "plan", *WANTED)
+    assert code == 0
+    assert f"shop: east → west  {plan.digest}" in text
+    assert "shop writes to it" in text
+    assert "Not in the mirror yet: 7 records." in text
+
+
+def test_a_plan_that_is_held_says_so(run: Run, planned: None, make_switch: Any) -> None:
+    switch = make_switch()
+    code, text = run("vera", "plan", *WANTED)
+    assert code == 1
+    assert f"switch {switch.key} holds part of it" in text
+
+
+def test_from_the_request_to_the_run(
+    run: Run,
+    estate: Any,
+    planned: None,
+    plan: Plan,
+    started: list[str],
+    django_capture_on_commit_callbacks: Any,
+) -> None:
+    code, text = run("olga", "request", *WANTED, "--reason", "Upgrade", "--plan", plan.digest)
+    switch = Switch.objects.get()
+    assert code == 0
+    assert f"Switch {switch.key} is requested." in text
+    assert switch.key in run("arne", "list", "--inbox", "waiting")[1]
+    code, text = run("arne", "approve", switch.key, typed="no")
+    assert (code, "Nothing was approved." in text) == (1, True)
+    assert run("olga", "approve", switch.key, "--plan", plan.digest)[0] == 1
+    with django_capture_on_commit_callbacks(execute=True):
+        code, text = run("arne", "approve", switch.key, typed=switch.key)
+    assert code == 0
+    assert started == [switch.key]
+    assert run("olga", "abort", switch.key)[0] == 0
+    assert "olga asked to abort." in run("vera", "show", switch.key)[1]
+
+
+def test_watching_one_that_has_ended(run: Run, finished: Switch) -> None:
+    code, text = run("vera", "watch", finished.key)
+    assert code == 0
+    assert "✓ precheck" in text
+    assert "Writes were refused for 0.30 s." in text
+
+
+def test_a_lost_answer_is_asked_for_again(
+    run: Run,
+    transport: InProcess,
+    estate: Any,
+    planned: None,
+) -> None:
+    transport.lost = 1
+    code, _ = run("olga", "request", *WANTED, "--reason", "Upgrade")
+    assert code == 0
+    assert Switch.objects.count() == 1, "carried out once"
+
+
+def test_nobody_answers(run: Run, transport: InProcess) -> None:
+    transport.lost = 99
+    code, text = run("olga", "request", *WANTED, "--reason", "Upgrade")
+    assert code == 3
+    assert "does not answer" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("show", "nothing"), "There is no switch nothing."),
+        (("plan", "--pair", "main", "--to", "west"), "scope.appid: Needed for this kind."),
+        (("plan", "--pair", "none", "--to", "west", "--appid", "shop"), "There is no pair none."),
+        (("request", *WANTED, "--reason", "x"), "You may not request switches."),
+    ],
+)
+def test_what_stands_against_it(
+    run: Run,
+    estate: Any,
+    planned: None,
+    arguments: tuple[str, ...],
+    said: str,
+) -> None:
+    code, text = run("vera", *arguments)
+    assert code == 1
+    assert said in text
+
+
+def test_without_a_token(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HADASH_TOKEN", raising=False)
+    printed = io.StringIO()
+    assert main(["list"], Console(file=printed)) == 2
+    assert "HADASH_TOKEN" in printed.getvalue()
+
+
+def test_it_imports_no_django() -> None:
+    import subprocess
+    import sys
+
+    check = "import sys, hadash.cli.__main__; sys.exit('django' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", check]).returncode == 0

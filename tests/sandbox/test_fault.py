@@ -1,0 +1,142 @@
+"""What judges a cell, and what makes a fault hit where it is to hit: without servers."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from pathlib import Path
+
+import pytest
+
+from hadash.sandbox.errors import SandboxError
+from hadash.sandbox.fault.gate import Gate
+from hadash.sandbox.fault.outcome import Outcome, Row, outcome_of, standstill
+from hadash.sandbox.fault.points import AT_WRITES, WITHIN, Point, Points
+from hadash.switching import commands
+from hadash.switching.machine import WAY
+
+
+@pytest.mark.parametrize(
+    ("status", "outcome"),
+    [
+        ("succeeded", Outcome.SUCCEEDED),
+        ("rolled_back", Outcome.RETURNED),
+        ("needs_attention", Outcome.PERSON),
+        ("running", Outcome.NEVER),
+        ("approved", Outcome.NEVER),
+    ],
+)
+def test_an_outcome_is_what_the_page_says(status: str, outcome: Outcome) -> None:
+    assert outcome_of(status) is outcome
+    assert outcome_of(status, reached=False) is Outcome.NOT_REACHED
+
+
+def row(outcome: Outcome = Outcome.RETURNED, **values: object) -> Row:
+    return Row("redis", "block", outcome, **values)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("found", "clean", "person"),
+    [
+        (row(), True, False),
+        (row(Outcome.SUCCEEDED), True, False),
+        (row(lost=1), False, False),
+        (row(duplicated=1), False, False),
+        (row(Outcome.PERSON), False, True),
+        (row(Outcome.NEVER), False, False),
+        (row(Outcome.NOT_REACHED), False, False),
+        (row(manual="The request was refused"), False, True),
+    ],
+)
+def test_a_row_is_clean_only_without_losses_and_people(found: Row, clean: bool, person: bool) -> None:
+    assert (found.clean, found.person) == (clean, person)
+
+
+def test_what_somebody_has_to_do_comes_first_in_the_note() -> None:
+    assert row(manual="m", notes=["a", "b"]).values()["note"] == "MANUAL: m; a; b"
+
+
+def test_a_standstill_that_began_before_the_fault_counts_when_it_ends_after_it() -> None:
+    gaps = [(1.0, 4.0), (9.0, 11.5), (12.0, 12.1)]
+    assert standstill(gaps, since=10.0, least=1.0) == (11.5, 2.5)
+    assert standstill(gaps, since=11.6, least=1.0) == (0.0, 0.0)
+
+
+class TestPoints:
+    @pytest.mark.parametrize("points", [WITHIN, AT_WRITES])
+    def test_every_stage_of_the_way_has_one_at_a_command_that_exists(self, points: dict[str, Point]) -> None:
+        assert list(points) == [stage.value for stage in WAY]
+        for stage, point in points.items():
+            assert point.stage == stage
+            assert hasattr(commands, point.command)
+
+    def test_the_first_that_comes_waits_until_it_is_let_go(self, tmp_path: Path) -> None:
+        harness, worker = Points(tmp_path), Points(tmp_path)
+        harness.arm("first", Point("block", "ReadGateways"), clock=-5.0)
+        found: list[object] = []
+        held = threading.Thread(target=lambda: found.append(worker.hold("block", "ReadGateways")))
+        held.start()
+        while not harness.reached("first"):
+            pass
+        assert worker.hold("block", "ReadGateways") is None, "one is held already"
+        assert found == []
+        harness.go("first")
+        held.join(5)
+        assert found == [("first", -5.0)]
+        worker.leave("first")
+        harness.await_left("first", 0)
+
+    def test_nobody_waits_anywhere_else(self, tmp_path: Path) -> None:
+        points = Points(tmp_path)
+        assert points.hold("block", "ReadGateways") is None
+        points.arm("first", Point("block", "ReadGateways"))
+        assert points.hold("block", "WriteBindings") is None
+        assert points.hold("settle", "ReadGateways") is None
+        points.disarm()
+        assert points.hold("block", "ReadGateways") is None
+        assert not points.reached("first")
+
+    def test_a_run_that_does_not_end_is_named(self, tmp_path: Path) -> None:
+        with pytest.raises(SandboxError, match="held in first"):
+            Points(tmp_path).await_left("first", 0)
+
+
+def echoed(address: str) -> bytes:
+    """What comes back through the gate; nothing when it is cut."""
+    host, port = address.split(":")
+    with socket.create_connection((host, int(port)), timeout=5) as through:
+        through.sendall(b"hello")
+        return through.recv(5)
+
+
+def test_a_gate_passes_on_until_it_is_cut_and_again_when_it_is_open() -> None:
+    server = socket.create_server(("127.0.0.1", 0))
+
+    def echo() -> None:
+        while True:
+            try:
+                connection, _ = server.accept()
+            except OSError:
+                return
+            with connection:
+                while data := connection.recv(100):
+                    connection.sendall(data)
+
+    threading.Thread(target=echo, daemon=True).start()
+    gate = Gate(server.getsockname()[:2])
+    try:
+        assert echoed(gate.address) == b"hello"
+        host, port = gate.address.split(":")
+        with socket.create_connection((host, int(port)), timeout=5) as standing:
+            standing.sendall(b"x")
+            assert standing.recv(1) == b"x"
+            gate.cut()
+            assert standing.recv(1) == b"", "a connection that stands is ended too"
+        with pytest.raises((ConnectionError, AssertionError)):
+            assert echoed(gate.address) == b"hello"
+        gate.open()
+        assert echoed(gate.address) == b"hello"
+    finally:
+        gate.close()
+        server.shutdown(socket.SHUT_RDWR)
+        server.close()
