@@ -150,7 +150,9 @@ def things(
     blackout = Blackout.objects.create(
         pair=estate.pair, begins="2030-01-01T00:00Z", ends="2030-01-02T00:00Z", reason="Holiday"
     )
-    declaration = Declaration.objects.create(appid=estate.shop, kind="produce", resource="orders", source="hand")
+    declaration = Declaration.objects.create(
+        appid=estate.shop, kind="produce", resource="orders", source="hand"
+    )
     somebody = ensure_user("somebody", PASSWORD, "viewer")
     return {
         "switch": switch.key,
