@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -12,7 +13,11 @@ from django.db.models import QuerySet
 from django.utils.translation import gettext_lazy as _
 
 from hadash.accounts.roles import SCOPES
+from hadash.identity.names import printable
 from hadash.inventory.models import AppID, Pair
+from hadash.inventory.relations import CONSUME, PRODUCE
+from hadash.inventory.relations_csv import MAX_BYTES
+from hadash.sentences import Sentence, say
 from hadash.switching.closure import Dimension
 from hadash.switching.machine import Kind
 from hadash.switching.models import POLICY_FIELDS, Policy
@@ -85,6 +90,77 @@ class RegisterForm(forms.Form):
     note = forms.CharField(label=_("Note"), required=False)
 
 
+def names_in(text: str) -> list[str]:
+    """The names in a field that takes several; each once, sorted.
+
+    >>> names_in("orders， carts、orders")
+    ['carts', 'orders']
+    """
+    return sorted({name for name in _SEPARATORS.split(text) if name})
+
+
+class DeclareForm(forms.Form):
+    """Declare what an InstanceID, or its AppID as a whole, uses. What can be declared the service says."""
+
+    instance_id = forms.CharField(required=False)
+    topics = forms.CharField(required=False)
+    produce = forms.BooleanField(required=False)
+    consume = forms.BooleanField(required=False)
+    groups = forms.CharField(required=False)
+    note = forms.CharField(required=False)
+    #: Whether every Topic gets a new InstanceID of its own.
+    each = forms.BooleanField(required=False)
+
+    def fault(self) -> Sentence | None:
+        """Why it is not valid: every field may be empty, and the one thing that none takes is a NUL."""
+        if not self.errors:
+            return None
+        typed = str(self.data.get(next(iter(self.errors)), ""))
+        return say("“%(name)s” holds a control character. Remove it.", name=printable(typed))
+
+    def values(self) -> dict[str, Any]:
+        """The arguments of :func:`hadash.inventory.declarations.declare`."""
+        typed = self.cleaned_data
+        return {
+            "instance_id": typed["instance_id"],
+            "topics": names_in(typed["topics"]),
+            "kinds": [kind for kind in (PRODUCE, CONSUME) if typed[kind]],
+            "groups": names_in(typed["groups"]),
+            "note": typed["note"],
+            "each": typed["each"],
+        }
+
+
+class ImportForm(forms.Form):
+    """A file with relations; or, from its preview, the same file again with the digest of what was looked at."""
+
+    file = forms.FileField(required=False, allow_empty_file=True)
+    #: The file in base64: what a browser does to the ends of lines in a field must not change it.
+    carried = forms.CharField(required=False)
+    whole = forms.BooleanField(required=False)
+    digest = forms.CharField(required=False)
+
+    def clean(self) -> dict[str, Any]:
+        """``content`` is the file."""
+        cleaned = super().clean() or {}
+        upload, carried = cleaned.get("file"), cleaned.get("carried")
+        if upload is not None:
+            # (One byte more than there may be says that there is more.)
+            cleaned |= {"content": upload.read(MAX_BYTES + 1), "digest": ""}
+            return cleaned
+        try:
+            cleaned["content"] = base64.b64decode(carried or "", validate=True)
+        except ValueError:
+            carried = ""
+        if not carried:
+            raise forms.ValidationError(_("Choose a file."))
+        return cleaned
+
+    def carry(self) -> str:
+        """The file as its preview carries it."""
+        return base64.b64encode(self.cleaned_data["content"]).decode()
+
+
 class RequestForm(forms.Form):
     """Ask for a switch. Without ``scope``, an ``instance`` says that it is about that one, and ``topics`` about those."""
 
@@ -138,7 +214,7 @@ class RequestForm(forms.Form):
         """What is asked for; ``None`` as long as something of it is missing."""
         values = self.cleaned_data if self.is_bound else self.initial
         kind = self.kind()
-        topics = tuple(sorted({t for t in _SEPARATORS.split(values.get("topics") or "") if t}))
+        topics = tuple(names_in(values.get("topics") or ""))
         instance = (values.get("instance") or "").strip()
         missing = {ScopeKind.TOPICS: not topics, ScopeKind.INSTANCE: not instance}
         if missing.get(kind):

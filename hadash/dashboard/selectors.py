@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.conf import settings
 from django.contrib.auth.models import User
 from django.db.models import Count, Max, Q, QuerySet
 from django.utils import timezone
@@ -19,6 +18,7 @@ from hadash.bindings.model import Binding, BindingDocument
 from hadash.dashboard.engines import Engines
 from hadash.identity.resolve import resolve
 from hadash.inventory.models import Access, AppID, Cluster, Pair
+from hadash.inventory.selectors import access_since
 from hadash.mirroring.models import LagSample, Mirror
 from hadash.switching.machine import ENDED, Kind, Status
 from hadash.switching.models import Approval, Switch
@@ -171,10 +171,6 @@ class BoundAppID:
         return round(100 * self.covered / self.observed) if self.observed else None
 
 
-def access_window() -> datetime:
-    return timezone.now() - timedelta(days=settings.ACCESS_WINDOW_DAYS)
-
-
 def bound_appids(appids: Iterable[AppID], engines: Engines) -> list[BoundAppID]:
     """Join registered and observed client.ids of ``appids`` with their bindings. Two queries."""
     wanted = list(appids)
@@ -183,7 +179,7 @@ def bound_appids(appids: Iterable[AppID], engines: Engines) -> list[BoundAppID]:
         Access.objects.filter(
             pair__in={a.pair_id for a in wanted},
             appid__in={a.name for a in wanted},
-            last_seen__gte=access_window(),
+            last_seen__gte=access_since(),
         )
         .values_list("pair_id", "appid", "client_id", "cluster")
         .annotate(last=Max("last_seen"))
@@ -232,7 +228,7 @@ def estate_coverage(user: Any) -> tuple[int, int]:
     """(client.ids observed, those of them that are registered) over all AppIDs that ``user`` may see."""
     visible = pairs_where(user)
     observed = set(
-        Access.objects.filter(pair__in=visible, last_seen__gte=access_window())
+        Access.objects.filter(pair__in=visible, last_seen__gte=access_since())
         .exclude(client_id="")
         .values_list("pair_id", "appid", "client_id")
         .distinct()
@@ -270,7 +266,7 @@ def observed_clients(appid: AppID) -> list[ObservedClient]:
     """By client.id, most recent first. One query besides the registered InstanceIDs."""
     registered = {instance.name for instance in appid.instances.all()}
     grouped: dict[str, list[Access]] = defaultdict(list)
-    facts = Access.objects.filter(pair=appid.pair, appid=appid.name, last_seen__gte=access_window())
+    facts = Access.objects.filter(pair=appid.pair, appid=appid.name, last_seen__gte=access_since())
     for use in facts.order_by("kind", "resource", "-last_seen"):
         grouped[use.client_id].append(use)
     found = [ObservedClient(name, name in registered, uses) for name, uses in grouped.items()]
@@ -287,7 +283,7 @@ SUGGESTED_TOPICS = 300
 
 def topics(pair: Pair, appid: AppID | None = None) -> list[str]:
     """The Topics of a pair to choose from: those that an AppID has used, or that any mirror carries."""
-    used = Access.objects.filter(pair=pair, last_seen__gte=access_window()).exclude(kind=Access.Kind.GROUP)
+    used = Access.objects.filter(pair=pair, last_seen__gte=access_since()).exclude(kind=Access.Kind.GROUP)
     if appid is not None:
         used = used.filter(appid=appid.name)
     names = used.order_by().values_list("resource", flat=True).distinct()[:SUGGESTED_TOPICS]

@@ -16,6 +16,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import pgettext_lazy
 
 from hadash.bindings.model import BindingState, GatewayMember
+from hadash.inventory import differences
 from hadash.inventory.models import Cluster
 from hadash.mirroring.models import Mirror
 from hadash.switching.machine import Status
@@ -80,6 +81,13 @@ BINDING_LOOKS: dict[BindingState, tuple[str, str]] = {
     BindingState.BLOCK: ("waiting", "waiting"),
 }
 
+#: What nobody has declared waits for somebody who does; what was never seen is no fault by itself.
+DECLARATION_LOOKS: dict[differences.State, tuple[str, str]] = {
+    differences.State.UNDECLARED: ("waiting", "waiting"),
+    differences.State.UNSEEN: ("off", "pending"),
+    differences.State.AGREED: ("fine", "fine"),
+}
+
 
 def of_status(switch: Switch) -> State:
     return State(*STATUS_LOOKS[switch.current], str(switch.get_status_display()))
@@ -138,3 +146,13 @@ def of_binding(state: BindingState) -> State:
         BindingState.BLOCK: _("blocked"),
     }
     return State(*BINDING_LOOKS[state], words[state])
+
+
+def of_declaration(state: differences.State) -> State:
+    """Of a relation that was declared, seen, or both."""
+    words: dict[differences.State, Any] = {
+        differences.State.UNDECLARED: _("seen, not declared"),
+        differences.State.UNSEEN: _("declared, never seen"),
+        differences.State.AGREED: _("declared and seen"),
+    }
+    return State(*DECLARATION_LOOKS[state], words[state])

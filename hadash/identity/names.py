@@ -7,6 +7,7 @@ percent-encoded first, so that the joined text has exactly one reading.
 
 from __future__ import annotations
 
+import hashlib
 from urllib.parse import quote, unquote
 
 #: Kafka's own limit on a client.id is the 32 KiB of a protocol string; nobody has a use for that. The limit
@@ -50,6 +51,21 @@ def printable(name: str, longest: int = MAX_NAME_LENGTH) -> str:
     """
     shown = name if name.isprintable() else repr(name)
     return shown if len(shown) <= longest else f"{shown[:longest]}…"
+
+
+def fitting(name: str, limit: int) -> str:
+    """``name``, or for one that is too long its beginning and a digest: two names never become one.
+
+    One client with a name that no table can hold must not keep all others out of it.
+
+    >>> fitting("x" * 300, 20)
+    'xxxxxxx…6eb05c555288'
+    """
+    name = name.replace("\0", "\ufffd")  # PostgreSQL holds any character but this
+    if len(name) <= limit:
+        return name
+    digest = hashlib.blake2b(name.encode(), digest_size=6).hexdigest()
+    return f"{name[: limit - len(digest) - 1]}…{digest}"
 
 
 def validated(name: str, what: str) -> str:

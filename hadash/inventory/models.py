@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from hadash.bindings.model import PairDescription
 from hadash.identity.names import MAX_NAME_LENGTH
+from hadash.inventory.relations import MAX_NOTE_LENGTH, Relation
 from hadash.inventory.secrets import EncryptedField
 from hadash.kafka.values import ClusterAccess
 
@@ -144,3 +146,42 @@ class Access(models.Model):
 
     def __str__(self) -> str:
         return f"{self.appid} › {self.client_id} {self.kind} {self.resource} on {self.cluster}"
+
+
+class Declaration(models.Model):
+    """Somebody has said that an InstanceID, or an AppID as a whole, uses a Topic or is in a group.
+
+    Written by :mod:`hadash.inventory.declarations` only.
+    """
+
+    class Source(models.TextChoices):
+        HAND = "hand", _("by hand")
+        IMPORT = "import", _("from a file")
+        ACCESS = "access", _("from what was seen")
+
+    appid = models.ForeignKey(AppID, models.CASCADE, related_name="declarations")
+    #: The client.id; empty for the AppID as a whole.
+    instance_id = models.CharField(max_length=MAX_NAME_LENGTH, blank=True)
+    kind = models.CharField(max_length=10, choices=Access.Kind.choices)
+    #: Topic, or consumer group for kind group.
+    resource = models.CharField(max_length=255)
+    note = models.CharField(_("note"), max_length=MAX_NOTE_LENGTH, blank=True)
+    source = models.CharField(max_length=10, choices=Source.choices)
+    declared_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
+    declared_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ("instance_id", "kind", "resource")
+        constraints = [
+            models.UniqueConstraint(
+                fields=["appid", "instance_id", "kind", "resource"], name="declaration_once"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return str(self.relation)
+
+    @property
+    def relation(self) -> Relation:
+        """(Of rows that were read with their AppIDs; else it is a query.)"""
+        return Relation(self.appid.name, self.instance_id, self.kind, self.resource)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
@@ -14,7 +13,7 @@ from django.utils import timezone
 from hadash.audit.models import record
 from hadash.bindings import catalogue
 from hadash.bindings.model import Broker, ClusterDescription
-from hadash.identity.names import InvalidName, validated
+from hadash.identity.names import InvalidName, fitting, validated
 from hadash.inventory.gateways import ask_all, ask_every, zookeeper
 from hadash.inventory.models import Access, AppID, Cluster, InstanceID, Pair
 from hadash.kafka.cluster import client_for
@@ -178,21 +177,6 @@ _NAMES: dict[str, int] = {
     for field in Access._meta.fields
     if field.name in ("appid", "client_id", "resource", "host", "library", "version")
 }
-
-
-def fitting(name: str, limit: int) -> str:
-    """``name``, or for one that is too long its beginning and a digest: two names never become one.
-
-    One client with a name that the table cannot hold must not keep all others out of it.
-
-    >>> fitting("x" * 300, 20)
-    'xxxxxxx…6eb05c555288'
-    """
-    name = name.replace("\0", "\ufffd")  # PostgreSQL holds any character but this
-    if len(name) <= limit:
-        return name
-    digest = hashlib.blake2b(name.encode(), digest_size=6).hexdigest()
-    return f"{name[: limit - len(digest) - 1]}…{digest}"
 
 
 def store_access(facts: Iterable[dict[str, Any]], pairs: dict[str, Pair]) -> int:

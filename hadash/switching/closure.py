@@ -31,13 +31,15 @@ from hadash.identity.resolve import Document
 
 @dataclass(frozen=True, slots=True, order=True)
 class Use:
-    """A client uses something. ``kind`` is produce or consume (of a Topic), group (it is a member), declared (somebody said
-    that it uses the Topic) or acl (it was never seen, but may use the Topic)."""
+    """A client uses something. ``kind`` is produce or consume (of a Topic), group (it is a member) or acl (it was never seen, but
+    may use the Topic)."""
 
     appid: str
     client_id: str
     kind: str
     resource: str
+    #: Somebody said so, and it was not seen.
+    declared: bool = False
 
     @property
     def who(self) -> str:

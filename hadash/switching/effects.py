@@ -18,6 +18,7 @@ from hadash.bindings.store import BindingStore, Edit
 from hadash.inventory import services as inventory
 from hadash.inventory.gateways import ask_all, ask_every, gateway_members, zookeeper
 from hadash.inventory.models import Access, Cluster, Pair
+from hadash.inventory.selectors import access_since
 from hadash.kafka.cluster import ClusterClient
 from hadash.kafka.errors import KafkaError
 from hadash.kafka.values import Partition, Record
@@ -30,7 +31,7 @@ from hadash.sentences import Sentence
 from hadash.switching import commands as do
 from hadash.switching.machine import Stage
 from hadash.switching.plan import Plan
-from hadash.switching.planning import Refused, access_since, plan_for
+from hadash.switching.planning import Refused, plan_for
 
 #: Assignors whose members keep their partitions, and read on, while they rejoin. A client that names another one too
 #: rebalances eagerly.

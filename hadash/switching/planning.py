@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from datetime import datetime, timedelta
-
-from django.conf import settings
-from django.utils import timezone
 
 from hadash.bindings.errors import BindingError
 from hadash.bindings.store import BindingStore
+from hadash.inventory import selectors
+from hadash.inventory.differences import never_seen
 from hadash.inventory.gateways import zookeeper
 from hadash.inventory.models import Access, AppID, Cluster, InstanceID, Pair
+from hadash.inventory.relations import Relation
 from hadash.kafka.errors import KafkaError
 from hadash.mirroring import standby
 from hadash.mirroring.models import Mirror
@@ -41,11 +40,6 @@ class EnginesAway(Refused):
     """ZooKeeper, a Gateway, a cluster or Connect does not answer: nothing was changed."""
 
 
-def access_since() -> datetime:
-    """What was last seen before that does not count as use any more."""
-    return timezone.now() - timedelta(days=settings.ACCESS_WINDOW_DAYS)
-
-
 def draft_for(pair: Pair, scope: Scope, target: Cluster) -> Draft:
     """The plan that would move ``scope`` to ``target``, and what stands against it.
 
@@ -69,7 +63,7 @@ def plan_for(pair: Pair, scope: Scope, target: Cluster) -> Plan:
 
 
 def estate_of(pair: Pair, source: Cluster) -> Estate:
-    """What is known of a pair now; whoever was never seen is taken to use what ``source`` lets it use.
+    """What is known of a pair now; of whom nothing was seen or declared is taken to use what ``source`` lets it use.
 
     :raises EnginesAway: ZooKeeper or the cluster does not answer.
     """
@@ -80,6 +74,7 @@ def estate_of(pair: Pair, source: Cluster) -> Estate:
             for m in Mirror.objects.filter(pair=pair).select_related("source")
         )
         uses = _observed(pair)
+        uses += _declared(pair, uses)
         uses += _allowed(pair, source, uses, mirrors)
     except (BindingError, KafkaError) as error:
         raise EnginesAway(say("%(error)s", error=error)) from None
@@ -110,15 +105,21 @@ def estate_of(pair: Pair, source: Cluster) -> Estate:
 
 
 def _observed(pair: Pair) -> list[Use]:
-    found = Access.objects.filter(pair=pair, last_seen__gte=access_since())
+    found = Access.objects.filter(pair=pair, last_seen__gte=selectors.access_since())
     rows = found.order_by().values_list("appid", "client_id", "kind", "resource").distinct()
     return [Use(*row) for row in rows]
 
 
-def _allowed(pair: Pair, source: Cluster, seen: list[Use], mirrors: tuple[MirrorOf, ...]) -> list[Use]:
-    """Rights of those who were never seen, on the Topics that somebody uses or a mirror carries."""
-    users = {use.appid for use in seen}
-    topics = {use.resource for use in seen if use.kind != Access.Kind.GROUP}
+def _declared(pair: Pair, seen: list[Use]) -> list[Use]:
+    """What people say that clients use, where nobody has seen it."""
+    known = [Relation(use.appid, use.client_id, use.kind, use.resource) for use in seen]
+    return [Use(*relation, declared=True) for relation in never_seen(selectors.declared(pair), known)]
+
+
+def _allowed(pair: Pair, source: Cluster, known: list[Use], mirrors: tuple[MirrorOf, ...]) -> list[Use]:
+    """Rights of those of whom nothing is ``known``, on the Topics that somebody uses or a mirror carries."""
+    users = {use.appid for use in known}
+    topics = {use.resource for use in known if use.kind != Access.Kind.GROUP}
     topics |= {topic for mirror in mirrors for topic in mirror.topics}
     allowed = standby.allowed_to_use(pair, source, sorted(topics))
     return [Use(appid, "", "acl", topic) for appid, topic in sorted(allowed) if appid not in users]

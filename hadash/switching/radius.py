@@ -172,10 +172,11 @@ def _kinds_of_use(uses: Iterable[Use]) -> Callable[[Thing, Thing], str]:
     rank = ("produce", "consume", "group", "declared", "acl")
     found: dict[tuple[str, str | None, str], str] = {}
     for use in uses:
+        told = "declared" if use.declared else use.kind
         for client_id in (use.client_id, None):
-            key = (use.appid, client_id, ("g:" if use.kind == "group" else "t:") + use.resource)
-            if key not in found or rank.index(use.kind) < rank.index(found[key]):
-                found[key] = use.kind
+            key = (use.appid, client_id, ("g:" if use.kind == GROUP else "t:") + use.resource)
+            if key not in found or rank.index(told) < rank.index(found[key]):
+                found[key] = told
 
     def between(one: Thing, other: Thing) -> str:
         identity, resource = (one, other) if one.appid else (other, one)
@@ -213,16 +214,26 @@ def _uncovered(uses: tuple[Use, ...]) -> list[Sentence]:
         "group": "%(who)s is a member of group %(what)s, has no InstanceID, and would stay.",
     }
     otherwise = "%(who)s reads Topic %(what)s, has no InstanceID, and would stay."
-    return _listed([say(sentences.get(u.kind, otherwise), who=u.who, what=u.resource) for u in uses])
+    declared = "%(who)s is declared to use %(what)s without an InstanceID, and would stay. Declare for which InstanceID."
+    return _listed(
+        [
+            say(declared if u.declared else sentences.get(u.kind, otherwise), who=u.who, what=u.resource)
+            for u in uses
+        ]
+    )
 
 
 def _divided(closure: Closure, estate: Estate, source: str, target: str) -> list[Sentence]:
-    """Who is on the target already and writes to what moves only now; and who is on neither side."""
+    """Who is on the target already and writes to what moves only now; and who is on neither side.
+
+    A writer that was only declared has written nothing there, and is where its Topic will be.
+    """
     moving = set(closure.named(TOPIC))
     writers = [
         use
         for use in estate.uses
-        if use.kind == "produce" and use.resource in moving and _governing(use, estate) in closure.already
+        if use.kind == "produce" and not use.declared and use.resource in moving
+        if _governing(use, estate) in closure.already
     ]
     reasons = [
         say(

@@ -18,6 +18,7 @@ from django.urls import get_resolver
 from django.urls.resolvers import URLPattern, URLResolver
 
 from hadash.accounts.roles import ensure_user
+from hadash.inventory.models import Declaration
 from hadash.switching.models import Blackout
 
 from .conftest import NAMES, Program
@@ -83,6 +84,12 @@ PAGES: dict[tuple[str, str], frozenset[str]] = {
     ("GET", "appids/"): EVERYBODY,
     ("GET", "appids/{appid}/"): EVERYBODY,
     ("POST", "appids/{appid}/instances/"): ASKING,
+    ("POST", "appids/{appid}/declarations/"): ASKING,
+    ("POST", "appids/{appid}/declarations/adopt/"): ASKING,
+    ("POST", "appids/{appid}/declarations/{declaration}/withdraw/"): ASKING,
+    ("GET", "pairs/{pair_pk}/declarations/"): EVERYBODY,
+    ("GET", "pairs/{pair_pk}/declarations/export.csv"): EVERYBODY,
+    ("POST", "pairs/{pair_pk}/declarations/import/"): ASKING,
     ("GET", "switches/"): EVERYBODY,
     ("GET", "switches/request/"): ASKING,
     ("POST", "switches/request/"): ASKING,
@@ -147,6 +154,9 @@ def things(
     blackout = Blackout.objects.create(
         pair=estate.pair, begins="2030-01-01T00:00Z", ends="2030-01-02T00:00Z", reason="Holiday"
     )
+    declaration = Declaration.objects.create(
+        appid=estate.shop, kind="produce", resource="orders", source="hand"
+    )
     somebody = ensure_user("somebody", PASSWORD, "viewer")
     return {
         "switch": switch.key,
@@ -154,6 +164,7 @@ def things(
         "pair": "main",
         "pair_pk": estate.pair.pk,
         "blackout": blackout.pk,
+        "declaration": declaration.pk,
         "gateway": "gateway-9",
         "username": "somebody",
         "user_pk": somebody.pk,

@@ -27,6 +27,8 @@ def addresses(estate: SimpleNamespace, switch: Switch) -> list[str]:
         reverse("switch", args=[switch.key]),
         reverse("switch-state", args=[switch.key]),
         reverse("audit"),
+        reverse("declarations", args=[estate.pair.pk]),
+        reverse("declarations", args=[estate.pair.pk]) + "?q=shop&state=undeclared&page=99",
     ]
 
 
@@ -166,6 +168,7 @@ def test_queries_do_not_grow_with_the_estate(
         (reverse("switch", args=[finished.key]), 18),
         (reverse("switch-state", args=[finished.key]), 8),
         (reverse("audit"), 9),
+        (reverse("declarations", args=[estate.pair.pk]), 13),
     ]:
         with django_assert_max_num_queries(limit):
             as_arne.get(address)

@@ -72,6 +72,16 @@ class TestByAppID:
         uses = [Use("shop", "web", "produce", "orders"), Use("crm", "", "acl", "orders")]
         assert CRM in closure(uses, topic("orders")).members
 
+    def test_what_is_declared_counts_as_what_is_seen(self) -> None:
+        uses = [
+            Use("shop", "web", "produce", "orders"),
+            Use("crm", "", "consume", "orders", declared=True),
+            Use("crm", "", "group", "crm-sync", declared=True),
+            Use("hr", "", "group", "crm-sync"),
+        ]
+        found = closure(uses, topic("orders"))
+        assert set(found.members) == {topic("orders"), SHOP, CRM, group("crm-sync"), thing_of(Identity("hr"))}
+
 
 class TestByInstanceID:
     #: shop's clients are registered: one writes orders, the other carts.
@@ -106,6 +116,17 @@ class TestByInstanceID:
         found = closure([*self.USES, stray], topic("orders"), instances=self.INSTANCES, widen=True)
         assert found.uncovered == ()
         assert {SHOP, instance("shop", "cart"), topic("carts")} <= set(found.members)
+
+    def test_declared_for_an_instance_id_only_that_one_moves(self) -> None:
+        uses = [*self.USES[1:], Use("shop", "web", "produce", "orders", declared=True)]
+        found = closure(uses, topic("orders"), instances=self.INSTANCES)
+        assert set(found.members) == {topic("orders"), instance("shop", "web"), CRM}
+
+    def test_and_others_of_its_appid_are_uncovered_on_that_topic(self) -> None:
+        """The declaration says which InstanceIDs use the Topic; a client without one is none of them."""
+        stray = Use("shop", "stray", "consume", "orders")
+        uses = [stray, Use("shop", "web", "produce", "orders", declared=True)]
+        assert closure(uses, topic("orders"), instances=self.INSTANCES).uncovered == (stray,)
 
     def test_nobody_is_uncovered_when_the_whole_appid_moves_anyway(self) -> None:
         stray = Use("shop", "stray", "consume", "orders")
@@ -229,6 +250,7 @@ uses = st.lists(
         st.sampled_from(CLIENTS),
         st.sampled_from(["produce", "consume", "group"]),
         st.sampled_from(NAMES),
+        st.booleans(),
     ),
     max_size=14,
 )

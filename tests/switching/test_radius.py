@@ -115,6 +115,26 @@ class TestWhatMoves:
         found = plan(Scope(ScopeKind.TOPICS, topics=("orders",)), SHOP_USES + STRANGER)
         assert (found.identities, found.topics) == ((SHOP,), ("orders",))
 
+    def test_what_was_declared_and_never_seen(self) -> None:
+        uses = [
+            *SHOP_USES,
+            Use("crm", "sync", "consume", "orders", declared=True),
+            Use("crm", "sync", "group", "nightly", declared=True),
+        ]
+        found = plan(SHOP, uses, instances={"crm": ["sync"]})
+        assert found.identities == (Identity("crm", "sync"), SHOP)
+        assert found.members[-2:] == (
+            Member("instance:crm+sync", "topic:orders", "declared"),
+            Member("group:nightly", "instance:crm+sync", "declared"),
+        )
+
+    def test_what_was_also_seen_is_the_reason(self) -> None:
+        seen = [*SHOP_USES, Use("crm", "sync", "consume", "orders")]
+        declared = Use("crm", "", "produce", "orders", declared=True)
+        found = plan(SHOP, [declared, *seen])
+        assert (found, found.members) == (plan(SHOP, seen), plan(SHOP, seen).members)
+        assert Member("appid:crm", "topic:orders", "consume") in found.members
+
     def test_everything_on_a_cluster(self) -> None:
         mirrors = [ORDERS, MirrorOf("people", "east", frozenset({"people"}))]
         found = plan(Scope(ScopeKind.PAIR), SHOP_USES + STRANGER, mirrors)
@@ -151,6 +171,13 @@ class TestUncovered:
     def test_so_does_one_in_a_group(self) -> None:
         found = reasons(Identity("shop", "bill-1"), SHOP_USES)
         assert "shop › bill-2 is a member of group billing, has no InstanceID, and would stay." in found
+
+    def test_so_does_a_declaration_that_does_not_say_which_one(self) -> None:
+        uses = [*SHOP_USES, Use("shop", "", "produce", "orders", declared=True)]
+        instances = {"shop": ("web-1", "bill-1", "bill-2")}
+        assert reasons(WEB, uses, instances=instances) == [
+            "shop is declared to use orders without an InstanceID, and would stay. Declare for which InstanceID."
+        ]
 
     def test_or_its_whole_appid_moves(self) -> None:
         found = plan(Scope.of(WEB, widen=True), self.USES)
@@ -225,6 +252,11 @@ class TestDivided:
         assert reasons(SHOP, SHOP_USES, bound={WEB: "west", Identity("shop", "bill-1"): "east"}) == [
             "shop › web-1 is on west already and writes to Topic orders, which moves only now. Switch it back first."
         ]
+
+    def test_a_writer_that_was_only_declared_has_written_nothing_there(self) -> None:
+        uses = [*SHOP_USES[1:], Use("crm", "sync", "produce", "orders", declared=True)]
+        found = plan(SHOP, uses, bound={Identity("crm"): "west"})
+        assert Member("appid:crm", "topic:orders", "declared", already=True) in found.members
 
     def test_who_is_bound_outside_of_the_pair(self) -> None:
         assert reasons(SHOP, SHOP_USES, bound={WEB: "north"}) == [

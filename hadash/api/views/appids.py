@@ -17,6 +17,7 @@ from hadash.api.views.common import KEY, PAGES, PagedView, View, address_of, pro
 from hadash.dashboard import engines, selectors
 from hadash.inventory import services
 from hadash.inventory.models import Access, AppID
+from hadash.inventory.selectors import access_since
 
 
 class AppIDQuery(s.Serializer):
@@ -80,9 +81,7 @@ class Accesses(PagedView):
     )
     def get(self, request: Request, pk: int) -> Response:
         found = the_appid(request.user, pk)
-        seen = Access.objects.filter(
-            pair=found.pair, appid=found.name, last_seen__gte=selectors.access_window()
-        )
+        seen = Access.objects.filter(pair=found.pair, appid=found.name, last_seen__gte=access_since())
         return self.page(seen.order_by("-last_seen", "pk"), lambda each: shapes.AccessShape(each).data)
 
 

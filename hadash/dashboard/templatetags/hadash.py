@@ -17,6 +17,7 @@ from hadash.accounts import roles
 from hadash.bindings.model import BindingState
 from hadash.dashboard import states, words
 from hadash.dashboard.states import State
+from hadash.inventory.models import Access
 from hadash.sentences import Sentence, fill
 from hadash.switching.plan import Scope, ScopeKind
 
@@ -98,6 +99,12 @@ def stage_name(value: Any) -> str:
 @register.filter
 def purpose(value: Any) -> str:
     return words.stage_purpose(words.Stage(value))
+
+
+@register.filter
+def does(kind: str) -> str:
+    """What a client does to a Topic or group, by the kind of use."""
+    return str(Access.Kind(kind).label) if kind in set(Access.Kind) else kind
 
 
 @register.filter

@@ -1,7 +1,8 @@
-"""AppIDs: which there are, what each one's clients do, and registering InstanceIDs."""
+"""AppIDs: which there are, what each one's clients do, what is declared of them, and registering InstanceIDs."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.contrib import messages
@@ -12,12 +13,14 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
 
 from hadash.accounts.roles import REGISTER, may
-from hadash.dashboard import engines, selectors, states
-from hadash.dashboard.forms import RegisterForm
+from hadash.dashboard import declared, engines, selectors, states
+from hadash.dashboard.forms import DeclareForm, RegisterForm
 from hadash.dashboard.templatetags.hadash import sentence
 from hadash.dashboard.views.common import address_of, denied, paged, the_appid, user_of
 from hadash.inventory import services
+from hadash.inventory.declarations import may_declare
 from hadash.inventory.models import AppID
+from hadash.sentences import Sentence
 
 
 @require_GET
@@ -43,7 +46,30 @@ def appid(request: HttpRequest, pk: int) -> HttpResponse:
     found = the_appid(user_of(request), pk)
     if request.headers.get("HX-Request"):
         return render(request, "appids/live.html", _live(found))
-    return render(request, "appids/page.html", _context(user_of(request), found, RegisterForm()))
+    return page(request, found)
+
+
+def page(
+    request: HttpRequest,
+    found: AppID,
+    *,
+    form: RegisterForm | None = None,
+    declare_form: DeclareForm | None = None,
+    refusals: Sequence[Sentence] = (),
+    status: int = 200,
+) -> HttpResponse:
+    """The page of an AppID, also with what somebody has typed and why it was refused."""
+    history = [(switch, states.of_status(switch)) for switch in selectors.history_of(user_of(request), found)]
+    context = {
+        **_live(found),
+        "form": form or RegisterForm(),
+        "history": history,
+        **declared.section(found),
+        "declare_form": declare_form or DeclareForm(),
+        "may_declare": may_declare(user_of(request), found.pair),
+        "refusals": refusals,
+    }
+    return render(request, "appids/page.html", context, status=status)
 
 
 def _live(found: AppID) -> dict[str, Any]:
@@ -61,11 +87,6 @@ def _live(found: AppID) -> dict[str, Any]:
         "silent": silent,
         "observed": selectors.observed_clients(found),
     }
-
-
-def _context(user: Any, found: AppID, form: RegisterForm) -> dict[str, Any]:
-    history = [(switch, states.of_status(switch)) for switch in selectors.history_of(user, found)]
-    return {**_live(found), "form": form, "history": history}
 
 
 def _by_client(connections: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -119,4 +140,4 @@ def register_instance(request: HttpRequest, pk: int) -> HttpResponse:
         return denied(request, error, REGISTER, found.pair)
     except services.NotRegistered as error:
         form.add_error("name", sentence(error.sentence))
-    return render(request, "appids/page.html", _context(user_of(request), found, form), status=409)
+    return page(request, found, form=form, status=409)

@@ -1,0 +1,126 @@
+"""Who uses what, as people declare it: an InstanceID, or an AppID as a whole, and a Topic or group. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Iterable
+from itertools import chain, count
+from typing import NamedTuple
+
+from hadash.identity.names import MAX_NAME_LENGTH, fitting, printable
+from hadash.sentences import Sentence, say
+
+#: What can be declared; the same as what is observed.
+PRODUCE, CONSUME, GROUP = "produce", "consume", "group"
+KINDS = (PRODUCE, CONSUME, GROUP)
+
+#: Kafka's own limit: a Topic is a folder on a broker's disk, with its partition's number behind the name.
+MAX_TOPIC_LENGTH = 249
+
+#: Kafka limits the names of groups only by what one string of its protocol holds; the table has this much for them.
+MAX_GROUP_LENGTH = 255
+
+#: A note is a line beside a relation. Whoever has more to say links to it.
+MAX_NOTE_LENGTH = 500
+
+#: Characters of a name that a sentence about it quotes.
+QUOTED = 60
+
+_TOPIC = re.compile(r"[A-Za-z0-9._-]+")
+
+#: What a client.id had better not hold: tools split at blanks, and ``HA#AppID#Topic`` means something of its own.
+_UNFIT = re.compile(r"[\s#\x00-\x1f\x7f]+")
+
+
+class Relation(NamedTuple):
+    """One thing that can be declared, and can be seen. They sort as people look for them."""
+
+    appid: str
+    #: The client.id; empty when it is said of the AppID as a whole, or seen of a client without one.
+    instance_id: str
+    #: One of :data:`KINDS`.
+    kind: str
+    #: The Topic; for kind group the consumer group.
+    resource: str
+
+    @property
+    def whole(self) -> Relation:
+        """The same said of the AppID as a whole."""
+        return self._replace(instance_id="")
+
+    def __str__(self) -> str:
+        who = f"{self.appid} › {self.instance_id}" if self.instance_id else self.appid
+        return f"{who} {self.kind} {self.resource}"
+
+
+def fault_of(relation: Relation) -> Sentence | None:
+    """Why it cannot be declared, and what to do; ``None`` when it can. (Whether its AppID exists is not asked here.)"""
+    if relation.kind not in KINDS:
+        return say(
+            "“%(kind)s” is no kind of use. Write produce, consume or group.", kind=_quoted(relation.kind)
+        )
+    fault = _fault_of_name(relation.instance_id, MAX_NAME_LENGTH)
+    if fault is not None:
+        return fault
+    if not relation.resource:
+        return say("Nothing is said to be used. Name a Topic; for the kind group, a consumer group.")
+    if relation.kind == GROUP:
+        return _fault_of_name(relation.resource, MAX_GROUP_LENGTH)
+    legal = _TOPIC.fullmatch(relation.resource) and relation.resource not in (".", "..")
+    if legal and len(relation.resource) <= MAX_TOPIC_LENGTH:
+        return None
+    return say(
+        "Kafka has no Topic of the name “%(name)s”. Its letters can be A to Z, a to z, digits, dots, underscores and "
+        "hyphens, at most %(limit)s of them.",
+        name=_quoted(relation.resource),
+        limit=MAX_TOPIC_LENGTH,
+    )
+
+
+def fault_of_note(note: str) -> Sentence | None:
+    """The same of a note; see :func:`one_line`."""
+    return _fault_of_name(note, MAX_NOTE_LENGTH)
+
+
+def one_line(note: str) -> str:
+    """A note as it is kept.
+
+    >>> one_line("  asked for by\\r\\nChen ")
+    'asked for by Chen'
+    """
+    return " ".join(note.split())
+
+
+def _fault_of_name(name: str, limit: int) -> Sentence | None:
+    if len(name) > limit:
+        return say(
+            "“%(name)s” has %(length)s characters. Shorten it to %(limit)s.",
+            name=_quoted(name),
+            length=len(name),
+            limit=limit,
+        )
+    if any(ord(character) < 32 or ord(character) == 127 for character in name):
+        return say("“%(name)s” holds a control character. Remove it.", name=_quoted(name))
+    if name != name.strip():
+        return say("“%(name)s” begins or ends with a blank. Remove it.", name=name)
+    return None
+
+
+def _quoted(name: str) -> str:
+    return printable(name, QUOTED)
+
+
+def new_instance_ids(appid: str, topics: Iterable[str], taken: Container[str]) -> dict[str, str]:
+    """A new InstanceID for each Topic, none of which is ``taken``.
+
+    >>> new_instance_ids("shop", ["orders", "carts"], {"shop-carts"})
+    {'orders': 'shop-orders', 'carts': 'shop-carts-2'}
+    """
+    found: dict[str, str] = {}
+    for topic in topics:
+        base = _UNFIT.sub("-", f"{appid}-{topic}")
+        tries = chain([""], (f"-{number}" for number in count(2)))
+        names = (fitting(base, MAX_NAME_LENGTH - len(end)) + end for end in tries)
+        # (The second try for one Topic can be the first for another: "carts" and "carts-2".)
+        found[topic] = next(name for name in names if name not in taken and name not in found.values())
+    return found

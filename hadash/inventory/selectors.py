@@ -1,0 +1,41 @@
+"""Reads of the inventory for several apps. Nothing here changes anything."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.utils import timezone
+
+from hadash.inventory.models import Access, AppID, Declaration, Pair
+from hadash.inventory.relations import Relation
+
+
+def access_since() -> datetime:
+    """What was last seen before that does not count as use any more."""
+    return timezone.now() - timedelta(days=settings.ACCESS_WINDOW_DAYS)
+
+
+def declared(pair: Pair, appid: AppID | None = None, query: str = "") -> dict[Relation, str]:
+    """What is declared in a pair, with the notes; of one AppID, or of those that have ``query`` in their names."""
+    found = Declaration.objects.filter(appid__pair=pair)
+    if appid is not None:
+        found = found.filter(appid=appid)
+    if query:
+        found = found.filter(appid__name__icontains=query)
+    rows = found.order_by().values_list("appid__name", "instance_id", "kind", "resource", "note")
+    return {Relation(*relation): note for *relation, note in rows}
+
+
+def seen(pair: Pair, appid: AppID | None = None, query: str = "") -> dict[Relation, datetime]:
+    """What was seen lately, and when last; in the same choice."""
+    found = Access.objects.filter(pair=pair, last_seen__gte=access_since())
+    if appid is not None:
+        found = found.filter(appid=appid.name)
+    if query:
+        found = found.filter(appid__icontains=query)
+    newest: dict[Relation, datetime] = {}  # a relation can have been seen on both clusters
+    for *relation, at in found.order_by().values_list("appid", "client_id", "kind", "resource", "last_seen"):
+        key = Relation(*relation)
+        newest[key] = max(at, newest.get(key, at))
+    return newest
