@@ -5,4 +5,4 @@ class AccountsConfig(AppConfig):
     name = "hadash.accounts"
 
     def ready(self) -> None:
-        from hadash.accounts import checks  # noqa: F401
+        from hadash.accounts import checks, journal  # noqa: F401
