@@ -30,14 +30,14 @@ def subject_of(username: str) -> str:
 
 @receiver(user_logged_in)
 def signed_in(sender: Any, request: HttpRequest, user: User, **kwargs: Any) -> None:
-    if request.META:  # a program (a test) may begin a session without a request: then nobody came in
+    if request.method:  # a program (a test) may begin a session without a request: then nobody came in
         record(user, "sign in", subject_of(user.get_username()), address_of(request), how=_how(request))
 
 
 @receiver(user_logged_out)
 def signed_out(sender: Any, request: HttpRequest, user: User | None, **kwargs: Any) -> None:
     """Before the session is emptied. Somebody who was not signed in has not signed out."""
-    if user is not None and request.META:
+    if user is not None and request.method:
         record(user, "sign out", subject_of(user.get_username()), address_of(request), how=_how(request))
 
 
