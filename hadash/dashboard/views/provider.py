@@ -14,6 +14,7 @@ from django.views.generic import View
 from mozilla_django_oidc.views import OIDCAuthenticationCallbackView, OIDCAuthenticationRequestView
 
 from hadash.accounts import discovery
+from hadash.accounts.claims import Refused
 from hadash.sentences import Sentence, say
 
 #: Characters that are shown of what the provider says against somebody.
@@ -90,4 +91,7 @@ class FromProvider(OIDCAuthenticationCallbackView):
         return answer
 
     def login_failure(self) -> HttpResponse:
-        return refused(self.request, self.request.oidc_refusal.sentence, 403)
+        refusal: Refused | None = getattr(self.request, "oidc_refusal", None)
+        if refusal is None:  # the limit on failed sign-ins came first, and its page takes this one's place
+            return HttpResponse(status=429)
+        return refused(self.request, refusal.sentence, 403)
