@@ -7,13 +7,14 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from asgiref.sync import sync_to_async
 from axes.models import AccessAttempt
 from django.contrib.auth.backends import ModelBackend
 from django.contrib.auth.models import User
 from django.db import connection
 from django.db.models import F
 from django.http import HttpResponse
-from django.test import Client
+from django.test import AsyncClient, Client
 from django.urls import reverse
 
 from accounts.conftest import PASSWORD
@@ -191,10 +192,21 @@ class TestAudit:
         assert verbs() == ["sign in", "sign out"]
 
 
-class TestGuessesSideBySide:
+class TestAsItIsServed:
+    """In threads and through ASGI."""
+
     pytestmark = [pytest.mark.django_db(transaction=True)]
 
-    def test_count_like_one_after_the_other(self, olga: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test_the_page_through_asgi(self, olga: User, async_client: AsyncClient) -> None:
+        for _ in range(5):
+            answer = await async_client.post(reverse("sign-in"), {"username": "olga", "password": "wrong"})
+        assert answer.status_code == 429
+        assert "The user name olga is locked until then" in answer.content.decode()
+        await sync_to_async(connection.close)()  # of the thread in which Django's synchronous part ran
+
+    def test_guesses_side_by_side_count_like_one_after_the_other(
+        self, olga: User, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         looked_at = []
         authenticate = ModelBackend.authenticate
 
