@@ -11,7 +11,7 @@ from asgiref.sync import sync_to_async
 from axes.models import AccessAttempt
 from django.contrib.auth.backends import ModelBackend
 from django.contrib.auth.models import User
-from django.db import connection
+from django.db import connection, connections
 from django.db.models import F
 from django.http import HttpResponse
 from django.test import AsyncClient, Client
@@ -202,7 +202,7 @@ class TestAsItIsServed:
             answer = await async_client.post(reverse("sign-in"), {"username": "olga", "password": "wrong"})
         assert answer.status_code == 429
         assert "The user name olga is locked until then" in answer.content.decode()
-        await sync_to_async(connection.close)()  # of the thread in which Django's synchronous part ran
+        await sync_to_async(connections.close_all)()  # of the thread in which Django's synchronous part ran
 
     def test_guesses_side_by_side_count_like_one_after_the_other(
         self, olga: User, monkeypatch: pytest.MonkeyPatch

@@ -7,7 +7,7 @@ import json
 import pytest
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
-from django.db import connection
+from django.db import connections
 from django.test import AsyncClient, Client
 from django.urls import reverse
 
@@ -38,7 +38,7 @@ async def test_the_export_is_the_whole_log(
     assert [json.loads(line) for line in lines] == await sync_to_async(lambda: list(exported()))()
     assert len(lines) == 5
     assert 'filename="hadash-audit-' in answer["Content-Disposition"]
-    await sync_to_async(connection.close)()  # of the thread in which it was used
+    await sync_to_async(connections.close_all)()  # of the thread in which it was used
 
 
 def test_nobody_gets_it_without_signing_in(client: Client) -> None:
