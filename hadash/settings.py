@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+from datetime import timedelta
 from pathlib import Path
 
 import dj_database_url
@@ -28,6 +30,18 @@ def number(name: str, default: float) -> float:
         raise ValueError(f"{name}={text!r} is not a number.") from None
 
 
+def mapping(name: str) -> dict[str, str]:
+    """A JSON object of texts. :raises ValueError: naming the variable."""
+    text = os.environ.get(name, "").strip() or "{}"
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict) or not all(isinstance(value, str) for value in found.values()):
+        raise ValueError(f"{name}={text!r} is not a JSON object of texts.")
+    return found
+
+
 # -- Django -------------------------------------------------------------------------------------------------------
 
 #: Signs sessions and encrypts the credentials of clusters. Outside the sandbox it must be set (hadash.E001).
@@ -51,6 +65,7 @@ INSTALLED_APPS = [
     "django.contrib.sessions",
     "django.contrib.messages",
     "django.contrib.staticfiles",
+    "axes",
     "django_htmx",
     "hadash.accounts",
     "hadash.audit",
@@ -76,6 +91,7 @@ MIDDLEWARE = [
     "hadash.accounts.browser.BrowserMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "axes.middleware.AxesMiddleware",
 ]
 
 ROOT_URLCONF = "hadash.urls"
@@ -106,17 +122,6 @@ DATABASES = {
     )
 }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
-AUTH_PASSWORD_VALIDATORS = [
-    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
-    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
-]
-#: Days that an API token lives at most, and when nobody says otherwise: a forgotten one must not work for ever.
-TOKEN_MAX_DAYS = int(number("HADASH_TOKEN_MAX_DAYS", 366))
-TOKEN_DAYS = int(number("HADASH_TOKEN_DAYS", 90))
-LOGIN_URL = "sign-in"
-LOGIN_REDIRECT_URL = "overview"
-LOGOUT_REDIRECT_URL = "sign-in"
-
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English"), ("zh-hans", "简体中文")]
 LOCALE_PATHS = [BASE_DIR / "hadash" / "locale"]
@@ -145,6 +150,7 @@ LOGGING = {
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["console"], "level": os.environ.get("HADASH_LOG_LEVEL", "INFO")},
     "loggers": {
+        "axes": {"level": "ERROR"},  # the audit log has what it says, and where it stays
         "kazoo": {"level": "WARNING"},
         "httpx": {"level": "WARNING"},
         "django.server": {"level": "WARNING"},
@@ -178,6 +184,71 @@ SPECTACULAR_SETTINGS = {
 }
 #: Hours for which a write can be sent again with its idempotency key: a client that was away over a weekend's night.
 API_IDEMPOTENCY_HOURS = number("HADASH_API_IDEMPOTENCY_HOURS", 72)
+
+# -- signing in ---------------------------------------------------------------------------------------------------
+
+LOGIN_URL = "sign-in"
+LOGIN_REDIRECT_URL = "overview"
+LOGOUT_REDIRECT_URL = "sign-in"
+#: Days that an API token lives at most, and when nobody says otherwise: a forgotten one must not work for ever.
+TOKEN_MAX_DAYS = int(number("HADASH_TOKEN_MAX_DAYS", 366))
+TOKEN_DAYS = int(number("HADASH_TOKEN_DAYS", 90))
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+#: The limit first: while it holds, no password is looked at.
+AUTHENTICATION_BACKENDS = [
+    "axes.backends.AxesStandaloneBackend",
+    "django.contrib.auth.backends.ModelBackend",
+    "hadash.accounts.oidc.ProviderBackend",
+]
+
+#: Failures for one user name from one address before it is locked there: enough for somebody who tries the old
+#: passwords one after the other, and 480 guesses a day for somebody else.
+AXES_FAILURE_LIMIT = int(number("HADASH_SIGN_IN_FAILURES", 5))
+#: Failures from one address before it is locked altogether. An office may share one, so it is much more; it is what
+#: stops somebody who tries one password with many user names.
+SIGN_IN_ADDRESS_FAILURES = int(number("HADASH_SIGN_IN_ADDRESS_FAILURES", 50))
+#: Seconds from the last failure until the lock ends: a person gets a coffee, a machine gets nowhere.
+AXES_COOLOFF_TIME = timedelta(seconds=number("HADASH_SIGN_IN_LOCK_SECONDS", 900))
+AXES_HANDLER = "hadash.accounts.limits.Limits"
+#: Nobody locks out a person at another address.
+AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+AXES_CLIENT_IP_CALLABLE = "hadash.accounts.addresses.limited_address"
+AXES_LOCKOUT_CALLABLE = "hadash.dashboard.views.session.locked"
+AXES_RESET_ON_SUCCESS = True
+#: What is tried while the lock holds does not make it longer, and is not stored.
+AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
+#: The audit log has the sign-ins.
+AXES_DISABLE_ACCESS_LOG = True
+AXES_SENSITIVE_PARAMETERS = ["username", "ip_address", "csrfmiddlewaretoken", "code", "state"]
+AXES_VERBOSE = False
+
+#: The provider of OpenID Connect, as it names itself; without it there are local accounts only. docs/accounts.md.
+OIDC_ISSUER = os.environ.get("HADASH_OIDC_ISSUER", "").strip()
+OIDC_RP_CLIENT_ID = os.environ.get("HADASH_OIDC_CLIENT_ID", "")
+OIDC_RP_CLIENT_SECRET = os.environ.get("HADASH_OIDC_CLIENT_SECRET", "")
+#: What is asked for. Providers that tell groups only when asked to want one more, mostly "groups".
+OIDC_RP_SCOPES = os.environ.get("HADASH_OIDC_SCOPES", "openid profile email")
+#: On the button: "Sign in with …".
+OIDC_NAME = os.environ.get("HADASH_OIDC_NAME", "OpenID Connect")
+#: The claims that hold the user name and the groups; a dot leads into a claim that holds others (realm_access.roles).
+OIDC_USERNAME_CLAIM = os.environ.get("HADASH_OIDC_USERNAME_CLAIM", "preferred_username")
+OIDC_GROUPS_CLAIM = os.environ.get("HADASH_OIDC_GROUPS_CLAIM", "groups")
+#: Group at the provider → role here.
+OIDC_ROLES = mapping("HADASH_OIDC_ROLES")
+#: The role of those whose groups map to none: "viewer", or empty to refuse them.
+OIDC_DEFAULT_ROLE = os.environ.get("HADASH_OIDC_DEFAULT_ROLE", "").strip()
+#: Seconds to wait for the provider: somebody sits before the page.
+OIDC_TIMEOUT = number("HADASH_OIDC_SECONDS", 5)
+#: Seconds for which what the provider says about itself holds, and that it does not answer: the sign-in page asks.
+OIDC_LOOK_SECONDS = number("HADASH_OIDC_LOOK_SECONDS", 15)
+OIDC_USE_PKCE = True
+OIDC_RP_SIGN_ALGO = "RS256"
+#: The provider wants it back at the end: it says whose session there is to be ended.
+OIDC_STORE_ID_TOKEN = True
+OIDC_AUTHENTICATION_CALLBACK_URL = "oidc-return"
 
 # -- servers ------------------------------------------------------------------------------------------------------
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
+
+from hadash.accounts.roles import ROLES
 
 _LOOPBACK = {"127.0.0.1", "localhost", "[::1]", "testserver"}
 
@@ -22,3 +25,68 @@ def secret_key_is_set(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
             )
         ]
     return []
+
+
+@register()
+def provider_is_whole(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """OpenID Connect is configured in full or not at all."""
+    given = {
+        "HADASH_OIDC_ISSUER": settings.OIDC_ISSUER,
+        "HADASH_OIDC_CLIENT_ID": settings.OIDC_RP_CLIENT_ID,
+        "HADASH_OIDC_CLIENT_SECRET": settings.OIDC_RP_CLIENT_SECRET,
+    }
+    missing = [name for name, value in given.items() if not value]
+    if len(missing) == len(given):
+        return []
+    if missing:
+        return [
+            Error(
+                f"OpenID Connect is configured in part: {', '.join(missing)} is not set.",
+                hint="Set all of them, or none.",
+                id="hadash.E002",
+            )
+        ]
+    return [*_issuer_is_safe(), *_roles_are_known()]
+
+
+def _issuer_is_safe() -> list[CheckMessage]:
+    issuer = urlsplit(settings.OIDC_ISSUER)
+    if issuer.scheme == "https" or (issuer.scheme == "http" and issuer.hostname in _LOOPBACK | {"::1"}):
+        return []
+    return [
+        Error(
+            f"HADASH_OIDC_ISSUER is {settings.OIDC_ISSUER!r}: whoever can reach into that connection could sign in as anybody.",
+            hint="Use its https address. (http is accepted for this machine only.)",
+            id="hadash.E003",
+        )
+    ]
+
+
+def _roles_are_known() -> list[CheckMessage]:
+    errors: list[CheckMessage] = []
+    unknown = sorted(set(settings.OIDC_ROLES.values()) - set(ROLES))
+    if unknown:
+        errors.append(
+            Error(
+                f"HADASH_OIDC_ROLES maps groups to roles that there are not: {', '.join(unknown)}.",
+                hint=f"The roles are {', '.join(ROLES)}.",
+                id="hadash.E004",
+            )
+        )
+    if settings.OIDC_DEFAULT_ROLE not in ("", "viewer"):
+        errors.append(
+            Error(
+                f"HADASH_OIDC_DEFAULT_ROLE is {settings.OIDC_DEFAULT_ROLE!r}.",
+                hint="It may be viewer or empty: what changes something needs a group.",
+                id="hadash.E005",
+            )
+        )
+    if not settings.OIDC_ROLES and not settings.OIDC_DEFAULT_ROLE:
+        errors.append(
+            Error(
+                "OpenID Connect is configured, but no group is mapped to a role: nobody could sign in by it.",
+                hint='Set HADASH_OIDC_ROLES, as in {"kafka-operators": "operator"}.',
+                id="hadash.E006",
+            )
+        )
+    return errors

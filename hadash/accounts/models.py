@@ -1,4 +1,4 @@
-"""Tables: who has which role on one pair only, and the tokens with which programs act for people.
+"""Tables: who has which role on one pair only, who somebody is elsewhere, and the tokens of programs.
 
 A role on all pairs is the membership of a Django group; see ``roles.py``.
 """
@@ -6,7 +6,7 @@ A role on all pairs is the membership of a Django group; see ``roles.py``.
 from __future__ import annotations
 
 from django.conf import settings
-from django.contrib.auth.models import Group
+from django.contrib.auth.models import Group, User
 from django.core.validators import MinLengthValidator
 from django.db import models
 from django.utils import timezone
@@ -61,3 +61,20 @@ class ApiToken(models.Model):
     @property
     def usable(self) -> bool:
         return self.revoked_at is None and self.expires_at > timezone.now()
+
+
+class ExternalIdentity(models.Model):
+    """A user who signs in through a provider of OpenID Connect.
+
+    Issuer and subject are what a provider promises to keep; names and mail addresses are given to somebody else one day.
+    """
+
+    user = models.OneToOneField(User, models.CASCADE, related_name="external_identity")
+    issuer = models.CharField(max_length=500)
+    subject = models.CharField(max_length=255)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["issuer", "subject"], name="external_identity_once")]
+
+    def __str__(self) -> str:
+        return f"{self.subject} at {self.issuer}"

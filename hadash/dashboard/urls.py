@@ -11,6 +11,7 @@ from hadash.dashboard.views import (
     gateways,
     overview,
     people,
+    provider,
     requests,
     rules,
     session,
@@ -22,6 +23,8 @@ from hadash.dashboard.views import (
 urlpatterns = [
     path("", overview.overview, name="overview"),
     path("sign-in/", session.SignIn.as_view(), name="sign-in"),
+    path("sign-in/oidc/", provider.ToProvider.as_view(), name="oidc-start"),
+    path("sign-in/oidc/return/", provider.FromProvider.as_view(), name="oidc-return"),
     path("sign-out/", session.SignOut.as_view(), name="sign-out"),
     path("language/", session.set_language, name="set_language"),
     path("appids/", appids.appids, name="appids"),

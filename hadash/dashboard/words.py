@@ -76,6 +76,11 @@ VERBS: dict[str, Any] = {
     "succeeded": _("succeeded"),
     "rolled_back": _("rolled back"),
     "needs_attention": _("needs attention"),
+    "sign in": _("signed in"),
+    "sign in failed": _("refused the sign-in of"),
+    "sign in locked": _("locked, after failed sign-ins,"),
+    "sign out": _("signed out"),
+    "roles": _("changed the roles of"),
 }
 
 

@@ -1,84 +1,184 @@
-"""API tokens: shown once, limited, ended."""
+"""Tokens that must not be believed. The provider that makes them is a false one; test_provider.py has a real one."""
 
 from __future__ import annotations
 
-from datetime import timedelta
-from types import SimpleNamespace
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from django.core.exceptions import PermissionDenied
-from django.utils import timezone
+from django.contrib.auth.models import User
+from django.http import HttpResponse
+from django.test import Client
+from django.urls import reverse
+from support.forger import Forger
+from support.provider import private_key
 
-from hadash.accounts import tokens
-from hadash.accounts.models import ApiToken
-from hadash.accounts.roles import REQUEST, may
+from accounts.conftest import use
+from hadash.accounts import discovery
 from hadash.audit.models import Entry
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
 
 
-def test_who_comes_with_it(people: SimpleNamespace, pairs: SimpleNamespace) -> None:
-    token, secret = tokens.issue(people.olga, "night jobs", ["request"], 30)
-    found = tokens.user_of_secret(secret)
-    assert found is not None
-    user, held = found
-    assert (user, held) == (people.olga, token)
-    assert may(user, REQUEST, pairs.main)
-    assert ApiToken.objects.get().last_used_at is not None
+@pytest.fixture
+def forger(settings: Any) -> Iterator[Forger]:
+    with Forger() as started:
+        use(settings, started.issuer)
+        yield started
+    discovery.forget()
 
 
-def test_the_secret_is_kept_nowhere(people: SimpleNamespace) -> None:
-    token, secret = tokens.issue(people.olga, "night jobs", ["request"], 30)
-    kept = [*ApiToken.objects.values_list(), *Entry.objects.values_list()]
-    assert secret not in str(kept)
-    assert secret.startswith(token.beginning)
-    assert len(token.beginning) < len(secret) / 2
+def begin(client: Client) -> dict[str, str]:
+    """Go to the provider; with what (state, nonce)."""
+    location = client.get(reverse("oidc-start"))["Location"]
+    return {name: values[0] for name, values in parse_qs(urlsplit(location).query).items()}
 
 
-@pytest.mark.parametrize("secret", ["", "hadash_", "hadash_wrong", "\ud800", "x" * 10_000])
-def test_a_wrong_one_is_nobody(people: SimpleNamespace, secret: str) -> None:
-    assert tokens.user_of_secret(secret) is None
+def come_back(client: Client, forger: Forger, **changes: Any) -> HttpResponse:
+    asked = begin(client)
+    forger.claims = {**forger.claims, "nonce": asked["nonce"], **changes}
+    return client.get(reverse("oidc-return"), {"code": "c", "state": asked["state"]})
 
 
-def test_it_ends(people: SimpleNamespace) -> None:
-    token, secret = tokens.issue(people.olga, "night jobs", [], 1)
-    ApiToken.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
-    assert tokens.user_of_secret(secret) is None
-    ApiToken.objects.update(expires_at=timezone.now() + timedelta(days=1))
-    assert tokens.user_of_secret(secret) is not None
-    people.olga.is_active = False
-    people.olga.save()
-    assert tokens.user_of_secret(secret) is None
-    people.olga.is_active = True
-    people.olga.save()
-    tokens.revoke(people.olga, token, "10.0.0.1")
-    tokens.revoke(people.olga, token)
-    assert tokens.user_of_secret(secret) is None
-    assert list(Entry.objects.order_by("number").values_list("verb", flat=True)) == [
-        "token issued",
-        "token revoked",
-    ]
+def assert_refused(answer: HttpResponse, why: str = "could not be verified") -> None:
+    assert answer.status_code == 403
+    assert why in answer.content.decode()
+    assert not User.objects.exists()
+    assert [entry.verb for entry in Entry.objects.all()] == ["sign in failed"]
+
+
+def test_without_a_lie_it_works(client: Client, forger: Forger) -> None:
+    assert come_back(client, forger)["Location"] == "/"
+    assert User.objects.get().email == "anna@example.org"
+
+
+def test_another_key(client: Client, forger: Forger) -> None:
+    forger.signs_with = private_key()
+    assert_refused(come_back(client, forger))
+
+
+def test_the_clients_secret_as_a_key(client: Client, forger: Forger, settings: Any) -> None:
+    """HS256 with what the client knows: a token must not choose how it is checked."""
+    forger.algorithm, forger.signs_with = "HS256", settings.OIDC_RP_CLIENT_SECRET + " that is long enough"
+    assert_refused(come_back(client, forger))
+
+
+def test_no_signature(client: Client, forger: Forger) -> None:
+    forger.algorithm, forger.signs_with = "none", None
+    assert_refused(come_back(client, forger))
 
 
 @pytest.mark.parametrize(
-    ("name", "scopes", "days", "why"),
+    "change",
     [
-        ("", [], 1, "a name"),
-        ("x" * 101, [], 1, "at most 100"),
-        ("x", ["everything"], 1, "There is no scope everything"),
-        ("x", [], 0, "1 to"),
-        ("x", [], 100_000, "1 to"),
+        {"nonce": "of another sign-in"},
+        {"nonce": None},
+        {"aud": "another-client"},
+        {"aud": ["hadash", "another-client"], "azp": "another-client"},
+        {"aud": None},
+        {"iss": "https://elsewhere.example"},
+        {"exp": int(time.time()) - 60},
+        {"exp": None},
+        {"iat": int(time.time()) + 600},
+        {"sub": None},
+    ],
+    ids=lambda change: "-".join(f"{name}={value}" for name, value in change.items())[:30],
+)
+def test_a_token_that_is_not_for_us_from_them_and_now(
+    client: Client, forger: Forger, change: dict[str, Any]
+) -> None:
+    assert_refused(come_back(client, forger, **change))
+
+
+def test_the_userinfo_of_another_person(client: Client, forger: Forger) -> None:
+    forger.userinfo = {"sub": "2", "groups": ["kafka-leads"]}
+    assert_refused(come_back(client, forger))
+
+
+@pytest.mark.parametrize("answer", [[], "text", None])
+def test_answers_of_another_shape(client: Client, forger: Forger, answer: Any) -> None:
+    forger.answer = lambda path: answer if path == "/token" else Forger.answer(forger, path)  # type: ignore[method-assign]
+    assert_refused(come_back(client, forger))
+
+
+def test_a_name_that_cannot_be_one(client: Client, forger: Forger) -> None:
+    answer = come_back(client, forger, preferred_username="<script>alert(1)</script>")
+    assert_refused(answer, "cannot be one here")
+    assert "<script>alert" not in answer.content.decode()
+
+
+def test_a_state_that_nobody_was_given(client: Client, forger: Forger) -> None:
+    begin(client)
+    answer = client.get(reverse("oidc-return"), {"code": "c", "state": "made up"})
+    assert answer.status_code == 400
+    assert not Entry.objects.exists()
+
+
+def test_a_refusal_of_the_provider_is_shown(client: Client, forger: Forger) -> None:
+    asked = begin(client)
+    back = {"error": "access_denied", "error_description": "Not <b>today</b>", "state": asked["state"]}
+    answer = client.get(reverse("oidc-return"), back)
+    assert answer.status_code == 403
+    assert "Company SSO has refused: Not &lt;b&gt;today&lt;/b&gt;" in answer.content.decode()
+    assert client.get(reverse("oidc-return"), back).status_code == 400
+
+
+def test_nobody_is_signed_out_by_a_link(client: Client, forger: Forger) -> None:
+    come_back(client, forger)
+    client.get(reverse("oidc-return"), {"error": "x", "state": "made up"})
+    assert client.get(reverse("audit")).status_code == 200
+
+
+def test_the_session_is_another_one_afterwards(client: Client, forger: Forger) -> None:
+    begin(client)
+    before = client.cookies["hadash_session"].value
+    come_back(client, forger)
+    assert client.cookies["hadash_session"].value != before
+
+
+def test_refusals_lock_an_address_too(client: Client, forger: Forger, settings: Any) -> None:
+    """Each is an entry in the audit log: a machine could go on for ever."""
+    settings.SIGN_IN_ADDRESS_FAILURES = 7
+    forger.signs_with = private_key()
+    answers = [come_back(client, forger).status_code for _ in range(9)]
+    assert answers == [403] * 6 + [429] * 3
+    assert [e.verb for e in Entry.objects.order_by("number")] == ["sign in failed"] * 7 + ["sign in locked"]
+
+
+@pytest.mark.parametrize(
+    ("lie", "said"),
+    [
+        (lambda d: d.update(issuer="https://elsewhere.example"), "calls itself https://elsewhere.example"),
+        (lambda d: d.pop("token_endpoint"), "does not give its token_endpoint"),
+        (lambda d: d.update(authorization_endpoint="javascript:alert(1)"), "does not give its authorization"),
+        (lambda d: d.update(jwks_uri=7), "does not give its jwks_uri"),
     ],
 )
-def test_what_is_refused(people: SimpleNamespace, name: str, scopes: list[str], days: int, why: str) -> None:
-    with pytest.raises(tokens.TokenRefused, match=why):
-        tokens.issue(people.olga, name, scopes, days)
-    assert not ApiToken.objects.exists()
+def test_a_document_that_cannot_be_used(
+    client: Client, forger: Forger, lie: Callable[[dict[str, Any]], None], said: str
+) -> None:
+    lie(forger.document)
+    assert said in client.get(reverse("sign-in")).content.decode()
+    answer = client.get(reverse("oidc-start"))
+    assert answer.status_code == 503
+    assert said in answer.content.decode()
 
 
-def test_tokens_do_not_beget_tokens(people: SimpleNamespace) -> None:
-    _, secret = tokens.issue(people.olga, "night jobs", [], 30)
-    found = tokens.user_of_secret(secret)
-    assert found is not None
-    with pytest.raises(PermissionDenied):
-        tokens.issue(found[0], "another", [], 30)
+def test_a_provider_without_userinfo_and_end_of_session(client: Client, forger: Forger) -> None:
+    del forger.document["userinfo_endpoint"]
+    assert come_back(client, forger)["Location"] == "/"
+    assert client.post(reverse("sign-out"))["Location"] == reverse("sign-in")
+
+
+def test_the_document_is_asked_for_once_in_a_while(client: Client, forger: Forger, settings: Any) -> None:
+    asked: list[str] = []
+    answer = forger.answer
+    forger.answer = lambda path: (asked.append(path), answer(path))[1]  # type: ignore[method-assign]
+    for _ in range(3):
+        client.get(reverse("sign-in"))
+    assert len(asked) == 1
+    settings.OIDC_LOOK_SECONDS = 0
+    client.get(reverse("sign-in"))
+    assert len(asked) == 2

@@ -38,7 +38,7 @@ async def test_the_export_is_the_whole_log(
     assert [json.loads(line) for line in lines] == await sync_to_async(lambda: list(exported()))()
     assert len(lines) == 5
     assert 'filename="hadash-audit-' in answer["Content-Disposition"]
-    await sync_to_async(connections.close_all)()
+    await sync_to_async(connections.close_all)()  # of the thread in which it was used
 
 
 def test_nobody_gets_it_without_signing_in(client: Client) -> None:

@@ -11,6 +11,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.translation import gettext as _
 
+from hadash.accounts.addresses import address_of as address_of
 from hadash.accounts.roles import pairs_where
 from hadash.dashboard import selectors
 from hadash.inventory.models import AppID, Pair
@@ -24,10 +25,6 @@ def user_of(request: HttpRequest) -> User:
     user = request.user
     assert isinstance(user, User) or getattr(user, "is_authenticated", False)
     return user  # type: ignore[return-value]
-
-
-def address_of(request: HttpRequest) -> str | None:
-    return request.META.get("REMOTE_ADDR") or None
 
 
 def denied(

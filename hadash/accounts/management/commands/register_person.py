@@ -10,6 +10,7 @@ from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from hadash.accounts.models import ExternalIdentity
 from hadash.accounts.roles import ROLES, ensure_roles, ensure_user
 from hadash.inventory.models import Pair
 
@@ -27,6 +28,11 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         username, password = options["username"], ""
+        identity = ExternalIdentity.objects.filter(user__username=username).first()
+        if identity is not None:
+            raise CommandError(
+                f"{username} signs in through {identity.issuer}: the roles come from the groups there."
+            )
         pair = self._pair(options["pair"])
         if not User.objects.filter(username=username).exists():
             password = self._ask(username)

@@ -1,0 +1,104 @@
+"""Somebody whom the provider vouches for becomes a user of hadash, with exactly the roles that their groups map to."""
+
+from __future__ import annotations
+
+from django.contrib.auth.models import Group, User
+from django.db import IntegrityError, transaction
+
+from hadash.accounts.claims import Person, Refused
+from hadash.accounts.journal import subject_of
+from hadash.accounts.models import ExternalIdentity
+from hadash.accounts.roles import ROLES, ensure_roles
+from hadash.audit.models import record
+from hadash.sentences import say
+
+
+def admit(person: Person, issuer: str, address: str | None) -> User:
+    """The user of this person, made at the first sign-in; names and roles are the provider's each time.
+
+    The user name stays what it was at the first sign-in: the audit log names people by it.
+
+    :raises Refused: for somebody without a role (who has none here from then on), whose name is another's, or whose
+        account is closed.
+    """
+    if not person.roles:
+        username = _withdraw(person, issuer, address)
+        raise Refused(
+            say(
+                "%(user)s has no role in hadash: none of the groups that the provider names is mapped to one. Ask an administrator.",
+                user=username,
+            ),
+            username,
+        )
+    try:
+        with transaction.atomic():
+            user = _known(person, issuer) or _new(person, issuer)
+            if not user.is_active:
+                name = user.get_username()
+                raise Refused(say("The account %(user)s is closed. Ask an administrator.", user=name), name)
+            user.first_name, user.last_name, user.email = person.first_name, person.last_name, person.email
+            user.save(update_fields=["first_name", "last_name", "email"])
+            _give(user, person.roles, address)
+    except IntegrityError:  # the same person, or the same name, in another tab at the same moment
+        raise _taken(person.username) from None
+    return user
+
+
+def _known(person: Person, issuer: str) -> User | None:
+    identity = (
+        ExternalIdentity.objects.select_related("user")
+        .select_for_update()
+        .filter(issuer=issuer, subject=person.subject)
+        .first()
+    )
+    return identity.user if identity else None
+
+
+def _new(person: Person, issuer: str) -> User:
+    """:raises Refused: if there is a user of this name, however it is capitalised: people take them for one."""
+    if User.objects.filter(username__iexact=person.username).exists():
+        raise _taken(person.username)
+    user = User(username=person.username)
+    user.set_unusable_password()
+    user.save()
+    ExternalIdentity.objects.create(user=user, issuer=issuer, subject=person.subject)
+    return user
+
+
+def _taken(username: str) -> Refused:
+    return Refused(
+        say(
+            "There is an account %(user)s already, and it is not yours by what the provider says. Ask an administrator.",
+            user=username,
+        ),
+        username,
+    )
+
+
+def _withdraw(person: Person, issuer: str, address: str | None) -> str:
+    """Take all roles away, which sessions that are still open notice at once. The user name, here or at the provider."""
+    with transaction.atomic():
+        user = _known(person, issuer)
+        if user is None:
+            return person.username
+        _give(user, frozenset(), address)
+    return user.get_username()
+
+
+def _give(user: User, roles: frozenset[str], address: str | None) -> None:
+    """Exactly these roles; the audit log says what changed, which the program did and not the person."""
+    before = set(user.groups.values_list("name", flat=True))
+    if before == roles:
+        return
+    if Group.objects.filter(name__in=ROLES).count() < len(ROLES):
+        ensure_roles()
+    user.groups.set(Group.objects.filter(name__in=roles))
+    record(
+        None,
+        "roles",
+        subject_of(user.get_username()),
+        address,
+        before=sorted(before),
+        after=sorted(roles),
+        how="OIDC",
+    )
