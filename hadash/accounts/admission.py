@@ -7,7 +7,7 @@ from django.db import IntegrityError, transaction
 
 from hadash.accounts.claims import Person, Refused
 from hadash.accounts.journal import subject_of
-from hadash.accounts.models import ExternalIdentity
+from hadash.accounts.models import ExternalIdentity, PairRole
 from hadash.accounts.roles import ROLES, ensure_roles
 from hadash.audit.models import record
 from hadash.sentences import say
@@ -81,6 +81,8 @@ def _withdraw(person: Person, issuer: str, address: str | None) -> str:
         user = _known(person, issuer)
         if user is None:
             return person.username
+        # Also what an administrator has given on one pair: whom the provider does not name has no business here.
+        PairRole.objects.filter(user=user).delete()
         _give(user, frozenset(), address)
     return user.get_username()
 

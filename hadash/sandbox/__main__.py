@@ -110,7 +110,7 @@ def up(data: Path, brokers: int, env_file: Path | None) -> int:
 
 
 def demo(data: Path) -> int:
-    """All of hadash, with two people and live clients."""
+    """All of hadash, with three people and live clients."""
     with Demo(data) as running:
         print(
             f"""
@@ -118,6 +118,7 @@ hadash is up: {running.url}
 
   operator   olga  {running.password}   (asks for switches)
   approver   arne  {running.password}   (approves them)
+  admin      ada   {running.password}   (rules, people, roles)
 
 Sign in as olga in one browser and as arne in another (a private window will do), ask for a switch of
 "shop › shop-carts", approve it, and watch. {len(running.clients)} Kafka clients use the Gateway at {running.bootstrap}.

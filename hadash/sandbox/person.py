@@ -37,7 +37,7 @@ class Person:
     def get(self, path: str) -> httpx.Response:
         return self._http.get(path)
 
-    def post(self, path: str, **fields: str) -> httpx.Response:
+    def post(self, path: str, **fields: str | list[str]) -> httpx.Response:
         """Submit a form; the answer is what a browser would show, after redirects."""
         token = {"csrfmiddlewaretoken": self._http.cookies["hadash_csrf"]}
         return self._http.post(path, data={**token, **fields}, headers={"Referer": str(self._http.base_url)})

@@ -92,7 +92,11 @@ DEMO = World(
             _SCRAM,
         ),
     ),
-    people={"olga": ("operator", "Olga Operator"), "arne": ("approver", "Arne Approver")},
+    people={
+        "olga": ("operator", "Olga Operator"),
+        "arne": ("approver", "Arne Approver"),
+        "ada": ("administrator", "Ada Administrator"),
+    },
 )
 
 
