@@ -6,8 +6,11 @@ import os
 
 from celery import Celery
 
+from tasks.outliving import outlive_redis
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "hadash.settings")
 
+outlive_redis()
 app = Celery("hadash")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks(["tasks"], related_name="switching")

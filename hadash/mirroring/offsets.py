@@ -62,6 +62,31 @@ def translate_groups(
     }
 
 
+def furthest_back(
+    translated: Mapping[str, Mapping[Partition, int]], ends: Mapping[Partition, Corresponding], count: int
+) -> dict[Partition, Corresponding]:
+    """Of each partition the point ``count`` records after the group that is furthest back; without those within ``count`` of
+    the end. If the records before such a point are the same on both sides, the mirror has copied once what comes after.
+
+    :param translated: offsets of groups on the target.
+
+    >>> end = Corresponding(source=100, target=60)
+    >>> furthest_back({"a": {"p": 20}, "b": {"p": 50}}, {"p": end}, 16)
+    {'p': Corresponding(source=76, target=36)}
+    >>> furthest_back({"b": {"p": 50}}, {"p": end}, 16)
+    {}
+    """
+    lowest: dict[Partition, int] = {}
+    for offsets in translated.values():
+        for partition, offset in offsets.items():
+            lowest[partition] = min(offset, lowest.get(partition, offset))
+    return {
+        p: Corresponding(ends[p].source - (ends[p].target - offset) + count, offset + count)
+        for p, offset in lowest.items()
+        if offset + count < ends[p].target
+    }
+
+
 def stale_offsets(
     standing: Mapping[str, Mapping[Partition, int]],
     wanted: Mapping[str, Mapping[Partition, int]],

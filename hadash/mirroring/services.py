@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -21,10 +22,17 @@ from hadash.mirroring.connector import Endpoint, connector_config, connector_nam
 from hadash.mirroring.lag import measure, seconds_behind
 from hadash.mirroring.models import Anchor, LagSample, Mirror
 from hadash.mirroring.offsets import Corresponding, mirrored_up_to, never_back, resume_after
+from hadash.mirroring.recount import recount
 from hadash.mirroring.standby import deny_writes
+
+log = logging.getLogger(__name__)
 
 #: Seconds between two looks at a connector that is starting or stopping.
 POLL_SECONDS = 0.1
+
+#: Records of a partition that are read to find out why its mirror holds more than its source: what a mirror copies in some
+#: seconds, between two looks.
+RECOUNT_RECORDS = 2000
 
 #: Orders that Connect is given at once.
 CONNECT_ORDERS = 32
@@ -307,6 +315,9 @@ def look(mirror: Mirror) -> LagSample:
         target_ends = cluster_client(mirror.target).end_offsets(anchors)
         source_ends = cluster_client(mirror.source).end_offsets(anchors)
         lag = measure(anchors, source_ends, target_ends)
+        if lag.excess and state is Mirror.State.RUNNING and not mirror.turning:
+            anchors |= _count_anew(mirror, {p: anchors[p] for p in lag.excess})
+            lag = measure(anchors, source_ends, target_ends)
         sample.records = lag.records
         sample.partitions = {str(p): records for p, records in lag.partitions.items()}
         if mirror.turning:
@@ -349,6 +360,37 @@ def _anchors_now(mirror: Mirror) -> tuple[dict[Partition, Corresponding], set[Pa
         (_anchor(mirror, p, point) for p, point in added.items()), ignore_conflicts=True
     )
     return anchors | added, new - added.keys()
+
+
+def _count_anew(mirror: Mirror, anchors: Mapping[Partition, Corresponding]) -> dict[Partition, Corresponding]:
+    """New anchors of those partitions of which it is proved that the mirror has only copied records twice.
+
+    Its Connect worker died. The copies stay in the target: who reads it from its beginning reads them twice. Where groups
+    stand is translated exactly all the same, because a switch compares the records there (see ``translate``).
+
+    :param anchors: of the partitions of which the target holds more than the source.
+    """
+    here, there = cluster_client(mirror.source), cluster_client(mirror.target)
+    # The target first: what it has then, the source has too.
+    copied = there.tail(there.end_offsets(anchors), there.start_offsets(anchors), RECOUNT_RECORDS)
+    written = here.tail(here.end_offsets(anchors), here.start_offsets(anchors), RECOUNT_RECORDS)
+    points = {p: recount(written[p], copied[p], anchor) for p, anchor in anchors.items()}
+    found = {p: point for p, point in points.items() if point is not None}
+    with transaction.atomic():
+        held = Mirror.objects.select_for_update(of=("self",)).get(pk=mirror.pk)
+        if held.turning or held.source_id != mirror.source_id:
+            return {}  # a switch has begun to turn it round, from the point that it has proved
+        for p, point in found.items():
+            mirror.anchors.filter(topic=p.topic, partition=p.partition).update(
+                source_offset=point.source, target_offset=point.target
+            )
+            log.warning(
+                "Mirror %s has copied %d records of %s twice; it is counted anew from there on.",
+                mirror.name,
+                (point.target - point.source) - (anchors[p].target - anchors[p].source),
+                p,
+            )
+    return found
 
 
 def _connector_state(mirror: Mirror) -> tuple[Mirror.State, str]:

@@ -103,7 +103,7 @@ class Connect(Service):
         }
         for kind in ("config", "offset", "status"):
             settings[f"{kind}.storage.topic"] = f"hadash-connect-{kind}"
-            settings[f"{kind}.storage.replication.factor"] = "1"
+            settings[f"{kind}.storage.replication.factor"] = str(min(len(self.home.ports), 3))
         # The worker itself and the clients of its connectors sign in the same way; a connector
         # overrides only bootstrap.servers, because the mirror user is the same in all clusters.
         for prefix in ("", "producer.", "consumer.", "admin."):

@@ -53,6 +53,7 @@ def limits_of(pair: Pair) -> Limits:
         verify_hold=own(policy.verify_hold_seconds, settings.SWITCH_VERIFY_HOLD_SECONDS),
         max_lag=int(own(policy.max_lag, settings.SWITCH_MAX_LAG)),
         accept_acks_1=settings.SWITCH_ACCEPT_ACKS_1,
+        tail_records=settings.SWITCH_TAIL_RECORDS,
         poll=settings.SWITCH_POLL_SECONDS,
         fast_poll=settings.SWITCH_FAST_POLL_SECONDS,
     )

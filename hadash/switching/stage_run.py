@@ -38,6 +38,7 @@ class Limits:
     active: float = 5.0
     max_lag: int = 5000
     accept_acks_1: bool = False
+    tail_records: int = 16
     poll: float = 0.1
     fast_poll: float = 0.01
 

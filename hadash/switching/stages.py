@@ -12,7 +12,7 @@ from typing import Any
 from hadash.bindings.membership import not_applied
 from hadash.bindings.model import BindingState
 from hadash.kafka.values import Partition
-from hadash.mirroring.offsets import Corresponding, stale_offsets, translate_groups
+from hadash.mirroring.offsets import Corresponding, furthest_back, stale_offsets, translate_groups
 from hadash.mirroring.proof import Behind, Contradiction, compare_ends
 from hadash.sentences import say
 from hadash.switching import commands as do
@@ -201,6 +201,7 @@ def translate(plan: Plan, limits: Limits) -> StageRun:
                 cluster=plan.target,
             )
         )
+    yield from _same_records(wanted, ends, limits)
     yield from _stands_still(plan, ends)
     count = sum(len(offsets) for offsets in wanted.values())
     return say(
@@ -208,6 +209,18 @@ def translate(plan: Plan, limits: Limits) -> StageRun:
         count=count,
         cluster=plan.target,
     )
+
+
+def _same_records(
+    wanted: Mapping[str, Mapping[Partition, int]], ends: Mapping[Partition, Corresponding], limits: Limits
+) -> Generator[do.Command, Any, None]:
+    """What groups read next is the same on both sides. Of those at the end drain has proved it; before that records may be
+    there that the mirror has copied twice."""
+    points = furthest_back(wanted, ends, limits.tail_records)
+    if points:
+        difference = yield do.CompareTails(points)
+        if difference is not None:
+            raise StageFailed(difference)
 
 
 def _stands_still(plan: Plan, ends: Mapping[Partition, Corresponding]) -> Generator[do.Command, Any, None]:

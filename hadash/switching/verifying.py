@@ -21,13 +21,16 @@ def verify(plan: Plan, limits: Limits) -> StageRun:
     elapsed = yield do.Pause(0)
     told = False
     while True:
-        waiting = yield from _missing_on_target(plan, seen, ends, elapsed)
+        # Each time: when the turned mirror has copied records twice it is counted anew meanwhile.
+        turned = yield do.ReadAnchors()
+        points = {p: Corresponding(turned[p].target, turned[p].source) for p in ends}
+        waiting = yield from _missing_on_target(plan, seen, ends, points, elapsed)
         elapsed = yield do.Pause(limits.poll)
         if waiting is None:
             held_since = elapsed if held_since is None else held_since
             if elapsed - held_since < limits.verify_hold:
                 continue
-            difference = yield from _stray_writes(plan, ends)
+            difference = yield from _stray_writes(plan, points)
             if difference is None:
                 return say(
                     "Every client works on %(cluster)s (%(count)s in all).",
@@ -48,29 +51,39 @@ def verify(plan: Plan, limits: Limits) -> StageRun:
 
 
 def _stray_writes(
-    plan: Plan, ends: Mapping[Partition, Corresponding]
+    plan: Plan, points: Mapping[Partition, Corresponding]
 ) -> Generator[do.Command, Any, Sentence | None]:
     """What the old source got since the drained point must be what the turned mirror brought it, in order.
 
     By count alone a write past the Gateways hides behind the records that the mirror still lacks.
+
+    :param points: where both sides correspond, by the switch's direction.
     """
     source_ends = yield do.ReadEnds(plan.source)
     mirrored = {
         p: Corresponding(source_ends[p], point.target + source_ends[p] - point.source)
-        for p, point in ends.items()
+        for p, point in points.items()
     }
     difference: Sentence | None = yield do.CompareTails(mirrored)
     return difference
 
 
 def _missing_on_target(
-    plan: Plan, seen: do.RecordSeen, ends: Mapping[Partition, Corresponding], elapsed: float
+    plan: Plan,
+    seen: do.RecordSeen,
+    ends: Mapping[Partition, Corresponding],
+    points: Mapping[Partition, Corresponding],
+    elapsed: float,
 ) -> Generator[do.Command, Any, Sentence | None]:
-    """What still stands against success; ``None`` when nothing does."""
+    """What still stands against success; ``None`` when nothing does.
+
+    :param ends: the drained point.
+    :param points: where both sides correspond, by the switch's direction.
+    """
     # The source first: what the mirror copies back counts for both, so the source never grows by more.
     source_ends = yield do.ReadEnds(plan.source)
     target_ends = yield do.ReadEnds(plan.target)
-    for partition, point in ends.items():
+    for partition, point in points.items():
         extra = (source_ends[partition] - point.source) - (target_ends[partition] - point.target)
         if extra > 0:
             return say(

@@ -12,6 +12,7 @@ import pytest
 
 from hadash.bindings.model import BindingState
 from hadash.kafka.values import Partition
+from hadash.mirroring.offsets import Corresponding
 from hadash.sentences import say
 from hadash.switching import commands as do
 from hadash.switching.checks import preflight
@@ -20,7 +21,7 @@ from hadash.switching.stage_run import Limits, StageFailed
 
 from .parts import Client, Member
 from .walking import QUICK, Fault, Killed, Walk, run_stage, steps, world_before
-from .world import CARTS, ORDERS_0, ORDERS_1, WHOLE, World, WorldError
+from .world import CARTS, ORDERS_0, ORDERS_1, PARTITIONS, WHOLE, World, WorldError
 
 WITHOUT_GROUPS = replace(WHOLE, groups=())
 #: Commands that change the world.
@@ -591,6 +592,30 @@ def test_a_consumer_that_is_behind_goes_on_with_the_same_record() -> None:
     assert next_here == next_there is not None
 
 
+def copied_twice(world: World, partition: Partition, side: str, count: int) -> None:
+    """The mirror has written records before the last 20 once more, and has been counted anew from there on."""
+    records = world.logs[side][partition].records
+    records[-20:-20] = records[-20 - count : -20]
+
+
+def test_a_group_before_what_the_mirror_has_copied_twice_would_read_other_records() -> None:
+    """What comes after is translated exactly; it is not."""
+    world = world_before(Stage.DRAIN)
+    for _ in range(40):
+        world._write("east", ORDERS_0)
+    run_stage(world, Stage.DRAIN)
+    world.tampered = True  # the group stands where it did not put itself
+    copied_twice(world, ORDERS_0, "west", 4)
+    ends = {p: Corresponding(world.logs["east"][p].end, world.logs["west"][p].end) for p in PARTITIONS}
+    world.drained = ends
+    committed = world.group.committed["east"]
+    committed[ORDERS_0] = ends[ORDERS_0].source - 30
+    assert "records of orders-0 differ between the clusters" in failure(world, Stage.TRANSLATE)
+    committed[ORDERS_0] = ends[ORDERS_0].source - 18
+    run_stage(world, Stage.TRANSLATE)
+    assert world.group.committed["west"][ORDERS_0] == ends[ORDERS_0].target - 18
+
+
 def test_translate_without_groups() -> None:
     world = world_before(Stage.TRANSLATE, World.without_members, plan=WITHOUT_GROUPS)
     assert run_stage(world, Stage.TRANSLATE) == "No consumer group moves: no offsets to translate."
@@ -793,6 +818,17 @@ def test_a_group_that_has_nothing_to_read_is_not_waited_for() -> None:
     for stage in (Stage.FORWARD, Stage.REVERSE, Stage.VERIFY):
         sentence = run_stage(world, stage)
     assert sentence == "Every client works on west (3 in all)."
+
+
+def test_a_turned_mirror_that_has_copied_twice_is_no_writer_as_soon_as_it_is_counted_anew() -> None:
+    world = world_before(Stage.VERIFY)
+    world.tampered = True
+    copies = world.logs["east"][ORDERS_1]
+    copies.records += copies.records[-3:]
+    assert "somebody still writes there" in failure(world, Stage.VERIFY)
+    anchor = world.mirror.anchors[ORDERS_1]
+    world.mirror.anchors[ORDERS_1] = Corresponding(anchor.source, anchor.target + 3)
+    assert run_stage(world, Stage.VERIFY) == "Every client works on west (3 in all)."
 
 
 def test_a_client_that_still_writes_to_the_source() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import httpx
@@ -90,7 +91,9 @@ class Cells:
             row.notes.append(state["outcome"] or f"{state['status']}, in {state['stage']}")
         ended = time.time()
         self.trial.await_progress(list(self.estate.world.clients), ended)
-        self._time(row, struck, _ended_at(state, ended))
+        said = _ended_at(state, ended)
+        # Unless the clock that said so is the one that has jumped.
+        self._time(row, struck, said if struck <= said <= ended else ended)
         return row
 
     def _time(self, row: Row, struck: float, ended: float) -> None:
@@ -143,8 +146,6 @@ class Cells:
 
 
 def _ended_at(state: dict[str, Any], otherwise: float) -> float:
-    """When the last stage ended (seconds since 1970), by the database's word."""
-    from datetime import datetime
-
+    """When the last stage ended (seconds since 1970), by its worker's clock."""
     times = [datetime.fromisoformat(s["ended_at"]).timestamp() for s in state["stages"] if s["ended_at"]]
     return max(times, default=otherwise)

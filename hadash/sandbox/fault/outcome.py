@@ -82,6 +82,33 @@ class Row:
         }
 
 
+#: An outcome in a cell of the table.
+_SHORT = {
+    Outcome.SUCCEEDED: "goes on",
+    Outcome.RETURNED: "returns",
+    Outcome.PERSON: "PERSON",
+    Outcome.NEVER: "NEVER ENDS",
+    Outcome.NOT_REACHED: "not reached",
+}
+
+
+def matrix(rows: Sequence[Row]) -> list[dict[str, str]]:
+    """One line for each fault and one column for each stage: what the switch did, the seconds until all was well again, and
+    what is not as it should be.
+
+    >>> matrix([Row("redis", "block", Outcome.RETURNED, recover=4.2), Row("redis", "drain", Outcome.SUCCEEDED, lost=1)])
+    [{'fault': 'redis', 'block': 'returns 4 s', 'drain': 'goes on 0 s, 1 lost'}]
+    """
+    lines: dict[str, dict[str, str]] = {}
+    for row in rows:
+        parts = [f"{_SHORT[row.outcome]} {row.recover:.0f} s"]
+        parts += [f"{row.lost} lost"] if row.lost else []
+        parts += [f"{row.duplicated} twice"] if row.duplicated else []
+        parts += ["MANUAL"] if row.manual else []
+        lines.setdefault(row.fault, {"fault": row.fault})[row.stage] = ", ".join(parts)
+    return list(lines.values())
+
+
 def why(refusal: str) -> str:
     """The sentence of a refused request, of all that its page says.
 

@@ -21,7 +21,7 @@ from hadash.sandbox.errors import SandboxError
 from hadash.sandbox.fault.cell import Cells
 from hadash.sandbox.fault.estate import Estate
 from hadash.sandbox.fault.faults import FAULTS
-from hadash.sandbox.fault.outcome import Outcome, Row
+from hadash.sandbox.fault.outcome import Outcome, Row, matrix
 from hadash.sandbox.fault.points import WITHIN
 from hadash.sandbox.trial import Trial
 
@@ -122,7 +122,8 @@ def _report(rows: Sequence[Row], verdicts: Iterable[dict[str, Any]]) -> Report:
         sum(row.outcome is Outcome.NOT_REACHED for row in rows),
         "cells",
     )
-    report.tables["fault × stage"] = [row.values() for row in rows]
+    report.tables["cells"] = [row.values() for row in rows]
+    report.tables["fault × stage"] = matrix(rows)
     report.tables["over all of each estate"] = [
         {k: v for k, v in verdict.items() if k != "groups"} for verdict in verdicts
     ]
