@@ -29,14 +29,15 @@ class Editing:
     def bind(self, identity: Identity, binding: Binding, epoch: int) -> None:
         """:raises TopicInTwoLists: a Topic of a list is in another list already."""
         refuse_two_lists(self._document.topic_lists, identity)
-        self._set(identity, stamped(self._document, identity, binding, epoch))
+        self.put(identity, stamped(self._document, identity, binding, epoch))
 
     def unbind(self, identity: Identity, epoch: int) -> None:
         """Of one without a binding of its own, nothing changes."""
         self._document = replace(self._document, unbound=unbound_at(self._document, identity, epoch))
-        self._set(identity, None)
+        self.put(identity, None)
 
-    def _set(self, identity: Identity, binding: Binding | None) -> None:
+    def put(self, identity: Identity, binding: Binding | None) -> None:
+        """Bind an identity to exactly ``binding``, with the epochs that it has; ``None`` removes its binding."""
         part, name = place_of(identity)
         if part == "default":
             self._document = replace(self._document, default=binding)
