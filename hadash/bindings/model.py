@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from types import MappingProxyType
@@ -95,32 +95,21 @@ class BindingDocument:
 
         :raises TopicInTwoLists: a Topic of a list is in another list already.
         """
-        if identity.instance_id is not None:
-            return replace(self, instances=_with(self.instances, identity.instance_id, binding))
-        if identity.group is not None:
-            return replace(self, groups=_with(self.groups, identity.group, binding))
-        if len(identity.topics) == 1:
-            return replace(self, topics=_with(self.topics, identity.topics[0], binding))
-        if identity.topics:
-            for topics in self.topic_lists:
-                twice = set(topics) & set(identity.topics)
-                if binding is not None and topics != identity.topics and twice:
-                    raise TopicInTwoLists(
-                        f"Topic {min(twice)} of {self.appid} is in the bound list {', '.join(topics)} already: "
-                        "a Topic can be in one list only."
-                    )
-            return replace(self, topic_lists=_with(self.topic_lists, identity.topics, binding))
-        return replace(self, default=binding)
+        part, name = place_of(identity)
+        if part == "default":
+            return replace(self, default=binding)
+        if binding is not None:
+            refuse_two_lists(self.topic_lists, identity)
+        changed: dict[str, Any] = {part: _with(getattr(self, part), name, binding)}
+        return replace(self, **changed)
 
     def binding_of(self, identity: Identity) -> Binding | None:
         """The binding written for exactly this identity, without falling back."""
-        if identity.instance_id is not None:
-            return self.instances.get(identity.instance_id)
-        if identity.group is not None:
-            return self.groups.get(identity.group)
-        if len(identity.topics) == 1:
-            return self.topics.get(identity.topics[0])
-        return self.topic_lists.get(identity.topics) if identity.topics else self.default
+        part, name = place_of(identity)
+        if part == "default":
+            return self.default
+        bound: Mapping[Any, Binding] = getattr(self, part)
+        return bound.get(name)
 
     def bindings(self) -> Iterator[Binding]:
         """Every binding in the document."""
@@ -174,6 +163,36 @@ class BindingDocument:
             )
         except (ValueError, KeyError, AttributeError, TypeError, OverflowError, RecursionError):
             return None
+
+
+def place_of(identity: Identity) -> tuple[str, Any]:
+    """Where a document holds the binding of an identity: the field, and the key in it.
+
+    >>> place_of(Identity("shop", "web-1")), place_of(Identity("shop", topics=("orders",)))
+    (('instances', 'web-1'), ('topics', 'orders'))
+    >>> place_of(Identity("shop"))
+    ('default', None)
+    """
+    if identity.instance_id is not None:
+        return "instances", identity.instance_id
+    if identity.group is not None:
+        return "groups", identity.group
+    if len(identity.topics) == 1:
+        return "topics", identity.topics[0]
+    return ("topic_lists", identity.topics) if identity.topics else ("default", None)
+
+
+def refuse_two_lists(bound: Iterable[tuple[str, ...]], identity: Identity) -> None:
+    """:raises TopicInTwoLists: ``identity`` is a Topic list, and one of its Topics is in another ``bound`` one."""
+    if len(identity.topics) < 2:
+        return
+    for topics in bound:
+        twice = set(topics) & set(identity.topics)
+        if topics != identity.topics and twice:
+            raise TopicInTwoLists(
+                f"Topic {min(twice)} of {identity.appid} is in the bound list {', '.join(topics)} already: "
+                "a Topic can be in one list only."
+            )
 
 
 def _with(named: Mapping[K, Binding], name: K, binding: Binding | None) -> Mapping[K, Binding]:

@@ -28,19 +28,24 @@ def stamped(document: BindingDocument, identity: Identity, binding: Binding, epo
 
 
 def unbound(document: BindingDocument, identity: Identity, epoch: int) -> BindingDocument:
-    """The document without the binding of ``identity``.
+    """The document without the binding of ``identity``."""
+    without = document.with_binding(identity, None)
+    return replace(without, unbound=unbound_at(document, identity, epoch))
+
+
+def unbound_at(document: BindingDocument, identity: Identity, epoch: int) -> int:
+    """What ``unbound`` of the document is, when the binding of ``identity`` is removed in ``epoch``.
 
     Whoever it governed may go to another cluster by that, or be seen with an earlier epoch; then all of the AppID get a
     new one, because nothing is left of the identity that could hold it.
     """
     own = document.binding_of(identity)
-    without = document.with_binding(identity, None)
     if own is None:
-        return without
+        return document.unbound
     after = fallbacks(document, identity)
     if all(b is not None and b.cluster == own.cluster and b.since >= own.since for b in after):
-        return without
-    return replace(without, unbound=epoch)
+        return document.unbound
+    return epoch
 
 
 def fallbacks(document: BindingDocument, identity: Identity) -> list[Binding | None]:

@@ -16,6 +16,7 @@ from kazoo.exceptions import BadVersionError, KazooException, NodeExistsError, N
 
 from hadash.bindings import layout
 from hadash.bindings.client import LOST_REPLY, reaching
+from hadash.bindings.editing import Editing
 from hadash.bindings.errors import (
     BindingBusy,
     BindingConflict,
@@ -23,7 +24,6 @@ from hadash.bindings.errors import (
     UnknownOutcome,
 )
 from hadash.bindings.model import Binding, BindingDocument, BindingState, Journal
-from hadash.bindings.since import stamped, unbound
 from hadash.identity.identity import Identity
 from hadash.identity.names import decode
 
@@ -170,17 +170,19 @@ class BindingStore:
         """One attempt; ``None`` when somebody else was faster."""
         epoch_data, epoch_stat = self.client.get(layout.EPOCH)
         epoch = int(epoch_data or b"0") + 1
-        documents: dict[str, tuple[BindingDocument, int | None]] = {}
+        editing: dict[str, tuple[Editing, int | None]] = {}
         for edit in edits:
             appid = edit.identity.appid
-            document, version = documents.get(appid) or self._read(appid)
-            self._refuse_if_held(document, edit, journal)
+            if appid not in editing:
+                document, version = self._read(appid)
+                editing[appid] = Editing(document), version
+            edited, _ = editing[appid]
+            self._refuse_if_held(edited.document, edit, journal)
             if edit.binding is None:
-                changed = unbound(document, edit.identity, epoch)
+                edited.unbind(edit.identity, epoch)
             else:
-                binding = stamped(document, edit.identity, edit.binding, epoch)
-                changed = document.with_binding(edit.identity, binding)
-            documents[appid] = (changed, version)
+                edited.bind(edit.identity, edit.binding, epoch)
+        documents = {appid: (edited.document, version) for appid, (edited, version) in editing.items()}
 
         transaction = self.client.transaction()
         for appid, (document, version) in documents.items():

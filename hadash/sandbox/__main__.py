@@ -16,8 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
 
-from hadash.sandbox.bench.gateway import PARTS, bench_gateway
-from hadash.sandbox.bench.plan import bench_plan
+from hadash.sandbox.bench import batch, gateway, plan
 from hadash.sandbox.check import bench_switch, demo_check
 from hadash.sandbox.demo import DEFAULT_DATA, ROOT, Demo
 from hadash.sandbox.errors import SandboxError
@@ -50,8 +49,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     bench_parser.add_argument("-n", type=int, default=20, help="how many switches")
     bench_parser.add_argument("--keep", type=Path, help="use and keep this data folder")
     gateway_parser = commands.add_parser("bench-gateway", help="the Gateway beside the broker itself")
-    gateway_parser.add_argument("parts", nargs="*", choices=[*PARTS, []], help="only these parts")
-    commands.add_parser("bench-plan", help="how long it takes to find what moves together")
+    gateway_parser.add_argument("parts", nargs="*", choices=[*gateway.PARTS, []], help="only these parts")
+    plan_parser = commands.add_parser(
+        "bench-plan", help="finding what moves together, and moving much at once"
+    )
+    plan_parser.add_argument("parts", nargs="*", choices=[*plan.PARTS, []], help="only these parts")
+    plan_parser.add_argument(
+        "--instances", type=int, default=batch.INSTANCES, help="InstanceIDs of the batch"
+    )
+    plan_parser.add_argument("--switches", type=int, default=batch.SWITCHES, help="moves of the batch")
+    plan_parser.add_argument("--keep", type=Path, help="use and keep this data folder for the batch")
     fault_parser = commands.add_parser("fault", help="something dies in each stage of a switch")
     fault_parser.add_argument("--faults", nargs="*", choices=[*FAULTS], default=[], help="only these")
     fault_parser.add_argument("--stages", nargs="*", choices=STAGES, default=[], help="only in these")
@@ -75,9 +82,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             case "bench-switch":
                 return bench_switch(options.n, options.keep)
             case "bench-gateway":
-                return bench_gateway(options.parts)
+                return gateway.bench_gateway(options.parts)
             case "bench-plan":
-                return bench_plan()
+                return plan.bench_plan(options.parts, options.instances, options.switches, options.keep)
             case "fault":
                 return fault_table(options.faults, options.stages)
             case _:

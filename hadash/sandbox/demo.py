@@ -17,7 +17,7 @@ from hadash.sandbox.java import find_java
 from hadash.sandbox.processes import Process, run
 from hadash.sandbox.secrets import passwords
 from hadash.sandbox.stack import DEMO_USERS, Stack, say, stop_together
-from hadash.sandbox.world import WORLDS, ClientSpec
+from hadash.sandbox.world import ClientSpec, world_named
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -41,13 +41,16 @@ class Demo:
         web: bool = True,
         rate: float = 20.0,
         world: str = "demo",
+        gateways: int = 1,
         log: Log = say,
     ) -> None:
         self.data_dir = data_dir.resolve()
         self.log = log
         self.rate = rate
         self.world_name = world
-        self.world = WORLDS[world]
+        self.world = world_named(world)
+        #: Processes of the Gateway, on the same port.
+        self.gateways = gateways
         self.stack = Stack(self.data_dir, brokers=self.world.brokers, on_death=self._died)
         self.clients: dict[str, Process] = {}
         self._with_clients = clients
@@ -99,9 +102,12 @@ class Demo:
     def _allocate(self) -> None:
         names = ["gateway", *(f"gateway node {n}" for n in range(2 * PORTS_PER_CLUSTER))]
         self.ports = ports.allocate(names, self.data_dir / "gateway-ports.json")
+        # (A Gateway of several processes has their status ports one after the other.)
+        admin = [f"gateway admin {n}" if n else "gateway admin" for n in range(self.gateways)]
         self.ports |= ports.allocate(
-            ["gateway admin", "web"], self.data_dir / "web-ports.json", avoid=self.ports.values()
+            [*admin, "web"], self.data_dir / "web-ports.json", avoid=self.ports.values()
         )
+        self.admin_ports = [self.ports[name] for name in admin]
         ports.check(self.ports, grace=5.0)
 
     def environment(self) -> dict[str, str]:
@@ -118,6 +124,7 @@ class Demo:
             "HADASH_GATEWAY_PORT": str(self.ports["gateway"]),
             "HADASH_GATEWAY_PORTS_PER_CLUSTER": str(PORTS_PER_CLUSTER),
             "HADASH_GATEWAY_ADMIN_PORT": str(self.ports["gateway admin"]),
+            "HADASH_GATEWAY_WORKERS": str(self.gateways),
             "HADASH_GATEWAY_STATE": str(self.data_dir / "gateway"),
             "HADASH_GATEWAY_LAKE": str(self.data_dir / "lake"),
         }
@@ -168,10 +175,11 @@ class Demo:
         self.log("Seeding Topics, ACLs, mirrors and people ...")
         self._once("seed", "-m", "hadash.sandbox.seed")
         self.log("Starting Gateway, worker, beat and web ...")
+        listening = [self._answers(port, "/status") for port in self.admin_ports]
         self.gateway = self._python(
             "gateway",
             *("-m", "hadash.gateway"),
-            ready=self._answers(self.ports["gateway admin"], "/status"),
+            ready=lambda: all(answers() for answers in listening),
             env=self.gateway_environment(),
         )
         self.worker = self._python("worker", *self.worker_arguments(), env=self.worker_environment())

@@ -22,9 +22,9 @@ def main() -> int:
     from hadash.mirroring.models import Mirror
     from hadash.mirroring.services import cluster_client, create_mirror
     from hadash.mirroring.standby import copy_acls
-    from hadash.sandbox.world import WORLDS, acls
+    from hadash.sandbox.world import acls, world_named
 
-    world = WORLDS[os.environ.get("HADASH_SANDBOX_WORLD", "demo")]
+    world = world_named(os.environ.get("HADASH_SANDBOX_WORLD", "demo"))
     clusters = []
     for described in json.loads(os.environ["HADASH_SANDBOX_CLUSTERS"]):
         cluster = register_cluster(

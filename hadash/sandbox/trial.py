@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import time
+import urllib.parse
 import urllib.request
-from collections.abc import Callable, Set
+from collections.abc import Callable, Sequence, Set
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -48,6 +49,8 @@ class Measured:
     consume_beyond_join: dict[str, float]
     #: Writes refused by the engine: from the block to the forward in effect.
     rto: float
+    #: Its key in hadash.
+    key: str = ""
     #: From its first stage until its effects are over (seconds since 1970), and the producers that it moved.
     window: tuple[float, float] = (0.0, 0.0)
     producers: tuple[str, ...] = ()
@@ -136,24 +139,41 @@ class Trial:
 
     def _join_seconds(self, appid: str) -> dict[str, float]:
         """By client.id: how long the coordinator kept its last JOIN_GROUP waiting."""
-        port = self.demo.ports["gateway admin"]
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/members?appid={appid}", timeout=10) as answer:
-            members = json.load(answer)["members"]
         waits: dict[str, float] = {}
-        for member in members:
+        for member in self.ask_gateways("/members", "members", appid=appid):
             if member["join_seconds"] is not None:
                 waits[member["client_id"]] = max(waits.get(member["client_id"], 0.0), member["join_seconds"])
         return waits
 
+    def ask_gateways(self, path: str, key: str, **query: str) -> list[dict[str, Any]]:
+        """The entries under ``key`` of every Gateway process."""
+        found: list[dict[str, Any]] = []
+        for port in self.demo.admin_ports:
+            address = f"http://127.0.0.1:{port}{path}?{urllib.parse.urlencode(query)}"
+            with urllib.request.urlopen(address, timeout=10) as answer:
+                found += json.load(answer)[key]
+        return found
+
     # -- one switch -----------------------------------------------------------------------------------------------
 
-    def switch(self, appid: str, instance: str | None, target: str) -> Measured:
-        """Request, approve, watch, measure."""
+    def switch(
+        self, appid: str, instance: str | None, target: str, moved: Sequence[ClientSpec] | None = None
+    ) -> Measured:
+        """Request, approve, watch, measure.
+
+        :param moved: the clients that move, where they are more than those of the AppID or InstanceID itself.
+        """
         scope = f"{appid} › {instance}" if instance else appid
         key = self.operator.request(appid, instance, target, f"Trial: {scope} to {target}")
         self.approver.approve(key).raise_for_status()
         state = self.approver.await_end(key, SWITCH_SECONDS)
-        measured = self._measure(state, scope, appid, instance, target)
+        if moved is None:
+            moved = [
+                s
+                for s in self.demo.world.clients
+                if s.appid == appid and (instance is None or s.client_id == instance)
+            ]
+        measured = self._measure(state, scope, appid, moved, target)
         self.switches.append(measured)
         self.log(
             f"{scope} → {target}: {state['status']}, write pause {_worst(measured.write_pauses)}, "
@@ -163,16 +183,11 @@ class Trial:
         return measured
 
     def _measure(
-        self, state: dict[str, Any], scope: str, appid: str, instance: str | None, target: str
+        self, state: dict[str, Any], scope: str, appid: str, moved: Sequence[ClientSpec], target: str
     ) -> Measured:
         done = {s["stage"]: s for s in state["stages"] if s["result"] == "done"}
         began = min(_seconds(s["started_at"]) for s in state["stages"])
         ended = max(_seconds(s["ended_at"]) for s in state["stages"])
-        moved = [
-            s
-            for s in self.demo.world.clients
-            if s.appid == appid and (instance is None or s.client_id == instance)
-        ]
         self.await_progress(moved, ended)
         joins = self._join_seconds(appid)
         writes, reads, beyond = {}, {}, {}
@@ -201,12 +216,13 @@ class Trial:
             consume_pauses=reads,
             consume_beyond_join=beyond,
             rto=rto,
+            key=state["key"],
             window=(began, ended + AFTER_SECONDS),
             producers=tuple(writes),
             timings={s["stage"]: s.get("timings", {}) for s in state["stages"]},
         )
 
-    def await_progress(self, moved: list[ClientSpec], since: float) -> None:
+    def await_progress(self, moved: Sequence[ClientSpec], since: float) -> None:
         """Wait until each moved client has gone on after the switch: its pause is over and written down."""
         deadline = time.monotonic() + READY_SECONDS
         for spec in moved:

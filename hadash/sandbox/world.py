@@ -20,7 +20,7 @@ class ClientSpec:
     group: str = ""
     mechanism: str = "PLAIN"
     config: tuple[str, ...] = ()
-    #: librdkafka, kafka-python, aiokafka, or java- and a version of Kafka.
+    #: librdkafka, kafka-python, aiokafka, java- and a version of Kafka, or fleet.
     library: str = "librdkafka"
 
 
@@ -163,6 +163,73 @@ FAULTS = World(
 )
 
 WORLDS = {"demo": DEMO, "libraries": LIBRARIES, "faults": FAULTS}
+
+#: Of a batch: InstanceIDs with a librdkafka client each (writers, then readers); all others are two fleets'.
+BATCH_WRITERS, BATCH_READERS = 6, 6
+#: Seconds between two writes of one client of the fleet.
+FLEET_SECONDS = 5.0
+_SALES, _STOCK = "shop.sales", "shop.stock"
+#: The readers' groups, and what each reads; the last one joins both Topics.
+_BATCH_GROUPS = {"books": (_SALES,), "shelves": (_STOCK,), "prices": (_SALES, _STOCK)}
+
+
+def till(number: int) -> str:
+    """The InstanceID of a till, from 1.
+
+    >>> till(12)
+    'till-0012'
+    """
+    return f"till-{number:04}"
+
+
+def batch(instances: int) -> World:
+    """One AppID whose ``instances`` InstanceIDs share two Topics, so that none moves without all others.
+
+    Each is the client.id of one connected client. There are at least two more of them than :data:`BATCH_WRITERS` and
+    :data:`BATCH_READERS`.
+    """
+    # With many requests under way, librdkafka changes the order of what it has to send again unless it is idempotent.
+    # (A client of a fleet has one under way.)
+    ordered = ("enable.idempotence=true",)
+    writers = [
+        ClientSpec(f"writer-{n}", "produce", "shop", ((_SALES, _STOCK)[n % 2],), till(n), config=ordered)
+        for n in range(1, BATCH_WRITERS + 1)
+    ]
+    groups = list(_BATCH_GROUPS.items())
+    readers = []
+    for place in range(BATCH_READERS):
+        name, topics = groups[place % len(groups)]
+        client_id = till(BATCH_WRITERS + place + 1)
+        readers.append(
+            ClientSpec(f"reader-{place + 1}", "consume", "shop", topics, client_id, f"shop.{name}")
+        )
+    first = BATCH_WRITERS + BATCH_READERS + 1
+    middle = first + (instances - first + 1) // 2
+    fleets = [
+        _fleet("fleet-sales", _SALES, first, middle - 1),
+        _fleet("fleet-stock", _STOCK, middle, instances),
+    ]
+    return World(
+        topics={_SALES: 3, _STOCK: 3},
+        mirrors={"shop": (_SALES, _STOCK)},
+        prefixes={"shop": "shop."},
+        reads={},
+        owners={"shop": "Web shop team"},
+        instances={"shop": tuple(till(number) for number in range(1, instances + 1))},
+        clients=(*writers, *readers, *fleets),
+        people=DEMO.people,
+    )
+
+
+def _fleet(name: str, topic: str, first: int, last: int) -> ClientSpec:
+    """One process that is the clients of the tills ``first`` to ``last``."""
+    config = (f"first={first}", f"last={last}", f"seconds={FLEET_SECONDS}")
+    return ClientSpec(name, "produce", "shop", (topic,), config=config, library="fleet")
+
+
+def world_named(name: str) -> World:
+    """One of :data:`WORLDS`, or ``batch-N`` for a :func:`batch` of N InstanceIDs."""
+    return batch(int(name.removeprefix("batch-"))) if name.startswith("batch-") else WORLDS[name]
 
 
 def acls(world: World) -> Iterable[tuple[str, str, str, str, str]]:

@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from hadash.bindings.model import Binding, BindingDocument
+from hadash.bindings.model import Binding, BindingDocument, BindingState
+from hadash.bindings.sizing import fits
 from hadash.identity.identity import Identity
 from hadash.sentences import Sentence, say
 from hadash.switching.closure import (
@@ -30,13 +31,11 @@ from hadash.switching.closure import (
     identities_of,
     topic,
 )
+from hadash.switching.machine import Stage
 from hadash.switching.plan import Member, Plan, Scope, ScopeKind, member_key
 
-#: Bytes of one binding in a document, and of what a transaction says around a document: names of usual length.
-BINDING_BYTES = 250
-
-#: What one transaction may hold: below ZooKeeper's own limit (``jute.maxbuffer``, a megabyte).
-TRANSACTION_BYTES = 900_000
+#: Characters of a switch's key, at most; each binding that it writes holds it.
+KEY_LENGTH = 20
 
 #: Sentences of one kind that are listed; beyond it their number is told.
 MAX_REASONS = 20
@@ -291,9 +290,9 @@ def _left_readers(closure: Closure, estate: Estate) -> list[Sentence]:
 
 def _too_large(plan: Plan, estate: Estate) -> list[Sentence]:
     """All bindings change in one transaction, and ZooKeeper takes a megabyte at once."""
-    size = sum(len(estate.documents[a].to_bytes()) for a in plan.appids if a in estate.documents)
-    size += BINDING_BYTES * (len(plan.identities) + len(plan.appids))
-    if size <= TRANSACTION_BYTES:
+    cluster = max(plan.source, plan.target, key=len)
+    longest = Binding(cluster, BindingState.FORWARD, switch="0" * KEY_LENGTH, stage=Stage.FORWARD.value)
+    if fits(plan.identities, estate.documents, longest):
         return []
     return [
         say(

@@ -319,11 +319,25 @@ def test_everything_on_a_cluster_includes_what_nobody_uses_at_the_moment() -> No
     assert plan(Scope(ScopeKind.PAIR), SHOP_USES, [mirror]).topics == ("orders", "quiet")
 
 
-def test_more_than_one_transaction_takes() -> None:
-    uses = [Use(f"app-{n}", "x", "produce", "orders") for n in range(2000)]
-    assert reasons(Scope(ScopeKind.PAIR), uses) == [
-        "This changes 2000 bindings at once, more than ZooKeeper takes in one transaction. Move it in parts."
-    ]
+@pytest.mark.parametrize(("appids", "too_many"), [(2000, False), (4000, True)])
+def test_more_than_one_transaction_takes(appids: int, too_many: bool) -> None:
+    uses = [Use(f"app-{n}", "x", "produce", "orders") for n in range(appids)]
+    refused = (
+        "This changes 4000 bindings at once, more than ZooKeeper takes in one transaction. Move it in parts."
+    )
+    assert reasons(Scope(ScopeKind.PAIR), uses) == ([refused] if too_many else [])
+
+
+@pytest.mark.parametrize("count", [1000, 3600])
+def test_what_one_transaction_has_moved_it_can_move_back(count: int) -> None:
+    """The bindings that are there already are written over: they do not count twice."""
+    uses = [Use("shop", f"till-{n}", "produce", "orders") for n in range(count)]
+    instances = {"shop": [f"till-{n}" for n in range(count)]}
+    back = MirrorOf("orders", "west", frozenset({"orders"}))
+    bound = {Identity("shop", f"till-{n}"): "west" for n in range(count)}
+    asked = Identity("shop", "till-0")
+    assert len(plan(asked, uses, instances=instances).identities) == count
+    assert len(plan(asked, uses, [back], bound, instances, "east").identities) == count
 
 
 def test_all_reasons_at_once() -> None:

@@ -1,6 +1,6 @@
-"""How long it takes to find what moves together, in estates of a thousand to a hundred thousand AppIDs.
+"""``make bench-plan``: how long it takes to find what moves together, and to move much at once (see ``batch.py``).
 
-The estate is made, not real: a client of an AppID uses a Topic of its own most of the time, and else one that others use
+The closure is measured in estates of a thousand to a hundred thousand AppIDs. The estate is made, not real: a client of an AppID uses a Topic of its own most of the time, and else one that others use
 too, a few of them very often (Zipf). So a large part of all AppIDs hangs together, as in a trial with real shapes.
 """
 
@@ -12,10 +12,11 @@ import resource
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from hadash.identity.identity import Identity
+from hadash.sandbox.bench.batch import INSTANCES, SWITCHES, bench_batch
 from hadash.sandbox.bench.report import Report, median, quantile
 from hadash.switching.closure import (
     APPID,
@@ -30,7 +31,7 @@ from hadash.switching.closure import (
     topic,
 )
 
-RESULT = Path("var/bench/plan.json")
+PARTS = ("closure", "batch")
 
 SIZES = (1_000, 10_000, 100_000)
 #: Edges for each AppID, and its clients.
@@ -72,9 +73,27 @@ def _uses(appids: int, chance: random.Random, popular: Iterator[int]) -> Iterato
                 yield Use(appid, client, chance.choice(("produce", "consume")), f"{appid}.{edge}")
 
 
-def bench_plan() -> int:
-    """All sizes, each in a process of its own so that its memory is its own; the exit code."""
+def bench_plan(
+    parts: Sequence[str] = (),
+    instances: int = INSTANCES,
+    switches: int = SWITCHES,
+    keep: Path | None = None,
+) -> int:
+    """Run the parts that are named, or all; print and write what they found. The exit code: 1 when a goal is missed."""
     report = Report()
+    if not parts or "closure" in parts:
+        bench_closure(report)
+    if not parts or "batch" in parts:
+        bench_batch(report, instances, switches, keep)
+    report.print()
+    path = Path("var/bench") / ("plan.json" if not parts else f"plan-{'-'.join(parts)}.json")
+    report.write(path)
+    print(f"\nWritten to {path}.")
+    return 0 if all(goal["met"] for goal in report.goals) else 1
+
+
+def bench_closure(report: Report) -> None:
+    """All sizes, each in a process of its own so that its memory is its own."""
     for size in SIZES:
         for dimension in Dimension:
             code = f"from hadash.sandbox.bench.plan import one; one({size}, {dimension.value!r})"
@@ -84,9 +103,6 @@ def bench_plan() -> int:
             if size == SIZES[-1]:
                 name = f"closure at {size} AppIDs, {dimension.value}, p95"
                 report.at_most(name, GOAL_MS, float(values["p95_ms"]), "ms")
-    report.print()
-    report.write(RESULT)
-    return 0 if all(goal["met"] for goal in report.goals) else 1
 
 
 def one(size: int, dimension: str) -> None:

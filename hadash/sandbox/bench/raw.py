@@ -119,12 +119,22 @@ def _salted(digest: str, password: str, salt: str, rounds: int) -> bytes:
     return _derived[key]
 
 
-def produce_request(topic: str, value: bytes, client_id: str = "bench", version: int = 7) -> bytes:
-    """A framed PRODUCE of one record to partition 0, acks=1."""
+def produce_request(
+    topic: str,
+    value: bytes,
+    client_id: str = "bench",
+    version: int = 7,
+    *,
+    key: bytes | None = None,
+    acks: int = 1,
+) -> bytes:
+    """A framed PRODUCE of one record to partition 0."""
     request = request_class(Kind.PRODUCE, version)
-    partition = build(nested_class(request, "PartitionProduceData"), index=0, records=_batch(value))
+    partition = build(nested_class(request, "PartitionProduceData"), index=0, records=_batch(value, key))
     data = build(nested_class(request, "TopicProduceData"), name=topic, partition_data=(partition,))
-    message = build(request, transactional_id=None, acks=1, timeout=timedelta(seconds=30), topic_data=(data,))
+    message = build(
+        request, transactional_id=None, acks=acks, timeout=timedelta(seconds=30), topic_data=(data,)
+    )
     return encode_request(Kind.PRODUCE, version, 1, client_id, message)
 
 
@@ -140,9 +150,10 @@ def metadata_request(client_id: str = "bench", version: int = 8) -> bytes:
     return encode_request(Kind.METADATA, version, 1, client_id, message)
 
 
-def _batch(value: bytes) -> bytes:
+def _batch(value: bytes, key: bytes | None) -> bytes:
     """A record batch (magic 2) that holds one record."""
-    record = b"\0\0\0\x01" + _varint(len(value)) + value + b"\0"
+    keyed = _varint(-1) if key is None else _varint(len(key)) + key
+    record = b"\0\0\0" + keyed + _varint(len(value)) + value + b"\0"
     record = _varint(len(record)) + record
     body = struct.pack(">hiqqqhii", 0, 0, 0, 0, -1, -1, -1, 1) + record
     head = struct.pack(">qiib", 0, 4 + 1 + 4 + len(body), -1, 2)
@@ -150,7 +161,7 @@ def _batch(value: bytes) -> bytes:
 
 
 def _varint(number: int) -> bytes:
-    number = (number << 1) ^ (number >> 63)
+    number = (number << 1) ^ (number >> 63)  # zigzag: -1 becomes 1
     found = bytearray()
     while number > 0x7F:
         found.append(number & 0x7F | 0x80)

@@ -1,7 +1,8 @@
-"""Kafka's own performance tools, as an operator would run them."""
+"""Kafka's own performance tools, as an operator would run them; and how busy the machine was beside a measurement."""
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import uuid
@@ -18,6 +19,11 @@ _PRODUCED = re.compile(r"^(\d+) records sent, ([\d.]+) records/sec \(([\d.]+) MB
 
 #: Seconds after which a tool is taken to hang.
 TOOL_SECONDS = 180
+
+
+def load_average() -> float:
+    """Processes that ran or waited to, in the last minute."""
+    return round(os.getloadavg()[0], 1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -288,8 +288,12 @@ async def _aio_produce(options: argparse.Namespace, journal: Writer, wanted: Cal
 
 
 def run(library: str, options: argparse.Namespace, journal: Writer, wanted: Callable[[], bool]) -> None:
-    """``library`` is kafka-python, aiokafka or java-VERSION."""
-    if library == "kafka-python":
+    """``library`` is kafka-python, aiokafka, java-VERSION or fleet."""
+    if library == "fleet":
+        from hadash.sandbox.traffic import fleet
+
+        fleet.produce(options, journal, wanted)
+    elif library == "kafka-python":
         kafka_python(options, journal, wanted)
     elif library == "aiokafka":
         aiokafka(options, journal, wanted)
