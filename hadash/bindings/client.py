@@ -88,9 +88,7 @@ def connect(hosts: str | None = None, chroot: str = CHROOT, *, bounded: bool = F
     return client
 
 
-def started(
-    hosts: str, *, bounded: bool, setting: str, logger: logging.Logger | None = None
-) -> KazooClient:
+def started(hosts: str, *, bounded: bool, setting: str, logger: logging.Logger | None = None) -> KazooClient:
     """A client that is connected; it has made nothing yet.
 
     :param hosts: with the chroot, if there is one.

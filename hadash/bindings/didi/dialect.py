@@ -13,22 +13,17 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
+from hadash.bindings.dialect import Waiting
 from hadash.bindings.didi import names
-from hadash.bindings.didi.moves import PROJECTED, Goal, Role, Step, value_after
+from hadash.bindings.didi.estate import Estate, Nodes
+from hadash.bindings.didi.moves import PROJECTED, Goal, Step, value_after
 from hadash.bindings.didi.nodes import ACTIVE_CLUSTER, USERS, ConfigNode
 from hadash.bindings.didi.trees import Tree
-from hadash.bindings.dialect import Waiting
-from hadash.bindings.errors import (
-    BindingConflict,
-    NotKnownToEngine,
-    StaleWriter,
-    StoreUnavailable,
-    UnknownOutcome,
-)
-from hadash.bindings.model import Binding, BindingDocument, BindingState, Journal
+from hadash.bindings.errors import BindingConflict, StaleWriter, StoreUnavailable, UnknownOutcome
+from hadash.bindings.model import Binding, BindingDocument, Journal
 from hadash.bindings.native import NativeDialect
 from hadash.bindings.store import Edit
 from hadash.identity.identity import Identity
@@ -36,9 +31,6 @@ from hadash.sentences import Sentence, say
 
 #: Epochs of which is remembered what they wrote, for :meth:`DidiDialect.waiting_for`: far more than switches run at once.
 EPOCHS_REMEMBERED = 100
-
-#: By node: the identity that it stands for.
-Nodes = dict[str, Identity]
 
 
 @dataclass
@@ -53,15 +45,13 @@ class _Projection:
 class DidiDialect:
     """:param record: hadash's own store, which hadash's Gateways (mode ``redirect``) watch too.
 
-    :param clusters: the trees of the pair's two clusters by name.
     :param default: the name of the cluster that serves whoever is not bound.
-    :param known_clients: the client.ids that an AppID is known to use.
     :param apply_seconds: what the engines are given to act on what is in their trees.
+    :param known_clients: the client.ids that an AppID is known to use.
     """
 
     record: NativeDialect
-    clusters: Mapping[str, Tree]
-    gateway: Tree
+    estate: Estate
     default: str
     apply_seconds: float
     known_clients: Callable[[str], Iterable[str]] = lambda appid: ()
@@ -82,40 +72,15 @@ class DidiDialect:
     def take_over(self, switch_id: str, stage: str, token: int) -> None:
         self.record.take_over(switch_id, stage, token)
 
-    # -- what the engine cannot do -------------------------------------------------------------------------
+    # -- what the engine cannot do -----------------------------------------------------------------------
 
     def objections(self, identities: Sequence[Identity], cluster: str) -> list[Sentence]:
         """What the engine does not know, what its trees say otherwise, and what it would forget."""
         unknown = [found for found in map(names.objection, identities) if found is not None]
         if unknown:
             return unknown
-        nodes = self._nodes(identities)
-        forgetful = self._with_client_quotas(i for i in identities if i.instance_id is None)
-        return [*self._contradictions(nodes, cluster), *forgetful]
-
-    def _contradictions(self, nodes: Nodes, cluster: str) -> list[Sentence]:
-        """Identities that hadash has on ``cluster`` and the trees have on the other."""
-        goal = self._goal(Binding(cluster))
-        active, other = self._effective(self._tree(goal, Role.ACTIVE), nodes), self._effective(
-            self._tree(goal, Role.OTHER), nodes
-        )
-        return [
-            say(
-                "The engines have %(identity)s on the other cluster than hadash, which has it on %(cluster)s: somebody has "
-                "moved it past hadash. Correct %(key)s of users/%(node)s in their ZooKeepers.",
-                identity=identity,
-                cluster=cluster,
-                key=ACTIVE_CLUSTER,
-                node=node,
-            )
-            for node, identity in nodes.items()
-            if goal.contradicted_by(active[node], other[node])
-        ]
-
-    def _with_client_quotas(self, appids: Iterable[Identity]) -> list[Sentence]:
-        """A node ``users/<user>/clients/<client>`` makes the engine drop the user's binding from memory, at its start too
-        (didi-engine.md 3.3, defect 5); what is not bound is served by whichever cluster is asked."""
-        return [
+        quotas = self.estate.with_client_quotas(i for i in identities if i.instance_id is None)
+        forgetful = [
             say(
                 "%(appid)s has quotas for single clients in the ZooKeeper of %(tree)s (users/%(node)s/clients): DiDi's "
                 "engine forgets its binding over them. Remove them first.",
@@ -123,25 +88,30 @@ class DidiDialect:
                 tree=tree.name,
                 node=names.node_of(identity),
             )
-            for identity in appids
-            for tree in self._trees()
-            if tree.has_below(USERS, names.node_of(identity), "clients")
+            for identity, tree in quotas
         ]
+        return [*self._contradictions(self._nodes(identities), cluster), *forgetful]
 
-    def _effective(self, tree: Tree, nodes: Nodes) -> dict[str, str | None]:
-        """What the tree's brokers go by: the node's own value, else that of its AppID."""
-        wide = {node: names.sanitized(identity.appid) for node, identity in nodes.items()}
-        held = tree.read(USERS, sorted({*nodes, *wide.values()}))
-
-        def value(node: str) -> str | None:
-            return held[node].node.config.get(ACTIVE_CLUSTER)
-
-        return {node: value(node) or value(wide[node]) for node in nodes}
+    def _contradictions(self, nodes: Nodes, cluster: str) -> list[Sentence]:
+        return [
+            say(
+                "The engines have %(identity)s on the other cluster than hadash, which has it on %(cluster)s: somebody has "
+                "moved it past hadash. Correct %(key)s of users/%(node)s in their ZooKeepers.",
+                identity=nodes[node],
+                cluster=cluster,
+                key=ACTIVE_CLUSTER,
+                node=node,
+            )
+            for node in self.estate.contradicted(nodes, cluster)
+        ]
 
     # -- changing ----------------------------------------------------------------------------------------
 
     def change(self, edits: Sequence[Edit], journal: Journal | None = None) -> int:
         """As :meth:`BindingStore.change`, and then the engines' trees.
+
+        A binding that is removed leaves the key, with the cluster that serves the identity from then on: a key that is
+        missing would mean "every cluster" to the engine.
 
         :raises NotKnownToEngine: an identity that the engine cannot bind; nothing was changed.
         :raises BindingConflict: the trees say otherwise than the record; nothing was changed.
@@ -150,25 +120,25 @@ class DidiDialect:
         """
         for edit in edits:
             names.node_of(edit.identity)  # raises
+            if edit.binding is not None:
+                self.estate.goal(edit.binding)  # raises
+        self.estate.make_sure_that_all_answer()
         nodes = self._nodes([edit.identity for edit in edits if _is_projected(edit)])
-        for tree in self._trees():
-            tree.read(USERS, [])  # it answers: else nothing is begun
         if journal is not None:
             self._refuse_contradictions(edits, nodes)
         epoch = self.record.change(edits, journal)
-        projection = _Projection(nodes)
-        self._remember(epoch, projection)
+        projection = self._remember(epoch, _Projection(nodes))
         try:
             self._project(nodes, journal)
-        except StoreUnavailable as error:
+        except (StoreUnavailable, BindingConflict) as error:
             raise UnknownOutcome(
-                f"{error} The change is recorded, but not everything of it is in the engines' trees."
+                f"{error} The change is recorded, but not all of it is in the engines' ZooKeepers."
             ) from error
         projection.done_at = time.monotonic()
         return epoch
 
     def _refuse_contradictions(self, edits: Sequence[Edit], nodes: Nodes) -> None:
-        """In the course of a switch whoever is to be opened or closed on one cluster was closed on the other first."""
+        """In the course of a switch whoever is opened or closed on one cluster was closed on the other before."""
         for edit in edits:
             if edit.binding is None or not _is_projected(edit):
                 continue
@@ -176,7 +146,7 @@ class DidiDialect:
             for sentence in self._contradictions(governed, edit.binding.cluster):
                 raise BindingConflict(str(sentence))
 
-    def _nodes(self, identities: Iterable[Identity]) -> Nodes:
+    def _nodes(self, identities: Iterable[Identity]) -> dict[str, Identity]:
         """The nodes of ``identities``, and those that would shadow an AppID's.
 
         A node ``user#client`` is obeyed before that of the user. One that the record does not know (DiDi's platform leaves them
@@ -189,26 +159,13 @@ class DidiDialect:
         if not appids:
             return found
         bound = {appid: self.record.document(appid).instances for appid in appids}
-        candidates = self._narrower_in_trees(set(appids))
+        shadows = self.estate.narrower(set(appids))
         for appid in appids:
-            producers = (c for c in self.known_clients(appid) if c.startswith(names.BY_TOPIC))
-            candidates |= {names.node_of(who): who for who in (Identity(appid, c) for c in producers)}
-        for node, identity in sorted(candidates.items()):
+            producers = [c for c in self.known_clients(appid) if c.startswith(names.BY_TOPIC)]
+            shadows |= {names.node_of(who): who for who in (Identity(appid, c) for c in producers)}
+        for node, identity in sorted(shadows.items()):
             if identity.instance_id not in bound[identity.appid]:
                 found.setdefault(node, identity)
-        return found
-
-    def _narrower_in_trees(self, appids: set[str]) -> Nodes:
-        """The nodes ``user#client`` of these AppIDs that say where the client is, in any of the trees."""
-        found: Nodes = {}
-        for tree in self._trees():
-            candidates: Nodes = {}
-            for node in tree.names(USERS):
-                identity = names.identity_of(node) if names.sanitized(names.SEPARATOR) in node else None
-                if identity is not None and identity.instance_id is not None and identity.appid in appids:
-                    candidates[node] = identity
-            held = tree.read(USERS, sorted(candidates))
-            found |= {n: i for n, i in candidates.items() if ACTIVE_CLUSTER in held[n].node.config}
         return found
 
     def _project(self, nodes: Nodes, journal: Journal | None) -> None:
@@ -216,7 +173,7 @@ class DidiDialect:
         governing = self._governing(nodes)
         by_goal: dict[Goal, list[str]] = defaultdict(list)
         for node in sorted(nodes):
-            by_goal[self._goal(governing[node])].append(node)
+            by_goal[self.estate.goal(governing[node])].append(node)
 
         def fence(about: Sequence[str]) -> None:
             self.record.confirm(journal)
@@ -227,40 +184,22 @@ class DidiDialect:
 
         for goal, some in by_goal.items():
             for step in goal.steps():
-                tree = self._tree(goal, step.role)
+                tree = self.estate.tree_of(goal, step.role)
                 tree.write(USERS, some, _change_for(step, tree), fence)
 
     def _governing(self, nodes: Nodes) -> dict[str, Binding]:
         """The binding that the record has for each node: its own, else the AppID's, else the pair's default.
 
-        :raises UnknownOutcome: a document cannot be read (any more).
+        :raises BindingConflict: a document cannot be read (any more).
         """
         documents = self.record.documents_of(sorted({identity.appid for identity in nodes.values()}))
         found = {}
         for node, identity in nodes.items():
             document = documents.get(identity.appid, BindingDocument(identity.appid))
             if document is None:
-                raise UnknownOutcome(f"The binding document of {identity.appid} cannot be read.")
-            own = document.binding_of(identity)
-            found[node] = own or document.default or Binding(self.default)
+                raise BindingConflict(f"The binding document of {identity.appid} cannot be read.")
+            found[node] = document.binding_of(identity) or document.default or Binding(self.default)
         return found
-
-    def _goal(self, binding: Binding) -> Goal:
-        """:raises NotKnownToEngine: the cluster is none of the pair's."""
-        if binding.cluster not in self.clusters:
-            raise NotKnownToEngine(f"Cluster {binding.cluster} is none of {', '.join(self.clusters)}.")
-        (other,) = (tree for name, tree in self.clusters.items() if name != binding.cluster)
-        active = self.clusters[binding.cluster]
-        return Goal(active.cluster_id, other.cluster_id, binding.state is BindingState.BLOCK)
-
-    def _tree(self, goal: Goal, role: Role) -> Tree:
-        if role is Role.GATEWAY:
-            return self.gateway
-        wanted = goal.active if role is Role.ACTIVE else goal.other
-        return next(tree for tree in self.clusters.values() if tree.cluster_id == wanted)
-
-    def _trees(self) -> list[Tree]:
-        return [*self.clusters.values(), self.gateway]
 
     # -- in effect ---------------------------------------------------------------------------------------
 
@@ -268,42 +207,32 @@ class DidiDialect:
         """DiDi's engines acknowledge nothing. So their trees are read back, and then they are given
         :attr:`apply_seconds` since the projection ended; what that proves, and what not, is in docs/dialects.md."""
         gateways = self.record.waiting_for(epoch)
-        late = [*gateways.late, *self._late(epoch)]
-        return Waiting(tuple(late), gateways.engines + len(self._trees()))
-
-    def _late(self, epoch: int) -> list[str]:
         projection = self._projections.get(epoch)
         if projection is None:
             projection = self._remember(epoch, _Projection(self._nodes_of(epoch)))
-        if not projection.nodes:
-            return []
-        waited = projection.done_at is not None and time.monotonic() - projection.done_at
-        if waited is not False and waited < self.apply_seconds:
-            return [tree.name for tree in self._trees()]
-        otherwise = self._otherwise(projection.nodes)
-        if otherwise or waited is False:
-            projection.done_at = None if otherwise else time.monotonic()
-            return otherwise or [tree.name for tree in self._trees()]
-        return []
+        late = self._late(projection) if projection.nodes else []
+        return Waiting((*gateways.late, *late), gateways.engines + len(self.estate.trees))
 
-    def _otherwise(self, nodes: Nodes) -> list[str]:
-        """The names of the trees that do not say what the record says."""
-        late: list[str] = []
-        for node, binding in self._governing(nodes).items():
-            goal = self._goal(binding)
-            for role, wanted in goal.finally_in().items():
-                tree = self._tree(goal, role)
-                held = tree.read(USERS, [node])[node]
-                if held.node.config.get(ACTIVE_CLUSTER) != wanted and tree.name not in late:
-                    late.append(tree.name)
-        return late
+    def _late(self, projection: _Projection) -> list[str]:
+        """Read back at the beginning of the time (by whoever has not written it itself), and at its end."""
+        everybody = [tree.name for tree in self.estate.trees]
+        if projection.done_at is not None and time.monotonic() < projection.done_at + self.apply_seconds:
+            return everybody
+        otherwise = self.estate.otherwise(self._governing(projection.nodes))
+        if otherwise:
+            projection.done_at = None  # what is not there cannot be obeyed: the time begins anew
+            return otherwise
+        if projection.done_at is None:
+            projection.done_at = time.monotonic()
+            return everybody
+        return []
 
     def _nodes_of(self, epoch: int) -> Nodes:
         """What another process has changed in ``epoch``."""
         changed = [
             identity
             for document in self.record.documents().values()
-            for identity, binding in _bound(document)
+            for identity, binding in _known_bindings(document)
             if binding.epoch == epoch and binding.state in PROJECTED
         ]
         return self._nodes(changed)
@@ -320,7 +249,7 @@ def _is_projected(edit: Edit) -> bool:
     return edit.binding is None or edit.binding.state in PROJECTED
 
 
-def _bound(document: BindingDocument) -> Iterable[tuple[Identity, Binding]]:
+def _known_bindings(document: BindingDocument) -> Iterable[tuple[Identity, Binding]]:
     """The bindings that the engine can know."""
     if document.default is not None:
         yield Identity(document.appid), document.default

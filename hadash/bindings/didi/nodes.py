@@ -70,7 +70,9 @@ def validated(changes: Mapping[str, str | None]) -> Mapping[str, str | None]:
     """
     for key, value in changes.items():
         if key not in _VALID or (value is not None and not _VALID[key](value)):
-            raise ValueError(f"{key} cannot be written: DiDi's engine does not take it, or not with this value.")
+            raise ValueError(
+                f"{key} cannot be written: DiDi's engine does not take it, or not with this value."
+            )
     return changes
 
 

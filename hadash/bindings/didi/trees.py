@@ -241,6 +241,4 @@ def _cluster_id(client: KazooClient) -> str:
 
 def tree_at(name: str, number: int | None, hosts: str) -> Tree:
     """The tree at ``host:port,host:port/chroot``; connected when it is used first."""
-    return Tree(
-        name, number, lambda: started(hosts, bounded=True, setting="didi_zookeeper", logger=_QUIET)
-    )
+    return Tree(name, number, lambda: started(hosts, bounded=True, setting="didi_zookeeper", logger=_QUIET))
