@@ -55,8 +55,8 @@ class DidiDialect:
     default: str
     apply_seconds: float
     known_clients: Callable[[str], Iterable[str]] = lambda appid: ()
-    _projections: OrderedDict[int, _Projection] = field(default_factory=OrderedDict)
-    _remembering: threading.Lock = field(default_factory=threading.Lock)
+    _projections: OrderedDict[int, _Projection] = field(default_factory=OrderedDict, repr=False)
+    _remembering: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     # -- the record --------------------------------------------------------------------------------------
 
