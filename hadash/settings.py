@@ -312,6 +312,11 @@ SWITCH_POLL_SECONDS = number("HADASH_SWITCH_POLL_SECONDS", 0.1)
 SWITCH_BEGIN_SECONDS = number("HADASH_SWITCH_BEGIN_SECONDS", 600)
 #: Seconds for which a switch waits for a person's go when all its checks hold: it holds its radius meanwhile.
 SWITCH_GO_SECONDS = number("HADASH_SWITCH_GO_SECONDS", 1800)
+#: Seconds that DiDi's engines, which acknowledge nothing, are given to act on what was written into their ZooKeepers. A broker
+#: hears of it by a watch; it closes the connection of who is bound elsewhere 2 s after the next request (500 ms of throttle and
+#: 1.5 s more, didi-engine.md 2). One second more is for slow brokers. It has to be less than HADASH_SWITCH_BLOCK_SECONDS.
+#: (DiDi's own platform waits 10 s, and then trusts a sum of lags; hadash proves what the mirror holds.)
+DIDI_APPLY_SECONDS = number("HADASH_DIDI_APPLY_SECONDS", 3)
 #: Hours after which a request that nobody has decided on expires.
 SWITCH_EXPIRY_HOURS = number("HADASH_SWITCH_EXPIRY_HOURS", 24)
 #: Days for which observed access counts as use when it is decided who else uses a Topic.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -74,8 +75,30 @@ def connect(hosts: str | None = None, chroot: str = CHROOT, *, bounded: bool = F
     :raises StoreUnavailable: when no server answers within :data:`CONNECT_TIMEOUT_SECONDS`.
     """
     hosts = hosts or os.environ.get("ZOOKEEPER_HOSTS", "127.0.0.1:2181")
+    client = started(hosts, bounded=bounded, setting="ZOOKEEPER_HOSTS")
+    try:
+        client.ensure_path(chroot)
+        client.chroot = chroot
+        for path in (*layout.ROOTS, layout.EPOCH):
+            client.ensure_path(path)
+    except KazooException as error:
+        client.stop()
+        client.close()
+        raise StoreUnavailable(f"ZooKeeper at {hosts} was lost while hadash connected ({error!r}).") from None
+    return client
+
+
+def started(hosts: str, *, bounded: bool, setting: str, logger: logging.Logger | None = None) -> KazooClient:
+    """A client that is connected; it has made nothing yet.
+
+    :param hosts: with the chroot, if there is one.
+    :param setting: where a person would correct ``hosts``.
+    :param logger: kazoo's, which writes the content of nodes at level DEBUG.
+    :raises StoreUnavailable: no server answers within :data:`CONNECT_TIMEOUT_SECONDS`.
+    """
     client = KazooClient(
         hosts=hosts,
+        logger=logger,
         handler=_BoundedHandler() if bounded else None,
         timeout=SESSION_TIMEOUT_SECONDS,
         connection_retry=KazooRetry(max_tries=-1, delay=0.05, backoff=2, max_delay=2),
@@ -90,15 +113,6 @@ def connect(hosts: str | None = None, chroot: str = CHROOT, *, bounded: bool = F
         client.close()
         raise StoreUnavailable(
             f"ZooKeeper at {hosts} does not answer within {CONNECT_TIMEOUT_SECONDS:.0f} s. "
-            "Check ZOOKEEPER_HOSTS and that the ensemble has a leader."
+            f"Check {setting} and that the ensemble has a leader."
         ) from None
-    try:
-        client.ensure_path(chroot)
-        client.chroot = chroot
-        for path in (*layout.ROOTS, layout.EPOCH):
-            client.ensure_path(path)
-    except KazooException as error:
-        client.stop()
-        client.close()
-        raise StoreUnavailable(f"ZooKeeper at {hosts} was lost while hadash connected ({error!r}).") from None
     return client

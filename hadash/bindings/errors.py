@@ -37,3 +37,11 @@ class TopicInTwoLists(BindingError):
 
 class NoSuchMember(BindingError):
     """A Gateway that is no member."""
+
+
+class NotKnownToEngine(BindingError):
+    """The engine that governs the pair cannot bind such an identity."""
+
+
+class NotConfigured(BindingError):
+    """The engine's servers are not known, or are not those that they should be."""

@@ -75,9 +75,14 @@ class BindingStore:
 
     def all_documents(self) -> dict[str, BindingDocument | None]:
         """All documents by AppID; ``None`` for one that cannot be parsed."""
-        found: dict[str, BindingDocument | None] = {}
         with reaching():
             names = [decode(child) for child in self.client.get_children(layout.BINDINGS)]
+        return self.documents_of(names)
+
+    def documents_of(self, names: Sequence[str]) -> dict[str, BindingDocument | None]:
+        """The documents of these AppIDs, as :meth:`all_documents`; one that has none is missing."""
+        found: dict[str, BindingDocument | None] = {}
+        with reaching():
             for first in range(0, len(names), READ_AT_ONCE):
                 asked = names[first : first + READ_AT_ONCE]
                 answers = [self.client.get_async(layout.binding(appid)) for appid in asked]
@@ -145,6 +150,16 @@ class BindingStore:
         except BadVersionError:
             return False
         return True
+
+    def confirm(self, journal: Journal | None) -> None:
+        """Make sure that ``journal.token`` is the newest, and that what is read next is no older than this call.
+
+        :raises StaleWriter: it was replaced. :raises StoreUnavailable: it cannot be known.
+        """
+        with reaching():
+            self.client.sync(layout.EPOCH)  # the server that answers may be behind
+            if journal is not None:
+                self._journal_version(journal)
 
     # -- changing -------------------------------------------------------------------------------------------
 

@@ -53,10 +53,19 @@ class Cluster(models.Model):
 class Pair(models.Model):
     """Exactly two clusters that back each other up. ``default`` serves everybody who has no binding."""
 
+    class Dialect(models.TextChoices):
+        """Whose engine obeys the pair's bindings."""
+
+        NATIVE = "native", _("hadash's Gateway")
+        DIDI = "didi", _("DiDi's brokers and Gateway")
+
     name = models.SlugField(max_length=40, unique=True)
     first = models.ForeignKey(Cluster, models.PROTECT, related_name="pairs_as_first")
     second = models.ForeignKey(Cluster, models.PROTECT, related_name="pairs_as_second")
     default = models.ForeignKey(Cluster, models.PROTECT, related_name="pairs_as_default")
+    dialect = models.CharField(max_length=10, choices=Dialect.choices, default=Dialect.NATIVE)
+    #: For DiDi's engine: each cluster's name, and "gateway" → the hosts of its ZooKeeper with chroot; else empty.
+    didi_zookeeper = models.JSONField(default=dict, blank=True)
 
     class Meta:
         ordering = ("name",)

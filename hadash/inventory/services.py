@@ -13,7 +13,9 @@ from django.utils import timezone
 from hadash.audit.models import record
 from hadash.bindings import catalogue
 from hadash.bindings.model import Broker, ClusterDescription
+from hadash.bindings.store import BindingStore
 from hadash.identity.names import InvalidName, fitting, validated
+from hadash.inventory.dialects import fault_of
 from hadash.inventory.gateways import ask_all, ask_every, zookeeper
 from hadash.inventory.models import Access, AppID, Cluster, InstanceID, Pair
 from hadash.kafka.cluster import client_for
@@ -77,10 +79,19 @@ def _validate(cluster: Cluster) -> None:
         ) from None
 
 
-def register_pair(name: str, first: Cluster, second: Cluster, default: Cluster) -> Pair:
+def register_pair(
+    name: str,
+    first: Cluster,
+    second: Cluster,
+    default: Cluster,
+    dialect: str | None = None,
+    didi_zookeeper: dict[str, str] | None = None,
+) -> Pair:
     """Create or update a pair and tell the engines.
 
-    :raises NotRegistered: a cluster backs another one already; a third cluster is never part of a pair.
+    :param dialect: a :class:`Pair.Dialect`; ``None`` for what it is, native at first. So is ``didi_zookeeper``.
+    :raises NotRegistered: a cluster backs another one already; a third cluster is never part of a pair. Or the engine's
+        servers are not said, or bindings would be left behind with another engine.
     """
     for other in Pair.objects.exclude(name=name).select_related("first", "second"):
         for cluster in (first, second):
@@ -98,11 +109,42 @@ def register_pair(name: str, first: Cluster, second: Cluster, default: Cluster) 
                 pair=held,
             )
         )
+    engine = _engine(held, first, second, dialect, didi_zookeeper)
     pair, _ = Pair.objects.update_or_create(
-        name=name, defaults={"first": first, "second": second, "default": default}
+        name=name, defaults={"first": first, "second": second, "default": default, **engine}
     )
     catalogue.publish_pair(zookeeper(), pair.describe())
     return pair
+
+
+def _engine(
+    held: Pair | None,
+    first: Cluster,
+    second: Cluster,
+    dialect: str | None,
+    didi_zookeeper: dict[str, str] | None,
+) -> dict[str, Any]:
+    """The two fields that say which engine governs the pair. :raises NotRegistered: they do not fit."""
+    before = held.dialect if held is not None else Pair.Dialect.NATIVE.value
+    wanted = before if dialect is None else dialect
+    servers = didi_zookeeper
+    if servers is None:
+        servers = held.didi_zookeeper if held is not None and wanted == before else {}
+    fault = fault_of(wanted, [first.name, second.name], servers)
+    if fault is not None:
+        raise NotRegistered(fault)
+    if held is not None and wanted != before:
+        own = set(AppID.objects.filter(pair=held).values_list("name", flat=True))
+        bound = sorted(own & set(BindingStore(zookeeper()).all_documents()))
+        if bound:
+            raise NotRegistered(
+                say(
+                    "AppIDs of pair %(pair)s are bound already (%(appids)s): another engine would not know where they are.",
+                    pair=held,
+                    appids=bound[:5],
+                )
+            )
+    return {"dialect": wanted, "didi_zookeeper": servers}
 
 
 def register_instance(

@@ -48,6 +48,13 @@ class ReadGateways:
 
 
 @dataclass(frozen=True, slots=True)
+class ReadWaiting:
+    """→ :class:`hadash.bindings.dialect.Waiting`: which engines have not put ``epoch`` into effect."""
+
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
 class CheckCluster:
     """→ ``None``, or why the cluster does not answer (a text)."""
 
@@ -275,6 +282,7 @@ Command = (
     | ReadBindings
     | WriteBindings
     | ReadGateways
+    | ReadWaiting
     | CheckCluster
     | ComputePlan
     | CheckAcks

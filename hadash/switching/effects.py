@@ -13,9 +13,11 @@ from django.conf import settings
 
 from hadash.bindings import catalogue
 from hadash.bindings.client import reaching
+from hadash.bindings.dialect import Waiting
 from hadash.bindings.model import Binding, BindingState, Journal, Placement
-from hadash.bindings.store import BindingStore, Edit
+from hadash.bindings.store import Edit
 from hadash.inventory import services as inventory
+from hadash.inventory.dialects import dialect_of
 from hadash.inventory.gateways import ask_all, ask_every, gateway_members, zookeeper
 from hadash.inventory.models import Access, Cluster, Pair
 from hadash.inventory.selectors import access_since
@@ -147,8 +149,8 @@ class Effects:
 
     @carry_out.register
     def _(self, command: do.ReadBindings) -> dict[str, tuple[str, BindingState] | None]:
-        store, default = BindingStore(zookeeper()), Binding(self._pair.default.name)
-        documents = {appid: store.document(appid) for appid in self.plan.appids}
+        bindings, default = dialect_of(self._pair), Binding(self._pair.default.name)
+        documents = {appid: bindings.document(appid) for appid in self.plan.appids}
         found: dict[str, tuple[str, BindingState] | None] = {}
         for identity in self.plan.identities:
             document = documents[identity.appid]
@@ -163,11 +165,15 @@ class Effects:
             command.cluster, command.state, switch=self.journal.switch, stage=self.journal.stage
         )
         edits = [Edit(identity, binding) for identity in self.plan.identities]
-        return BindingStore(zookeeper()).change(edits, self.journal)
+        return dialect_of(self._pair).change(edits, self.journal)
 
     @carry_out.register
     def _(self, command: do.ReadGateways) -> Any:
         return gateway_members()
+
+    @carry_out.register
+    def _(self, command: do.ReadWaiting) -> Waiting:
+        return dialect_of(self._pair).waiting_for(command.epoch)
 
     @carry_out.register
     def _(self, command: do.PublishPlacement) -> None:

@@ -23,8 +23,8 @@ from django.utils import timezone
 from hadash.audit.models import stored
 from hadash.bindings.errors import BindingError, StaleWriter, StoreUnavailable, UnknownOutcome
 from hadash.bindings.model import Journal
-from hadash.bindings.store import BindingStore
-from hadash.inventory.gateways import GatewaySilent, zookeeper
+from hadash.inventory.dialects import dialect_of
+from hadash.inventory.gateways import GatewaySilent
 from hadash.kafka.errors import ConnectError, KafkaError
 from hadash.mirroring.services import MirrorError
 from hadash.sentences import Sentence, say
@@ -188,7 +188,7 @@ class _Execution:
 
     def _begin(self) -> StageRecord:
         """Take the switch over, and note that this stage has begun."""
-        BindingStore(zookeeper()).take_over(self.switch.key, self.stage.value, self.token)
+        dialect_of(self.switch.pair).take_over(self.switch.key, self.stage.value, self.token)
         now = timezone.now()
         interrupted = self.switch.stages.filter(result=StageRecord.Result.RUNNING)
         if interrupted.update(result=StageRecord.Result.INTERRUPTED, ended_at=now):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import replace
 
 from hadash.bindings.errors import BindingError
-from hadash.bindings.store import BindingStore
 from hadash.inventory import selectors
+from hadash.inventory.dialects import dialect_of
 from hadash.inventory.differences import never_seen
-from hadash.inventory.gateways import zookeeper
 from hadash.inventory.models import Access, AppID, Cluster, InstanceID, Pair
 from hadash.inventory.relations import Relation
 from hadash.kafka.errors import KafkaError
@@ -48,7 +48,12 @@ def draft_for(pair: Pair, scope: Scope, target: Cluster) -> Draft:
     if target not in pair.clusters:
         raise Refused(say("Cluster %(cluster)s is not in pair %(pair)s.", cluster=target, pair=pair))
     source = pair.other(target)
-    return draw_up(scope, source.name, target.name, estate_of(pair, source))
+    draft = draw_up(scope, source.name, target.name, estate_of(pair, source))
+    try:
+        against = dialect_of(pair).objections(draft.plan.identities, source.name)
+    except BindingError as error:
+        raise EnginesAway(say("%(error)s", error=error)) from None
+    return replace(draft, objections=(*draft.objections, *against))
 
 
 def plan_for(pair: Pair, scope: Scope, target: Cluster) -> Plan:
@@ -68,7 +73,7 @@ def estate_of(pair: Pair, source: Cluster) -> Estate:
     :raises EnginesAway: ZooKeeper or the cluster does not answer.
     """
     try:
-        found = BindingStore(zookeeper()).all_documents()
+        found = dialect_of(pair).all_documents()
         mirrors = tuple(
             MirrorOf(m.name, m.source.name, frozenset(m.topics))
             for m in Mirror.objects.filter(pair=pair).select_related("source")

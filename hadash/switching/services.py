@@ -17,8 +17,8 @@ from hadash.accounts.roles import DECIDE, OPERATE, REQUEST, may
 from hadash.audit.models import record, stored
 from hadash.bindings.errors import BindingError
 from hadash.bindings.model import Binding, BindingState
-from hadash.bindings.store import BindingStore
-from hadash.inventory.gateways import GatewaySilent, ask_every, zookeeper
+from hadash.inventory.dialects import dialect_of
+from hadash.inventory.gateways import GatewaySilent, ask_every
 from hadash.inventory.models import Cluster, Pair
 from hadash.kafka.errors import ConnectError, KafkaError
 from hadash.mirroring.services import MirrorError
@@ -520,8 +520,8 @@ def _where_clients_are(switch: Switch) -> list[str]:
     """The clusters that the identities of a switch are bound to. :raises Refused: while one is not forwarded."""
     plan = switch.the_plan()
     try:
-        store = BindingStore(zookeeper())
-        documents = {appid: store.document(appid) for appid in plan.appids}
+        bindings = dialect_of(switch.pair)
+        documents = {appid: bindings.document(appid) for appid in plan.appids}
     except BindingError as error:
         raise EnginesAway(say("%(error)s", error=error)) from None
     default = Binding(switch.pair.default.name)

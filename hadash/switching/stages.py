@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping
 from typing import Any
 
-from hadash.bindings.membership import not_applied
 from hadash.bindings.model import BindingState
 from hadash.kafka.values import Partition
 from hadash.mirroring.offsets import Corresponding, furthest_back, stale_offsets, translate_groups
@@ -88,28 +87,26 @@ def block(plan: Plan, limits: Limits) -> StageRun:
 
 
 def _in_effect(epoch: int, seconds: float, poll: float) -> Generator[do.Command, Any, None]:
-    """Wait until every Gateway has put ``epoch`` into effect."""
+    """Wait until every engine has put ``epoch`` into effect."""
     began = yield do.Pause(0)
     told = False
     while True:
-        members = yield do.ReadGateways()
-        late = not_applied(members, epoch)
-        if not late:
+        waiting = yield do.ReadWaiting(epoch)
+        if not waiting.late:
             return
         elapsed = (yield do.Pause(poll)) - began
-        counted = [m for m in members if not m.excluded]
         sentence = say(
             "Waiting for %(gateways)s to apply epoch %(epoch)s (%(done)s of %(all)s have).",
-            gateways=[m.id for m in late],
+            gateways=waiting.late,
             epoch=epoch,
-            done=len(counted) - len(late),
-            all=len(counted),
+            done=waiting.engines - len(waiting.late),
+            all=waiting.engines,
         )
         if elapsed > seconds:
             raise StageFailed(
                 say(
                     "%(gateways)s did not put epoch %(epoch)s into effect within %(seconds)s s.",
-                    gateways=[m.id for m in late],
+                    gateways=waiting.late,
                     epoch=epoch,
                     seconds=seconds,
                 )

@@ -240,7 +240,7 @@ class TestClosing:
 
     @pytest.fixture
     def store(self, zookeeper: KazooClient, monkeypatch: pytest.MonkeyPatch) -> BindingStore:
-        monkeypatch.setattr(services, "zookeeper", lambda: zookeeper)
+        monkeypatch.setattr("hadash.inventory.dialects.zookeeper", lambda: zookeeper)
         return BindingStore(zookeeper)
 
     def test_it_frees_its_radius_and_says_where_the_clients_are(

@@ -165,7 +165,7 @@ def test_what_releases_the_clients_needs_nobody_while_zookeeper_is_away(
 ) -> None:
     """It stays an orphan that is picked up again and again; any other failure asks for a person."""
     settings.SWITCH_FORWARD_SECONDS = 0
-    monkeypatch.setattr(executor, "zookeeper", lambda: zookeeper)
+    monkeypatch.setattr("hadash.inventory.dialects.zookeeper", lambda: zookeeper)
     monkeypatch.setattr(executor._Renewal, "__enter__", lambda self: None)
     monkeypatch.setattr(executor._Renewal, "__exit__", lambda self, *exc: None)
 

@@ -12,6 +12,8 @@ import itertools
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from hadash.bindings.dialect import Waiting
+from hadash.bindings.membership import not_applied
 from hadash.bindings.model import BindingState
 from hadash.identity.identity import Identity
 from hadash.kafka.values import Partition
@@ -269,6 +271,10 @@ class World:
                 return self._write_bindings((cluster, state))
             case do.ReadGateways():
                 return [gateway.member for gateway in self.gateways.values()]
+            case do.ReadWaiting(epoch):
+                members = [gateway.member for gateway in self.gateways.values()]
+                late = tuple(member.id for member in not_applied(members, epoch))
+                return Waiting(late, sum(not member.excluded for member in members))
             case do.CheckCluster(cluster):
                 return "no broker answers" if cluster in self.down else None
             case do.ComputePlan():

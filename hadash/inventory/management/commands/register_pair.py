@@ -38,7 +38,14 @@ class Command(BaseCommand):
                 for c in value["clusters"]
             }
             first, second = clusters.values()
-            register_pair(value["name"], first, second, clusters[value["default"]])
+            register_pair(
+                value["name"],
+                first,
+                second,
+                clusters[value["default"]],
+                dialect=value.get("dialect"),
+                didi_zookeeper=value.get("didi_zookeeper"),
+            )
         except (StoreUnavailable, NotRegistered) as error:
             raise CommandError(str(error)) from None
         for cluster in clusters.values():

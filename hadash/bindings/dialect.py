@@ -1,0 +1,57 @@
+"""What the rest of the program asks of an engine's bindings, whichever engine it is (DESIGN section 3).
+
+Two speak it: :mod:`hadash.bindings.native`, which hadash's own Gateway obeys, and :mod:`hadash.bindings.didi.dialect`,
+which DiDi's brokers and Gateway obey. Nobody above this floor asks which one it has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from hadash.bindings.model import BindingDocument, Journal
+from hadash.bindings.store import Edit
+from hadash.identity.identity import Identity
+from hadash.sentences import Sentence
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Who has not put an epoch into effect, by name, and how many engines there are in all."""
+
+    late: tuple[str, ...]
+    engines: int
+
+
+class Dialect(Protocol):
+    """The bindings of one pair. Every method raises the errors of :mod:`hadash.bindings.errors` and no others."""
+
+    def document(self, appid: str) -> BindingDocument:
+        """What should be for one AppID; an empty document when nothing is bound."""
+        ...
+
+    def all_documents(self) -> dict[str, BindingDocument | None]:
+        """What should be, by AppID; ``None`` for a document that cannot be parsed."""
+        ...
+
+    def journal(self, switch_id: str) -> Journal | None:
+        """The journal of a switch, ``None`` when it has none."""
+        ...
+
+    def take_over(self, switch_id: str, stage: str, token: int) -> None:
+        """Make ``token`` the only one that may write for this switch."""
+        ...
+
+    def objections(self, identities: Sequence[Identity], cluster: str) -> list[Sentence]:
+        """Why the engine could not move ``identities`` away from ``cluster``; nothing is written."""
+        ...
+
+    def change(self, edits: Sequence[Edit], journal: Journal | None = None) -> int:
+        """Bind and unbind; the epoch of the change. May be called again with the same edits at any time: it completes
+        what an interrupted call left. After an error other than ``UnknownOutcome`` no engine was told anything new."""
+        ...
+
+    def waiting_for(self, epoch: int) -> Waiting:
+        """Who has not put what :meth:`change` returned into effect yet."""
+        ...

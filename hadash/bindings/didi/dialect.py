@@ -1,0 +1,265 @@
+"""Bindings of a pair that DiDi's engine governs: recorded in hadash's own store, projected onto the engine's trees.
+
+hadash's store stays the record of what should be: documents, epochs, the journal and its token. After each change of it the
+trees are brought to what it says (:mod:`hadash.bindings.didi.moves` says in which order). The projection is level-triggered:
+it reads what is there and writes what should be, so killed anywhere and called again it comes to the same end.
+
+A stale writer's token is looked at after each reading and before each writing of nodes, and each writing is a compare-and-set
+on what was read, so whoever was replaced writes nothing on top of its successor.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from hadash.bindings.dialect import Waiting
+from hadash.bindings.didi import names
+from hadash.bindings.didi.estate import Estate, Nodes
+from hadash.bindings.didi.moves import PROJECTED, Goal, Step, value_after
+from hadash.bindings.didi.nodes import ACTIVE_CLUSTER, USERS, ConfigNode
+from hadash.bindings.didi.trees import Tree
+from hadash.bindings.errors import BindingConflict, StaleWriter, StoreUnavailable, UnknownOutcome
+from hadash.bindings.model import Binding, BindingDocument, Journal
+from hadash.bindings.native import NativeDialect
+from hadash.bindings.store import Edit
+from hadash.identity.identity import Identity
+from hadash.sentences import Sentence, say
+
+#: Epochs of which is remembered what they wrote, for :meth:`DidiDialect.waiting_for`: far more than switches run at once.
+EPOCHS_REMEMBERED = 100
+
+
+@dataclass
+class _Projection:
+    """What an epoch put into the trees, and since when it is known to be there (monotonic seconds)."""
+
+    nodes: Nodes
+    done_at: float | None = None
+
+
+@dataclass
+class DidiDialect:
+    """:param record: hadash's own store, which hadash's Gateways (mode ``redirect``) watch too.
+
+    :param default: the name of the cluster that serves whoever is not bound.
+    :param apply_seconds: what the engines are given to act on what is in their trees.
+    :param known_clients: the client.ids that an AppID is known to use.
+    """
+
+    record: NativeDialect
+    estate: Estate
+    default: str
+    apply_seconds: float
+    known_clients: Callable[[str], Iterable[str]] = lambda appid: ()
+    _projections: OrderedDict[int, _Projection] = field(default_factory=OrderedDict, repr=False)
+    _remembering: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    # -- the record --------------------------------------------------------------------------------------
+
+    def document(self, appid: str) -> BindingDocument:
+        return self.record.document(appid)
+
+    def all_documents(self) -> dict[str, BindingDocument | None]:
+        return self.record.all_documents()
+
+    def journal(self, switch_id: str) -> Journal | None:
+        return self.record.journal(switch_id)
+
+    def take_over(self, switch_id: str, stage: str, token: int) -> None:
+        self.record.take_over(switch_id, stage, token)
+
+    # -- what the engine cannot do -----------------------------------------------------------------------
+
+    def objections(self, identities: Sequence[Identity], cluster: str) -> list[Sentence]:
+        """What the engine does not know, what its trees say otherwise, and what it would forget."""
+        unknown = [found for found in map(names.objection, identities) if found is not None]
+        if unknown:
+            return unknown
+        quotas = self.estate.with_client_quotas(i for i in identities if i.instance_id is None)
+        forgetful = [
+            say(
+                "%(appid)s has quotas for single clients in the ZooKeeper of %(tree)s (users/%(node)s/clients): DiDi's "
+                "engine forgets its binding over them. Remove them first.",
+                appid=identity,
+                tree=tree.name,
+                node=names.node_of(identity),
+            )
+            for identity, tree in quotas
+        ]
+        return [*self._contradictions(self._nodes(identities), cluster), *forgetful]
+
+    def _contradictions(self, nodes: Nodes, cluster: str) -> list[Sentence]:
+        return [
+            say(
+                "The engines have %(identity)s on the other cluster than hadash, which has it on %(cluster)s: somebody has "
+                "moved it past hadash. Correct %(key)s of users/%(node)s in their ZooKeepers.",
+                identity=nodes[node],
+                cluster=cluster,
+                key=ACTIVE_CLUSTER,
+                node=node,
+            )
+            for node in self.estate.contradicted(nodes, cluster)
+        ]
+
+    # -- changing ----------------------------------------------------------------------------------------
+
+    def change(self, edits: Sequence[Edit], journal: Journal | None = None) -> int:
+        """As :meth:`BindingStore.change`, and then the engines' trees.
+
+        A binding that is removed leaves the key, with the cluster that serves the identity from then on: a key that is
+        missing would mean "every cluster" to the engine.
+
+        :raises NotKnownToEngine: an identity that the engine cannot bind; nothing was changed.
+        :raises BindingConflict: the trees say otherwise than the record; nothing was changed.
+        :raises StoreUnavailable: one of the ZooKeepers does not answer; nothing was changed.
+        :raises UnknownOutcome: the change is recorded, but not all of it is in the trees. Call it again.
+        """
+        for edit in edits:
+            names.node_of(edit.identity)  # raises
+            if edit.binding is not None:
+                self.estate.goal(edit.binding)  # raises
+        self.estate.make_sure_that_all_answer()
+        nodes = self._nodes([edit.identity for edit in edits if _is_projected(edit)])
+        if journal is not None:
+            self._refuse_contradictions(edits, nodes)
+        epoch = self.record.change(edits, journal)
+        projection = self._remember(epoch, _Projection(nodes))
+        try:
+            self._project(nodes, journal)
+        except (StoreUnavailable, BindingConflict) as error:
+            raise UnknownOutcome(
+                f"{error} The change is recorded, but not all of it is in the engines' ZooKeepers."
+            ) from error
+        projection.done_at = time.monotonic()
+        return epoch
+
+    def _refuse_contradictions(self, edits: Sequence[Edit], nodes: Nodes) -> None:
+        """In the course of a switch whoever is opened or closed on one cluster was closed on the other before."""
+        for edit in edits:
+            if edit.binding is None or not _is_projected(edit):
+                continue
+            governed = {n: i for n, i in nodes.items() if edit.identity in (i, Identity(i.appid))}
+            for sentence in self._contradictions(governed, edit.binding.cluster):
+                raise BindingConflict(str(sentence))
+
+    def _nodes(self, identities: Iterable[Identity]) -> dict[str, Identity]:
+        """The nodes of ``identities``, and those that would shadow an AppID's.
+
+        A node ``user#client`` is obeyed before that of the user. One that the record does not know (DiDi's platform leaves them
+        behind, didi-engine.md 1.3) would stay on the old cluster when the AppID moves, so it moves along (section 4).
+        A client.id that begins with ``P#`` and has no node goes by the Topic instead of the AppID (1.4), so
+        each that is known gets one.
+        """
+        found = {names.node_of(identity): identity for identity in identities}
+        appids = sorted({i.appid for i in found.values() if i.instance_id is None})
+        if not appids:
+            return found
+        bound = {appid: self.record.document(appid).instances for appid in appids}
+        shadows = self.estate.narrower(set(appids))
+        for appid in appids:
+            producers = [c for c in self.known_clients(appid) if c.startswith(names.BY_TOPIC)]
+            shadows |= {names.node_of(who): who for who in (Identity(appid, c) for c in producers)}
+        for node, identity in sorted(shadows.items()):
+            if identity.instance_id not in bound[identity.appid]:
+                found.setdefault(node, identity)
+        return found
+
+    def _project(self, nodes: Nodes, journal: Journal | None) -> None:
+        """Bring the nodes to what the record says now."""
+        governing = self._governing(nodes)
+        by_goal: dict[Goal, list[str]] = defaultdict(list)
+        for node in sorted(nodes):
+            by_goal[self.estate.goal(governing[node])].append(node)
+
+        def fence(about: Sequence[str]) -> None:
+            self.record.confirm(journal)
+            now = self._governing({node: nodes[node] for node in about})
+            for node in about:
+                if now[node] != governing[node]:
+                    raise StaleWriter(f"{nodes[node]} was bound anew while it was being bound.")
+
+        for goal, some in by_goal.items():
+            for step in goal.steps():
+                tree = self.estate.tree_of(goal, step.role)
+                tree.write(USERS, some, _change_for(step, tree), fence)
+
+    def _governing(self, nodes: Nodes) -> dict[str, Binding]:
+        """The binding that the record has for each node: its own, else the AppID's, else the pair's default.
+
+        :raises BindingConflict: a document cannot be read (any more).
+        """
+        documents = self.record.documents_of(sorted({identity.appid for identity in nodes.values()}))
+        found = {}
+        for node, identity in nodes.items():
+            document = documents.get(identity.appid, BindingDocument(identity.appid))
+            if document is None:
+                raise BindingConflict(f"The binding document of {identity.appid} cannot be read.")
+            found[node] = document.binding_of(identity) or document.default or Binding(self.default)
+        return found
+
+    # -- in effect ---------------------------------------------------------------------------------------
+
+    def waiting_for(self, epoch: int) -> Waiting:
+        """DiDi's engines acknowledge nothing. So their trees are read back, and then they are given
+        :attr:`apply_seconds` since the projection ended; what that proves, and what not, is in docs/dialects.md."""
+        gateways = self.record.waiting_for(epoch)
+        projection = self._projections.get(epoch)
+        if projection is None:
+            projection = self._remember(epoch, _Projection(self._nodes_of(epoch)))
+        late = self._late(projection) if projection.nodes else []
+        return Waiting((*gateways.late, *late), gateways.engines + len(self.estate.trees))
+
+    def _late(self, projection: _Projection) -> list[str]:
+        """Read back at the beginning of the time (by whoever has not written it itself), and at its end."""
+        everybody = [tree.name for tree in self.estate.trees]
+        if projection.done_at is not None and time.monotonic() < projection.done_at + self.apply_seconds:
+            return everybody
+        otherwise = self.estate.otherwise(self._governing(projection.nodes))
+        if otherwise:
+            projection.done_at = None  # what is not there cannot be obeyed: the time begins anew
+            return otherwise
+        if projection.done_at is None:
+            projection.done_at = time.monotonic()
+            return everybody
+        return []
+
+    def _nodes_of(self, epoch: int) -> Nodes:
+        """What another process has changed in ``epoch``."""
+        changed = [
+            identity
+            for document in self.record.documents().values()
+            for identity, binding in _known_bindings(document)
+            if binding.epoch == epoch and binding.state in PROJECTED
+        ]
+        return self._nodes(changed)
+
+    def _remember(self, epoch: int, projection: _Projection) -> _Projection:
+        with self._remembering:
+            self._projections[epoch] = projection
+            while len(self._projections) > EPOCHS_REMEMBERED:
+                self._projections.popitem(last=False)
+        return projection
+
+
+def _is_projected(edit: Edit) -> bool:
+    return edit.binding is None or edit.binding.state in PROJECTED
+
+
+def _known_bindings(document: BindingDocument) -> Iterable[tuple[Identity, Binding]]:
+    """The bindings that the engine can know."""
+    if document.default is not None:
+        yield Identity(document.appid), document.default
+    for instance, binding in document.instances.items():
+        yield Identity(document.appid, instance), binding
+
+
+def _change_for(step: Step, tree: Tree) -> Callable[[str, ConfigNode], ConfigNode]:
+    def change(name: str, node: ConfigNode) -> ConfigNode:
+        value = value_after(step, node.config.get(ACTIVE_CLUSTER), tree.cluster_id)
+        return node.with_keys({ACTIVE_CLUSTER: value})
+
+    return change

@@ -1,0 +1,159 @@
+"""Making two clusters known to each other and to DiDi's Gateway: nodes ``/config/ha-clusters/<id>`` (didi-engine.md 1.1).
+
+======================== ==================
+in the tree of           stands
+======================== ==================
+the first cluster        the second cluster
+the second cluster       the first cluster
+the Gateway              both
+======================== ==================
+
+Each cluster also copies the other's ``__consumer_offsets``: the engine takes records of mirrored Topics only, and the
+newest commit wins, so that both directions at once are no loop.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from hadash.bindings.didi.estate import Estate
+from hadash.bindings.didi.nodes import (
+    ACTIVE_CLUSTER,
+    HA_CLUSTERS,
+    HA_TOPICS,
+    REMOTE_CLUSTER,
+    SYNC_CONFIGS,
+    USERS,
+    ConfigNode,
+)
+from hadash.bindings.didi.trees import Fence, Tree
+from hadash.bindings.errors import BindingConflict
+
+OFFSETS = "__consumer_offsets"
+
+_MODULES = {
+    "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
+    "SCRAM-SHA-256": "org.apache.kafka.common.security.scram.ScramLoginModule",
+    "SCRAM-SHA-512": "org.apache.kafka.common.security.scram.ScramLoginModule",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """How the other cluster and the Gateway reach a cluster. Its ``repr`` shows no password."""
+
+    bootstrap_servers: str
+    security_protocol: str
+    sasl_mechanism: str
+    username: str
+    password: str = field(repr=False)
+    #: Whether its brokers are DiDi's: mirrors then fetch as replicas. A stock Kafka is fetched from as by a consumer.
+    didi_kafka: bool = True
+
+    def keys(self) -> dict[str, str | None]:
+        """:raises BindingConflict: a mechanism whose login module is not known."""
+        if self.sasl_mechanism not in _MODULES:
+            raise BindingConflict(f"DiDi's engine cannot sign in with {self.sasl_mechanism}.")
+        login = f'username="{_quoted(self.username)}" password="{_quoted(self.password)}"'
+        return {
+            "bootstrap.servers": self.bootstrap_servers,
+            "security.protocol": self.security_protocol,
+            "sasl.mechanism": self.sasl_mechanism,
+            "sasl.jaas.config": f"{_MODULES[self.sasl_mechanism]} required {login};",
+            "didi.kafka.enable": "true" if self.didi_kafka else "false",
+        }
+
+
+#: What :meth:`Access.keys` writes, and unpairing takes away. Tuning that somebody has added stays.
+KEYS = ("bootstrap.servers", "security.protocol", "sasl.mechanism", "sasl.jaas.config", "didi.kafka.enable")
+
+
+def _quoted(text: str) -> str:
+    r"""
+    >>> _quoted('a"b\\c')
+    'a\\"b\\\\c'
+    """
+    return re.sub(r'(["\\])', r"\\\1", text)
+
+
+def pair_up(estate: Estate, access: Mapping[str, Access], fence: Fence) -> None:
+    """Write the four nodes, and the mirrors of the offsets.
+
+    :param access: by cluster's name.
+    :raises BindingConflict: a cluster is paired with a third one already.
+    """
+    keys = {name: access[name].keys() for name in estate.clusters}
+    for tree, other in _both_ways(estate):
+        _refuse_a_third(tree, other)
+    for holder, about in _four(estate):
+
+        def paired(
+            name: str, node: ConfigNode, wanted: Mapping[str, str | None] = keys[about.name]
+        ) -> ConfigNode:
+            return node.with_keys(wanted)
+
+        holder.write(HA_CLUSTERS, [about.cluster_id], paired, fence)
+    for tree, other in _both_ways(estate):
+
+        def copied(name: str, node: ConfigNode, source: str = other.cluster_id) -> ConfigNode:
+            return node.with_keys({REMOTE_CLUSTER: source, SYNC_CONFIGS: "true"})
+
+        tree.write(HA_TOPICS, [OFFSETS], copied, fence)
+
+
+def unpair(estate: Estate, fence: Fence) -> None:
+    """Take away what :func:`pair_up` wrote: from each tree the *other* cluster's node, from the Gateway's both.
+
+    :raises BindingConflict: a Topic is still mirrored, or a user still bound, over this pair. Nothing was changed.
+    """
+    _refuse_if_used(estate)
+
+    def cleared(name: str, node: ConfigNode) -> ConfigNode:
+        return node.with_keys(dict.fromkeys(KEYS))
+
+    def not_copied(name: str, node: ConfigNode) -> ConfigNode:
+        return node.with_keys({REMOTE_CLUSTER: None, SYNC_CONFIGS: None})
+
+    for tree in estate.clusters.values():
+        tree.write(HA_TOPICS, [OFFSETS], not_copied, fence)
+    for holder, about in _four(estate):
+        holder.write(HA_CLUSTERS, [about.cluster_id], cleared, fence)
+
+
+def _both_ways(estate: Estate) -> Iterator[tuple[Tree, Tree]]:
+    first, second = estate.clusters.values()
+    yield first, second
+    yield second, first
+
+
+def _four(estate: Estate) -> Iterator[tuple[Tree, Tree]]:
+    """(whose tree, about which cluster)."""
+    yield from _both_ways(estate)
+    for cluster in estate.clusters.values():
+        yield estate.gateway, cluster
+
+
+def _refuse_a_third(tree: Tree, other: Tree) -> None:
+    """The engine knows two clusters only (didi-engine.md 4)."""
+    held = tree.read(HA_CLUSTERS, tree.names(HA_CLUSTERS))
+    third = [
+        name
+        for name, each in held.items()
+        if name.isdigit() and name != other.cluster_id and "bootstrap.servers" in each.node.config
+    ]
+    if third:
+        raise BindingConflict(f"{tree.name} is paired with cluster {third[0]} already.")
+
+
+def _refuse_if_used(estate: Estate) -> None:
+    """The engine's own tool refuses it for a cluster that a Topic or user names (1.1): its brokers would lose the way."""
+    ids = {tree.cluster_id for tree in estate.clusters.values()}
+    for tree in estate.trees:
+        for kind, key in ((HA_TOPICS, REMOTE_CLUSTER), (USERS, ACTIVE_CLUSTER)):
+            for name, held in tree.read(kind, tree.names(kind)).items():
+                if name != OFFSETS and held.node.config.get(key) in ids - {tree.cluster_id}:
+                    raise BindingConflict(
+                        f"{kind}/{name} in the ZooKeeper of {tree.name} still names the other cluster."
+                    )

@@ -1,0 +1,67 @@
+"""Mirrors of single Topics: nodes ``/config/ha-topics/<Topic>`` in the *destination's* tree (didi-engine.md 1.2).
+
+The key :data:`REMOTE_CLUSTER` is the switch: present, the destination's brokers copy the Topic from there and refuse its
+producers (NOT_LEADER_FOR_PARTITION); absent, they do not. What else stands in the node stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from hadash.bindings.didi.names import sanitized
+from hadash.bindings.didi.nodes import HA_TOPICS, REMOTE_CLUSTER, SYNC_CONFIGS, ConfigNode
+from hadash.bindings.didi.trees import Fence, Tree
+from hadash.bindings.errors import BindingConflict
+
+#: What DiDi's platform sets beside :data:`REMOTE_CLUSTER`, and takes away with it (1.2).
+WITH_A_MIRROR: Mapping[str, str] = {SYNC_CONFIGS: "true"}
+
+
+def source_of(tree: Tree, topics: Sequence[str]) -> dict[str, str | None]:
+    """By Topic the id of the cluster that ``tree``'s brokers copy it from; ``None`` for no mirror."""
+    held = tree.read(HA_TOPICS, [sanitized(topic) for topic in topics])
+    return {topic: held[sanitized(topic)].node.config.get(REMOTE_CLUSTER) for topic in topics}
+
+
+def start(source: Tree, destination: Tree, topics: Sequence[str], fence: Fence) -> None:
+    """Let ``destination`` copy ``topics`` from ``source``.
+
+    The engine does not take another source for a mirror that runs: it is removed first, then added (1.2).
+
+    :raises BindingConflict: ``source`` itself copies one of them from ``destination``: a loop. Nothing was changed.
+    """
+    _refuse_loops(source, destination, topics)
+    elsewhere = [
+        t for t, held in source_of(destination, topics).items() if held not in (None, source.cluster_id)
+    ]
+    if elsewhere:
+        stop(destination, elsewhere, fence)
+
+    def started(name: str, node: ConfigNode) -> ConfigNode:
+        return node.with_keys({**WITH_A_MIRROR, REMOTE_CLUSTER: source.cluster_id})
+
+    destination.write(HA_TOPICS, [sanitized(topic) for topic in topics], started, fence)
+
+
+def stop(destination: Tree, topics: Sequence[str], fence: Fence) -> None:
+    """Let ``destination`` copy ``topics`` from nowhere. Its brokers raise the Topics' leader epochs by one (section 2)."""
+
+    def stopped(name: str, node: ConfigNode) -> ConfigNode:
+        return node.with_keys({REMOTE_CLUSTER: None, **dict.fromkeys(WITH_A_MIRROR)})
+
+    destination.write(HA_TOPICS, [sanitized(topic) for topic in topics], stopped, fence)
+
+
+def turn(active: Tree, standby: Tree, topics: Sequence[str], fence: Fence) -> None:
+    """From now on ``standby`` copies ``topics`` from ``active``, which copied them before: steps 103 and 104 of DiDi's own
+    job (3.1), in this order, so that no record goes round."""
+    stop(active, topics, fence)
+    start(active, standby, topics, fence)
+
+
+def _refuse_loops(source: Tree, destination: Tree, topics: Sequence[str]) -> None:
+    loops = sorted(t for t, held in source_of(source, topics).items() if held == destination.cluster_id)
+    if loops:
+        raise BindingConflict(
+            f"{source.name} copies {', '.join(loops)} from {destination.name}: both ways at once would be a loop."
+        )

@@ -1,0 +1,32 @@
+"""The dialect of hadash's own Gateways: what should be is what they watch, and each reports what it has applied."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kazoo.client import KazooClient
+
+from hadash.bindings.client import reaching
+from hadash.bindings.dialect import Waiting
+from hadash.bindings.membership import members, not_applied
+from hadash.bindings.store import BindingStore
+from hadash.identity.identity import Identity
+from hadash.sentences import Sentence
+
+
+class NativeDialect(BindingStore):
+    """A :class:`BindingStore` whose engines are the member Gateways."""
+
+    def __init__(self, client: KazooClient) -> None:
+        super().__init__(client)
+
+    def objections(self, identities: Sequence[Identity], cluster: str) -> list[Sentence]:
+        """None: a Gateway knows every identity, and obeys nothing but these bindings."""
+        return []
+
+    def waiting_for(self, epoch: int) -> Waiting:
+        """An excluded Gateway is not waited for, one that does not live is (DESIGN section 3)."""
+        with reaching():
+            found = members(self.client)
+        counted = sum(not member.excluded for member in found)
+        return Waiting(tuple(member.id for member in not_applied(found, epoch)), counted)

@@ -1,0 +1,55 @@
+"""``manage.py didi_pairing PAIR``: make the clusters of a pair known to each other and to DiDi's Gateway, or undo it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import transaction
+
+from hadash.audit.models import record
+from hadash.bindings.didi.pairing import Access, pair_up, unpair
+from hadash.bindings.errors import BindingError
+from hadash.inventory.dialects import estate_of
+from hadash.inventory.models import Cluster, Pair
+
+
+def access_of(cluster: Cluster) -> Access:
+    """With the mirror's account, decrypted now: hadash keeps it nowhere else in clear."""
+    return Access(
+        cluster.bootstrap_servers,
+        cluster.security_protocol,
+        cluster.sasl_mechanism,
+        cluster.mirror_username,
+        cluster.mirror_password,
+    )
+
+
+class Command(BaseCommand):
+    help = "Write (or with --remove take away) what DiDi's engines know of a pair; see docs/dialects.md."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("pair")
+        parser.add_argument("--remove", action="store_true")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        pair = Pair.objects.filter(name=options["pair"]).first()
+        if pair is None:
+            raise CommandError(f"There is no pair {options['pair']!r}. Register it with register_pair.")
+
+        def nobody_else(names: Sequence[str]) -> None:
+            """A person at a shell is not fenced."""
+
+        try:
+            # The entry first: what cannot be recorded is not done.
+            with transaction.atomic():
+                record(None, "unpair" if options["remove"] else "pair", f"Pair {pair} of DiDi's engine")
+                if options["remove"]:
+                    unpair(estate_of(pair), nobody_else)
+                else:
+                    pair_up(estate_of(pair), {c.name: access_of(c) for c in pair.clusters}, nobody_else)
+        except BindingError as error:
+            raise CommandError(str(error)) from None
+        done = "not paired any more" if options["remove"] else "paired"
+        self.stdout.write(f"{pair.first} and {pair.second} are {done} for DiDi's engines.")
