@@ -16,7 +16,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from hadash.sandbox.bench.applying import Change, Changes
+from hadash.bindings.client import connect
+from hadash.sandbox.bench.applying import Changes
 from hadash.sandbox.bench.bound import bench_bound
 from hadash.sandbox.bench.report import Report, median
 from hadash.sandbox.bench.tools import load_average
@@ -56,14 +57,19 @@ def bench_batch(
     folder = keep or Path(tempfile.mkdtemp(prefix="hadash-batch-"))
     try:
         with Demo(folder, world=f"batch-{instances}", gateways=GATEWAYS, log=_log) as demo:
-            trial = Trial(demo, _log)
+            trial, hosts = Trial(demo, _log), demo.environment()["ZOOKEEPER_HOSTS"]
             batch = Batch(trial, report, instances)
             trial.await_traffic()
-            with Changes(demo.environment()["ZOOKEEPER_HOSTS"]) as changes:
+            client = connect(hosts)
+            try:
+                changes = Changes(client)
                 for number in range(switches):
                     batch.move("west" if number % 2 == 0 else "east", changes)
+            finally:
+                client.stop()
+                client.close()
             batch.pages()
-            bench_bound(report, demo.environment()["ZOOKEEPER_HOSTS"])
+            bench_bound(report, hosts)
             batch.judge()
     except BaseException:
         show_logs(folder)
@@ -144,7 +150,7 @@ class Batch:
                 state=stage,
                 transaction_bytes=change.size,
                 written_in=_took(moved, stage, "WriteBindings"),
-                **_applied(change),
+                **{gateway: round(seconds, 3) for gateway, seconds in changes.applied(change).items()},
             )
 
     # -- after ------------------------------------------------------------------------------------------------------
@@ -223,7 +229,3 @@ def _times(record: dict[str, Any]) -> tuple[float, float]:
 def _took(moved: Measured, stage: str, command: str) -> float:
     """Seconds that a command took in a stage."""
     return round(moved.timings.get(stage, {}).get(command, [0, 0.0])[1], 3)
-
-
-def _applied(change: Change) -> dict[str, float]:
-    return {gateway: round(seconds, 3) for gateway, seconds in change.seconds.items()}
