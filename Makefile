@@ -43,8 +43,8 @@ bench-switch: $(READY)  ## N=20 switches back and forth; writes var/bench/switch
 bench-gateway: $(READY)  ## The Gateway beside the broker itself; writes var/bench/gateway.json (PARTS="latency block" for some)
 	@$(BIN)/python -m hadash.sandbox bench-gateway $(PARTS)
 
-bench-plan: $(READY)  ## How long it takes to find what moves together; writes var/bench/plan.json
-	@$(BIN)/python -m hadash.sandbox bench-plan
+bench-plan: $(READY)  ## Finding what moves together, and moving 1,000 InstanceIDs at once; writes var/bench/plan.json (PARTS="closure batch")
+	@$(BIN)/python -m hadash.sandbox bench-plan $(PARTS)
 
 browser: $(READY)  ## Chromium for the browser tests, from Debian's packages
 	@setup/browser.sh
