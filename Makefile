@@ -43,8 +43,8 @@ bench-switch: $(READY)  ## N=20 switches back and forth; writes var/bench/switch
 bench-gateway: $(READY)  ## The Gateway beside the broker itself; writes var/bench/gateway.json (PARTS="latency block" for some)
 	@$(BIN)/python -m hadash.sandbox bench-gateway $(PARTS)
 
-bench-plan: $(READY)  ## How long it takes to find what moves together; writes var/bench/plan.json
-	@$(BIN)/python -m hadash.sandbox bench-plan
+bench-plan: $(READY)  ## Finding what moves together, and moving 1,000 InstanceIDs at once; writes var/bench/plan.json (PARTS="closure batch")
+	@$(BIN)/python -m hadash.sandbox bench-plan $(PARTS)
 
 fault: $(READY)  ## What dies in each stage of a switch, and what comes of it; writes var/bench/fault.json (FAULTS="worker redis" STAGES="block" for some; all take an hour)
 	@$(BIN)/python -m hadash.sandbox fault --faults $(FAULTS) --stages $(STAGES)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from abc import ABC, abstractmethod
+from collections.abc import Generator, Iterable
 from functools import partial
 
 from hadash.gateway.timing_wheel import Entry, TimingWheel
@@ -19,6 +20,9 @@ log = logging.getLogger(__name__)
 #: exact enough; 64 buckets of it reach 0.64 s, the second wheel 41 s, which is beyond every limit of the settings.
 TICK_SECONDS = 0.01
 WHEEL_SIZE = 64
+
+#: Operations that are completed in one round of the loop: to refuse a parked write takes some tenths of a millisecond.
+CHECKED_AT_ONCE = 32
 
 
 class Timer:
@@ -115,14 +119,25 @@ class Purgatory:
 
     def check(self, key: str) -> None:
         """Something has happened to ``key``: complete what can go on now."""
-        for operation in list(self._watched.get(key, ())):
+        for _ in self.checking([key]):
+            pass
+
+    def checking(self, keys: Iterable[str]) -> Generator[None, None, None]:
+        """The same of several, in slices of :data:`CHECKED_AT_ONCE`: what a switch releases at once may be thousands.
+
+        What has happened by the time that an operation's turn comes counts, so slices of two changes may alternate.
+        """
+        found = [operation for key in keys for operation in self._watched.get(key, ())]
+        for place, operation in enumerate(found, 1):
             try:
                 # An earlier one may have ended it.
                 if operation.timeout is not None and operation.can_complete():
                     self.cancel(operation)
                     operation.complete()
             except Exception:  # what is one's own affair must not keep the others waiting
-                log.exception("something that waited for %s failed", key)
+                log.exception("something that waited for %s failed", operation.key)
+            if place % CHECKED_AT_ONCE == 0:
+                yield
 
     def cancel(self, operation: DelayedOperation) -> None:
         """It need not wait any more; harmless when it does not."""

@@ -42,6 +42,10 @@ log = logging.getLogger(__name__)
 MAX_NOTES = 1000
 
 
+def _release_failed(error: Exception) -> None:
+    log.error("what waited for a change could not be released", exc_info=error)
+
+
 class Gateway:
     """One Gateway for one pair. ``member`` is ``None`` only where nobody waits for an applied epoch (tests)."""
 
@@ -359,7 +363,8 @@ class Gateway:
                 # Also when that failed: what is in flight is in flight.
                 if client.governing.blocked and not client.relay.is_quiet:
                     waits.append(client.relay.quiet())
-            self.purgatory.check(appid)
+        # In slices: the change is in effect for whoever has not had its turn, too, and everybody else is served meanwhile.
+        self.slices.run(self.purgatory.checking(changed), lambda _: None, _release_failed)
         self.spawn(self._in_effect(update.epoch, waits))
 
     def _stops(self) -> set[int]:

@@ -167,7 +167,7 @@ WORLDS = {"demo": DEMO, "libraries": LIBRARIES, "faults": FAULTS}
 #: Of a batch: InstanceIDs with a librdkafka client each (writers, then readers); all others are two fleets'.
 BATCH_WRITERS, BATCH_READERS = 6, 6
 #: Seconds between two writes of one client of the fleet.
-FLEET_SECONDS = 5.0
+FLEET_SECONDS = 10.0
 _SALES, _STOCK = "shop.sales", "shop.stock"
 #: The readers' groups, and what each reads; the last one joins both Topics.
 _BATCH_GROUPS = {"books": (_SALES,), "shelves": (_STOCK,), "prices": (_SALES, _STOCK)}

@@ -84,6 +84,27 @@ async def test_one_that_ends_another_while_a_change_is_looked_at() -> None:
     assert waiting.count == 0
 
 
+async def test_a_thousand_are_released_in_slices() -> None:
+    """Others are served meanwhile; what has changed again, or ended, by its turn stays as it is."""
+    waiting = purgatory(1000, 100_000)
+    operations = [Operation("shop" if n % 2 else "billing") for n in range(1000)]
+    for operation in operations:
+        waiting.park(operation, 5.0)
+        operation.ready = True
+    slices = waiting.checking(["shop", "billing"])
+    next(slices)
+    released = sum(bool(operation.ended) for operation in operations)
+    assert 0 < released <= 100
+    *_, blocked_again, ended = operations
+    blocked_again.ready = False
+    waiting.cancel(ended)
+    for _ in slices:
+        pass
+    assert (blocked_again.ended, ended.ended) == ([], [])
+    assert all(operation.ended == ["completed"] for operation in operations[:-2])
+    assert waiting.count == 1
+
+
 async def test_there_is_room_for_so_many_and_for_so_many_bytes() -> None:
     waiting = purgatory(max_operations=2, max_bytes=100)
     assert not waiting.park(Operation(size=101), 5.0)

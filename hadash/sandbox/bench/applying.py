@@ -7,61 +7,56 @@ from __future__ import annotations
 
 import json
 import threading
-from dataclasses import dataclass, field
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Any
 
+from kazoo.client import KazooClient
 from kazoo.exceptions import NoNodeError
 
 from hadash.bindings import layout
-from hadash.bindings.client import connect
 from hadash.bindings.membership import members
 
 
-@dataclass
+@dataclass(frozen=True, slots=True)
 class Change:
     """One transaction. Times in seconds since 1970, to a millisecond."""
 
     epoch: int
     at: float
-    #: Bytes of everything that it wrote: documents, epoch, change node; 0 if a document was written again before it
-    #: could be looked at. The journal adds some eighty.
+    #: Bytes of the documents, the epoch and the change node; 0 if a document was written again before it could be looked
+    #: at. The journal adds some eighty.
     size: int
-    #: By Gateway: when it reported this epoch (or a later one).
-    applied: dict[str, float] = field(default_factory=dict)
-
-    @property
-    def seconds(self) -> dict[str, float]:
-        """By Gateway: from the transaction until it was in effect there."""
-        return {gateway: max(at - self.at, 0.0) for gateway, at in sorted(self.applied.items())}
 
 
 class Changes:
-    """Follows all changes from ``with`` on, in a session of its own."""
+    """Follows all changes from now on, through a connected client of its own."""
 
-    def __init__(self, hosts: str) -> None:
-        self._client = connect(hosts)
-        self._changes: dict[int, Change] = {}
+    def __init__(self, client: KazooClient) -> None:
+        self._client = client
+        self._changes: list[Change] = []
+        #: By Gateway: (epoch, when it was reported to be in effect), in the order of the reports.
+        self._reports: dict[str, list[tuple[int, float]]] = {}
         self._lock = threading.Lock()
-        self._seen: set[str] = set()
-
-    def __enter__(self) -> Self:
-        client = self._client
         self._seen = set(client.get_children(layout.CHANGES))
         client.ChildrenWatch(layout.CHANGES)(self._look)
         for gateway in members(client):
             self._follow(gateway.id)
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self._client.stop()
-        self._client.close()
 
     def between(self, began: float, ended: float) -> list[Change]:
         """Those of a time, oldest first."""
         with self._lock:
-            return sorted(
-                (c for c in self._changes.values() if began <= c.at <= ended), key=lambda c: c.epoch
-            )
+            found = [change for change in self._changes if began <= change.at <= ended]
+        return sorted(found, key=lambda change: change.epoch)
+
+    def applied(self, change: Change) -> dict[str, float]:
+        """By Gateway: seconds from the transaction until it reported its epoch, or a later one."""
+        found = {}
+        with self._lock:
+            for gateway, reports in sorted(self._reports.items()):
+                at = next((at for epoch, at in reports if epoch >= change.epoch), None)
+                if at is not None:
+                    found[gateway] = max(at - change.at, 0.0)
+        return found
 
     # -- in kazoo's threads ---------------------------------------------------------------------------------------
 
@@ -73,10 +68,10 @@ class Changes:
             except NoNodeError:
                 continue  # trimmed
             value = json.loads(data)
-            size = len(data) + self._size_of(value["appids"], stat.czxid)
+            size = self._size_of(value["appids"], stat.czxid)
+            change = Change(int(value["epoch"]), stat.ctime / 1000, size + len(data) if size else 0)
             with self._lock:
-                self._of(int(value["epoch"])).at = stat.ctime / 1000
-                self._of(int(value["epoch"])).size = size
+                self._changes.append(change)
 
     def _size_of(self, appids: list[str], transaction: int) -> int:
         """Bytes of the documents and the epoch, all of one transaction."""
@@ -90,15 +85,9 @@ class Changes:
 
     def _follow(self, gateway: str) -> None:
         def reported(data: bytes | None, stat: Any) -> None:
-            if data is None:
-                return
-            epoch, at = int(json.loads(data)["epoch"]), stat.mtime / 1000
-            with self._lock:
-                known = [change for change in self._changes.values() if change.epoch <= epoch]
-                for change in (*known, self._of(epoch)):
-                    change.applied.setdefault(gateway, at)
+            if data is not None:
+                report = int(json.loads(data)["epoch"]), stat.mtime / 1000
+                with self._lock:
+                    self._reports.setdefault(gateway, []).append(report)
 
         self._client.DataWatch(layout.gateway_applied(gateway))(reported)
-
-    def _of(self, epoch: int) -> Change:
-        return self._changes.setdefault(epoch, Change(epoch, 0.0, 0))
