@@ -50,6 +50,8 @@ VERBS: dict[str, Any] = {
     "abort": _("aborted"),
     "retry": _("ran again"),
     "close": _("closed"),
+    "pair": _("paired"),
+    "unpair": _("unpaired"),
     "expire": _("expired"),
     "register": _("registered"),
     "declare": _("declared relations of"),
