@@ -17,6 +17,7 @@ from hadash.bindings.model import Binding
 from hadash.bindings.native import NativeDialect
 from hadash.bindings.store import BindingStore, Edit
 from hadash.identity.identity import Identity
+from hadash.inventory.checks import didi_engines_have_their_time_within_a_block
 from hadash.inventory.dialects import dialect_of, fault_of
 from hadash.inventory.models import AppID, Cluster, Pair
 from hadash.inventory.services import NotRegistered, register_pair
@@ -155,3 +156,9 @@ def test_pairing_of_a_pair_that_is_not_didis(clusters: list[Cluster]) -> None:
         call_command("didi_pairing", "main")
     with pytest.raises(CommandError, match="There is no pair 'nobody'"):
         call_command("didi_pairing", "nobody")
+
+
+@pytest.mark.parametrize(("seconds", "ids"), [(3, []), (10, ["hadash.E010"]), (-1, ["hadash.E010"])])
+def test_the_engines_time_has_to_fit_into_a_block(settings: Any, seconds: float, ids: list[str]) -> None:
+    settings.DIDI_APPLY_SECONDS = seconds
+    assert [error.id for error in didi_engines_have_their_time_within_a_block(None)] == ids

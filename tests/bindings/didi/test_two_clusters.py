@@ -61,6 +61,8 @@ def walks(draw: st.DrawFn) -> list[Stage]:
     return found
 
 
+# (A failure shows its arguments; those of the fixtures are long.)
+@pytest.mark.filterwarnings("ignore::hypothesis.errors.HypothesisWarning")
 @settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(walks(), st.booleans(), st.sets(st.sampled_from(CLIENTS)), st.sampled_from([None, "web"]))
 def test_never_two_clusters_take_one_clients_writes(
