@@ -81,7 +81,7 @@ def fault_of(dialect: str, clusters: Sequence[str], servers: Any) -> Sentence | 
     >>> fault_of("native", ["east", "west"], {}) is None
     True
     >>> str(fault_of("didi", ["east", "west"], {"east": "z:2181/east"}))
-    'DiDi\'s engine: didi_zookeeper has to say where the ZooKeepers of east, west, gateway are, and no others.'
+    "DiDi's engine: didi_zookeeper has to say where the ZooKeepers of east, west, gateway are, and no others."
     """
     if dialect not in Pair.Dialect.values:
         return say("Dialect %(dialect)s is none of %(all)s.", dialect=dialect, all=Pair.Dialect.values)

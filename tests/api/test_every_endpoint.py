@@ -122,7 +122,7 @@ PAGES: dict[tuple[str, str], frozenset[str]] = {
 }
 
 #: Pages that have nothing to do with roles: tested where they belong.
-OPEN = {"sign-in/", "sign-out/", "language/", "tokens/*/revoke/"}
+OPEN = {"sign-in/", "sign-in/oidc/", "sign-in/oidc/return/", "sign-out/", "language/", "tokens/*/revoke/"}
 
 #: The stream of a switch never ends: tests/dashboard/test_live.py reads it.
 ENDLESS = {"switches/<slug:key>/stream/"}
