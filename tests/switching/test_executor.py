@@ -13,10 +13,11 @@ from django.utils import timezone
 from kazoo.client import KazooClient
 
 from hadash.bindings.errors import StaleWriter, StoreUnavailable
+from hadash.inventory import dialects
 from hadash.inventory.models import Cluster, Pair
 from hadash.kafka.errors import ConnectUnavailable, KafkaError
 from hadash.sentences import Sentence, say
-from hadash.switching import executor
+from hadash.switching import executor, stages
 from hadash.switching.executor import _Execution
 from hadash.switching.machine import Stage, Status
 from hadash.switching.models import StageRecord, Switch
@@ -197,9 +198,9 @@ def test_a_server_that_is_away_for_a_moment_after_forward_needs_nobody(
         return say("Done.")
         yield
 
-    monkeypatch.setattr(executor, "zookeeper", lambda: zookeeper)
+    monkeypatch.setattr(dialects, "zookeeper", lambda: zookeeper)
     monkeypatch.setattr(executor, "AGAIN_SECONDS", 0)
-    monkeypatch.setitem(executor.RUNS, stage, run)
+    monkeypatch.setitem(stages.RUNS, stage, run)
     Switch.objects.filter(pk=switch.pk).update(stage=stage.value)
     executor.run_stage(switch.pk, 3)
     (record,) = switch.stages.all()
@@ -220,8 +221,8 @@ def test_what_a_stage_has_found_out_is_not_tried_again(
         raise StageFailed(say("Clients are missing."))
         yield
 
-    monkeypatch.setattr(executor, "zookeeper", lambda: zookeeper)
-    monkeypatch.setitem(executor.RUNS, stage, run)
+    monkeypatch.setattr(dialects, "zookeeper", lambda: zookeeper)
+    monkeypatch.setitem(stages.RUNS, stage, run)
     Switch.objects.filter(pk=switch.pk).update(stage=stage.value)
     assert executor.run_stage(switch.pk, 3) is None
     switch.refresh_from_db()
@@ -237,8 +238,8 @@ def test_without_the_database_a_stage_neither_fails_nor_ends(
         raise OperationalError("the connection is closed")
         yield
 
-    monkeypatch.setattr(executor, "zookeeper", lambda: zookeeper)
-    monkeypatch.setitem(executor.RUNS, Stage.SETTLE, run)
+    monkeypatch.setattr(dialects, "zookeeper", lambda: zookeeper)
+    monkeypatch.setitem(stages.RUNS, Stage.SETTLE, run)
     with pytest.raises(OperationalError):
         executor.run_stage(switch.pk, 3)
     switch.refresh_from_db()
