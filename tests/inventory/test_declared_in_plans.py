@@ -20,8 +20,7 @@ pytestmark = [pytest.mark.stack, pytest.mark.django_db]
 def allowed(monkeypatch: pytest.MonkeyPatch) -> set[tuple[str, str]]:
     """(AppID, Topic) that ACLs allow; there are no bindings."""
     rights: set[tuple[str, str]] = set()
-    monkeypatch.setattr(planning, "zookeeper", lambda: None)
-    monkeypatch.setattr(planning, "BindingStore", lambda zk: SimpleNamespace(all_documents=dict))
+    monkeypatch.setattr(planning, "dialect_of", lambda pair: SimpleNamespace(all_documents=dict))
     monkeypatch.setattr(
         planning.standby,
         "allowed_to_use",
