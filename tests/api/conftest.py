@@ -73,9 +73,11 @@ def program(people: SimpleNamespace) -> Callable[..., Program]:
 def planned(monkeypatch: pytest.MonkeyPatch, plan: Plan) -> None:
     """Planning and checking without ZooKeeper and Kafka."""
     from hadash.api.views import switches
+    from hadash.dashboard.views import requests
 
     monkeypatch.setattr(services, "plan_for", lambda pair, scope, target: plan)
-    monkeypatch.setattr(switches, "draft_for", lambda pair, scope, target: Draft(plan))
+    for view in (switches, requests):
+        monkeypatch.setattr(view, "draft_for", lambda pair, scope, target: Draft(plan))
     monkeypatch.setattr(services, "check_now", lambda plan: None)
 
 
