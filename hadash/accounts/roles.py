@@ -21,7 +21,6 @@ REGISTER = "inventory.add_instanceid"
 REQUEST = "switching.request_switch"
 OPERATE = "switching.operate_switch"
 DECIDE = "switching.decide_switch"
-FORCE = "switching.force_switch"
 EXCLUDE_GATEWAY = "switching.exclude_gateway"
 CHANGE_POLICY = "switching.change_policy"
 MANAGE_PEOPLE = "accounts.manage_people"
@@ -33,7 +32,7 @@ ROLES: dict[str, tuple[str, ...]] = {
     "requester": (VIEW, VIEW_AUDIT, REQUEST, REGISTER),
     "approver": (VIEW, VIEW_AUDIT, DECIDE),
     "operator": (VIEW, VIEW_AUDIT, REQUEST, REGISTER, OPERATE, EXCLUDE_GATEWAY),
-    "administrator": (VIEW, VIEW_AUDIT, CHANGE_POLICY, FORCE, MANAGE_PEOPLE),
+    "administrator": (VIEW, VIEW_AUDIT, CHANGE_POLICY, MANAGE_PEOPLE),
 }
 
 #: scope of an API token → what it can be used for, as far as its owner may.
@@ -41,7 +40,7 @@ SCOPES: dict[str, tuple[str, ...]] = {
     "read": (VIEW, VIEW_AUDIT),
     "request": (REQUEST, REGISTER),
     "decide": (DECIDE,),
-    "operate": (OPERATE, EXCLUDE_GATEWAY, FORCE),
+    "operate": (OPERATE, EXCLUDE_GATEWAY),
     "administer": (CHANGE_POLICY, MANAGE_PEOPLE),
 }
 

@@ -3,7 +3,7 @@
 ======  ==========================================================================================
 400     the request is not as the description says; ``errors`` names the fields
 401     nobody is signed in, or the token is not good (any more)
-403     signed in, and not allowed; ``who_may`` names those who are
+403     signed in, and not allowed
 404     it does not exist, or may not be seen
 409     it cannot be done as things are; ``reasons`` says why (``busy``: another switch holds the radius)
 412     what was shown has changed: the plan, a document in ZooKeeper, or the number of approvals

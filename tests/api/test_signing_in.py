@@ -76,6 +76,13 @@ class TestTokens:
         assert program.delete(f"/api/v1/tokens/{listed['id']}/").status_code == 204
         assert program.get("/api/v1/me/").status_code == 401
 
+    def test_for_one_pair(self, people: SimpleNamespace, estate: Any) -> None:
+        browser = signed_in(people.olga)
+        answer = browser.post("/api/v1/tokens/", {"name": "ci", "pair": "main"}, "application/json")
+        assert (answer.status_code, answer.json()["pair"]) == (201, "main")
+        unknown = browser.post("/api/v1/tokens/", {"name": "ci", "pair": "nowhere"}, "application/json")
+        assert unknown.status_code == 404
+
     def test_not_from_a_token(self, program: Any) -> None:
         assert program("olga").post("tokens/", {"name": "more"}).status_code == 403
 

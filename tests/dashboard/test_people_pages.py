@@ -51,6 +51,13 @@ class TestPeople:
         assert not may(User.objects.get(pk=vera.pk), REQUEST, estate.pair)
         assert [e.verb for e in Entry.objects.order_by("number")] == ["role given", "role taken"]
 
+    def test_a_pair_that_does_not_exist_changes_nothing(self, ada: Client, people: SimpleNamespace) -> None:
+        address = reverse("change-role", args=[people.vera.pk])
+        answer = ada.post(address, {"act": "give", "role": "operator", "pair": "nowhere"})
+        assert answer.status_code == 409
+        assert "Choose a role, and all pairs or one of them." in text_of(answer)
+        assert not Entry.objects.exists()
+
     def test_somebody_is_kept_out_and_let_in_again(self, ada: Client, people: SimpleNamespace) -> None:
         browser = signed_in(people.olga)
         ada.post(reverse("let-in", args=[people.olga.pk]), {"active": "0"})

@@ -12,15 +12,16 @@ from rest_framework.response import Response
 from rest_framework.serializers import BaseSerializer
 from rest_framework.views import APIView
 
+from hadash.accounts.addresses import address_of as address_of
 from hadash.accounts.browser import browser_of
 from hadash.accounts.roles import pairs_where
 from hadash.api.idempotency import HEADER
 from hadash.api.pagination import Pages
 from hadash.api.problems import TITLES
 from hadash.api.serializers import ProblemShape
-from hadash.dashboard import selectors
-from hadash.inventory.models import AppID, Cluster, Pair
-from hadash.switching.models import Switch
+from hadash.dashboard.lookups import the_appid as the_appid
+from hadash.dashboard.lookups import the_switch as the_switch
+from hadash.inventory.models import Cluster, Pair
 
 
 class View(APIView):
@@ -55,10 +56,6 @@ class PagedView(View):
         return pages.get_paginated_response([present(row) for row in found])
 
 
-def address_of(request: Request) -> str | None:
-    return request.META.get("REMOTE_ADDR") or None
-
-
 def browser(request: Request) -> str:
     """The browser of a session; a program has none."""
     return "" if request.auth is not None else browser_of(request._request)
@@ -80,22 +77,6 @@ def the_cluster(pair: Pair, name: str) -> Cluster:
     raise Http404(_("Pair %(pair)s has no cluster %(name)s.") % {"pair": pair.name, "name": name})
 
 
-def the_switch(user: Any, key: str) -> Switch:
-    """:raises Http404: there is none, or ``user`` may not see it."""
-    found = selectors.switches(user).defer(None).filter(key=key).first()
-    if found is None:
-        raise Http404(_("There is no switch %(key)s.") % {"key": key})
-    return found
-
-
-def the_appid(user: Any, pk: int) -> AppID:
-    """:raises Http404: there is none, or ``user`` may not see it."""
-    found = selectors.appids(user).filter(pk=pk).first()
-    if found is None:
-        raise Http404(_("There is no AppID with number %(pk)s.") % {"pk": pk})
-    return found
-
-
 # -- for the description ----------------------------------------------------------------------------------------------
 
 #: The header of every write.
@@ -107,12 +88,12 @@ KEY = OpenApiParameter(
 )
 
 
-def query(name: str, description: str, kind: Any = str, enum: list[str] | None = None) -> OpenApiParameter:
-    return OpenApiParameter(name, kind, OpenApiParameter.QUERY, description=description, enum=enum)
+def _query(name: str, description: str) -> OpenApiParameter:
+    return OpenApiParameter(name, int, OpenApiParameter.QUERY, description=description)
 
 
 #: The parameters of every list.
-PAGES = [query("page", "From 1.", int), query("page_size", f"At most {Pages.max_page_size}.", int)]
+PAGES = [_query("page", "From 1."), _query("page_size", f"At most {Pages.max_page_size}.")]
 
 
 def problems(*codes: int) -> dict[Any, Any]:

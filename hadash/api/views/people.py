@@ -170,12 +170,12 @@ class Roles(View):
     def _change(self, request: Request, username: str, change: Any, data: Any = None) -> Response:
         _manages(request.user)
         values = self.validated(shapes.RoleShape, data)
-        person, pair = _the_person(username), _pair(request.user, values["pair"])
+        person, pair = _the_person(username), _pair(values["pair"])
         change(request.user, person, values["role"], pair, address_of(request))
         return Response(_person(_the_person(username)))
 
 
-def _pair(user: Any, name: str | None) -> Pair | None:
+def _pair(name: str | None) -> Pair | None:
     """(Whoever manages people gives roles on every pair, also on those that they do not see.)"""
     if not name:
         return None

@@ -14,8 +14,9 @@ from django.utils.translation import gettext as _
 from hadash.accounts.addresses import address_of as address_of
 from hadash.accounts.roles import pairs_where
 from hadash.dashboard import selectors
-from hadash.inventory.models import AppID, Pair
-from hadash.switching.models import Switch
+from hadash.dashboard.lookups import the_appid as the_appid
+from hadash.dashboard.lookups import the_switch as the_switch
+from hadash.inventory.models import Pair
 
 PAGE_SIZE = 25
 
@@ -37,22 +38,6 @@ def denied(
     """403 with the names of those who may."""
     context = {"exception": str(error), "people": selectors.people_who(permission, pair, besides)}
     return render(request, "403.html", context, status=403)
-
-
-def the_switch(user: Any, key: str) -> Switch:
-    """:raises Http404: with a sentence that helps; also for what ``user`` may not see."""
-    found = selectors.switches(user).defer(None).filter(key=key).first()
-    if found is None:
-        raise Http404(_("There is no switch %(key)s.") % {"key": key})
-    return found
-
-
-def the_appid(user: Any, pk: int) -> AppID:
-    """:raises Http404: the same."""
-    found = selectors.appids(user).filter(pk=pk).first()
-    if found is None:
-        raise Http404(_("There is no AppID with number %(pk)s.") % {"pk": pk})
-    return found
 
 
 def the_pair(user: Any, pk: int) -> Pair:

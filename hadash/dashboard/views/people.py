@@ -18,7 +18,7 @@ from hadash.accounts.roles import MANAGE_PEOPLE, ROLES, may
 from hadash.dashboard.forms import PersonForm, RoleForm
 from hadash.dashboard.views.common import address_of, denied, paged, user_of
 from hadash.inventory.models import Pair
-from hadash.sentences import Sentence
+from hadash.sentences import Sentence, say
 
 
 def _denied(request: HttpRequest, error: PermissionDenied | None = None) -> HttpResponse:
@@ -79,9 +79,10 @@ def change_role(request: HttpRequest, pk: int) -> HttpResponse:
     form = RoleForm(request.POST)
 
     def carry_out(person: User) -> None:
-        if form.is_valid():
-            pair = form.cleaned_data["pair"]
-            change(user_of(request), person, form.cleaned_data["role"], pair, address_of(request))
+        if not form.is_valid():
+            raise people.PersonRefused(say("Choose a role, and all pairs or one of them."))
+        pair = form.cleaned_data["pair"]
+        change(user_of(request), person, form.cleaned_data["role"], pair, address_of(request))
 
     return _change(request, pk, carry_out, _("The roles of %(name)s are changed."))
 

@@ -12,7 +12,7 @@ class Migration(migrations.Migration):
     operations = [
         migrations.AlterModelOptions(
             name='switch',
-            options={'ordering': ('-requested_at',), 'permissions': [('request_switch', 'May request, cancel and abort switches'), ('decide_switch', 'May approve and decline switches of others'), ('operate_switch', 'May run stages again, let switches go on, and close them'), ('force_switch', 'May request that a switch is forced although its source is lost'), ('exclude_gateway', 'May let switches go on without a Gateway that does not answer')]},
+            options={'ordering': ('-requested_at',), 'permissions': [('request_switch', 'May request, cancel and abort switches'), ('decide_switch', 'May approve and decline switches of others'), ('operate_switch', 'May run stages again, let switches go on, and close them'), ('exclude_gateway', 'May let switches go on without a Gateway that does not answer')]},
         ),
         migrations.AddField(
             model_name='approval',
