@@ -19,7 +19,7 @@ from hadash.inventory.relations import CONSUME, PRODUCE
 from hadash.inventory.relations_csv import MAX_BYTES
 from hadash.sentences import Sentence, say
 from hadash.switching.closure import Dimension
-from hadash.switching.machine import Kind
+from hadash.switching.machine import AT_ONCE, Kind
 from hadash.switching.models import POLICY_FIELDS, Policy
 from hadash.switching.plan import Scope, ScopeKind
 
@@ -236,7 +236,7 @@ class RequestForm(forms.Form):
 
     def window(self) -> tuple[datetime, datetime] | None:
         """From when to when it may start; ``None`` for at once."""
-        if self.cleaned_data.get("start") != "window" or self.the_kind() is not Kind.PLANNED:
+        if self.cleaned_data.get("start") != "window" or self.the_kind() in AT_ONCE:
             return None
         return self.cleaned_data["start_at"], self.cleaned_data["start_until"]
 
@@ -244,7 +244,7 @@ class RequestForm(forms.Form):
         cleaned = super().clean() or {}
         self.cleaned_data = cleaned
         in_utc(self, "start_at", "start_until")
-        if cleaned.get("start") == "window" and self.the_kind() is Kind.PLANNED:
+        if cleaned.get("start") == "window" and self.the_kind() not in AT_ONCE:
             missing = [
                 n for n in ("start_at", "start_until") if cleaned.get(n) is None and n not in self.errors
             ]

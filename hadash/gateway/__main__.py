@@ -93,7 +93,7 @@ async def _run(settings: GatewaySettings, accounts: Accounts, client: KazooClien
         raise StartError(str(error)) from None
 
     def on_change(update: Update) -> None:
-        loop.call_soon_threadsafe(gateway.update, update)
+        loop.call_soon_threadsafe(gateway.applying.update, update)
 
     watcher = BindingWatcher(client, on_change)
     # The bindings first: nobody may be served by a Gateway that does not know them.
@@ -106,8 +106,8 @@ async def _run(settings: GatewaySettings, accounts: Accounts, client: KazooClien
         ) from None
     # A member before it serves anybody: a switch must not overlook it.
     try:
-        gateway.inherit(await asyncio.to_thread(member.predecessor_applied))
-        await asyncio.to_thread(member.join, gateway.applied.value)
+        gateway.applying.inherit(await asyncio.to_thread(member.predecessor_applied))
+        await asyncio.to_thread(member.join, gateway.applying.applied.value)
     except NameTaken as error:
         raise StartError(str(error)) from None
     try:
@@ -123,7 +123,7 @@ async def _run(settings: GatewaySettings, accounts: Accounts, client: KazooClien
         log.warning("ZooKeeper connection: %s", state)
         gateway.zookeeper_connected = state == KazooState.CONNECTED
         if gateway.zookeeper_connected:
-            client.handler.spawn(member.join, gateway.applied.value)
+            client.handler.spawn(member.join, gateway.applying.applied.value)
 
     client.add_listener(on_state)
     for name in clusters:

@@ -41,7 +41,7 @@ def build_app(gateway: Gateway) -> Starlette:
             {
                 "id": gateway.settings.id,
                 "pair": gateway.pair.name,
-                "applied": gateway.applied.value,
+                "applied": gateway.applying.applied.value,
                 "connections": sum(len(group) for group in gateway.clients.values()),
                 "parked": gateway.purgatory.count,
                 "time": time.time(),

@@ -127,6 +127,8 @@ class Client:
     def client_gone(self) -> None:
         """The client has hung up. What waits here is dropped, unless nobody will send it again."""
         self._gone_since = self.gateway.loop.time()
+        if self.relay.owes_answers:
+            self.gateway.applying.cut_off(self)
         if self._parked is not None and not _is_unacknowledged(self._parked.request, self._parked.message):
             self._drop()
         elif self._wants_room or self.relay.upstream.congested:
@@ -139,6 +141,8 @@ class Client:
         self._broker_gone = True
         if why:
             self.connection.turned_away("protocol", why)
+        if not self.relay.is_quiet:
+            self.gateway.applying.cut_off(self)
         self.relay.mutations.abandon()
         self._drop()
         self.connection.leave()
@@ -198,6 +202,7 @@ class Client:
             except TimeoutError:
                 log.warning("%s has left; its writes are not answered in time", self.describe())
             if not self.governing.blocked:
+                self.gateway.applying.cut_off(self)
                 self.relay.upstream.abort()
                 break
             # Nothing but the broker's answer, or its end, proves that they do not arrive after the block. How long the

@@ -58,7 +58,7 @@ class GatewayCollector(Collector):
         yield GaugeMetricFamily(
             "hadash_gateway_applied_epoch",
             "The binding epoch up to which every change is in effect here.",
-            gateway.applied.value,
+            gateway.applying.applied.value,
         )
         yield GaugeMetricFamily(
             "hadash_gateway_zookeeper_connected",

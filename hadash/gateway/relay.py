@@ -60,6 +60,7 @@ class Relay:
         self.mutations = InFlight()
         self.unanswered: list[Unanswered] = []
         self._acks0_on_the_way = False
+        self._proves_acks0 = False
         self.upstream = signed.upstream
         self.cluster = signed.upstream.cluster
         self.observer = Observer(gateway.traffic, signed, host)
@@ -194,15 +195,25 @@ class Relay:
         """Whether every mutation has been answered."""
         return self.mutations.fewer_than(1) and not self._acks0_on_the_way
 
+    @property
+    def owes_answers(self) -> bool:
+        """Whether the client waits for the answer to a mutation: cut off now, it sends the mutation again."""
+        return self.mutations.count > self._proves_acks0
+
     async def quiet(self) -> None:
         """Return when every mutation has been answered (a block is then in effect here)."""
         if self._acks0_on_the_way and not self.mutations.abandoned:
             # acks=0 has no answer. A broker works off a connection's requests one by one, so the answer to one
             # more request proves that it has worked off those before.
             self._acks0_on_the_way = False
+            self._proves_acks0 = True
             self.mutations.enter()
-            self._send_own(Kind.API_VERSIONS, 0, lambda payload: self.mutations.leave())
+            self._send_own(Kind.API_VERSIONS, 0, self._acks0_proved)
         await self.mutations.wait_for_fewer_than(1)
+
+    def _acks0_proved(self, payload: bytes) -> None:
+        self._proves_acks0 = False
+        self.mutations.leave()
 
     # -- groups -------------------------------------------------------------------------------------------------
 

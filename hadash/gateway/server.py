@@ -6,16 +6,15 @@ import asyncio
 import logging
 import random
 import socket
-import time
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from hadash.bindings.membership import Member
-from hadash.bindings.model import BindingState, Broker, ClusterDescription, PairDescription
-from hadash.bindings.watch import Update
+from hadash.bindings.model import Broker, ClusterDescription, PairDescription
 from hadash.gateway.accounts import Accounts
+from hadash.gateway.applying import Applying
 from hadash.gateway.client import Client
 from hadash.gateway.connection import ClientConnection
 from hadash.gateway.kinds import TRANSACTIONS, Kind
@@ -29,7 +28,7 @@ from hadash.gateway.purgatory import Purgatory, Timer
 from hadash.gateway.settings import GatewaySettings
 from hadash.gateway.signing_in import sign_in_to
 from hadash.gateway.slices import Slices
-from hadash.gateway.table import AppliedEpoch, BindingTable
+from hadash.gateway.table import BindingTable
 from hadash.gateway.traffic import Traffic
 from hadash.gateway.upstream import Upstream, UpstreamUnavailable, read_api_versions
 from hadash.gateway.versions import Ranges, intersection
@@ -40,10 +39,6 @@ log = logging.getLogger(__name__)
 
 #: Different things that are logged once; beyond it nothing new is: a log that says the same of everybody helps nobody.
 MAX_NOTES = 1000
-
-
-def _release_failed(error: Exception) -> None:
-    log.error("what waited for a change could not be released", exc_info=error)
 
 
 class Gateway:
@@ -92,11 +87,7 @@ class Gateway:
         self.clients: dict[str, set[Client]] = {}
         #: All connections, signed in or not.
         self.connections: set[ClientConnection] = set()
-        self.applied = AppliedEpoch()
-        #: Until then (by the monotonic clock) clients of a process before this one, which was killed, may come back.
-        self._returning_until = 0.0
-        self._member = member
-        self._reported = asyncio.Event()
+        self.applying = Applying(self, member)
         self._one_left = asyncio.Event()
         self._ranges: dict[str, Ranges] = {}
         self._servers: list[asyncio.Server] = []
@@ -115,7 +106,7 @@ class Gateway:
             await self._listen_as(node)
         self.spawn(self._keep_versions())
         self.spawn(self._keep_samples())
-        self.spawn(self._keep_reporting())
+        self.spawn(self.applying.keep_reporting())
         self.spawn(self.reports.run())
 
     async def stop(self) -> None:
@@ -339,90 +330,3 @@ class Gateway:
 
     def all_clients(self) -> Iterator[Client]:
         return chain.from_iterable(self.clients.values())
-
-    # -- bindings -----------------------------------------------------------------------------------------------------
-
-    def update(self, update: Update) -> None:
-        """Put a change of bindings into effect; its epoch is reported when it is (see :meth:`_in_effect`)."""
-        before = self.applied.latest
-        self.applied.begin(update.epoch)
-        waits: list[Any] = []
-        self.applied.read(update.documents)
-        if not update.complete:
-            self.applied.not_read(update.unreadable, update.epoch)
-        changed = self.table.apply(update)
-        log.info("epoch %d: bindings of %s", update.epoch, ", ".join(sorted(changed)[:10]) or "nobody")
-        stops = self._stops()
-        self.applied.release_but(stops)
-        returning = self._returning_until - time.monotonic()
-        if returning > 0 and any(epoch > before for epoch in stops):
-            waits.append(asyncio.sleep(returning))
-        for appid in changed:
-            for client in list(self.clients.get(appid, ())):
-                client.connection.guard(client.binding_changed)
-                # Also when that failed: what is in flight is in flight.
-                if client.governing.blocked and not client.relay.is_quiet:
-                    waits.append(client.relay.quiet())
-        # In slices: the change is in effect for whoever has not had its turn, too, and everybody else is served meanwhile.
-        self.slices.run(self.purgatory.checking(changed), lambda _: None, _release_failed)
-        self.spawn(self._in_effect(update.epoch, waits))
-
-    def _stops(self) -> set[int]:
-        """The epochs of the blocks that there are, and of what comes before a block."""
-        return {
-            binding.epoch
-            for document in self.table.documents().values()
-            for binding in document.bindings()
-            if binding.state is not BindingState.FORWARD
-        }
-
-    def inherit(self, applied: int | None) -> None:
-        """A process of this name was a Gateway before, and did not end in order: what it had sent to a cluster may still be
-        worked off there, and nobody can tell when. The blocks that it had not put into effect are not in effect now.
-
-        And its clients have to send again what was not answered, to the same cluster, which knows what it has already: it
-        would be written twice if they found a block, and then the other cluster. They may take a while to connect again, and
-        until then nothing that leads to a block is in effect either.
-
-        :param applied: the last epoch that it had put into effect; ``None`` when it ended in order, or there was none.
-        """
-        if applied is not None:
-            self.applied.hold(epoch for epoch in self._stops() if epoch > applied)
-            self._returning_until = time.monotonic() + self.settings.return_seconds
-
-    async def _in_effect(self, epoch: int, waits: list[Any]) -> None:
-        """A block is in effect when nothing that it stops is in flight any more."""
-        waiting = {asyncio.ensure_future(wait) for wait in waits}
-        while waiting:
-            _, waiting = await asyncio.wait(waiting, timeout=self.settings.slow_block_seconds)
-            if waiting:
-                log.warning(
-                    "epoch %d waits for %s", epoch, "; ".join(self._in_flight()) or "clients to come back"
-                )
-        self.applied.finish(epoch)
-        log.info("epoch %d is in effect", epoch)
-        self._reported.set()
-
-    def _in_flight(self) -> list[str]:
-        """What blocks that are not in effect yet wait for."""
-        return [client.describe() for client in self.all_clients() if not client.relay.is_quiet]
-
-    async def _keep_reporting(self) -> None:
-        """Report the applied epoch, one write at a time; ZooKeeper's absence only delays it."""
-        reported = -1
-        while True:
-            await self._reported.wait()
-            self._reported.clear()
-            epoch = self.applied.value
-            if self._member is None or epoch == reported:
-                continue
-            try:
-                await asyncio.to_thread(self._member.report_applied, epoch)
-                reported = epoch
-                log.info("epoch %d is reported", epoch)
-            except (
-                Exception
-            ) as error:  # kazoo raises many kinds; the next change or reconnection reports again
-                log.warning("the applied epoch %d could not be reported: %s", epoch, error)
-                await asyncio.sleep(1)
-                self._reported.set()

@@ -113,9 +113,9 @@ class GatewaySettings:
     #: Seconds after which a block that is not in effect is logged, with what it waits for. A broker answers a
     #: PRODUCE in milliseconds.
     slow_block_seconds: float = 1.0
-    #: Seconds that the clients of a killed process are given to come back to the one that takes its place, before a block can be
-    #: in effect: the longest that a client library waits by default before it connects again (kafka-python 30, librdkafka
-    #: 15, Java 1).
+    #: Seconds that clients are given to come back which were cut off before they had all their answers (their broker died,
+    #: their own connection broke, or the process that served them was killed), before what leads to a block is in effect: the
+    #: longest that a client library waits by default before it connects again (kafka-python 30, librdkafka 15, Java 1).
     return_seconds: float = 30.0
     #: Seconds between reads of both clusters' API versions.
     versions_seconds: float = 30.0

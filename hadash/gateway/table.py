@@ -38,15 +38,22 @@ class BindingTable:
             return (lambda topic: epoch) if epoch else None
         return lambda topic: max(self.binding(appid, client_id, topic=topic).since, document.unbound)
 
+    def governing(self, appid: str, client_id: str) -> frozenset[Binding]:
+        """The bindings that can govern a request of a client."""
+        return frozenset(reachable(self._documents.get(appid), client_id, self._default))
+
     def reachable(self, appid: str, client_id: str) -> frozenset[str]:
         """The clusters that serve a client in any way."""
-        found = reachable(self._documents.get(appid), client_id, self._default)
-        return frozenset(binding.cluster for binding in found)
+        return frozenset(binding.cluster for binding in self.governing(appid, client_id))
 
     def any_blocked(self, appid: str, client_id: str) -> bool:
         """Whether any binding that can govern a client's request is blocked."""
-        found = reachable(self._documents.get(appid), client_id, self._default)
-        return any(binding.state is BindingState.BLOCK for binding in found)
+        return any(binding.state is BindingState.BLOCK for binding in self.governing(appid, client_id))
+
+    def bindings_of(self, appid: str) -> tuple[Binding, ...]:
+        """All bindings of an AppID's document."""
+        document = self._documents.get(appid)
+        return () if document is None else tuple(document.bindings())
 
     def topics_named(self, appid: str) -> set[str]:
         """The Topics that the AppID's document binds by name."""
@@ -104,6 +111,14 @@ class AppliedEpoch:
     def hold(self, epochs: Iterable[int]) -> None:
         """These are not in effect, whatever comes, as long as their bindings stand (see :meth:`release_but`)."""
         self._held.update(epochs)
+
+    def let_go(self, epoch: int) -> None:
+        """What ``epoch`` was held for is over."""
+        self._held.discard(epoch)
+
+    def is_pending(self, epoch: int) -> bool:
+        """Whether a change is known here, and not in effect yet."""
+        return epoch in self._pending
 
     def release_but(self, standing: Iterable[int]) -> None:
         """Of the held epochs only those whose bindings still stand are held on."""

@@ -314,7 +314,7 @@ class Effects:
     def _(self, command: do.ComputePlan) -> Plan | list[Sentence]:
         inventory.collect_access(every=True)
         try:
-            return plan_for(self._pair, self.plan.scope, self._clusters[self.plan.target])
+            return plan_for(self._pair, self.plan.scope, self._clusters[self.plan.target], self.plan.kind)
         except Refused as refused:
             return refused.reasons
 

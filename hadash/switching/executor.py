@@ -28,7 +28,7 @@ from hadash.inventory.gateways import GatewaySilent
 from hadash.kafka.errors import ConnectError, KafkaError
 from hadash.mirroring.services import MirrorError
 from hadash.sentences import Sentence, say
-from hadash.switching import services
+from hadash.switching import transitions
 from hadash.switching.commands import WRITES, Pause, Together
 from hadash.switching.effect_log import audited
 from hadash.switching.effects import Effects, Facts
@@ -341,10 +341,10 @@ class _Execution:
                 if at_once:
                     self.stage, self.record = following, self._new_record(following, now)
             elif following is Event.PAUSE:
-                services.pause(held)
+                transitions.pause(held)
             else:
                 returned = self.stage is Stage.RETURN and succeeded
-                services.end(held, following, held.outcome_sentence if returned else sentence)
+                transitions.end(held, following, held.outcome_sentence if returned else sentence)
         if isinstance(following, Event) and following not in (Event.GIVE_UP, Event.PAUSE):
             keep_traffic(self.switch)
         return isinstance(following, Stage), at_once

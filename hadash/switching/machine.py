@@ -19,6 +19,10 @@ class Kind(StrEnum):
     EMERGENCY = "emergency"
 
 
+#: Kinds that run as soon as they are asked for; the others wait for approvals.
+AT_ONCE = frozenset({Kind.REHEARSAL, Kind.EMERGENCY})
+
+
 class Status(StrEnum):
     """Where a switch is in its life."""
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from hadash.identity.identity import Identity, parse
 from hadash.switching.closure import Dimension, Thing, names_topic, thing_of, topic
+from hadash.switching.machine import Kind
 
 
 class ScopeKind(StrEnum):
@@ -127,6 +128,8 @@ class Plan:
     groups: tuple[str, ...]
     mirrors: tuple[str, ...]
     members: tuple[Member, ...] = field(default=(), compare=False)
+    #: What kind of switch it was drawn up for. The row of the switch says it to those who approve.
+    kind: Kind = field(default=Kind.PLANNED, compare=False)
 
     @cached_property
     def appids(self) -> tuple[str, ...]:
@@ -166,6 +169,7 @@ class Plan:
     def to_json(self) -> dict[str, Any]:
         return {
             **self.approved(),
+            "kind": self.kind.value,
             "members": [[m.key, m.because, m.use, m.already] for m in self.members],
         }
 
@@ -195,6 +199,7 @@ class Plan:
             groups=tuple(value["groups"]),
             mirrors=tuple(value["mirrors"]),
             members=tuple(Member(*member) for member in value.get("members", ())),
+            kind=Kind(value.get("kind", Kind.PLANNED)),
         )
 
     @cached_property

@@ -16,6 +16,7 @@ from hadash.mirroring import standby
 from hadash.mirroring.models import Mirror
 from hadash.sentences import Sentence, say
 from hadash.switching.closure import Use
+from hadash.switching.machine import Kind
 from hadash.switching.plan import Plan, Scope
 from hadash.switching.radius import Draft, Estate, MirrorOf, draw_up
 
@@ -40,7 +41,7 @@ class EnginesAway(Refused):
     """ZooKeeper, a Gateway, a cluster or Connect does not answer: nothing was changed."""
 
 
-def draft_for(pair: Pair, scope: Scope, target: Cluster) -> Draft:
+def draft_for(pair: Pair, scope: Scope, target: Cluster, kind: Kind = Kind.PLANNED) -> Draft:
     """The plan that would move ``scope`` to ``target``, and what stands against it.
 
     :raises EnginesAway: ZooKeeper or a cluster does not answer. :raises Refused: the target is none of the pair.
@@ -53,15 +54,16 @@ def draft_for(pair: Pair, scope: Scope, target: Cluster) -> Draft:
         against = dialect_of(pair).objections(draft.plan.identities, source.name)
     except BindingError as error:
         raise EnginesAway(say("%(error)s", error=error)) from None
-    return replace(draft, objections=(*draft.objections, *against))
+    plan = replace(draft.plan, kind=kind)
+    return replace(draft, plan=plan, objections=(*draft.objections, *against))
 
 
-def plan_for(pair: Pair, scope: Scope, target: Cluster) -> Plan:
+def plan_for(pair: Pair, scope: Scope, target: Cluster, kind: Kind = Kind.PLANNED) -> Plan:
     """The same, where nothing stands against it.
 
     :raises Refused: with every reason, not just the first.
     """
-    draft = draft_for(pair, scope, target)
+    draft = draft_for(pair, scope, target, kind)
     if draft.objections:
         raise Refused(*draft.objections)
     return draft.plan

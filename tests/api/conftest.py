@@ -15,7 +15,7 @@ from django.test import Client
 
 from hadash.accounts import tokens
 from hadash.accounts.roles import ROLES, SCOPES, ensure_user
-from hadash.switching import services
+from hadash.switching import asking, deciding
 from hadash.switching.plan import Plan
 from hadash.switching.radius import Draft
 
@@ -75,10 +75,11 @@ def planned(monkeypatch: pytest.MonkeyPatch, plan: Plan) -> None:
     from hadash.api.views import switches
     from hadash.dashboard.views import requests
 
-    monkeypatch.setattr(services, "plan_for", lambda pair, scope, target: plan)
+    for module in (asking, deciding):
+        monkeypatch.setattr(module, "plan_for", lambda *_: plan)
     for view in (switches, requests):
-        monkeypatch.setattr(view, "draft_for", lambda pair, scope, target: Draft(plan))
-    monkeypatch.setattr(services, "check_now", lambda plan: None)
+        monkeypatch.setattr(view, "draft_for", lambda *_: Draft(plan))
+    monkeypatch.setattr(asking, "check_now", lambda plan: None)
 
 
 @pytest.fixture

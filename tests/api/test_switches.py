@@ -12,7 +12,7 @@ from django.utils import timezone
 from hadash.audit.models import Entry
 from hadash.bindings.errors import StoreUnavailable, UnknownOutcome
 from hadash.sentences import say
-from hadash.switching import services
+from hadash.switching import asking
 from hadash.switching.models import Switch
 from hadash.switching.plan import Plan
 from hadash.switching.planning import EnginesAway, Refused
@@ -133,7 +133,7 @@ def test_what_the_services_say(
     def fail(plan: Plan) -> None:
         raise error
 
-    monkeypatch.setattr(services, "check_now", fail)
+    monkeypatch.setattr(asking, "check_now", fail)
     answer = program("olga").post("switches/", wanted)
     body = answer.json()
     assert (answer.status_code, body["status"], body["type"]) == (code, code, f"urn:hadash:problem:{kind}")
@@ -194,4 +194,5 @@ def test_services_are_the_same_for_pages_and_programs() -> None:
     from hadash.api.views import switches as api
     from hadash.dashboard.views import switches as pages
 
-    assert api.services is pages.services is services
+    assert api.deciding is pages.deciding
+    assert api.directing is pages.directing

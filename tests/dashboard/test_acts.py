@@ -20,9 +20,10 @@ from hadash.dashboard.engines import Engines
 from hadash.dashboard.views import requests
 from hadash.inventory.models import InstanceID
 from hadash.sentences import say
-from hadash.switching import services
+from hadash.switching import asking, deciding
 from hadash.switching.models import Approval, Switch
 from hadash.switching.plan import Plan
+from hadash.switching.planning import Refused
 from hadash.switching.radius import Draft
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
@@ -31,9 +32,10 @@ pytestmark = [pytest.mark.stack, pytest.mark.django_db]
 @pytest.fixture
 def planned(monkeypatch: pytest.MonkeyPatch, plan: Plan) -> None:
     """Planning and checking without ZooKeeper and Kafka."""
-    monkeypatch.setattr(services, "plan_for", lambda pair, scope, target: plan)
-    monkeypatch.setattr(requests, "draft_for", lambda pair, scope, target: Draft(plan))
-    monkeypatch.setattr(services, "check_now", lambda plan: None)
+    for module in (asking, deciding):
+        monkeypatch.setattr(module, "plan_for", lambda *_: plan)
+    monkeypatch.setattr(requests, "draft_for", lambda *_: Draft(plan))
+    monkeypatch.setattr(asking, "check_now", lambda plan: None)
 
 
 @pytest.fixture
@@ -96,7 +98,7 @@ def test_request(as_olga: Client, estate: SimpleNamespace, engines: Any, planned
     response = as_olga.post(
         reverse("request-switch"), {"appid": estate.shop.pk, "scope": "appid", "reason": "Upgrade"}
     )
-    switch = services.Switch.objects.get()
+    switch = Switch.objects.get()
     assert response.status_code == 302
     assert response["Location"] == reverse("switch", args=[switch.key])
     assert (switch.reason, switch.target) == ("Upgrade", estate.west)
@@ -107,12 +109,13 @@ def test_a_refused_request_keeps_what_was_typed(
     as_olga: Client, estate: SimpleNamespace, engines: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*args: Any) -> Plan:
-        raise services.Refused(
+        raise Refused(
             say("No mirror carries %(topics)s. Create one first.", topics=["<b>carts</b>"]),
             say("All checks hold."),
         )
 
-    monkeypatch.setattr(services, "plan_for", refuse)
+    for module in (asking, deciding):
+        monkeypatch.setattr(module, "plan_for", refuse)
     response = as_olga.post(
         reverse("request-switch"),
         {"appid": estate.shop.pk, "scope": "instance", "instance": "购物车", "reason": "Because"},
@@ -343,7 +346,7 @@ def test_topics_can_be_asked_for(
         {"pair": estate.pair.pk, "scope": "topics", "topics": " orders，carts, ", "reason": "Upgrade"},
     )
     assert response.status_code == 302
-    switch = services.Switch.objects.get()
+    switch = Switch.objects.get()
     assert switch.scope.topics == ("carts", "orders")
     for address in (reverse("switch", args=[switch.key]), reverse("switches")):
         assert "Topic carts, orders" in as_olga.get(address).content.decode()
@@ -362,7 +365,7 @@ def test_everything_on_a_cluster_can_be_asked_for(
 ) -> None:
     form = {"pair": estate.pair.pk, "scope": "pair", "target": "west", "reason": "Move house"}
     assert as_olga.post(reverse("request-switch"), form).status_code == 302
-    switch = services.Switch.objects.get()
+    switch = Switch.objects.get()
     assert (switch.scope.kind.value, switch.target) == ("pair", estate.west)
     assert "everything" in as_olga.get(reverse("switches")).content.decode()
 
@@ -389,7 +392,7 @@ def test_a_window_is_typed_on_the_clock_of_who_types_it(
         },
     )
     assert response.status_code == 302
-    switch = services.Switch.objects.get()
+    switch = Switch.objects.get()
     assert switch.start_at.isoformat() == f"{tomorrow}T02:00:00+00:00"
     assert switch.start_until.isoformat() == f"{tomorrow}T04:30:00+00:00"
     page = as_olga.get(reverse("switch", args=[switch.key])).content.decode()
@@ -415,7 +418,7 @@ def test_a_window_that_cannot_be_read_is_refused_and_keeps_what_was_typed(
     text = response.content.decode()
     assert response.status_code == 409
     assert why in text and "Because</textarea>" in text
-    assert not services.Switch.objects.exists()
+    assert not Switch.objects.exists()
 
 
 def test_the_first_of_two_approvals(
@@ -458,7 +461,7 @@ def test_a_clock_that_changes_with_the_season(
         "start_until_offset": "-120",
     }
     assert as_olga.post(reverse("request-switch"), form).status_code == 302
-    switch = services.Switch.objects.get()
+    switch = Switch.objects.get()
     assert (switch.start_at.hour, switch.start_until.hour) == (1, 2)
 
 

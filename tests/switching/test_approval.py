@@ -14,7 +14,7 @@ from django.utils import timezone
 from hadash.accounts.roles import ensure_roles, ensure_user
 from hadash.audit.models import Entry
 from hadash.inventory.models import Cluster, Pair
-from hadash.switching import policy, services, stage_audit, windows
+from hadash.switching import asking, deciding, policy, stage_audit, windows
 from hadash.switching.machine import Status
 from hadash.switching.models import Blackout, Policy, StageRecord, Switch
 from hadash.switching.plan import Plan
@@ -30,8 +30,9 @@ Window = tuple[Any, Any]
 @pytest.fixture(autouse=True)
 def planned(monkeypatch: pytest.MonkeyPatch) -> None:
     """What would move is what was asked for, and nothing stands against it."""
-    monkeypatch.setattr(services, "plan_for", lambda pair, scope, target: WHOLE)
-    monkeypatch.setattr(services, "check_now", lambda plan: None)
+    for module in (asking, deciding):
+        monkeypatch.setattr(module, "plan_for", lambda *_: WHOLE)
+    monkeypatch.setattr(asking, "check_now", lambda plan: None)
 
 
 @pytest.fixture
@@ -67,7 +68,7 @@ def started(django_capture_on_commit_callbacks: Any) -> list[str]:
 @pytest.fixture
 def ask(pair: Pair, people: dict[str, User]) -> Callable[..., Switch]:
     def make(user: str = "olga", window: Window | None = None) -> Switch:
-        return services.request(people[user], pair, WHOLE.scope, pair.second, "Upgrade", window=window)
+        return asking.request(asking.Asked(people[user], pair, WHOLE.scope, pair.second, "Upgrade"), window)
 
     return make
 
@@ -78,7 +79,7 @@ def approve(
 ) -> Callable[..., Switch]:
     def act(user: str, switch: Switch, plan: Plan = WHOLE) -> Switch:
         with django_capture_on_commit_callbacks(execute=True):
-            return services.approve(people[user], switch, plan.digest, lambda s: started.append(s.key))
+            return deciding.approve(people[user], switch, plan.digest, lambda s: started.append(s.key))
 
     return act
 
@@ -145,7 +146,7 @@ class TestApprovals:
         policy.set_policy(people["ada"], pair, {"approvals": 2})
         switch = ask()
         approve("arne", switch)
-        assert services.decline(people["bea"], switch, "Not today.").current is Status.DECLINED
+        assert deciding.decline(people["bea"], switch, "Not today.").current is Status.DECLINED
 
     def test_an_approval_is_of_one_plan(self, ask: Any, approve: Any) -> None:
         from dataclasses import replace
@@ -209,7 +210,7 @@ class TestWindow:
         self, people: dict[str, User], ask: Any, approve: Any
     ) -> None:
         switch = approve("arne", ask(window=in_hours(1, 2)))
-        assert services.cancel(people["olga"], switch).current is Status.CANCELLED
+        assert deciding.cancel(people["olga"], switch).current is Status.CANCELLED
 
     @pytest.mark.parametrize(
         ("window", "why"),
@@ -399,7 +400,7 @@ class TestComments:
         self, people: dict[str, User], ask: Any
     ) -> None:
         switch = ask()
-        services.comment(people["arne"], switch, "  为什么是今天？ ")
+        deciding.comment(people["arne"], switch, "  为什么是今天？ ")
         assert log(switch)[-1] == "“为什么是今天？”"
         assert switch.events.last().actor == people["arne"]
         assert Entry.objects.get(verb="comment").details == {"text": "为什么是今天？"}
@@ -414,9 +415,9 @@ class TestComments:
         switch = ask()
         before = log(switch)
         with pytest.raises(Refused, match=why):
-            services.comment(people["arne"], switch, text)
+            deciding.comment(people["arne"], switch, text)
         assert log(switch) == before
 
     def test_viewers_only_look(self, people: dict[str, User], ask: Any) -> None:
         with pytest.raises(PermissionDenied, match="You may not comment on switches"):
-            services.comment(people["vera"], ask(), "Hello")
+            deciding.comment(people["vera"], ask(), "Hello")

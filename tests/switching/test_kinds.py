@@ -15,7 +15,7 @@ from hadash.audit.models import Entry
 from hadash.dashboard import selectors
 from hadash.inventory.models import Pair
 from hadash.sentences import say
-from hadash.switching import policy, services, windows
+from hadash.switching import asking, deciding, directing, policy, windows
 from hadash.switching.executor import _Execution
 from hadash.switching.machine import Kind, Stage, Status
 from hadash.switching.models import StageRecord, Switch
@@ -28,9 +28,14 @@ pytestmark = [pytest.mark.stack, pytest.mark.django_db]
 
 
 @pytest.fixture
-def asked(pair: Pair, people: dict[str, User]) -> Callable[[str], services.Asked]:
+def asked(pair: Pair, people: dict[str, User]) -> Callable[..., asking.Asked]:
     """What somebody asks for: everything of ``shop`` to ``west``."""
-    return lambda user: services.Asked(people[user], pair, WHOLE.scope, pair.second, "The old cluster burns")
+
+    def make(user: str, kind: Kind = Kind.PLANNED) -> asking.Asked:
+        reason = "The old cluster burns"
+        return asking.Asked(people[user], pair, WHOLE.scope, pair.second, reason, kind=kind)
+
+    return make
 
 
 @pytest.fixture
@@ -54,22 +59,22 @@ class TestRehearsal:
     def test_it_runs_at_once_and_nobody_approves_it(
         self, asked: Any, at_once: Any, started: list[str]
     ) -> None:
-        switch = at_once(services.rehearse, asked("olga"))
+        switch = at_once(asking.rehearse, asked("olga", Kind.REHEARSAL))
         assert (switch.the_kind, switch.current, started) == (Kind.REHEARSAL, Status.RUNNING, [switch.key])
         assert Entry.objects.get(verb="request").details["kind"] == "rehearsal"
 
     def test_also_in_a_blackout(self, asked: Any, at_once: Any, pair: Pair, people: Any) -> None:
         policy.add_blackout(people["ada"], pair, *in_hours(-1, 1), "Year-end closing")
-        assert windows.may_begin(at_once(services.rehearse, asked("olga"))) is None
+        assert windows.may_begin(at_once(asking.rehearse, asked("olga", Kind.REHEARSAL))) is None
 
     def test_not_while_another_switch_holds_it(self, ask: Any, asked: Any, at_once: Any) -> None:
         ask()
         with pytest.raises(Refused, match="holds part of this radius"):
-            at_once(services.rehearse, asked("olga"))
+            at_once(asking.rehearse, asked("olga", Kind.REHEARSAL))
 
     def test_not_by_everybody(self, asked: Any, at_once: Any) -> None:
         with pytest.raises(PermissionDenied):
-            at_once(services.rehearse, asked("vera"))
+            at_once(asking.rehearse, asked("vera", Kind.REHEARSAL))
 
 
 class TestEmergency:
@@ -77,7 +82,7 @@ class TestEmergency:
         self, asked: Any, at_once: Any, started: list[str], people: dict[str, User], pair: Pair
     ) -> None:
         policy.add_blackout(people["ada"], pair, *in_hours(-1, 1), "Year-end closing")
-        switch = at_once(services.emergency, asked("otto"), "west")
+        switch = at_once(asking.emergency, asked("otto", Kind.EMERGENCY), "west")
         assert (switch.the_kind, switch.current, started) == (Kind.EMERGENCY, Status.RUNNING, [switch.key])
         assert windows.may_begin(switch) is None
         assert not switch.to_be_reviewed, "it runs"
@@ -87,38 +92,38 @@ class TestEmergency:
             "nobody reviews their own, whatever else they may"
         )
         with pytest.raises(PermissionDenied):
-            services.review(people["otto"], switch, "All fine")
+            deciding.review(people["otto"], switch, "All fine")
         with pytest.raises(Refused, match="Say what you found"):
-            services.review(people["arne"], switch, " ")
-        reviewed = services.review(people["arne"], switch, "It was right to do so")
+            deciding.review(people["arne"], switch, " ")
+        reviewed = deciding.review(people["arne"], switch, "It was right to do so")
         assert (reviewed.reviewed_by, reviewed.to_be_reviewed) == (people["arne"], False)
         assert list(selectors.waiting_for(people["arne"])) == []
         with pytest.raises(Refused, match="not to be reviewed"):
-            services.review(people["bea"], switch, "Me too")
+            deciding.review(people["bea"], switch, "Me too")
         assert Entry.objects.filter(verb="review").count() == 1
 
     @pytest.mark.parametrize("typed", ["", "east", "West "])
     def test_it_wants_the_target_once_more(self, asked: Any, at_once: Any, typed: str) -> None:
         with pytest.raises(Refused, match="Type west to confirm"):
-            at_once(services.emergency, asked("olga"), typed)
+            at_once(asking.emergency, asked("olga", Kind.EMERGENCY), typed)
         assert not Switch.objects.exists()
 
     @pytest.mark.parametrize("user", ["arne", "ada", "vera"])
     def test_only_operators(self, asked: Any, at_once: Any, user: str) -> None:
         with pytest.raises(PermissionDenied):
-            at_once(services.emergency, asked(user), "west")
+            at_once(asking.emergency, asked(user, Kind.EMERGENCY), "west")
 
     def test_what_ran_with_an_approval_is_not_reviewed(self, ask: Any, approve: Any, people: Any) -> None:
         switch = ended(approve("arne", ask()))
         with pytest.raises(Refused, match="not to be reviewed"):
-            services.review(people["bea"], switch, "x")
+            deciding.review(people["bea"], switch, "x")
 
 
 class TestGo:
     @pytest.fixture
-    def paused(self, pair: Pair, people: dict[str, User], approve: Any, started: list[str]) -> Switch:
+    def paused(self, asked: Any, approve: Any, started: list[str]) -> Switch:
         """A switch whose checks hold, and that waits for a go."""
-        made = services.request(people["olga"], pair, WHOLE.scope, pair.second, "Upgrade", ask_for_go=True)
+        made = asking.request(asked("olga"), ask_for_go=True)
         switch = approve("arne", made)
         started.clear()
         return finish_precheck(switch)
@@ -132,12 +137,12 @@ class TestGo:
         self, paused: Switch, people: Any, started: list[str], django_capture_on_commit_callbacks: Any
     ) -> None:
         with django_capture_on_commit_callbacks(execute=True):
-            held = services.go(people["olga"], paused, lambda s: started.append(s.key))
+            held = directing.go(people["olga"], paused, lambda s: started.append(s.key))
         assert (held.current, held.stage, started) == (Status.RUNNING, "precheck", [held.key])
         assert finish_precheck(held).stage == "settle", "it does not ask twice"
 
     def test_it_can_be_cancelled(self, paused: Switch, people: Any) -> None:
-        held = services.cancel(people["olga"], paused)
+        held = deciding.cancel(people["olga"], paused)
         assert held.current is Status.CANCELLED
         assert str(held.outcome_sentence) == "olga cancelled it. Nothing was changed."
 
@@ -150,11 +155,11 @@ class TestGo:
 
     def test_only_what_waits_goes_on(self, ask: Any, people: Any) -> None:
         with pytest.raises(Refused, match="cannot be changed that way"):
-            services.go(people["olga"], ask(), lambda s: None)
+            directing.go(people["olga"], ask(), lambda s: None)
 
     def test_not_by_everybody(self, paused: Switch, people: Any) -> None:
         with pytest.raises(PermissionDenied):
-            services.go(people["vera"], paused, lambda s: None)
+            directing.go(people["vera"], paused, lambda s: None)
 
 
 def finish_precheck(switch: Switch) -> Switch:

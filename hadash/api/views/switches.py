@@ -27,7 +27,7 @@ from hadash.api.views.common import (
     the_switch,
 )
 from hadash.dashboard import live, selectors
-from hadash.switching import services
+from hadash.switching import asking, deciding, directing
 from hadash.switching.machine import Kind, Status
 from hadash.switching.models import Switch
 from hadash.switching.planning import draft_for
@@ -92,7 +92,7 @@ class Switches(PagedView):
     def post(self, request: Request) -> Response:
         values = self.validated(shapes.SwitchRequest)
         pair = the_pair(request.user, values["pair"])
-        asked = services.Asked(
+        asked = asking.Asked(
             request.user,
             pair,
             shapes.scope_of(values["scope"]),
@@ -100,31 +100,23 @@ class Switches(PagedView):
             values["reason"],
             address_of(request),
             browser(request),
+            Kind(values["kind"]),
         )
         return Response(present.whole_switch(_asked_for(asked, values)), status=201)
 
 
-def _asked_for(asked: services.Asked, values: dict[str, Any]) -> Switch:
+def _asked_for(asked: asking.Asked, values: dict[str, Any]) -> Switch:
     """The new switch, of the kind that was asked for."""
     from tasks.switching import start
 
-    match Kind(values["kind"]):
+    match asked.kind:
         case Kind.REHEARSAL:
-            return services.rehearse(asked, start, values["plan_digest"])
+            return asking.rehearse(asked, start, values["plan_digest"])
         case Kind.EMERGENCY:
-            return services.emergency(asked, values["confirm"], start, values["plan_digest"])
-    return services.request(
-        asked.user,
-        asked.pair,
-        asked.scope,
-        asked.target,
-        asked.reason,
-        asked.address,
-        (values["start_at"], values["start_until"]) if "start_at" in values else None,
-        asked.browser,
-        values["plan_digest"],
-        values["ask_for_go"],
-    )
+            return asking.emergency(asked, values["confirm"], start, values["plan_digest"])
+        case _:
+            window = (values["start_at"], values["start_until"]) if "start_at" in values else None
+            return asking.request(asked, window, values["plan_digest"], values["ask_for_go"])
 
 
 class OneSwitch(View):
@@ -172,7 +164,7 @@ class Approve(View):
         from tasks.switching import start
 
         values = self.validated(shapes.ApprovalRequest)
-        held = services.approve(
+        held = deciding.approve(
             request.user,
             the_switch(request.user, key),
             values["plan_digest"],
@@ -222,13 +214,13 @@ def act(name: str, summary: str, shape: type[s.Serializer], carry_out: Act) -> t
 def _retry(user: Any, switch: Switch, values: dict[str, Any], address: str | None) -> Switch:
     from tasks.switching import start
 
-    return services.retry(user, switch, start, address)
+    return directing.retry(user, switch, start, address)
 
 
 def _go(user: Any, switch: Switch, values: dict[str, Any], address: str | None) -> Switch:
     from tasks.switching import start
 
-    return services.go(user, switch, start, address)
+    return directing.go(user, switch, start, address)
 
 
 ACTS: dict[str, type[View]] = {
@@ -236,13 +228,13 @@ ACTS: dict[str, type[View]] = {
         "decline",
         "Decline a request, with a reason.",
         shapes.ReasonRequest,
-        lambda user, switch, values, address: services.decline(user, switch, values["reason"], address),
+        lambda user, switch, values, address: deciding.decline(user, switch, values["reason"], address),
     ),
     "cancel": act(
         "cancel",
         "Take a request back before it runs.",
         shapes.NothingRequest,
-        lambda user, switch, values, address: services.cancel(user, switch, address),
+        lambda user, switch, values, address: deciding.cancel(user, switch, address),
     ),
     "go": act(
         "go",
@@ -254,13 +246,13 @@ ACTS: dict[str, type[View]] = {
         "review",
         "Say afterwards what is to be said of an emergency.",
         shapes.ReasonRequest,
-        lambda user, switch, values, address: services.review(user, switch, values["reason"], address),
+        lambda user, switch, values, address: deciding.review(user, switch, values["reason"], address),
     ),
     "abort": act(
         "abort",
         "Ask a running switch to return to the start (202).",
         shapes.NothingRequest,
-        lambda user, switch, values, address: services.abort(user, switch, address),
+        lambda user, switch, values, address: directing.abort(user, switch, address),
     ),
     "retry": act(
         "retry",
@@ -272,7 +264,7 @@ ACTS: dict[str, type[View]] = {
         "close",
         "End a switch that needs attention, and leave everything as it is.",
         shapes.ReasonRequest,
-        lambda user, switch, values, address: services.close_as_it_is(
+        lambda user, switch, values, address: directing.close_as_it_is(
             user, switch, values["reason"], address
         ),
     ),
@@ -280,6 +272,6 @@ ACTS: dict[str, type[View]] = {
         "comment",
         "Say something for all who look at it.",
         shapes.CommentRequest,
-        lambda user, switch, values, address: services.comment(user, switch, values["text"], address),
+        lambda user, switch, values, address: deciding.comment(user, switch, values["text"], address),
     ),
 }

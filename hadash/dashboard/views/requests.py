@@ -19,12 +19,12 @@ from hadash.dashboard.views.common import address_of, denied, the_appid, the_pai
 from hadash.inventory.models import AppID, Cluster, Pair
 from hadash.mirroring.models import Mirror
 from hadash.sentences import Sentence, say
-from hadash.switching import services
+from hadash.switching import asking
 from hadash.switching.effects import ask_about
 from hadash.switching.machine import Kind
 from hadash.switching.models import Switch
 from hadash.switching.plan import Scope, ScopeKind
-from hadash.switching.planning import draft_for
+from hadash.switching.planning import Refused, draft_for
 
 
 def _number(text: str | None) -> int | None:
@@ -75,13 +75,13 @@ def _post(request: HttpRequest, pair: Pair, appid: AppID | None) -> HttpResponse
         return _page(request, form, wanted, status=409)
     try:
         if wanted["fault"]:
-            raise services.Refused(
+            raise Refused(
                 say("ZooKeeper does not answer (%(fault)s): no switch can be planned.", fault=wanted["fault"])
             )
         switch = _asked_for(request, form, scope, target)
     except PermissionDenied as error:
         return denied(request, error, REQUEST, pair)
-    except services.Refused as refusal:
+    except Refused as refusal:
         return _page(request, form, wanted, refusal.reasons, status=409)
     said = {
         Kind.PLANNED: _("The switch is requested. Somebody else has to approve it."),
@@ -99,22 +99,14 @@ def _asked_for(request: HttpRequest, form: RequestForm, scope: Scope, target: Cl
     values = form.cleaned_data
     reason, address, browser = values["reason"], address_of(request), browser_of(request)
     user, kind = user_of(request), form.the_kind()
-    if kind is Kind.PLANNED:
-        return services.request(
-            user,
-            form.pair,
-            scope,
-            target,
-            reason,
-            address,
-            form.window(),
-            browser,
-            ask_for_go=values["ask_for_go"],
-        )
-    asked = services.Asked(user, form.pair, scope, target, reason, address, browser)
-    if kind is Kind.REHEARSAL:
-        return services.rehearse(asked, start)
-    return services.emergency(asked, values["confirmed"], start)
+    asked = asking.Asked(user, form.pair, scope, target, reason, address, browser, kind)
+    match kind:
+        case Kind.REHEARSAL:
+            return asking.rehearse(asked, start)
+        case Kind.EMERGENCY:
+            return asking.emergency(asked, values["confirmed"], start)
+        case _:
+            return asking.request(asked, form.window(), ask_for_go=values["ask_for_go"])
 
 
 def _page(
@@ -182,8 +174,8 @@ def proposal(form: RequestForm) -> dict[str, Any]:
         return shown
     shown["source"], shown["target"] = pair.other(target), target
     try:
-        draft = draft_for(pair, scope, target)
-    except services.Refused as refusal:
+        draft = draft_for(pair, scope, target, form.the_kind())
+    except Refused as refusal:
         return {**shown, "reasons": refusal.reasons}
     plan = draft.plan
     silent: set[str] = set()
@@ -203,7 +195,7 @@ def proposal(form: RequestForm) -> dict[str, Any]:
         "reasons": draft.objections,
         "uncovered": draft.uncovered,
         "members": radius.rows(plan),
-        "holder": services.overlapping(plan),
+        "holder": asking.overlapping(plan),
         "plan_mirrors": [(mirror, states.of_mirror(mirror)) for mirror in mirrors],
         "plan_clients": sorted(
             {

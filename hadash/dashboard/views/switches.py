@@ -31,9 +31,10 @@ from hadash.dashboard.views.common import (
 )
 from hadash.inventory.models import AppID
 from hadash.sentences import Sentence, say
-from hadash.switching import services
+from hadash.switching import deciding, directing
 from hadash.switching.machine import Kind, Status
 from hadash.switching.models import Switch
+from hadash.switching.planning import Refused
 from hadash.switching.policy import blackout_now
 
 INBOXES = ("all", "waiting", "mine")
@@ -216,7 +217,7 @@ def act(permission: str) -> Callable[[Act], Callable[[HttpRequest, str], HttpRes
             except PermissionDenied as error:
                 besides = found.requested_by if permission == DECIDE else None
                 return denied(request, error, permission, found.pair, besides)
-            except services.Refused as refusal:
+            except Refused as refusal:
                 return _page(
                     request,
                     the_switch(user_of(request), key),
@@ -241,9 +242,9 @@ def approve(request: HttpRequest, switch: Switch) -> str:
     # Planning reads ZooKeeper: say that it is away instead of waiting for it.
     fault = engines.look_at_gateways().fault
     if fault and may(user, DECIDE, switch.pair) and user.pk != switch.requested_by_id:
-        raise services.Refused(say("ZooKeeper does not answer (%(fault)s): no switch can run.", fault=fault))
+        raise Refused(say("ZooKeeper does not answer (%(fault)s): no switch can run.", fault=fault))
     shown = request.POST.get("approvals", "")
-    held = services.approve(
+    held = deciding.approve(
         user,
         switch,
         request.POST.get("plan_digest", ""),
@@ -262,20 +263,20 @@ def approve(request: HttpRequest, switch: Switch) -> str:
 @act(DECIDE)
 def decline(request: HttpRequest, switch: Switch) -> str:
     """Field ``reason``."""
-    services.decline(user_of(request), switch, request.POST.get("reason", ""), address_of(request))
+    deciding.decline(user_of(request), switch, request.POST.get("reason", ""), address_of(request))
     return _("Declined. The requester sees your reason.")
 
 
 @act(REQUEST)
 def comment(request: HttpRequest, switch: Switch) -> str:
     """Field ``text``."""
-    services.comment(user_of(request), switch, request.POST.get("text", ""), address_of(request))
+    deciding.comment(user_of(request), switch, request.POST.get("text", ""), address_of(request))
     return _("Your comment is in the log.")
 
 
 @act(REQUEST)
 def cancel(request: HttpRequest, switch: Switch) -> str:
-    services.cancel(user_of(request), switch, address_of(request))
+    deciding.cancel(user_of(request), switch, address_of(request))
     return _("The request is cancelled.")
 
 
@@ -283,20 +284,20 @@ def cancel(request: HttpRequest, switch: Switch) -> str:
 def go(request: HttpRequest, switch: Switch) -> str:
     from tasks.switching import start
 
-    services.go(user_of(request), switch, start, address_of(request))
+    directing.go(user_of(request), switch, start, address_of(request))
     return _("It goes on, with its checks first.")
 
 
 @act(DECIDE)
 def review(request: HttpRequest, switch: Switch) -> str:
     """Field ``reason``: what was found."""
-    services.review(user_of(request), switch, request.POST.get("reason", ""), address_of(request))
+    deciding.review(user_of(request), switch, request.POST.get("reason", ""), address_of(request))
     return _("Your review is in the log.")
 
 
 @act(REQUEST)
 def abort(request: HttpRequest, switch: Switch) -> str:
-    services.abort(user_of(request), switch, address_of(request))
+    directing.abort(user_of(request), switch, address_of(request))
     return _("The switch returns to the start.")
 
 
@@ -304,12 +305,12 @@ def abort(request: HttpRequest, switch: Switch) -> str:
 def retry(request: HttpRequest, switch: Switch) -> str:
     from tasks.switching import start
 
-    services.retry(user_of(request), switch, start, address_of(request))
+    directing.retry(user_of(request), switch, start, address_of(request))
     return _("The stage runs again.")
 
 
 @act(OPERATE)
 def close(request: HttpRequest, switch: Switch) -> str:
     """Field ``reason``."""
-    services.close_as_it_is(user_of(request), switch, request.POST.get("reason", ""), address_of(request))
+    directing.close_as_it_is(user_of(request), switch, request.POST.get("reason", ""), address_of(request))
     return _("Closed. Everything stays as it is.")

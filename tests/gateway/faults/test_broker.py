@@ -54,21 +54,6 @@ class TestInEffect:
             broker.release()
             control.in_effect(epoch + 1)
 
-    def test_a_broker_that_dies_is_not_waited_for(
-        self, gateway: GatewayProcess, control: ControlPlane, app: App, move: Move, broker: Proxy
-    ) -> None:
-        topic = app.topic()
-        with signed_in(gateway, app) as client:
-            broker.hold()
-            client.send_produce(topic, b"one")
-            control.clusters.wait_for_end("east", topic, 1)
-            epoch = move.write(BindingState.BLOCK)
-            gateway.logged(rf"epoch {epoch} waits for")
-            broker.reset()
-            broker.release()
-            control.in_effect(epoch)
-            assert client.receive() is None
-
 
 class TestDeadBroker:
     """The client's connection ends with the broker's, whatever the Gateway is waiting for at that moment."""

@@ -1,0 +1,214 @@
+"""Asking for switches: the plan of what is asked for, its checks, and the row that others decide on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
+from django.db import connection, transaction
+from django.utils import timezone
+
+from hadash.accounts.roles import OPERATE, REQUEST, may
+from hadash.audit.models import record
+from hadash.bindings.errors import BindingError
+from hadash.inventory.models import Cluster, Pair
+from hadash.kafka.errors import ConnectError, KafkaError
+from hadash.mirroring.services import MirrorError
+from hadash.sentences import say
+from hadash.switching.checks import preflight
+from hadash.switching.effects import Effects, Facts
+from hadash.switching.machine import (
+    OPEN,
+    Kind,
+    Status,
+)
+from hadash.switching.models import Switch, log_event
+from hadash.switching.plan import Plan, Scope
+from hadash.switching.planning import Busy, EnginesAway, PlanChanged, Refused, plan_for
+from hadash.switching.policy import limits_of, policy_of
+from hadash.switching.stage_run import StageFailed
+from hadash.switching.windows import check_window, run
+
+#: One lock in the database for everything that decides whether two radii overlap: requests are rare and short.
+_RADIUS_LOCK = 0x68616461
+
+
+def check_now(plan: Plan) -> None:
+    """Run the read-only checks of the precheck. :raises Refused: with what stands against the switch."""
+    run = preflight(plan, limits_of(Pair.objects.get(name=plan.pair)))
+    try:
+        effects = Effects(plan, None, Facts(), lambda sentence: None)
+        answer: Any = None
+        while True:
+            answer = effects.carry_out(run.send(answer))
+    except StopIteration:
+        return
+    except StageFailed as failure:
+        raise Refused(failure.sentence) from None
+    except (BindingError, KafkaError, ConnectError, MirrorError) as error:
+        raise EnginesAway(say("%(error)s", error=error)) from None
+
+
+def overlapping(plan: Plan) -> Switch | None:
+    """An open switch that touches the same Topics, groups or identities."""
+    for switch in Switch.objects.filter(pair__name=plan.pair, status__in=[s.value for s in OPEN]):
+        if plan.overlaps(switch.the_plan()):
+            return switch
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Who asks for what, why, and from where."""
+
+    user: User
+    pair: Pair
+    scope: Scope
+    target: Cluster
+    reason: str
+    address: str | None = None
+    #: The one in which it is asked for: nobody approves it there. Empty for a program.
+    browser: str = ""
+    kind: Kind = Kind.PLANNED
+
+
+def request(
+    asked: Asked,
+    window: tuple[datetime, datetime] | None = None,
+    digest: str = "",
+    ask_for_go: bool = False,
+) -> Switch:
+    """Ask for a switch that others have to approve.
+
+    :param ask_for_go: whether it waits for somebody's go when all checks hold.
+    :param digest: of the plan that was shown; empty for whatever it is now.
+    :param window: from when to when it may start; ``None`` for as soon as it is approved.
+    :raises PermissionDenied: the user may not request.
+    :raises PlanChanged: it is not the plan of ``digest`` any more. :raises Busy: another switch holds part of it.
+    :raises Refused: the radius is not closed, a check does not hold, or another switch holds the radius.
+    """
+    if window is not None:
+        check_window(*window)
+    plan = _planned(asked, digest)
+    expires_at = window[1] if window else timezone.now() + timedelta(hours=settings.SWITCH_EXPIRY_HOURS)
+    with transaction.atomic():
+        return _create(
+            asked,
+            plan,
+            approvals_needed=policy_of(asked.pair).approvals,
+            ask_for_go=ask_for_go,
+            start_at=window[0] if window else None,
+            start_until=window[1] if window else None,
+            expires_at=expires_at,
+        )
+
+
+def rehearse(asked: Asked, start: Callable[[Switch], None], digest: str = "") -> Switch:
+    """Go through the checks and measure the mirror without touching a client. Nobody has to approve what changes nothing.
+
+    :raises PermissionDenied: the user may not request. :raises PlanChanged: it is not the plan of ``digest`` any more.
+    :raises Busy: another switch holds part of it. :raises Refused: the radius is not closed, or a check does not hold.
+    """
+    plan = _planned(asked, digest)
+    with transaction.atomic():
+        held = _create(asked, plan, **_at_once())
+        run(held, start)
+    return held
+
+
+def emergency(asked: Asked, confirmed: str, start: Callable[[Switch], None], digest: str = "") -> Switch:
+    """Switch at once, also in a blackout; somebody else reviews it afterwards.
+
+    :param confirmed: the target's name once more, as the person's word that this cannot wait for an approval.
+    :raises PermissionDenied: the user may not operate switches. Otherwise as :func:`rehearse`.
+    """
+    if not may(asked.user, OPERATE, asked.pair):
+        raise PermissionDenied("You may not run switches.")
+    if confirmed.strip() != asked.target.name:
+        raise Refused(
+            say(
+                "Type %(cluster)s to confirm that this switch cannot wait for an approval.",
+                cluster=asked.target.name,
+            )
+        )
+    plan = _planned(asked, digest)
+    with transaction.atomic():
+        held = _create(asked, plan, **_at_once())
+        log_event(held, say("It runs at once; somebody else has to review it afterwards."))
+        run(held, start)
+    return held
+
+
+def _at_once() -> dict[str, Any]:
+    return {
+        "status": Status.APPROVED.value,
+        "approvals_needed": 0,
+        "expires_at": timezone.now() + timedelta(hours=settings.SWITCH_EXPIRY_HOURS),
+    }
+
+
+def _planned(asked: Asked, digest: str) -> Plan:
+    """The plan of what is asked for, with all that can be checked before anybody decides."""
+    user, pair, scope, target = asked.user, asked.pair, asked.scope, asked.target
+    if not may(user, REQUEST, pair):
+        raise PermissionDenied("You may not request switches.")
+    if not asked.reason.strip():
+        raise Refused(say("Say why: the approver reads it, and so does whoever looks at this later."))
+    plan = plan_for(pair, scope, target, asked.kind)
+    if digest and digest != plan.digest:
+        raise PlanChanged(say("The plan has changed since you saw it. Look at it again."))
+    check_now(plan)
+    return plan
+
+
+def _create(asked: Asked, plan: Plan, **values: Any) -> Switch:
+    """The row of a new switch. In a transaction. :raises Busy: another switch holds part of its radius."""
+    _lock_radii()
+    other = overlapping(plan)
+    if other is not None:
+        raise Busy(
+            say(
+                "Switch %(key)s of %(scope)s (%(status)s) holds part of this radius. Wait for its end or cancel it.",
+                key=other.key,
+                scope=other.scope,
+                status=other.get_status_display(),
+            )
+        )
+    user, scope = asked.user, asked.scope
+    switch = Switch.objects.create(
+        kind=asked.kind.value,
+        pair=asked.pair,
+        appid=scope.appid,
+        instance_id=scope.instance_id,
+        source=Cluster.objects.get(name=plan.source),
+        target=asked.target,
+        asked=scope.to_json(),
+        plan=plan.to_json(),
+        plan_digest=plan.digest,
+        reason=asked.reason.strip(),
+        requested_by=user,
+        requested_in=asked.browser,
+        **values,
+    )
+    log_event(switch, say("%(user)s requested the switch.", user=user.get_username()), actor=user)
+    record(
+        user,
+        "request",
+        switch.subject,
+        asked.address,
+        kind=switch.kind,
+        plan=plan.approved(),
+        plan_digest=plan.digest,
+        reason=switch.reason,
+    )
+    return switch
+
+
+def _lock_radii() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_RADIUS_LOCK])

@@ -1,0 +1,190 @@
+"""What others than the one who asked do with a request, and what is said about it: approve, decline, comment, cancel, review."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
+from django.utils import timezone
+
+from hadash.accounts.roles import DECIDE, REQUEST, may
+from hadash.audit.models import record, stored
+from hadash.sentences import say
+from hadash.switching.machine import (
+    Event,
+    Status,
+)
+from hadash.switching.models import Approval, Switch, log_event
+from hadash.switching.planning import PlanChanged, Refused, plan_for
+from hadash.switching.policy import blackout_now
+from hadash.switching.transitions import moved
+from hadash.switching.windows import refuse_in_blackout, run, utc
+
+#: Characters of a comment: a page, not a book.
+MAX_COMMENT = 2000
+
+
+def approve(
+    user: User,
+    switch: Switch,
+    digest: str,
+    start: Callable[[Switch], None],
+    address: str | None = None,
+    seen: int | None = None,
+    browser: str = "",
+) -> Switch:
+    """Approve the plan with ``digest``. With the last approval that it needs the switch runs, or waits for its window.
+
+    :param seen: how many approvals the person saw; ``None`` when nobody can have been misled.
+    :param start: called after the commit with the running switch; the tasks pass what enqueues its first stage.
+    :raises PermissionDenied: ``user`` may not decide, or is the requester.
+    :raises Refused: it was decided already, has expired, or the plan has changed since it was shown.
+    """
+    _may_decide(user, switch)
+    if digest != switch.plan_digest:
+        raise PlanChanged(say("The plan has changed since you saw it. Look at it again."))
+    current = plan_for(switch.pair, switch.scope, switch.target, switch.the_kind)
+    if current.digest != switch.plan_digest:
+        raise PlanChanged(
+            say(
+                "What would move has changed since the request (now: %(topics)s). Decline it and request it anew.",
+                topics=current.topics,
+            )
+        )
+    with transaction.atomic():
+        held = moved(switch, Event.APPROVE)
+        if held.expires_at < timezone.now():
+            raise Refused(say("This request has expired. Ask for the switch anew."))
+        if seen is not None and seen != held.approvals.count():
+            raise PlanChanged(say("Somebody else has approved it meanwhile. Look at it again."))
+        missing = _add_approval(user, held, digest, browser)
+        if missing:
+            held.status = Status.AWAITING_APPROVAL.value
+        else:
+            held.decided_by, held.decided_at = user, timezone.now()
+            held.save()
+            if held.start_at is None:
+                refuse_in_blackout(held.pair)
+                run(held, start)
+            elif held.start_at <= timezone.now() and blackout_now(held.pair) is None:
+                run(held, start)  # else it starts by itself when it may: see start_due
+        record(user, "approve", held.subject, address, plan_digest=digest, approvals_missing=missing)
+    return held
+
+
+def _add_approval(user: User, held: Switch, digest: str, browser: str) -> int:
+    """Note one approval; how many are still missing.
+
+    :raises Refused: this person has approved already, or another one who has a part in it sat at the same browser.
+    """
+    others = held.approvals.exclude(user=user)
+    if browser and (browser == held.requested_in or others.filter(browser=browser).exists()):
+        raise Refused(
+            say(
+                "This browser was used to request or approve it already, with another account. "
+                "Approve it in a browser of your own."
+            )
+        )
+    _, new = Approval.objects.get_or_create(
+        switch=held, user=user, defaults={"plan_digest": digest, "browser": browser}
+    )
+    missing = max(held.approvals_needed - held.approvals.count(), 0)
+    if not new:
+        raise Refused(
+            say(
+                "You have approved it already; somebody else has to, too (%(missing)s missing).",
+                missing=missing,
+            )
+        )
+    log_event(held, say("%(user)s approved the switch.", user=user.get_username()), actor=user)
+    if missing:
+        log_event(held, say("It needs %(missing)s more.", missing=missing))
+    elif held.start_at is not None and held.start_at > timezone.now():
+        log_event(held, say("It starts at %(at)s.", at=utc(held.start_at)))
+    return missing
+
+
+def decline(user: User, switch: Switch, reason: str, address: str | None = None) -> Switch:
+    """Decline a request. :raises Refused: without a reason, or when it was decided already."""
+    _may_decide(user, switch)
+    if not reason.strip():
+        raise Refused(say("Say why you decline: the requester reads it."))
+    with transaction.atomic():
+        held = moved(switch, Event.DECLINE)
+        held.decided_by, held.decided_at, held.ended_at = user, timezone.now(), timezone.now()
+        held.decision_note = reason.strip()
+        held.save()
+        log_event(
+            held,
+            say(
+                "%(user)s declined the switch: %(reason)s",
+                user=user.get_username(),
+                reason=held.decision_note,
+            ),
+            actor=user,
+        )
+        record(user, "decline", held.subject, address, reason=held.decision_note)
+    return held
+
+
+def _may_decide(user: User, switch: Switch) -> None:
+    if not may(user, DECIDE, switch.pair):
+        raise PermissionDenied("You may not decide on switches.")
+    if user.pk == switch.requested_by_id:
+        raise PermissionDenied("You requested this switch: somebody else has to decide on it.")
+
+
+def cancel(user: User, switch: Switch, address: str | None = None) -> Switch:
+    """Take a request back before it runs."""
+    if not may(user, REQUEST, switch.pair):
+        raise PermissionDenied("You may not cancel switches.")
+    with transaction.atomic():
+        held = moved(switch, Event.CANCEL)
+        held.ended_at = timezone.now()
+        held.outcome = say("%(user)s cancelled it. Nothing was changed.", user=user.get_username()).to_json()
+        held.save()
+        log_event(held, say("%(user)s cancelled the request.", user=user.get_username()), actor=user)
+        record(user, "cancel", held.subject, address)
+    return held
+
+
+def comment(user: User, switch: Switch, text: str, address: str | None = None) -> None:
+    """Say something about a switch, for all who look at it.
+
+    :raises PermissionDenied: ``user`` has no part in switches. :raises Refused: nothing is said, or too much.
+    """
+    if not (may(user, REQUEST, switch.pair) or may(user, DECIDE, switch.pair)):
+        raise PermissionDenied("You may not comment on switches.")
+    said = str(stored(text)).strip()
+    if not said:
+        raise Refused(say("Type what you want to say."))
+    if len(said) > MAX_COMMENT:
+        raise Refused(
+            say("That is %(length)s characters; at most %(most)s fit.", length=len(said), most=MAX_COMMENT)
+        )
+    with transaction.atomic():
+        log_event(switch, say("“%(text)s”", text=said), actor=user)
+        record(user, "comment", switch.subject, address, text=said)
+
+
+def review(user: User, switch: Switch, note: str, address: str | None = None) -> Switch:
+    """Say afterwards what is to be said of an emergency.
+
+    :raises PermissionDenied: ``user`` may not decide, or is the one who ran it.
+    :raises Refused: without a word, or when there is nothing to review (any more).
+    """
+    _may_decide(user, switch)
+    if not note.strip():
+        raise Refused(say("Say what you found: whoever looks at this later reads it."))
+    with transaction.atomic():
+        held = Switch.objects.select_for_update(of=("self",)).get(pk=switch.pk)
+        if not held.to_be_reviewed:
+            raise Refused(say("This switch is not to be reviewed."))
+        held.reviewed_by, held.reviewed_at, held.review_note = user, timezone.now(), note.strip()
+        held.save(update_fields=["reviewed_by", "reviewed_at", "review_note"])
+        sentence = say("%(user)s reviewed it: %(note)s", user=user.get_username(), note=held.review_note)
+        log_event(held, sentence, actor=user)
+        record(user, "review", held.subject, address, note=held.review_note)
+    return held

@@ -1,0 +1,54 @@
+"""The only door to a switch's status: each of these writes what the tables of :mod:`hadash.switching.machine` allow."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from django.conf import settings
+from django.utils import timezone
+
+from hadash.audit.models import record
+from hadash.sentences import Sentence, say
+from hadash.switching.machine import (
+    Event,
+    IllegalMove,
+    move,
+)
+from hadash.switching.models import Switch, log_event
+from hadash.switching.planning import Refused
+from hadash.switching.windows import utc
+
+
+def moved(switch: Switch, event: Event) -> Switch:
+    """The locked row with its new status, not saved yet. :raises Refused: the status does not allow it."""
+    held = Switch.objects.select_for_update(of=("self",)).get(pk=switch.pk)
+    try:
+        held.status = move(held.current, event).value
+    except IllegalMove:
+        raise Refused(
+            say(
+                "This switch is %(status)s: it cannot be changed that way any more.",
+                status=held.get_status_display(),
+            )
+        ) from None
+    return held
+
+
+def pause(held: Switch) -> None:
+    """Wait for a person's go: all checks hold, and no client has noticed anything. ``held`` is locked by the caller."""
+    held.status = move(held.current, Event.PAUSE).value
+    held.paused_at = timezone.now()
+    held.save(update_fields=["status", "paused_at"])
+    until = held.paused_at + timedelta(seconds=settings.SWITCH_GO_SECONDS)
+    log_event(
+        held, say("All is ready. It waits for somebody's go until %(until)s.", until=utc(until)), held.stage
+    )
+
+
+def end(held: Switch, event: Event, outcome: Sentence) -> None:
+    """End a running switch. ``held`` is locked by the caller."""
+    held.status = move(held.current, event).value
+    held.outcome = outcome.to_json()
+    held.ended_at = timezone.now()
+    held.save(update_fields=["status", "outcome", "ended_at"])
+    record(None, held.status, held.subject, outcome=str(outcome))

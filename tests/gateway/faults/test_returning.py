@@ -1,0 +1,138 @@
+"""Clients that were cut off while they had writes under way: they send them again, and must find the cluster that may have
+them already."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from support.gateway import ControlPlane, GatewayProcess, Move, is_known, signed_in
+from support.kafka import App
+from support.proxy import Proxy
+from support.raw import RawClient
+from support.waiting import eventually
+
+from hadash.bindings.model import BindingState
+from hadash.gateway.codec import ErrorCode
+from hadash.identity.identity import Identity
+
+pytestmark = pytest.mark.stack
+
+SECONDS = 4
+
+
+@pytest.fixture
+def control(new_control: Callable[[], ControlPlane]) -> ControlPlane:
+    """Of its own: what is held here holds up every change after it."""
+    return new_control()
+
+
+@pytest.fixture
+def gateway(control: ControlPlane, new_gateway: Callable[..., GatewayProcess]) -> GatewayProcess:
+    with new_gateway(control, HADASH_GATEWAY_RETURN_SECONDS=SECONDS) as running:
+        yield running
+
+
+def write_unanswered(client: RawClient, control: ControlPlane, broker: Proxy, topic: str) -> None:
+    """Written on east, and the answer is on its way for as long as the broker is held."""
+    broker.hold()
+    client.send_produce(topic, b"one")
+    control.clusters.wait_for_end("east", topic, 1)
+
+
+def lose_broker(broker: Proxy, client: RawClient) -> None:
+    broker.reset()
+    broker.release()
+    assert client.receive() is None
+
+
+class TestDuringABlock:
+    """The block would catch what comes again, and forward would send it to the other cluster."""
+
+    def test_it_is_not_in_effect_when_the_broker_dies_before_it_has_answered(
+        self, gateway: GatewayProcess, control: ControlPlane, app: App, move: Move, broker: Proxy
+    ) -> None:
+        topic = app.topic()
+        with signed_in(gateway, app) as client:
+            write_unanswered(client, control, broker, topic)
+            epoch = move.write(BindingState.BLOCK)
+            gateway.logged(rf"epoch {epoch} waits for")
+            lose_broker(broker, client)
+        assert gateway.logged(rf"epoch {epoch} cannot come into effect: {app.appid} › raw")
+        later = control.store.change([control.edit(Identity("nobody"), "west")])
+        assert gateway.logged(f"epoch {later} is in effect")
+        assert control.applied() < epoch
+        with signed_in(gateway, app) as again:
+            again.send_produce(topic, b"one")
+            eventually(lambda: is_known(gateway, app, "block"), "the client that has come back")
+            move.release()
+            assert again.produce_error() is ErrorCode.none
+        assert control.clusters.end_offsets("west", topic) == {0: 0}
+
+    def test_nor_when_the_client_is_cut_off(
+        self, gateway: GatewayProcess, control: ControlPlane, app: App, move: Move, broker: Proxy
+    ) -> None:
+        topic = app.topic()
+        with signed_in(gateway, app) as client:
+            write_unanswered(client, control, broker, topic)
+            epoch = move.write(BindingState.BLOCK)
+            gateway.logged(rf"epoch {epoch} waits for")
+        assert gateway.logged(rf"epoch {epoch} cannot come into effect: {app.appid} › raw")
+        broker.release()
+        eventually(lambda: gateway.clients(app.appid) == [], "the end of the connection")
+        assert control.applied() < epoch
+        move.release()
+
+
+class TestBefore:
+    def test_what_leads_to_a_block_waits_until_they_can_be_back(
+        self, gateway: GatewayProcess, control: ControlPlane, app: App, move: Move, broker: Proxy
+    ) -> None:
+        topic = app.topic()
+        with signed_in(gateway, app) as client:
+            write_unanswered(client, control, broker, topic)
+            lose_broker(broker, client)
+        epoch = move.write(BindingState.SETTLE)
+        assert gateway.logged(f"epoch {epoch} waits for clients to come back")
+        assert control.applied() < epoch
+        with signed_in(gateway, app) as again:  # back in time: to where it may have written already
+            again.send_produce(topic, b"one")
+            assert again.produce_error() is ErrorCode.none
+        control.in_effect(epoch)
+        move.block()
+        move.release()
+
+    def test_a_block_that_comes_before_that_is_not_in_effect(
+        self, gateway: GatewayProcess, control: ControlPlane, app: App, move: Move, broker: Proxy
+    ) -> None:
+        topic = app.topic()
+        with signed_in(gateway, app) as client:
+            write_unanswered(client, control, broker, topic)
+            lose_broker(broker, client)
+        epoch = move.write(BindingState.BLOCK)
+        assert gateway.logged(f"epoch {epoch} waits for clients to come back")
+        gateway.logged(f"epoch {epoch} is in effect")  # nothing is in flight
+        assert control.applied() < epoch
+        move.release()
+        control.in_effect(move.write(BindingState.SETTLE))
+        move.block()
+        move.release()
+
+    def test_others_do_not_wait(
+        self, gateway: GatewayProcess, control: ControlPlane, app: App, broker: Proxy
+    ) -> None:
+        """Neither other InstanceIDs nor who had everything answered when the broker died."""
+        topic = app.topic()
+        with signed_in(gateway, app, "unlucky") as client, signed_in(gateway, app, "idle") as idle:
+            idle.send_produce(topic, b"answered")
+            assert idle.produce_error() is ErrorCode.none
+            broker.hold()
+            client.send_produce(topic, b"one")
+            control.clusters.wait_for_end("east", topic, 2)
+            lose_broker(broker, client)
+            assert idle.receive() is None
+        move = Move(control, Identity(app.appid, instance_id="idle"), "east")
+        move.to(BindingState.SETTLE)
+        move.block()
+        move.release()
+        assert "clients to come back" not in gateway.log()
