@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from django.db import connection
+from django.test import override_settings
 from hypothesis import HealthCheck, settings
 from kazoo.client import KazooClient
 from support import environment
@@ -24,9 +25,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(autouse=True)
-def quick_passwords(settings: Any) -> None:
-    """Passwords that cost nothing: Django's own hash takes half a second for each person."""
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+def quick_passwords() -> Iterator[None]:
+    """Passwords that cost nothing: Django's own hash takes half a second for each person.
+
+    (Not by pytest-django's ``settings``: tests of the Gateway have parameters of that name.)
+    """
+    with override_settings(PASSWORD_HASHERS=["django.contrib.auth.hashers.MD5PasswordHasher"]):
+        yield
 
 
 @pytest.fixture(scope="session")
