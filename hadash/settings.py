@@ -300,6 +300,11 @@ SWITCH_FORWARD_SECONDS = number("HADASH_SWITCH_FORWARD_SECONDS", 60)
 SWITCH_REVERSE_SECONDS = number("HADASH_SWITCH_REVERSE_SECONDS", 60)
 #: Seconds for all clients to be seen on the target (the group's join delay is 3 s), and how long it must hold.
 SWITCH_VERIFY_SECONDS = number("HADASH_SWITCH_VERIFY_SECONDS", 60)
+#: Who used what moves within so many seconds before a lost source was seen last is expected on the target after a forced
+#: switch: longer than the pauses of a busy client, shorter than the time in which applications are stopped for good.
+SWITCH_USED_LATELY_SECONDS = number("HADASH_SWITCH_USED_LATELY_SECONDS", 120)
+#: Seconds between two tries to ask a lost source for its tail.
+TAIL_LOOK_SECONDS = number("HADASH_TAIL_LOOK_SECONDS", 10)
 SWITCH_VERIFY_HOLD_SECONDS = number("HADASH_SWITCH_VERIFY_HOLD_SECONDS", 2)
 #: What clients wrote and read in the last seconds before a switch must go on after it: longer than the pauses of
 #: steady traffic, and than the clients' batching.
@@ -324,6 +329,11 @@ ACCESS_WINDOW_DAYS = number("HADASH_ACCESS_WINDOW_DAYS", 7)
 #: Seconds between two samples of mirror lag, and how long samples are kept.
 LAG_SAMPLE_SECONDS = number("HADASH_LAG_SAMPLE_SECONDS", 2)
 LAG_KEPT_HOURS = number("HADASH_LAG_KEPT_HOURS", 24)
+#: Seconds in which a Topic that is deleted has to be gone: brokers delete in the background.
+MIRROR_DELETE_SECONDS = number("HADASH_MIRROR_DELETE_SECONDS", 30)
+#: Seconds between two notes of where consumer groups stand. After a forced switch, whose source cannot be asked any more,
+#: consumers read again what they read since the last note.
+POSITION_NOTE_SECONDS = number("HADASH_POSITION_NOTE_SECONDS", 5)
 #: Seconds between two collections of access from the Gateways, and between two looks at clusters.
 ACCESS_COLLECT_SECONDS = number("HADASH_ACCESS_COLLECT_SECONDS", 3)
 CLUSTER_LOOK_SECONDS = number("HADASH_CLUSTER_LOOK_SECONDS", 15)

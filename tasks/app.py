@@ -27,8 +27,10 @@ def schedule(sender: Celery, **kwargs: object) -> None:
     every = sender.add_periodic_task
     every(2.0, switching.pick_up_orphans.s(), name="pick up orphaned switches", expires=2)
     every(2.0, switching.start_due.s(), name="start due switches", expires=2)
+    every(settings.TAIL_LOOK_SECONDS, switching.look_for_tails.s(), name="look for tails", expires=5)
     every(60.0, switching.expire_requests.s(), name="expire requests", expires=60)
     every(settings.LAG_SAMPLE_SECONDS, watching.look_at_mirrors.s(), name="look at mirrors", expires=5)
+    every(settings.POSITION_NOTE_SECONDS, watching.note_positions.s(), name="note positions", expires=5)
     every(settings.ACCESS_COLLECT_SECONDS, watching.collect_access.s(), name="collect access", expires=5)
     every(settings.CLUSTER_LOOK_SECONDS, watching.look_at_clusters.s(), name="look at clusters", expires=15)
     every(3600.0, watching.trim.s(), name="trim samples", expires=600)

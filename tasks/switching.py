@@ -15,8 +15,9 @@ from hadash.inventory.models import Cluster
 from hadash.kafka.errors import KafkaError
 from hadash.mirroring.models import Mirror
 from hadash.mirroring.services import cluster_client
-from hadash.switching import executor, stage_audit, windows
-from hadash.switching.models import Switch
+from hadash.switching import executor, stage_audit, tails, windows
+from hadash.switching.models import Switch, Tail
+from tasks.single import single
 
 log = logging.getLogger(__name__)
 
@@ -51,6 +52,24 @@ def expire_requests() -> None:
     windows.drop_waiting()
     stage_audit.record_forgotten_stages()
     idempotency.forget_old_answers()
+
+
+@shared_task(name="switching.look_for_tails", ignore_result=True)
+def look_for_tails() -> None:
+    """Ask lost sources for their tails, and go on with what was to be rebuilt when a worker was lost."""
+    with single("look for tails") as won:
+        if won:
+            tails.look_for_tails()
+            for tail in Tail.objects.filter(status=Tail.Status.REBUILDING):
+                tails.carry_out(tail)
+
+
+def rebuild(tail: Tail) -> None:
+    """Let a worker rebuild at once; without Redis the beat's next look does it."""
+    try:
+        look_for_tails.delay()
+    except OperationalError:
+        log.exception("tail %s could not be handed to a worker; it is picked up later", tail)
 
 
 def start(switch: Switch) -> None:

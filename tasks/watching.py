@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import logging
+
 from celery import shared_task
 
 from hadash.inventory import services as inventory
-from hadash.inventory.models import Cluster
+from hadash.inventory.models import Cluster, Pair
+from hadash.kafka.errors import KafkaError
+from hadash.mirroring import positions
 from hadash.mirroring import services as mirroring
 from hadash.mirroring.models import Mirror
 from tasks.single import single
+
+log = logging.getLogger(__name__)
 
 
 @shared_task(name="watching.look_at_mirrors", ignore_result=True)
@@ -34,6 +40,17 @@ def collect_access() -> None:
             inventory.collect_access()
 
 
+@shared_task(name="watching.note_positions", ignore_result=True)
+def note_positions() -> None:
+    with single("note positions") as won:
+        for pair in Pair.objects.select_related("first", "second") if won else ():
+            try:
+                positions.note_positions(pair)
+            except KafkaError as error:
+                log.warning("the positions of groups of pair %s are not noted: %s", pair, error)
+
+
 @shared_task(name="watching.trim", ignore_result=True)
 def trim() -> None:
     mirroring.trim_samples()
+    positions.trim_positions()

@@ -20,6 +20,7 @@ VIEW_AUDIT = "audit.view_entry"
 REGISTER = "inventory.add_instanceid"
 REQUEST = "switching.request_switch"
 OPERATE = "switching.operate_switch"
+FORCE = "switching.force_switch"
 DECIDE = "switching.decide_switch"
 EXCLUDE_GATEWAY = "switching.exclude_gateway"
 CHANGE_POLICY = "switching.change_policy"
@@ -32,6 +33,7 @@ ROLES: dict[str, tuple[str, ...]] = {
     "requester": (VIEW, VIEW_AUDIT, REQUEST, REGISTER),
     "approver": (VIEW, VIEW_AUDIT, DECIDE),
     "operator": (VIEW, VIEW_AUDIT, REQUEST, REGISTER, OPERATE, EXCLUDE_GATEWAY),
+    "rescuer": (VIEW, VIEW_AUDIT, REQUEST, FORCE),
     "administrator": (VIEW, VIEW_AUDIT, CHANGE_POLICY, MANAGE_PEOPLE),
 }
 
@@ -41,6 +43,7 @@ SCOPES: dict[str, tuple[str, ...]] = {
     "request": (REQUEST, REGISTER),
     "decide": (DECIDE,),
     "operate": (OPERATE, EXCLUDE_GATEWAY),
+    "force": (FORCE,),
     "administer": (CHANGE_POLICY, MANAGE_PEOPLE),
 }
 

@@ -11,9 +11,9 @@ from hadash.dashboard.selectors import BoundAppID, BoundInstance
 from hadash.dashboard.templatetags.hadash import sentence
 from hadash.inventory.models import Cluster, Pair
 from hadash.mirroring.models import Mirror
-from hadash.switching import asking
+from hadash.switching import asking, tails
 from hadash.switching.machine import STAGES, Stage
-from hadash.switching.models import Switch
+from hadash.switching.models import Switch, Tail
 from hadash.switching.radius import Draft
 
 
@@ -59,6 +59,8 @@ def whole_switch(found: Switch) -> dict[str, Any]:
         "to_be_reviewed": found.to_be_reviewed,
         "reviewed_by": found.reviewed_by.get_username() if found.reviewed_by else None,
         "review_note": found.review_note,
+        "loss": tails.loss_of(found),
+        "tail": tail(found.tail) if hasattr(found, "tail") else None,
         "abort_requested": found.abort_requested_by_id is not None,
         "blocked": live.blocked(found),
         "refused_seconds": live.refused_seconds(records),
@@ -74,6 +76,18 @@ def whole_switch(found: Switch) -> dict[str, Any]:
             }
             for record in records
         ],
+    }
+
+
+def tail(found: Tail) -> dict[str, Any]:
+    """``TailShape``."""
+    return {
+        "status": found.status,
+        "records": found.records,
+        "partitions": tails.shown(found),
+        "reported_at": found.reported_at,
+        "fault": found.fault,
+        "note": found.note,
     }
 
 

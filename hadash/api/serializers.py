@@ -82,15 +82,16 @@ class PlanRequest(s.Serializer):
     pair = s.SlugField(max_length=40)
     scope = ScopeShape()
     target = s.SlugField(max_length=40, help_text="The cluster that everything moves to.")
+    kind = s.ChoiceField(
+        _words(Kind),
+        default=Kind.PLANNED.value,
+        help_text="A rehearsal touches no client; an emergency runs at once and is reviewed afterwards; a forced switch goes "
+        "without the source, which is lost.",
+    )
 
 
 class SwitchRequest(PlanRequest):
     reason = s.CharField(max_length=MAX_TEXT)
-    kind = s.ChoiceField(
-        _words(Kind),
-        default=Kind.PLANNED.value,
-        help_text="A rehearsal touches no client; an emergency runs at once and is reviewed afterwards.",
-    )
     ask_for_go = s.BooleanField(
         default=False, help_text="Of a planned one: wait for a go when all checks hold."
     )
@@ -99,7 +100,7 @@ class SwitchRequest(PlanRequest):
         required=False,
         default="",
         allow_blank=True,
-        help_text="Of an emergency: the target once more.",
+        help_text="Of an emergency: the target once more; of a forced switch: the cluster that is lost.",
     )
     plan_digest = s.CharField(
         max_length=40,
@@ -229,6 +230,35 @@ class ApprovalShape(s.Serializer):
     at = s.DateTimeField()
 
 
+class LossShape(s.Serializer):
+    records = s.IntegerField(help_text="That the source was seen to hold and the target had not.")
+    seen = s.FloatField(allow_null=True, help_text="How many seconds before that the source was seen.")
+
+
+class TailPartitionShape(s.Serializer):
+    topic = s.CharField()
+    partition = s.IntegerField()
+    first = s.IntegerField(help_text="The first offset that was not mirrored.")
+    end = s.IntegerField()
+    records = s.IntegerField()
+
+
+class TailShape(s.Serializer):
+    status = s.CharField()
+    records = s.IntegerField()
+    partitions = TailPartitionShape(many=True)
+    reported_at = s.DateTimeField(allow_null=True)
+    fault = s.CharField(allow_blank=True)
+    note = s.CharField(allow_blank=True)
+
+
+class RebuildRequest(s.Serializer):
+    confirm = s.CharField(
+        max_length=40, help_text="The cluster whose Topics are deleted and made anew, once more."
+    )
+    note = s.CharField(max_length=MAX_TEXT, help_text="What became of the tail.")
+
+
 class WholeSwitchShape(SwitchShape):
     plan = PlanShape()
     approvals = ApprovalShape(many=True)
@@ -238,6 +268,8 @@ class WholeSwitchShape(SwitchShape):
     to_be_reviewed = s.BooleanField(help_text="An emergency that nobody else has looked at yet.")
     reviewed_by = s.CharField(allow_null=True)
     review_note = s.CharField(allow_blank=True)
+    loss = LossShape(allow_null=True, help_text="Of a forced switch that was assessed.")
+    tail = TailShape(allow_null=True, help_text="Of a forced switch: what its source held beyond the mirror.")
     abort_requested = s.BooleanField()
     blocked = s.BooleanField(help_text="Whether clients wait at this moment.")
     refused_seconds = s.FloatField(allow_null=True, help_text="RTO: for how long writes were refused.")

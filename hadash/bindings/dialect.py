@@ -55,3 +55,8 @@ class Dialect(Protocol):
     def waiting_for(self, epoch: int) -> Waiting:
         """Who has not put what :meth:`change` returned into effect yet."""
         ...
+
+    def not_told(self, epoch: int) -> Waiting:
+        """Who may not obey it yet. Whoever obeys sends nothing more to the old cluster; what it sent before may still be in
+        flight there, which matters only as long as there is an old cluster."""
+        ...

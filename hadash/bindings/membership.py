@@ -42,7 +42,7 @@ class Member:
     ):
         self.client = client
         self.id = gateway_id
-        self._applied = 0
+        self._applied = self._known = 0
         self._reporting = threading.RLock()
         self._record = {
             "host": socket.gethostname(),
@@ -76,7 +76,7 @@ class Member:
 
     def predecessor_applied(self) -> int | None:
         """What a process of this name that did not end in order had put into effect last; ``None`` when there is none."""
-        return _applied(self.client, self.id) if self.client.exists(layout.gateway(self.id)) else None
+        return _reported(self.client, self.id)[0] if self.client.exists(layout.gateway(self.id)) else None
 
     def _await_predecessor(self, held: dict[str, Any]) -> None:
         """Two processes under one name would report for each other. One that is known to be dead, or is this very
@@ -114,13 +114,18 @@ class Member:
                     pass
                 self.client.create(path, b"", ephemeral=True)
 
-    def report_applied(self, epoch: int) -> None:
-        """Say that everything up to ``epoch`` is in effect here."""
+    def report_applied(self, epoch: int, known: int = 0) -> None:
+        """Say that everything up to ``epoch`` is in effect here.
+
+        :param known: up to which epoch everything is obeyed here, although something may still be in flight that was sent
+            before.
+        """
         path = layout.gateway_applied(self.id)
         with self._reporting:
             # Never back: a new session joins with what was in effect when it began, while the loop reports on.
             self._applied = max(self._applied, epoch)
-            data = json.dumps({"epoch": self._applied}).encode()
+            self._known = max(self._known, self._applied, known)
+            data = json.dumps({"epoch": self._applied, "known": self._known}).encode()
             try:
                 self.client.set(path, data)
             except NoNodeError:
@@ -164,6 +169,7 @@ def members(client: KazooClient) -> list[GatewayMember]:
         except NoNodeError:
             continue
         record = _record(data)
+        applied, known = _reported(client, gateway_id)
         found.append(
             GatewayMember(
                 id=gateway_id,
@@ -173,7 +179,8 @@ def members(client: KazooClient) -> list[GatewayMember]:
                 pid=int(_number(record.get("pid"))),
                 since=_number(record.get("since")),
                 live=client.exists(layout.gateway_live(gateway_id)) is not None,
-                applied=_applied(client, gateway_id),
+                applied=applied,
+                known=known,
                 excluded=bool(record.get("excluded", False)),
             )
         )
@@ -193,12 +200,20 @@ def _number(value: Any) -> float:
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else 0.0
 
 
-def _applied(client: KazooClient, gateway_id: str) -> int:
+def _reported(client: KazooClient, gateway_id: str) -> tuple[int, int]:
+    """What a member says that it has in effect, and what it obeys."""
     try:
         data, _ = client.get(layout.gateway_applied(gateway_id))
-        return int(json.loads(data)["epoch"])
+        report = json.loads(data)
+        applied = int(report["epoch"])
+        return applied, max(applied, int(report.get("known", 0)))
     except (NoNodeError, ValueError, KeyError, TypeError):
-        return 0
+        return 0, 0
+
+
+def not_told(found: list[GatewayMember], epoch: int) -> list[GatewayMember]:
+    """The members that may not obey a change of ``epoch`` yet."""
+    return [member for member in found if not member.excluded and member.known < epoch]
 
 
 def not_applied(found: list[GatewayMember], epoch: int) -> list[GatewayMember]:

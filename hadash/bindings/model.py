@@ -376,5 +376,8 @@ class GatewayMember:
     pid: int
     since: float
     live: bool
+    #: Up to this epoch everything is in effect: nothing of before it is in flight.
     applied: int
     excluded: bool = False
+    #: Up to this epoch everything is obeyed, though something of before it may be in flight.
+    known: int = 0

@@ -8,7 +8,7 @@ from kazoo.client import KazooClient
 
 from hadash.bindings.client import reaching
 from hadash.bindings.dialect import Waiting
-from hadash.bindings.membership import members, not_applied
+from hadash.bindings.membership import members, not_applied, not_told
 from hadash.bindings.store import BindingStore
 from hadash.identity.identity import Identity
 from hadash.sentences import Sentence
@@ -30,3 +30,9 @@ class NativeDialect(BindingStore):
             found = members(self.client)
         counted = sum(not member.excluded for member in found)
         return Waiting(tuple(member.id for member in not_applied(found, epoch)), counted)
+
+    def not_told(self, epoch: int) -> Waiting:
+        with reaching():
+            found = members(self.client)
+        counted = sum(not member.excluded for member in found)
+        return Waiting(tuple(member.id for member in not_told(found, epoch)), counted)

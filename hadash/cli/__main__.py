@@ -84,6 +84,12 @@ def _parser() -> argparse.ArgumentParser:
             asked.add_argument(
                 "--emergency", metavar="TARGET", default="", help="run at once; the target once more"
             )
+            asked.add_argument(
+                "--force",
+                metavar="LOST",
+                default="",
+                help="the source is lost, and with it what the mirror lacks; the lost cluster once more",
+            )
             asked.add_argument("--ask-for-go", action="store_true", help="wait for a go when all checks hold")
             asked.add_argument("--plan", default="", help="only if the plan still has this digest")
             asked.add_argument("--watch", action="store_true", help="stay and watch")
@@ -148,17 +154,26 @@ def _plan(api: Api, options: argparse.Namespace, out: Console) -> int:
 
 
 def _request(api: Api, options: argparse.Namespace, out: Console) -> int:
-    kind = "emergency" if options.emergency else "rehearsal" if options.rehearse else "planned"
+    kind = (
+        "emergency"
+        if options.emergency
+        else "forced"
+        if options.force
+        else "rehearsal"
+        if options.rehearse
+        else "planned"
+    )
     body = {
         **_asked(options),
         "reason": options.reason,
         "kind": kind,
-        "confirm": options.emergency,
+        "confirm": options.emergency or options.force,
         "ask_for_go": options.ask_for_go,
         "plan_digest": options.plan,
     }
     made = api.post("switches/", body)
-    what = "is requested. Somebody else has to approve it." if kind == "planned" else f"is running ({kind})."
+    at_once = kind in ("emergency", "rehearsal")
+    what = f"is running ({kind})." if at_once else "is requested. Somebody else has to approve it."
     out.print(f"Switch {made['key']} {what}", markup=False)
     return _watched(api, made["key"], out) if options.watch else 0
 

@@ -26,6 +26,7 @@ STAGE_WORDS: dict[Stage, Any] = {
     Stage.VERIFY: _("verify"),
     Stage.RETURN: _("return"),
     Stage.REHEARSE: _("rehearse"),
+    Stage.ASSESS: _("assess"),
 }
 
 #: What each stage is for, in one line: shown while it has not said anything itself.
@@ -39,6 +40,7 @@ STAGE_PURPOSES: dict[Stage, Any] = {
     Stage.REVERSE: _("The mirror turns round, off the critical path."),
     Stage.VERIFY: _("Every client is seen on the target and works there."),
     Stage.RETURN: _("Everything as it was before the switch."),
+    Stage.ASSESS: _("Holds the mirror and counts what the target does not have."),
     Stage.REHEARSE: _("Measures the mirror and tries the offsets; clients notice nothing."),
 }
 
@@ -60,6 +62,10 @@ VERBS: dict[str, Any] = {
     "start": _("started"),
     "go": _("let go on"),
     "review": _("reviewed"),
+    "report tail": _("counted the tail of"),
+    "rebuild": _("had the lost side rebuilt after"),
+    "rebuilt": _("rebuilt the lost side after"),
+    "rebuild failed": _("could not rebuild the lost side after"),
     "comment": _("commented on"),
     "policy": _("changed the rules of"),
     "exclude": _("excluded"),
@@ -91,6 +97,7 @@ ROLE_WORDS: dict[str, Any] = {
     "requester": pgettext_lazy("role", "requester"),
     "approver": pgettext_lazy("role", "approver"),
     "operator": pgettext_lazy("role", "operator"),
+    "rescuer": pgettext_lazy("role", "rescuer"),
     "administrator": pgettext_lazy("role", "administrator"),
 }
 
@@ -103,6 +110,10 @@ SCOPE_WORDS: dict[str, tuple[Any, Any]] = {
     ),
     "decide": (pgettext_lazy("scope", "decide"), _("approve and decline the switches of others")),
     "operate": (pgettext_lazy("scope", "operate"), _("run stages again, close switches, exclude Gateways")),
+    "force": (
+        pgettext_lazy("scope", "force"),
+        _("ask for switches without the source, rebuild what was lost"),
+    ),
     "administer": (pgettext_lazy("scope", "administer"), _("change rules, people and roles")),
 }
 

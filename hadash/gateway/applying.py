@@ -132,6 +132,7 @@ class Applying:
         while waiting:
             _, waiting = await asyncio.wait(waiting, timeout=self._gateway.settings.slow_block_seconds)
             if waiting:
+                self._reported.set()  # it is obeyed all the same
                 log.warning(
                     "epoch %d waits for %s", epoch, "; ".join(self._in_flight()) or "unknown requests"
                 )
@@ -145,16 +146,16 @@ class Applying:
 
     async def keep_reporting(self) -> None:
         """Report the applied epoch, one write at a time; ZooKeeper's absence only delays it."""
-        reported = -1
+        reported = (-1, -1)
         while True:
             await self._reported.wait()
             self._reported.clear()
-            epoch = self.applied.value
-            if self._member is None or epoch == reported:
+            epoch, known = self.applied.value, self.applied.obeyed
+            if self._member is None or (epoch, known) == reported:
                 continue
             try:
-                await asyncio.to_thread(self._member.report_applied, epoch)
-                reported = epoch
+                await asyncio.to_thread(self._member.report_applied, epoch, known)
+                reported = (epoch, known)
                 log.info("epoch %d is reported", epoch)
             except (
                 Exception

@@ -143,6 +143,15 @@ class AppliedEpoch:
             self._unreadable.pop(appid, None)
 
     @property
+    def obeyed(self) -> int:
+        """Up to this epoch every binding is known here, and nothing more is sent to where it does not lead.
+
+        >>> applied = AppliedEpoch(); applied.begin(7); applied.obeyed, applied.value
+        (7, 6)
+        """
+        return min(self._unreadable.values()) - 1 if self._unreadable else self._latest
+
+    @property
     def value(self) -> int:
         """
         >>> applied = AppliedEpoch(); applied.begin(7); applied.begin(8); applied.finish(8); applied.value

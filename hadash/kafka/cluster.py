@@ -168,6 +168,16 @@ class ClusterClient:
         for name, future in self._admin.create_topics(new, request_timeout=REQUEST_SECONDS).items():
             self._result(future, f"could not create Topic {name}", ignore=(ClientError.TOPIC_ALREADY_EXISTS,))
 
+    def delete_topics(self, names: Iterable[str]) -> None:
+        """Delete Topics with all their records; one that does not exist is gone already. The cluster does so in a while."""
+        wanted = list(names)
+        if not wanted:
+            return
+        for name, future in self._admin.delete_topics(wanted, request_timeout=REQUEST_SECONDS).items():
+            self._result(
+                future, f"could not delete Topic {name}", ignore=(ClientError.UNKNOWN_TOPIC_OR_PART,)
+            )
+
     def topic_configs(self, names: Iterable[str]) -> dict[str, dict[str, str]]:
         """The configs of Topics that differ from the broker's defaults."""
         resources = [ConfigResource(ConfigResource.Type.TOPIC, name) for name in names]

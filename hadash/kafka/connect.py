@@ -162,5 +162,9 @@ class ConnectClient:
         if entries:
             self._request("PATCH", self._path(name, "offsets"), {"offsets": entries})
 
+    def forget_offsets(self, name: str) -> None:
+        """Forget what a *stopped* connector has copied: it would begin anew."""
+        self._request("DELETE", self._path(name, "offsets"), missing_ok=True)
+
     def close(self) -> None:
         self._http.close()

@@ -31,6 +31,10 @@ class Mirror(models.Model):
     lag_records = models.BigIntegerField(null=True)
     lag_seconds = models.FloatField(null=True)
     looked_at = models.DateTimeField(null=True)
+    #: Where the source ended when it was last seen, as ``[[topic, partition, end], ...]``, and when that was: all that is
+    #: known of a source that is lost.
+    sighted = models.JSONField(default=list)
+    sighted_at = models.DateTimeField(null=True)
 
     class Meta:
         ordering = ("name",)
@@ -61,6 +65,25 @@ class Anchor(models.Model):
 
     def __str__(self) -> str:
         return f"{self.topic}-{self.partition}: {self.source_offset} = {self.target_offset}"
+
+
+class GroupPosition(models.Model):
+    """Where a group stood on a cluster when it was last looked at. A switch that can ask the cluster never uses it."""
+
+    pair = models.ForeignKey(Pair, models.CASCADE, related_name="positions")
+    cluster = models.ForeignKey(Cluster, models.CASCADE, related_name="+")
+    group = models.CharField(max_length=255)
+    #: ``[[topic, partition, offset], ...]``, of Topics that a mirror carries from this cluster.
+    offsets = models.JSONField(default=list)
+    at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["pair", "cluster", "group"], name="position_once_a_group")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.group} on {self.cluster} at {self.at}"
 
 
 class WriteDenial(models.Model):

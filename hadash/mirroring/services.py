@@ -110,7 +110,7 @@ def create_mirror(pair: Pair, name: str, topics: Iterable[str], source: Cluster)
                 f"Mirror {name} exists already: from {held.source} with {', '.join(held.topics)}."
             )
         deny_writes(pair, target, wanted)
-        _start(held, source)
+        start(held, source)
         return held
     here, there = cluster_client(source), cluster_client(target)
     for mirror in Mirror.objects.filter(pair=pair):
@@ -132,7 +132,7 @@ def create_mirror(pair: Pair, name: str, topics: Iterable[str], source: Cluster)
             for t, i in infos.items()
         }
     )
-    _await_topics(there, wanted)
+    await_topics(there, wanted)
     starts, ends = here.start_offsets(partitions), there.end_offsets(partitions)
     for partition, end in ends.items():
         if end != 0:
@@ -142,13 +142,13 @@ def create_mirror(pair: Pair, name: str, topics: Iterable[str], source: Cluster)
             )
     with transaction.atomic():
         mirror = Mirror.objects.create(pair=pair, name=name, topics=wanted, source=source)
-        _save_anchors(mirror, {p: Corresponding(starts[p], ends[p]) for p in partitions})
+        save_anchors(mirror, {p: Corresponding(starts[p], ends[p]) for p in partitions})
     deny_writes(pair, target, wanted)
-    _start(mirror, source)
+    start(mirror, source)
     return mirror
 
 
-def _await_topics(client: ClusterClient, topics: list[str], seconds: float = 15.0) -> None:
+def await_topics(client: ClusterClient, topics: list[str], seconds: float = 15.0) -> None:
     """Wait until every partition of new Topics has a leader that has heard of it: another broker may know it earlier."""
     deadline = time.monotonic() + seconds
     while True:
@@ -164,7 +164,7 @@ def _await_topics(client: ClusterClient, topics: list[str], seconds: float = 15.
         time.sleep(POLL_SECONDS)
 
 
-def _save_anchors(mirror: Mirror, points: Mapping[Partition, Corresponding]) -> None:
+def save_anchors(mirror: Mirror, points: Mapping[Partition, Corresponding]) -> None:
     mirror.anchors.all().delete()
     Anchor.objects.bulk_create(_anchor(mirror, p, point) for p, point in points.items())
 
@@ -186,15 +186,15 @@ def _anchor(mirror: Mirror, partition: Partition, point: Corresponding) -> Ancho
 Fence = Callable[[], None]
 
 
-def _nobody_else() -> None:
+def nobody_else() -> None:
     """The fence of a caller that has no rival."""
 
 
-def _start(
+def start(
     mirror: Mirror,
     source: Cluster,
     resume: Mapping[Partition, int] | None = None,
-    fence: Fence = _nobody_else,
+    fence: Fence = nobody_else,
 ) -> None:
     """Create the connector from ``source``, set where it goes on, and let it run.
 
@@ -242,7 +242,7 @@ def status_of(mirror: Mirror) -> ConnectorStatus | None:
     return connect_client().status(connector_of(mirror, mirror.source))
 
 
-def pause_before_turning(mirrors: Sequence[Mirror], fence: Fence = _nobody_else) -> None:
+def pause_before_turning(mirrors: Sequence[Mirror], fence: Fence = nobody_else) -> None:
     """Ask the connectors of drained mirrors to pause. Connect keeps that: a worker that starts again copies nothing.
 
     (To stop them would make Connect rebalance, which takes a second, and clients wait: :func:`reverse` does it later.)
@@ -260,7 +260,26 @@ def pause_before_turning(mirrors: Sequence[Mirror], fence: Fence = _nobody_else)
             order.result()
 
 
-def resume_unturned(mirror: Mirror, fence: Fence = _nobody_else) -> None:
+def hold(mirrors: Sequence[Mirror], fence: Fence = nobody_else) -> None:
+    """Stop the connectors of mirrors whose source is lost, and wait until their tasks are gone: a source that comes back must
+    not be copied behind what clients have written since. They count as turning until :func:`resume_unturned`, or until
+    somebody rebuilds the other side.
+
+    :raises ConnectError: Connect does not answer. :raises MirrorError: a connector does not stop.
+    """
+    with transaction.atomic():
+        fence()
+        Mirror.objects.filter(pk__in=[mirror.pk for mirror in mirrors]).update(turning=True)
+    connect = connect_client()
+    names = [name for m in mirrors if connect.status(name := connector_of(m, m.source)) is not None]
+    for name in names:
+        fence()
+        connect.stop(name)
+    for name in names:
+        await_stopped(name)
+
+
+def resume_unturned(mirror: Mirror, fence: Fence = nobody_else) -> None:
     """Take :func:`pause_before_turning` back, if it was called."""
     if not mirror.turning:
         return
@@ -271,7 +290,7 @@ def resume_unturned(mirror: Mirror, fence: Fence = _nobody_else) -> None:
         Mirror.objects.filter(pk=mirror.pk).update(turning=False)
 
 
-def reverse(mirror: Mirror, ends: Mapping[Partition, Corresponding], fence: Fence = _nobody_else) -> None:
+def reverse(mirror: Mirror, ends: Mapping[Partition, Corresponding], fence: Fence = nobody_else) -> None:
     """Turn a drained mirror round: stop the old direction, then start the new one after the drained point.
 
     May be repeated: the old connector is stopped, with its tasks gone, before the new one runs; the new one copies
@@ -287,15 +306,19 @@ def reverse(mirror: Mirror, ends: Mapping[Partition, Corresponding], fence: Fenc
         fence()
         connect.stop(old)
         await_stopped(old)
-    _start(mirror, new_source, resume_after(ends), fence)
+    start(mirror, new_source, resume_after(ends), fence)
     with transaction.atomic():
         fence()
         mirror.source, mirror.turning = new_source, False
         mirror.save(update_fields=["source", "turning"])
-        _save_anchors(mirror, {p: Corresponding(point.target, point.source) for p, point in ends.items()})
+        save_anchors(mirror, {p: Corresponding(point.target, point.source) for p, point in ends.items()})
 
 
 # -- looking ------------------------------------------------------------------------------------------------------
+
+
+#: What a look writes.
+_LOOKED_AT = ("state", "fault", "lag_records", "lag_seconds", "looked_at", "sighted", "sighted_at")
 
 
 def look(mirror: Mirror) -> LagSample:
@@ -314,6 +337,8 @@ def look(mirror: Mirror) -> LagSample:
         # The target first: read the other way round, a busy mirror could seem ahead of its source.
         target_ends = cluster_client(mirror.target).end_offsets(anchors)
         source_ends = cluster_client(mirror.source).end_offsets(anchors)
+        mirror.sighted = [[p.topic, p.partition, end] for p, end in sorted(source_ends.items())]
+        mirror.sighted_at = now
         lag = measure(anchors, source_ends, target_ends)
         if lag.excess and state is Mirror.State.RUNNING and not mirror.turning:
             anchors |= _count_anew(mirror, {p: anchors[p] for p in lag.excess})
@@ -339,7 +364,7 @@ def look(mirror: Mirror) -> LagSample:
     sample.save()
     mirror.state, mirror.fault = state, fault
     mirror.lag_records, mirror.lag_seconds, mirror.looked_at = sample.records, sample.seconds, now
-    mirror.save(update_fields=["state", "fault", "lag_records", "lag_seconds", "looked_at"])
+    mirror.save(update_fields=[*_LOOKED_AT])
     return sample
 
 

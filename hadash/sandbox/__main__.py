@@ -117,7 +117,7 @@ def up(data: Path, brokers: int, env_file: Path | None) -> int:
 
 
 def demo(data: Path) -> int:
-    """All of hadash, with three people and live clients."""
+    """All of hadash, with its people and live clients."""
     with Demo(data) as running:
         print(
             f"""
@@ -125,6 +125,8 @@ hadash is up: {running.url}
 
   operator   olga  {running.password}   (asks for switches)
   approver   arne  {running.password}   (approves them)
+  approver   bea   {running.password}   (what needs two approvals)
+  rescuer    rita  {running.password}   (asks for switches away from a cluster that is lost)
   admin      ada   {running.password}   (rules, people, roles)
 
 Sign in as olga in one browser and as arne in another (a private window will do), ask for a switch of

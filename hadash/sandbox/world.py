@@ -95,6 +95,8 @@ DEMO = World(
     people={
         "olga": ("operator", "Olga Operator"),
         "arne": ("approver", "Arne Approver"),
+        "bea": ("approver", "Bea Approver"),
+        "rita": ("rescuer", "Rita Rescuer"),
         "ada": ("administrator", "Ada Administrator"),
     },
 )

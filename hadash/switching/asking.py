@@ -13,13 +13,14 @@ from django.core.exceptions import PermissionDenied
 from django.db import connection, transaction
 from django.utils import timezone
 
-from hadash.accounts.roles import OPERATE, REQUEST, may
+from hadash.accounts.roles import FORCE, OPERATE, REQUEST, may
 from hadash.audit.models import record
 from hadash.bindings.errors import BindingError
 from hadash.inventory.models import Cluster, Pair
 from hadash.kafka.errors import ConnectError, KafkaError
 from hadash.mirroring.services import MirrorError
 from hadash.sentences import say
+from hadash.switching import forcing
 from hadash.switching.checks import preflight
 from hadash.switching.effects import Effects, Facts
 from hadash.switching.machine import (
@@ -40,7 +41,8 @@ _RADIUS_LOCK = 0x68616461
 
 def check_now(plan: Plan) -> None:
     """Run the read-only checks of the precheck. :raises Refused: with what stands against the switch."""
-    run = preflight(plan, limits_of(Pair.objects.get(name=plan.pair)))
+    check = forcing.preflight if plan.kind is Kind.FORCED else preflight
+    run = check(plan, limits_of(Pair.objects.get(name=plan.pair)))
     try:
         effects = Effects(plan, None, Facts(), lambda sentence: None)
         answer: Any = None
@@ -100,12 +102,38 @@ def request(
         return _create(
             asked,
             plan,
-            approvals_needed=policy_of(asked.pair).approvals,
+            # One more than usual for what loses records.
+            approvals_needed=policy_of(asked.pair).approvals + (asked.kind is Kind.FORCED),
             ask_for_go=ask_for_go,
             start_at=window[0] if window else None,
             start_until=window[1] if window else None,
             expires_at=expires_at,
         )
+
+
+def force(
+    asked: Asked,
+    confirmed: str,
+    window: tuple[datetime, datetime] | None = None,
+    digest: str = "",
+) -> Switch:
+    """Ask for a switch without the source, which is lost. It needs one approval more than others.
+
+    :param confirmed: the lost cluster's name once more, as the person's word that records may be lost.
+    :raises PermissionDenied: the user may not force switches. Otherwise as :func:`request`; and refused while the source
+        answers.
+    """
+    if not may(asked.user, FORCE, asked.pair):
+        raise PermissionDenied("You may not force switches.")
+    lost = asked.pair.other(asked.target).name
+    if confirmed.strip() != lost:
+        raise Refused(
+            say(
+                "Type %(cluster)s to confirm that it is lost, and with it what the mirror has not copied.",
+                cluster=lost,
+            )
+        )
+    return request(asked, window, digest)
 
 
 def rehearse(asked: Asked, start: Callable[[Switch], None], digest: str = "") -> Switch:

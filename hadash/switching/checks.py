@@ -15,7 +15,7 @@ from hadash.switching.stage_run import Limits, StageFailed, StageRun
 
 def precheck(plan: Plan, limits: Limits) -> StageRun:
     """Everything that must hold before a client notices anything. Changes nothing but missing ACLs."""
-    yield from _check_plan(plan)
+    yield from check_plan(plan)
     leaders = yield from _checks(plan, limits)
     copied = yield do.CopyAcls()
     if copied:
@@ -44,7 +44,7 @@ def precheck(plan: Plan, limits: Limits) -> StageRun:
 
 def precheck_only(plan: Plan, limits: Limits) -> StageRun:
     """The precheck of a rehearsal: the same checks, and not even ACLs are copied."""
-    yield from _check_plan(plan)
+    yield from check_plan(plan)
     yield from _checks(plan, limits)
     return say(
         "All checks hold (Topics: %(topics)s, groups: %(groups)s).",
@@ -66,8 +66,8 @@ def _checks(plan: Plan, limits: Limits) -> Generator[do.Command, Any, dict[str, 
             raise StageFailed(
                 say("Cluster %(cluster)s does not answer: %(fault)s", cluster=cluster, fault=fault)
             )
-    yield from _check_bindings(plan)
-    yield from _check_gateways()
+    yield from check_bindings(plan)
+    yield from check_gateways()
     yield from _check_mirrors(plan, limits)
     leaders = yield from _check_topics(plan)
     yield from _check_groups(plan)
@@ -79,7 +79,7 @@ def _checks(plan: Plan, limits: Limits) -> Generator[do.Command, Any, dict[str, 
     return leaders
 
 
-def _check_plan(plan: Plan) -> Generator[do.Command, Any, None]:
+def check_plan(plan: Plan) -> Generator[do.Command, Any, None]:
     """Since the approval somebody may have begun to use what moves."""
     current = yield do.ComputePlan()
     if isinstance(current, list):
@@ -95,7 +95,7 @@ def _check_plan(plan: Plan) -> Generator[do.Command, Any, None]:
         )
 
 
-def _check_bindings(plan: Plan) -> Generator[do.Command, Any, None]:
+def check_bindings(plan: Plan) -> Generator[do.Command, Any, None]:
     found = yield do.ReadBindings()
     for identity in plan.identities:
         cluster, state = found[str(identity)] or (plan.source, BindingState.FORWARD)
@@ -112,7 +112,7 @@ def _check_bindings(plan: Plan) -> Generator[do.Command, Any, None]:
             )
 
 
-def _check_gateways() -> Generator[do.Command, Any, None]:
+def check_gateways() -> Generator[do.Command, Any, None]:
     members = [m for m in (yield do.ReadGateways()) if not m.excluded]
     if not any(m.live for m in members):
         raise StageFailed(say("No Gateway is running: clients could not be moved. Start one."))
@@ -210,6 +210,11 @@ def _check_groups(plan: Plan) -> Generator[do.Command, Any, None]:
                     topics=others,
                 )
             )
+    yield from check_unused_groups(plan)
+
+
+def check_unused_groups(plan: Plan) -> Generator[do.Command, Any, None]:
+    """Offsets of a group with members cannot be written."""
     members = yield do.ReadMembers(plan.target)
     used = sorted(group for group, ids in members.items() if ids)
     if used:

@@ -258,6 +258,61 @@ class ReadSeen:
     """→ the :class:`RecordSeen` that was kept."""
 
 
+@dataclass(frozen=True, slots=True)
+class CheckLost:
+    """→ whether the source does not answer, or a partition that moves has no leader there."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadNotTold:
+    """→ :class:`hadash.bindings.dialect.Waiting`: which engines may not obey ``epoch`` yet."""
+
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class HoldMirrors:
+    """Stop the plan's mirrors for good, their tasks gone → ``None``: nothing of a source that comes back is copied."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sighted:
+    """What was known last of a source that is lost: where its partitions ended, where groups stood, and when that was noted
+    (the oldest of each; seconds ago, ``None`` when nothing was)."""
+
+    ends: Mapping[Partition, int]
+    ends_age: float | None
+    positions: Mapping[str, Mapping[Partition, int]]
+    positions_age: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class ReadSighted:
+    """→ :class:`Sighted` of the plan's source."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordLoss:
+    """Keep what is lost as far as it is known → ``None``: records of each partition that the source was seen to hold and the
+    target does not, and how many seconds ago the source was seen."""
+
+    records: Mapping[Partition, int]
+    seen_seconds_ago: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class OpenTail:
+    """Note that the source has to be asked for what it held beyond ``ends`` when it comes back → ``None``."""
+
+    ends: Mapping[Partition, Corresponding]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadUsers:
+    """→ clients that used what moves shortly before its source was seen last, as a switch's log calls them, and the groups
+    that had members."""
+
+
 #: Commands that change the world, other than bindings: directly before each the executor makes sure that it is still
 #: the one.
 WRITES = (
@@ -271,10 +326,17 @@ WRITES = (
     PauseMirrors,
     ResumeMirrors,
     ReverseMirrors,
+    HoldMirrors,
+    OpenTail,
 )
 
 #: Commands whose effects stand in the audit log, with what they answered.
-AUDITED = (WriteBindings, *(command for command in WRITES if command is not WarmUp), RecordDrained)
+AUDITED = (
+    WriteBindings,
+    *(command for command in WRITES if command is not WarmUp),
+    RecordDrained,
+    RecordLoss,
+)
 
 Command = (
     Say
@@ -315,4 +377,11 @@ Command = (
     | ReadActivity
     | RecordSeen
     | ReadSeen
+    | CheckLost
+    | ReadNotTold
+    | HoldMirrors
+    | ReadSighted
+    | RecordLoss
+    | OpenTail
+    | ReadUsers
 )

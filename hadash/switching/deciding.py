@@ -12,10 +12,7 @@ from django.utils import timezone
 from hadash.accounts.roles import DECIDE, REQUEST, may
 from hadash.audit.models import record, stored
 from hadash.sentences import say
-from hadash.switching.machine import (
-    Event,
-    Status,
-)
+from hadash.switching.machine import IN_BLACKOUTS, Event, Status
 from hadash.switching.models import Approval, Switch, log_event
 from hadash.switching.planning import PlanChanged, Refused, plan_for
 from hadash.switching.policy import blackout_now
@@ -66,7 +63,8 @@ def approve(
             held.decided_by, held.decided_at = user, timezone.now()
             held.save()
             if held.start_at is None:
-                refuse_in_blackout(held.pair)
+                if held.the_kind not in IN_BLACKOUTS:
+                    refuse_in_blackout(held.pair)
                 run(held, start)
             elif held.start_at <= timezone.now() and blackout_now(held.pair) is None:
                 run(held, start)  # else it starts by itself when it may: see start_due

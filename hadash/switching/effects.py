@@ -31,7 +31,8 @@ from hadash.mirroring.offsets import Corresponding
 from hadash.mirroring.proof import compare_tails
 from hadash.sentences import Sentence
 from hadash.switching import commands as do
-from hadash.switching.machine import Stage
+from hadash.switching import lost_source, tails
+from hadash.switching.machine import Kind, Stage
 from hadash.switching.plan import Plan
 from hadash.switching.planning import Refused, plan_for
 
@@ -114,7 +115,9 @@ class Effects:
 
     def _all_partitions(self) -> list[Partition]:
         if self._partitions is None:
-            self._partitions = mirroring.partitions_of(self._client(self.plan.source), self.plan.topics)
+            # A lost source cannot say what it has.
+            known = self.plan.target if self.plan.kind is Kind.FORCED else self.plan.source
+            self._partitions = mirroring.partitions_of(self._client(known), self.plan.topics)
         return self._partitions
 
     def _mirrors(self) -> list[Mirror]:
@@ -174,6 +177,10 @@ class Effects:
     @carry_out.register
     def _(self, command: do.ReadWaiting) -> Waiting:
         return dialect_of(self._pair).waiting_for(command.epoch)
+
+    @carry_out.register
+    def _(self, command: do.ReadNotTold) -> Waiting:
+        return dialect_of(self._pair).not_told(command.epoch)
 
     @carry_out.register
     def _(self, command: do.PublishPlacement) -> None:
@@ -400,6 +407,29 @@ class Effects:
             ends = {p: point for p, point in command.ends.items() if p.topic in mirror.topics}
             mirroring.reverse(mirror, ends, self._fence)
 
+    @carry_out.register
+    def _(self, command: do.HoldMirrors) -> None:
+        mirroring.hold(self._mirrors(), self._fence)
+
+    # -- a lost source --------------------------------------------------------------------------------------------
+
+    @carry_out.register
+    def _(self, command: do.CheckLost) -> bool:
+        return lost_source.is_lost(self._client(self.plan.source), self.plan)
+
+    @carry_out.register
+    def _(self, command: do.ReadSighted) -> do.Sighted:
+        return lost_source.sighted(self._pair, self._clusters[self.plan.source], self.plan)
+
+    @carry_out.register
+    def _(self, command: do.ReadUsers) -> tuple[list[str], list[str]]:
+        return lost_source.users(self._pair, self._clusters[self.plan.source], self.plan)
+
+    @carry_out.register
+    def _(self, command: do.OpenTail) -> None:
+        assert self.journal is not None
+        tails.open_tail(self.journal.switch, command.ends)
+
     # -- facts ----------------------------------------------------------------------------------------------------
 
     @carry_out.register
@@ -407,6 +437,11 @@ class Effects:
         self.facts.put(
             "drained", [[p.topic, p.partition, e.source, e.target] for p, e in command.ends.items()]
         )
+
+    @carry_out.register
+    def _(self, command: do.RecordLoss) -> None:
+        records = [[p.topic, p.partition, count] for p, count in command.records.items()]
+        self.facts.put("loss", {"records": records, "age": command.seen_seconds_ago})
 
     @carry_out.register
     def _(self, command: do.ReadDrained) -> Mapping[Partition, Corresponding] | None:

@@ -17,10 +17,16 @@ class Kind(StrEnum):
     REHEARSAL = "rehearsal"
     #: A planned one that runs at once; somebody else reviews it afterwards.
     EMERGENCY = "emergency"
+    #: Without the source, which is lost: what the mirror had not copied is lost, and counted.
+    FORCED = "forced"
 
 
 #: Kinds that run as soon as they are asked for; the others wait for approvals.
 AT_ONCE = frozenset({Kind.REHEARSAL, Kind.EMERGENCY})
+
+
+#: Kinds that no blackout holds up: they change nothing, or cannot wait.
+IN_BLACKOUTS = AT_ONCE | {Kind.FORCED}
 
 
 class Status(StrEnum):
@@ -136,6 +142,7 @@ class Stage(StrEnum):
     VERIFY = "verify"
     RETURN = "return"
     REHEARSE = "rehearse"
+    ASSESS = "assess"
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +172,7 @@ STAGES: dict[Stage, StageRule] = {
     Stage.VERIFY: StageRule(Phase.VERIFY, 5.0, Event.GIVE_UP),
     Stage.RETURN: StageRule(Phase.BLOCK, 0.5, Event.GIVE_UP),
     Stage.REHEARSE: StageRule(Phase.BLOCK, 0.5, Event.ROLL_BACK),
+    Stage.ASSESS: StageRule(Phase.BLOCK, 1.5, Stage.RETURN, writes_blocked=True),
 }
 
 FIRST = Stage.PRECHECK
@@ -183,6 +191,15 @@ WAYS: dict[Kind, tuple[Stage, ...]] = {
     Kind.PLANNED: WAY,
     Kind.EMERGENCY: WAY,
     Kind.REHEARSAL: (Stage.PRECHECK, Stage.REHEARSE),
+    # Nobody to settle with, nothing to drain, and no other side to mirror to until somebody has rebuilt it.
+    Kind.FORCED: (
+        Stage.PRECHECK,
+        Stage.BLOCK,
+        Stage.ASSESS,
+        Stage.TRANSLATE,
+        Stage.FORWARD,
+        Stage.VERIFY,
+    ),
 }
 #: Stages that an abort returns from.
 ABORTABLE = frozenset(

@@ -14,6 +14,8 @@ from django.utils.translation import gettext_lazy as _
 
 from hadash.identity.names import MAX_NAME_LENGTH
 from hadash.inventory.models import Cluster, Pair
+from hadash.kafka.values import Partition
+from hadash.mirroring.offsets import Corresponding
 from hadash.sentences import Sentence
 from hadash.switching.machine import OPEN, Kind, Status
 from hadash.switching.plan import Plan, Scope
@@ -57,6 +59,7 @@ class Switch(models.Model):
         (Kind.PLANNED.value, _("planned")),
         (Kind.REHEARSAL.value, _("rehearsal")),
         (Kind.EMERGENCY.value, _("emergency")),
+        (Kind.FORCED.value, _("forced")),
     ]
 
     key = models.CharField(max_length=20, unique=True, default=new_key)
@@ -146,6 +149,7 @@ class Switch(models.Model):
         permissions = [
             ("request_switch", "May request, cancel and abort switches"),
             ("decide_switch", "May approve and decline switches of others"),
+            ("force_switch", "May ask for switches without the source, and say what becomes of its tail"),
             ("operate_switch", "May run stages again, let switches go on, and close them"),
             ("exclude_gateway", "May let switches go on without a Gateway that does not answer"),
         ]
@@ -192,6 +196,41 @@ class Switch(models.Model):
     @property
     def outcome_sentence(self) -> Sentence:
         return Sentence.from_json(self.outcome)
+
+
+class Tail(models.Model):
+    """What a lost source held beyond the mirror when its clients were sent over without it; see ``tails.py``."""
+
+    class Status(models.TextChoices):
+        WAITING = "waiting", _("awaited")
+        REPORTED = "reported", _("reported")
+        REBUILDING = "rebuilding", _("being rebuilt")
+        REBUILT = "rebuilt", _("rebuilt")
+        FAILED = "failed", _("not rebuilt")
+
+    switch = models.OneToOneField(Switch, models.CASCADE, related_name="tail")
+    status = models.CharField(max_length=12, choices=Status.choices, default=Status.WAITING)
+    #: Up to where the mirror had copied: ``[[topic, partition, source offset, target offset], ...]``.
+    points = models.JSONField()
+    #: What was beyond: ``[[topic, partition, first offset, end offset], ...]``.
+    found = models.JSONField(default=list)
+    reported_at = models.DateTimeField(null=True)
+    #: Why it cannot be reported or rebuilt, as of the last try.
+    fault = models.TextField(blank=True)
+    decided_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="+")
+    decided_at = models.DateTimeField(null=True)
+    note = models.TextField(blank=True)
+
+    def __str__(self) -> str:
+        return f"tail of {self.switch}: {self.status}"
+
+    @property
+    def records(self) -> int:
+        """How many records it has; 0 while it is not reported."""
+        return sum(end - first for _topic, _partition, first, end in self.found)
+
+    def the_points(self) -> dict[Partition, Corresponding]:
+        return {Partition(t, p): Corresponding(source, target) for t, p, source, target in self.points}
 
 
 class Approval(models.Model):

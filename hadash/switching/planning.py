@@ -49,7 +49,9 @@ def draft_for(pair: Pair, scope: Scope, target: Cluster, kind: Kind = Kind.PLANN
     if target not in pair.clusters:
         raise Refused(say("Cluster %(cluster)s is not in pair %(pair)s.", cluster=target, pair=pair))
     source = pair.other(target)
-    draft = draw_up(scope, source.name, target.name, estate_of(pair, source))
+    # A lost source cannot be asked for its rules; what the target does not allow could not be used there anyway.
+    asked = target if kind is Kind.FORCED else source
+    draft = draw_up(scope, source.name, target.name, estate_of(pair, asked))
     try:
         against = dialect_of(pair).objections(draft.plan.identities, source.name)
     except BindingError as error:
@@ -69,9 +71,11 @@ def plan_for(pair: Pair, scope: Scope, target: Cluster, kind: Kind = Kind.PLANNE
     return draft.plan
 
 
-def estate_of(pair: Pair, source: Cluster) -> Estate:
-    """What is known of a pair now; of whom nothing was seen or declared is taken to use what ``source`` lets it use.
+def estate_of(pair: Pair, asked: Cluster) -> Estate:
+    """What is known of a pair now; of whom nothing was seen or declared is taken to use what the rules of ``asked`` let it
+    use.
 
+    :param asked: the cluster whose rules are read.
     :raises EnginesAway: ZooKeeper or the cluster does not answer.
     """
     try:
@@ -82,7 +86,7 @@ def estate_of(pair: Pair, source: Cluster) -> Estate:
         )
         uses = _observed(pair)
         uses += _declared(pair, uses)
-        uses += _allowed(pair, source, uses, mirrors)
+        uses += _allowed(pair, asked, uses, mirrors)
     except (BindingError, KafkaError) as error:
         raise EnginesAway(say("%(error)s", error=error)) from None
     # (AppIDs of other pairs have documents beside these.)

@@ -11,15 +11,17 @@ from typing import Any
 
 from hadash.bindings.model import BindingState
 from hadash.kafka.values import Partition
-from hadash.mirroring.offsets import Corresponding, furthest_back, stale_offsets, translate_groups
+from hadash.mirroring.offsets import Corresponding, furthest_back, translate_groups
 from hadash.mirroring.proof import Behind, Contradiction, compare_ends
 from hadash.sentences import say
 from hadash.switching import commands as do
+from hadash.switching import forcing
 from hadash.switching.checks import precheck, precheck_only
 from hadash.switching.machine import Kind, Stage
 from hadash.switching.plan import Plan
 from hadash.switching.rehearsing import rehearse
 from hadash.switching.stage_run import Limits, StageFailed, StageRun, drained
+from hadash.switching.steps import in_effect, set_offsets
 from hadash.switching.verifying import verify
 
 
@@ -32,7 +34,7 @@ def settle(plan: Plan, limits: Limits) -> StageRun:
         yield from _gather(plan, limits, waiting)
     # Also when nobody is there: from now on a join is parked, so that whoever comes has nothing to commit.
     epoch = yield do.WriteBindings(plan.source, BindingState.SETTLE)
-    yield from _in_effect(epoch, limits.block, limits.fast_poll)
+    yield from in_effect(epoch, limits.block, limits.fast_poll)
     while True:
         # Anew each time: one that left is no member any more, and one that joined has to commit too.
         waiting = yield from _members(plan)
@@ -65,7 +67,7 @@ def _members(plan: Plan) -> Generator[do.Command, Any, set[tuple[str, str]]]:
 def _gather(plan: Plan, limits: Limits, waiting: set[tuple[str, str]]) -> Generator[do.Command, Any, None]:
     """Hold heartbeats for a while, so that all members are told at the same moment."""
     epoch = yield do.WriteBindings(plan.source, BindingState.GATHER)
-    yield from _in_effect(epoch, limits.block, limits.fast_poll)
+    yield from in_effect(epoch, limits.block, limits.fast_poll)
     began = yield do.Pause(0)
     while True:
         states = yield do.ReadSettled()
@@ -78,42 +80,12 @@ def _gather(plan: Plan, limits: Limits, waiting: set[tuple[str, str]]) -> Genera
 def block(plan: Plan, limits: Limits) -> StageRun:
     """From here on nothing new reaches the source."""
     epoch = yield do.WriteBindings(plan.source, BindingState.BLOCK)
-    yield from _in_effect(epoch, limits.block, limits.fast_poll)
+    yield from in_effect(epoch, limits.block, limits.fast_poll)
     return say(
         "Writes to %(cluster)s are blocked, nothing is in flight (epoch %(epoch)s).",
         cluster=plan.source,
         epoch=epoch,
     )
-
-
-def _in_effect(epoch: int, seconds: float, poll: float) -> Generator[do.Command, Any, None]:
-    """Wait until every engine has put ``epoch`` into effect."""
-    began = yield do.Pause(0)
-    told = False
-    while True:
-        waiting = yield do.ReadWaiting(epoch)
-        if not waiting.late:
-            return
-        elapsed = (yield do.Pause(poll)) - began
-        sentence = say(
-            "Waiting for %(gateways)s to apply epoch %(epoch)s (%(done)s of %(all)s have).",
-            gateways=waiting.late,
-            epoch=epoch,
-            done=waiting.engines - len(waiting.late),
-            all=waiting.engines,
-        )
-        if elapsed > seconds:
-            raise StageFailed(
-                say(
-                    "%(gateways)s did not put epoch %(epoch)s into effect within %(seconds)s s.",
-                    gateways=waiting.late,
-                    epoch=epoch,
-                    seconds=seconds,
-                )
-            )
-        if elapsed > 1 and not told:
-            told = True
-            yield do.Say(sentence)
 
 
 def drain(plan: Plan, limits: Limits) -> StageRun:
@@ -169,38 +141,9 @@ def translate(plan: Plan, limits: Limits) -> StageRun:
     committed = yield do.ReadGroupOffsets(plan.source)
     starts = yield do.ReadStarts(plan.source)
     wanted = translate_groups(committed, ends, starts, (yield do.ReadStarts(plan.target)))
-    standing = yield do.ReadGroupOffsets(plan.target)
-    stale = stale_offsets(standing, wanted, ends)
-    if stale:
-        yield do.RemoveGroupOffsets(stale)
-    yield do.WriteGroupOffsets(wanted)
-    written = yield do.ReadGroupOffsets(plan.target)
-    for group, offsets in wanted.items():
-        for partition, offset in offsets.items():
-            found = written.get(group, {}).get(partition)
-            if found != offset:
-                raise StageFailed(
-                    say(
-                        "Group %(group)s on %(cluster)s stands at %(found)s on %(partition)s instead of %(offset)s.",
-                        group=group,
-                        cluster=plan.target,
-                        partition=partition,
-                        found="?" if found is None else found,
-                        offset=offset,
-                    )
-                )
-    left = stale_offsets(written, wanted, ends)
-    if left:
-        raise StageFailed(
-            say(
-                "Group %(group)s still has offsets of an earlier stay on %(cluster)s that could not be removed.",
-                group=min(left),
-                cluster=plan.target,
-            )
-        )
+    count = yield from set_offsets(plan, wanted, ends)
     yield from _same_records(wanted, ends, limits)
     yield from _stands_still(plan, ends)
-    count = sum(len(offsets) for offsets in wanted.values())
     return say(
         "Group offsets are set on %(cluster)s and read back (%(count)s in all).",
         count=count,
@@ -243,7 +186,7 @@ def _stands_still(plan: Plan, ends: Mapping[Partition, Corresponding]) -> Genera
 def forward(plan: Plan, limits: Limits) -> StageRun:
     """The clients belong to the target from the moment that every Gateway has this epoch."""
     epoch = yield do.WriteBindings(plan.target, BindingState.FORWARD)
-    yield from _in_effect(epoch, limits.forward, limits.fast_poll)
+    yield from in_effect(epoch, limits.forward, limits.fast_poll)
     return say(
         "%(scope)s is on %(cluster)s (epoch %(epoch)s).", scope=plan.scope, cluster=plan.target, epoch=epoch
     )
@@ -274,7 +217,7 @@ def reverse(plan: Plan, limits: Limits) -> StageRun:
 def return_to_start(plan: Plan, limits: Limits) -> StageRun:
     """Undo: everything as it was before the switch. Safe from any stage before forward."""
     epoch = yield do.WriteBindings(plan.source, BindingState.FORWARD)
-    yield from _in_effect(epoch, limits.forward, limits.poll)
+    yield from in_effect(epoch, limits.forward, limits.poll)
     yield do.ResumeMirrors()
     yield do.DenyWrites(plan.target)
     return say("%(scope)s works on %(cluster)s as before.", scope=plan.scope, cluster=plan.source)
@@ -292,11 +235,23 @@ RUNS: dict[Stage, Callable[[Plan, Limits], StageRun]] = {
     Stage.VERIFY: verify,
     Stage.RETURN: return_to_start,
     Stage.REHEARSE: rehearse,
+    Stage.ASSESS: forcing.assess,
+}
+
+
+#: What is run instead in a switch of a kind.
+RUNS_OF: dict[Kind, dict[Stage, Callable[[Plan, Limits], StageRun]]] = {
+    Kind.REHEARSAL: {Stage.PRECHECK: precheck_only},
+    Kind.FORCED: {
+        Stage.PRECHECK: forcing.precheck,
+        Stage.BLOCK: forcing.block,
+        Stage.TRANSLATE: forcing.translate,
+        Stage.FORWARD: forcing.forward,
+        Stage.VERIFY: forcing.verify,
+    },
 }
 
 
 def run_of(kind: Kind, stage: Stage) -> Callable[[Plan, Limits], StageRun]:
     """What a stage runs in a switch of this kind."""
-    if kind is Kind.REHEARSAL and stage is Stage.PRECHECK:
-        return precheck_only
-    return RUNS[stage]
+    return RUNS_OF.get(kind, {}).get(stage) or RUNS[stage]

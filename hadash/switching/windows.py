@@ -12,7 +12,7 @@ from django.utils import timezone
 from hadash.audit.models import record
 from hadash.inventory.models import Pair
 from hadash.sentences import Sentence, say
-from hadash.switching.machine import FIRST, Event, Kind, Status, move
+from hadash.switching.machine import FIRST, IN_BLACKOUTS, Event, Status, move
 from hadash.switching.models import Switch, log_event, log_once
 from hadash.switching.planning import Refused
 from hadash.switching.policy import MAX_AHEAD, blackout_now
@@ -79,7 +79,8 @@ def start_due(start: Callable[[Switch], None]) -> int:
                 if held.start_until is not None and held.start_until < timezone.now():
                     _drop(held, say("Its window has passed, and it was not started: it is dropped."))
                     continue
-                refuse_in_blackout(held.pair)
+                if held.the_kind not in IN_BLACKOUTS:
+                    refuse_in_blackout(held.pair)
                 log_event(held, say("Its window has come."))
                 run(held, start)
                 record(None, "start", held.subject)
@@ -104,8 +105,8 @@ def may_begin(switch: Switch) -> Sentence | None:
             "It could not begin within %(seconds)s s: what people agreed to then may be true no more. Request it anew.",
             seconds=late,
         )
-    if switch.the_kind is not Kind.PLANNED:
-        return None  # a rehearsal changes nothing, an emergency does not wait
+    if switch.the_kind in IN_BLACKOUTS:
+        return None
     return nothing_may_start(switch.pair)
 
 

@@ -24,6 +24,7 @@ NAMES = {
     "reka": "requester",
     "arne": "approver",
     "olga": "operator",
+    "rita": "rescuer",
     "ada": "administrator",
 }
 

@@ -17,7 +17,7 @@ from django.test import Client
 from django.urls import get_resolver
 from django.urls.resolvers import URLPattern, URLResolver
 
-from hadash.accounts.roles import ensure_user
+from hadash.accounts.roles import SCOPES, ensure_user
 from hadash.inventory.models import Declaration
 from hadash.switching.models import Blackout
 
@@ -28,7 +28,9 @@ pytestmark = [pytest.mark.stack, pytest.mark.django_db]
 ROLES = tuple(NAMES.values())
 EVERYBODY = frozenset(ROLES)
 ASKING = frozenset({"requester", "operator"})
-INVOLVED = ASKING | {"approver"}
+REQUESTING = ASKING | {"rescuer"}
+INVOLVED = REQUESTING | {"approver"}
+RESCUER = frozenset({"rescuer"})
 OPERATOR, APPROVER, ADMINISTRATOR = (
     frozenset({"operator"}),
     frozenset({"approver"}),
@@ -63,14 +65,15 @@ API: dict[tuple[str, str], frozenset[str]] = {
     ("POST", "gateways/{gateway}/include/"): OPERATOR,
     ("POST", "plans/"): EVERYBODY,
     ("GET", "switches/"): EVERYBODY,
-    ("POST", "switches/"): ASKING,
+    ("POST", "switches/"): REQUESTING,
     ("GET", "switches/{switch}/"): EVERYBODY,
     ("GET", "switches/{switch}/log/"): EVERYBODY,
     ("POST", "switches/{switch}/approve/"): APPROVER,
     ("POST", "switches/{switch}/decline/"): APPROVER,
-    ("POST", "switches/{switch}/cancel/"): ASKING,
+    ("POST", "switches/{switch}/cancel/"): REQUESTING,
     ("POST", "switches/{switch}/go/"): INVOLVED,
     ("POST", "switches/{switch}/review/"): APPROVER,
+    ("POST", "switches/{switch}/rebuild/"): RESCUER,
     ("POST", "switches/{switch}/abort/"): INVOLVED,
     ("POST", "switches/{switch}/retry/"): OPERATOR,
     ("POST", "switches/{switch}/close/"): OPERATOR,
@@ -91,17 +94,18 @@ PAGES: dict[tuple[str, str], frozenset[str]] = {
     ("GET", "pairs/{pair_pk}/declarations/export.csv"): EVERYBODY,
     ("POST", "pairs/{pair_pk}/declarations/import/"): ASKING,
     ("GET", "switches/"): EVERYBODY,
-    ("GET", "switches/request/"): ASKING,
-    ("POST", "switches/request/"): ASKING,
+    ("GET", "switches/request/"): REQUESTING,
+    ("POST", "switches/request/"): REQUESTING,
     ("GET", "switches/request/preview/"): EVERYBODY,
     ("GET", "switches/{switch}/"): EVERYBODY,
     ("GET", "switches/{switch}/state.json"): EVERYBODY,
     ("POST", "switches/{switch}/approve/"): APPROVER,
     ("POST", "switches/{switch}/decline/"): APPROVER,
-    ("POST", "switches/{switch}/cancel/"): ASKING,
+    ("POST", "switches/{switch}/cancel/"): REQUESTING,
     ("POST", "switches/{switch}/comment/"): INVOLVED,
     ("POST", "switches/{switch}/go/"): INVOLVED,
     ("POST", "switches/{switch}/review/"): APPROVER,
+    ("POST", "switches/{switch}/rebuild/"): RESCUER,
     ("POST", "switches/{switch}/abort/"): INVOLVED,
     ("POST", "switches/{switch}/retry/"): OPERATOR,
     ("POST", "switches/{switch}/close/"): OPERATOR,
@@ -186,6 +190,7 @@ def bodies(things: dict[str, Any]) -> dict[str, Any]:
         "decline": {"reason": "x"},
         "close": {"reason": "x"},
         "review": {"reason": "x"},
+        "rebuild": {"confirm": "east", "note": "x"},
         "comment": {"text": "x"},
         "instances": {"name": "new-one"},
         "exclude": {"confirm": "gateway-9", "reason": "x"},
@@ -235,7 +240,7 @@ def test_no_method_of_the_api_is_missing_here() -> None:
 def test_api(things: dict[str, Any], people: SimpleNamespace, method: str, address: str) -> None:
     for name, role in NAMES.items():
         user = User.objects.get(username=name)
-        program = Program(user, ["request", "decide", "operate", "administer"])
+        program = Program(user, list(SCOPES))
         token = user.tokens.get()  # type: ignore[attr-defined]
         path = address.format(**things, token=token.pk)
         body = bodies(things).get(path.rstrip("/").rpartition("/")[2])
@@ -253,7 +258,7 @@ def test_api(things: dict[str, Any], people: SimpleNamespace, method: str, addre
 
 @pytest.mark.parametrize(("method", "address"), [*API], ids=lambda value: str(value))
 def test_api_without_any_role(things: dict[str, Any], method: str, address: str) -> None:
-    nobu = Program(User.objects.create_user("nobu"), ["request", "decide", "operate", "administer"])
+    nobu = Program(User.objects.create_user("nobu"), list(SCOPES))
     own = ("openapi.json", "me/", "tokens/", "tokens/{token}/")
     answer = nobu.send(
         method, address.format(**things, token=0), bodies(things).get(address.rstrip("/").rpartition("/")[2])
@@ -314,7 +319,7 @@ def test_a_role_on_one_pair_reaches_nothing_of_another(
     mara = User.objects.create_user("mara")
     for role in ("operator", "approver", "administrator"):
         PairRole.objects.create(user=mara, group=Group.objects.get(name=role), pair=json_estate["pair"])
-    program = Program(mara, ["request", "decide", "operate", "administer"])
+    program = Program(mara, list(SCOPES))
     for method, address in API:
         if not {"{switch}", "{appid}", "{pair}"} & set(address.split("/")):
             continue

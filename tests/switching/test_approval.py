@@ -51,6 +51,7 @@ def people(db: None) -> dict[str, User]:
         "arne": "approver",
         "bea": "approver",
         "ada": "administrator",
+        "rita": "rescuer",
         "vera": "viewer",
     }
     people = {name: ensure_user(name, "secret-123", role) for name, role in roles.items()}

@@ -193,7 +193,7 @@ def test_the_events_that_end_stages_are_allowed_while_running(kind: Kind) -> Non
 
 
 def test_an_abort_is_possible_exactly_before_forward() -> None:
-    assert {*WAY[: WAY.index(Stage.FORWARD)], Stage.REHEARSE} == ABORTABLE
+    assert {*WAY[: WAY.index(Stage.FORWARD)], Stage.REHEARSE, Stage.ASSESS} == ABORTABLE
 
 
 def test_writes_are_blocked_from_block_to_forward() -> None:

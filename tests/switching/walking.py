@@ -20,7 +20,7 @@ from hadash.switching.machine import (
     move,
 )
 from hadash.switching.stage_run import Limits, StageFailed
-from hadash.switching.stages import RUNS
+from hadash.switching.stages import run_of
 
 from .world import ORDERS_1, Happening, World, WorldError
 
@@ -135,7 +135,7 @@ class Walk:
             except WorldError as error:
                 following = self._failed(say("%(error)s", error=error))
             else:
-                following = after_success(self.stage)
+                following = after_success(self.stage, self.world.plan.kind)
             if isinstance(following, Event):
                 self.status = move(self.status, following)
                 return Ended(self.status, self.stage, self._failure or sentence, tuple(self.stages))
@@ -156,7 +156,7 @@ class Walk:
     def run_stage(self) -> Sentence:
         """Answer the commands of the current stage until it returns its sentence."""
         self.world.begin_stage()
-        run = RUNS[self.stage](self.world.plan, self.limits)
+        run = run_of(self.world.plan.kind, self.stage)(self.world.plan, self.limits)
         answer: Any = None
         nth = 0
         while True:
@@ -200,7 +200,7 @@ def run_stage(world: World, stage: Stage, limits: Limits = QUICK, faults: Iterab
 def steps(world: World, stage: Stage, limits: Limits = QUICK) -> Iterator[do.Command]:
     """Run one stage and stop before each command, so that a test can look and meddle."""
     world.begin_stage()
-    run = RUNS[stage](world.plan, limits)
+    run = run_of(world.plan.kind, stage)(world.plan, limits)
     answer: Any = None
     while True:
         try:

@@ -343,7 +343,7 @@ class World:
                 self._read_back |= cluster == plan.target
                 return {name: dict(group.committed[cluster]) for name in plan.groups}
             case do.WriteGroupOffsets(offsets):
-                self._write_group_offsets(offsets[group.name])
+                self._write_group_offsets(offsets.get(group.name, {}))
             case do.RemoveGroupOffsets(partitions):
                 self._reach(plan.target)
                 for partition in partitions[group.name]:

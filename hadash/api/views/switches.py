@@ -27,7 +27,7 @@ from hadash.api.views.common import (
     the_switch,
 )
 from hadash.dashboard import live, selectors
-from hadash.switching import asking, deciding, directing
+from hadash.switching import asking, deciding, directing, tails
 from hadash.switching.machine import Kind, Status
 from hadash.switching.models import Switch
 from hadash.switching.planning import draft_for
@@ -46,7 +46,12 @@ class Plans(View):
     def post(self, request: Request) -> Response:
         values = self.validated(shapes.PlanRequest)
         pair = the_pair(request.user, values["pair"])
-        draft = draft_for(pair, shapes.scope_of(values["scope"]), the_cluster(pair, values["target"]))
+        draft = draft_for(
+            pair,
+            shapes.scope_of(values["scope"]),
+            the_cluster(pair, values["target"]),
+            Kind(values["kind"]),
+        )
         return Response(present.draft(draft, pair))
 
 
@@ -109,13 +114,15 @@ def _asked_for(asked: asking.Asked, values: dict[str, Any]) -> Switch:
     """The new switch, of the kind that was asked for."""
     from tasks.switching import start
 
+    window = (values["start_at"], values["start_until"]) if "start_at" in values else None
     match asked.kind:
         case Kind.REHEARSAL:
             return asking.rehearse(asked, start, values["plan_digest"])
         case Kind.EMERGENCY:
             return asking.emergency(asked, values["confirm"], start, values["plan_digest"])
+        case Kind.FORCED:
+            return asking.force(asked, values["confirm"], window, values["plan_digest"])
         case _:
-            window = (values["start_at"], values["start_until"]) if "start_at" in values else None
             return asking.request(asked, window, values["plan_digest"], values["ask_for_go"])
 
 
@@ -223,6 +230,12 @@ def _go(user: Any, switch: Switch, values: dict[str, Any], address: str | None) 
     return directing.go(user, switch, start, address)
 
 
+def _rebuild(user: Any, switch: Switch, values: dict[str, Any], address: str | None) -> Any:
+    from tasks.switching import rebuild
+
+    return tails.ask_to_rebuild(user, switch, values["confirm"], values["note"], rebuild, address)
+
+
 ACTS: dict[str, type[View]] = {
     "decline": act(
         "decline",
@@ -267,6 +280,12 @@ ACTS: dict[str, type[View]] = {
         lambda user, switch, values, address: directing.close_as_it_is(
             user, switch, values["reason"], address
         ),
+    ),
+    "rebuild": act(
+        "rebuild",
+        "After a forced switch: delete the Topics of the side that was lost, with their tail, and mirror them there anew.",
+        shapes.RebuildRequest,
+        _rebuild,
     ),
     "comment": act(
         "comment",

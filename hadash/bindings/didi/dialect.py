@@ -213,6 +213,10 @@ class DidiDialect:
         late = self._late(projection) if projection.nodes else []
         return Waiting((*gateways.late, *late), gateways.engines + len(self.estate.trees))
 
+    def not_told(self, epoch: int) -> Waiting:
+        """The same: DiDi's engines do not say what they know."""
+        return self.waiting_for(epoch)
+
     def _late(self, projection: _Projection) -> list[str]:
         """Read back at the beginning of the time (by whoever has not written it itself), and at its end."""
         everybody = [tree.name for tree in self.estate.trees]

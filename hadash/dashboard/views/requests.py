@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods
 
 from hadash.accounts.browser import browser_of
-from hadash.accounts.roles import OPERATE, REQUEST, may, may_somewhere, pairs_where
+from hadash.accounts.roles import FORCE, OPERATE, REQUEST, may, may_somewhere, pairs_where
 from hadash.dashboard import engines, radius, selectors, states
 from hadash.dashboard.forms import RequestForm
 from hadash.dashboard.views.common import address_of, denied, the_appid, the_pair, user_of
@@ -87,8 +87,11 @@ def _post(request: HttpRequest, pair: Pair, appid: AppID | None) -> HttpResponse
         Kind.PLANNED: _("The switch is requested. Somebody else has to approve it."),
         Kind.REHEARSAL: _("The rehearsal is running. No client notices anything."),
         Kind.EMERGENCY: _("The switch is running. Somebody else has to review it afterwards."),
+        Kind.FORCED: _("The forced switch is requested. It needs one approval more than others."),
     }
-    messages.success(request, said[form.the_kind()])
+    messages.success(
+        request, said.get(form.the_kind(), _("The switch is requested. Others have to approve it."))
+    )
     return redirect("switch", key=switch.key)
 
 
@@ -105,6 +108,8 @@ def _asked_for(request: HttpRequest, form: RequestForm, scope: Scope, target: Cl
             return asking.rehearse(asked, start)
         case Kind.EMERGENCY:
             return asking.emergency(asked, values["confirmed"], start)
+        case Kind.FORCED:
+            return asking.force(asked, values["confirmed"], form.window())
         case _:
             return asking.request(asked, form.window(), ask_for_go=values["ask_for_go"])
 
@@ -123,6 +128,7 @@ def _page(
         "refusals": refusals or [],
         "kind_of_switch": form.the_kind().value,
         "may_operate": may(user_of(request), OPERATE, form.pair),
+        "may_force": may(user_of(request), FORCE, form.pair),
         **wanted,
     }
     return render(request, "requests/page.html", context, status=status)

@@ -19,7 +19,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
 
 from hadash.accounts.browser import browser_of
-from hadash.accounts.roles import DECIDE, OPERATE, REQUEST, may
+from hadash.accounts.roles import DECIDE, FORCE, OPERATE, REQUEST, may
 from hadash.dashboard import engines, live, radius, selectors, states
 from hadash.dashboard.phrases import script_phrases
 from hadash.dashboard.views.common import (
@@ -31,9 +31,9 @@ from hadash.dashboard.views.common import (
 )
 from hadash.inventory.models import AppID
 from hadash.sentences import Sentence, say
-from hadash.switching import deciding, directing
+from hadash.switching import deciding, directing, tails
 from hadash.switching.machine import Kind, Status
-from hadash.switching.models import Switch
+from hadash.switching.models import Switch, Tail
 from hadash.switching.planning import Refused
 from hadash.switching.policy import blackout_now
 
@@ -87,6 +87,7 @@ def parts_context(user: Any, switch: Switch) -> dict[str, Any]:
     own = switch.requested_by_id == user.pk
     approvals = list(switch.approvals.select_related("user"))
     plan = switch.the_plan()
+    tail = Tail.objects.filter(switch=switch).first()
     the_appid = AppID.objects.filter(pair=switch.pair_id, name=switch.appid).first() if switch.appid else None
     return {
         "switch": switch,
@@ -97,6 +98,12 @@ def parts_context(user: Any, switch: Switch) -> dict[str, Any]:
         "awaiting": awaiting,
         "own": own,
         "may_decide": awaiting and may_decide and not own and user.pk not in {a.user_id for a in approvals},
+        "loss": tails.loss_of(switch),
+        "tail": tail,
+        "tail_rows": tails.shown(tail) if tail is not None else [],
+        "may_rebuild": tail is not None
+        and tail.status in (Tail.Status.REPORTED, Tail.Status.FAILED)
+        and may(user, FORCE, switch.pair),
         "approvals": approvals,
         "approvals_missing": max(switch.approvals_needed - len(approvals), 0),
         "may_comment": may_request or may_decide,
@@ -307,6 +314,16 @@ def retry(request: HttpRequest, switch: Switch) -> str:
 
     directing.retry(user_of(request), switch, start, address_of(request))
     return _("The stage runs again.")
+
+
+@act(FORCE)
+def rebuild(request: HttpRequest, switch: Switch) -> str:
+    """Fields ``confirmed`` (the lost cluster's name) and ``reason``: what became of the tail."""
+    from tasks.switching import rebuild as start
+
+    typed = request.POST.get("confirmed", ""), request.POST.get("reason", "")
+    tails.ask_to_rebuild(user_of(request), switch, *typed, start, address_of(request))
+    return _("The lost side is being rebuilt. You can watch the log.")
 
 
 @act(OPERATE)

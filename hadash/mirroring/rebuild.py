@@ -1,0 +1,108 @@
+"""Building the other side of a mirror anew, after a switch without it: its Topics hold a tail that nobody else has, so nothing
+can be copied to them any more. They are deleted, made again, and copied from the first record on."""
+
+from __future__ import annotations
+
+import time
+
+from django.conf import settings
+from django.db import transaction
+
+from hadash.inventory.models import Cluster
+from hadash.kafka.cluster import ClusterClient
+from hadash.kafka.values import Partition
+from hadash.mirroring.models import Mirror
+from hadash.mirroring.offsets import Corresponding
+from hadash.mirroring.services import (
+    Fence,
+    MirrorError,
+    await_stopped,
+    await_topics,
+    cluster_client,
+    connect_client,
+    connector_of,
+    nobody_else,
+    partitions_of,
+    save_anchors,
+    start,
+)
+from hadash.mirroring.standby import deny_writes
+
+#: Seconds between two looks at Topics that are being deleted.
+POLL_SECONDS = 0.2
+
+
+def rebuild(mirror: Mirror, lost: Cluster, fence: Fence = nobody_else) -> None:
+    """Make the Topics of ``mirror`` on ``lost`` anew, and mirror them there from the other cluster. May be repeated after it
+    was cut off, at any point.
+
+    What ``lost`` held of them is gone, and with it the offsets of groups there.
+
+    :raises MirrorError: the mirror copies from the other cluster already, or Topics do not go away.
+    :raises KafkaError, ConnectError: a server does not answer.
+    """
+    source = mirror.pair.other(lost)
+    if mirror.source_id != lost.pk:
+        if mirror.source_id == source.pk and not mirror.turning:
+            return  # an earlier attempt has come to its end
+        raise MirrorError(f"Mirror {mirror.name} is being turned round.")
+    here, there = cluster_client(source), cluster_client(lost)
+    connect = connect_client()
+    for name in (connector_of(mirror, lost), connector_of(mirror, source)):
+        if connect.status(name) is None:
+            continue
+        fence()
+        connect.stop(name)
+        await_stopped(name)
+        connect.forget_offsets(name)
+        connect.delete(name)
+    fence()
+    _delete_topics(there, mirror.topics)
+    configs, infos = here.topic_configs(mirror.topics), here.topics(mirror.topics)
+    brokers = len(there.brokers())
+    fence()
+    there.create_topics(
+        {
+            t: (len(i.leaders), min(i.replication_factor, brokers), configs.get(t, {}))
+            for t, i in infos.items()
+        }
+    )
+    await_topics(there, list(mirror.topics))
+    deny_writes(mirror.pair, lost, mirror.topics)
+    partitions = partitions_of(here, mirror.topics)
+    starts, ends = here.start_offsets(partitions), there.end_offsets(partitions)
+    filled = sorted(p for p, end in ends.items() if end != 0)
+    if filled:
+        raise MirrorError(f"Somebody writes to {filled[0]} on cluster {lost.name}, past the Gateway.")
+    # Before it runs: whoever looks at it from now on counts in the new direction.
+    with transaction.atomic():
+        fence()
+        mirror.source, mirror.turning, mirror.sighted, mirror.sighted_at = source, False, [], None
+        mirror.save(update_fields=["source", "turning", "sighted", "sighted_at"])
+        save_anchors(mirror, {p: Corresponding(starts[p], 0) for p in partitions})
+    start(mirror, source, None, fence)
+
+
+def _delete_topics(client: ClusterClient, topics: list[str]) -> None:
+    """Delete Topics, and wait until the cluster does not know them any more."""
+    client.delete_topics(topics)
+    deadline = time.monotonic() + settings.MIRROR_DELETE_SECONDS
+    while left := sorted(set(client.topics(topics)) & set(topics)):
+        if time.monotonic() > deadline:
+            raise MirrorError(
+                f"Topic {left[0]} on cluster {client.name} is not gone after {settings.MIRROR_DELETE_SECONDS:.0f} s. "
+                "Does delete.topic.enable stand against it?"
+            )
+        time.sleep(POLL_SECONDS)
+
+
+def tail_of(lost: Cluster, points: dict[Partition, Corresponding]) -> dict[Partition, tuple[int, int]]:
+    """What ``lost`` holds beyond ``points``: by partition the first and the end offset, where there is anything.
+
+    :raises KafkaError: the cluster does not answer.
+    """
+    client = cluster_client(lost)
+    known = client.topics({p.topic for p in points})
+    asked = [p for p in points if p.topic in known and p.partition < len(known[p.topic].leaders)]
+    ends = client.end_offsets(asked)
+    return {p: (points[p].source, end) for p, end in sorted(ends.items()) if end > points[p].source}

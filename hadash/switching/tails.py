@@ -1,0 +1,177 @@
+"""The tail of a lost source: what it held that the mirror had not copied when its clients were sent over without it.
+
+When the source answers again it is closed to writers and asked for its tail. A person reads the report, sees to these records
+(or not), and has the other side rebuilt; until then it is no standby.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
+from django.utils import timezone
+
+from hadash.accounts.roles import FORCE, may
+from hadash.audit.models import record
+from hadash.kafka.errors import ConnectError, KafkaError
+from hadash.kafka.values import Partition
+from hadash.mirroring.models import Mirror
+from hadash.mirroring.offsets import Corresponding
+from hadash.mirroring.rebuild import rebuild, tail_of
+from hadash.mirroring.services import MirrorError
+from hadash.mirroring.standby import deny_writes
+from hadash.sentences import say
+from hadash.switching.models import Switch, Tail, log_event
+from hadash.switching.planning import Refused
+
+log = logging.getLogger(__name__)
+
+
+def open_tail(key: str, ends: Mapping[Partition, Corresponding]) -> None:
+    """Note that the source of switch ``key`` has to be asked. May be repeated."""
+    points = [[p.topic, p.partition, e.source, e.target] for p, e in sorted(ends.items())]
+    Tail.objects.get_or_create(switch=Switch.objects.get(key=key), defaults={"points": points})
+
+
+# -- when the source is back --------------------------------------------------------------------------------------
+
+
+def look_for_tails() -> None:
+    """Ask every lost source that has not reported its tail yet."""
+    waiting = Tail.objects.filter(status=Tail.Status.WAITING).select_related(
+        "switch__pair__first", "switch__pair__second", "switch__source"
+    )
+    for tail in waiting:
+        _look(tail)
+
+
+def _look(tail: Tail) -> None:
+    switch = tail.switch
+    plan = switch.the_plan()
+    try:
+        # First of all: whoever finds it back must not write to it.
+        denied = deny_writes(switch.pair, switch.source, plan.topics)
+        found = tail_of(switch.source, tail.the_points())
+    except KafkaError as error:
+        Tail.objects.filter(pk=tail.pk, status=Tail.Status.WAITING).update(fault=str(error))
+        return
+    with transaction.atomic():
+        held = Tail.objects.select_for_update(of=("self",)).get(pk=tail.pk)
+        if held.status != Tail.Status.WAITING:
+            return
+        held.status, held.fault, held.reported_at = Tail.Status.REPORTED, "", timezone.now()
+        held.found = [[p.topic, p.partition, first, end] for p, (first, end) in found.items()]
+        held.save()
+        records = held.records
+        sentence = say(
+            "%(source)s is back. It holds %(records)s records that were not mirrored; nobody can write to it.",
+            source=switch.source.name,
+            records=records,
+        )
+        log_event(switch, sentence)
+        record(None, "report tail", switch.subject, records=records, partitions=held.found, denials=denied)
+
+
+# -- what becomes of it -------------------------------------------------------------------------------------------
+
+
+def ask_to_rebuild(
+    user: User,
+    switch: Switch,
+    confirmed: str,
+    note: str,
+    start: Callable[[Tail], None],
+    address: str | None = None,
+) -> Tail:
+    """Have the lost side built anew: its Topics are deleted, with their tail, and mirrored from the first record on.
+
+    :param confirmed: the name of the cluster once more. :param note: what became of the tail.
+    :param start: called when it is decided; tasks pass what carries it out.
+    :raises PermissionDenied: the user may not force switches.
+    :raises Refused: the tail is not reported yet, or the words are missing.
+    """
+    if not may(user, FORCE, switch.pair):
+        raise PermissionDenied("You may not decide about a lost cluster.")
+    name = switch.source.name
+    if confirmed.strip() != name:
+        raise Refused(
+            say("Type %(cluster)s to confirm that its Topics are deleted and made anew.", cluster=name)
+        )
+    if not note.strip():
+        raise Refused(say("Say what became of the tail: whoever misses these records reads it."))
+    with transaction.atomic():
+        held = Tail.objects.select_for_update(of=("self",)).filter(switch=switch).first()
+        if held is None:
+            raise Refused(say("This switch has left no tail."))
+        if held.status not in (Tail.Status.REPORTED, Tail.Status.FAILED):
+            raise Refused(
+                say("Its tail is %(status)s: there is nothing to decide.", status=held.get_status_display())
+            )
+        held.status, held.fault = Tail.Status.REBUILDING, ""
+        held.decided_by, held.decided_at, held.note = user, timezone.now(), note.strip()
+        held.save()
+        sentence = say(
+            "%(user)s has %(source)s rebuilt: %(note)s",
+            user=user.get_username(),
+            source=name,
+            note=held.note,
+        )
+        log_event(switch, sentence, actor=user)
+        record(user, "rebuild", switch.subject, address, records=held.records, note=held.note)
+        transaction.on_commit(lambda: start(held))
+    return held
+
+
+def carry_out(tail: Tail) -> None:
+    """Rebuild what was decided on. May be repeated after it was cut off; a failure is for a person."""
+    switch = tail.switch
+    if tail.status != Tail.Status.REBUILDING:
+        return
+    try:
+        for mirror in _mirrors_of(switch):
+            rebuild(mirror, switch.source)
+    except (MirrorError, KafkaError, ConnectError) as error:
+        _end(tail, Tail.Status.FAILED, str(error))
+        return
+    _end(tail, Tail.Status.REBUILT, "")
+
+
+def _mirrors_of(switch: Switch) -> list[Mirror]:
+    found = Mirror.objects.filter(pair=switch.pair, name__in=switch.the_plan().mirrors)
+    return list(found.select_related("source", "pair__first", "pair__second"))
+
+
+def _end(tail: Tail, status: Tail.Status, fault: str) -> None:
+    with transaction.atomic():
+        held = Tail.objects.select_for_update(of=("self",)).get(pk=tail.pk)
+        if held.status != Tail.Status.REBUILDING:
+            return
+        held.status, held.fault = status, fault
+        held.save()
+        switch, name = tail.switch, tail.switch.source.name
+        if fault:
+            log_event(switch, say("%(source)s could not be rebuilt: %(fault)s", source=name, fault=fault))
+        else:
+            log_event(switch, say("%(source)s is rebuilt and mirrored again.", source=name))
+        record(None, "rebuilt" if not fault else "rebuild failed", switch.subject, fault=fault)
+
+
+def loss_of(switch: Switch) -> dict[str, Any] | None:
+    """What a forced switch is known to have lost: ``records`` that its source was seen to hold and the target had not, and how
+    many seconds before it was ``seen``; ``None`` before it is assessed, and for every other kind."""
+    found = switch.facts.get("loss")
+    if found is None:
+        return None
+    return {"records": sum(count for _topic, _partition, count in found["records"]), "seen": found["age"]}
+
+
+def shown(tail: Tail) -> list[dict[str, Any]]:
+    """The tail as pages and programs show it: partition, first offset, end, records."""
+    return [
+        {"topic": topic, "partition": partition, "first": first, "end": end, "records": end - first}
+        for topic, partition, first, end in tail.found
+    ]

@@ -1,0 +1,165 @@
+"""Asking for a forced switch, and what becomes of the tail of its source."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
+
+from hadash.audit.models import Entry
+from hadash.inventory.models import Pair
+from hadash.kafka.errors import ClusterUnavailable
+from hadash.kafka.values import Partition
+from hadash.mirroring.offsets import Corresponding
+from hadash.switching import asking, policy, tails
+from hadash.switching.machine import Kind, Status
+from hadash.switching.models import Blackout, Switch, Tail
+from hadash.switching.planning import Refused
+
+from .test_approval import approve, ask, in_hours, log, pair, people, planned, started
+from .test_kinds import asked, ended
+
+pytestmark = [pytest.mark.stack, pytest.mark.django_db]
+
+ORDERS = Partition("orders", 0)
+
+
+@pytest.fixture
+def forced(asked: Any) -> Callable[..., Switch]:
+    return lambda user="rita", confirmed="east": asking.force(asked(user, Kind.FORCED), confirmed)
+
+
+class TestForce:
+    def test_it_needs_one_approval_more_than_others(
+        self, forced: Any, approve: Any, started: list[str], pair: Pair
+    ) -> None:
+        switch = forced()
+        assert switch.approvals_needed == policy.policy_of(pair).approvals + 1 == 2
+        assert approve("arne", switch).current is Status.AWAITING_APPROVAL
+        assert started == []
+        assert approve("bea", switch).current is Status.RUNNING
+        assert started == [switch.key]
+
+    @pytest.mark.parametrize("user", ["olga", "arne", "ada", "vera"])
+    def test_only_those_who_may(self, forced: Any, user: str) -> None:
+        with pytest.raises(PermissionDenied, match="force"):
+            forced(user)
+
+    @pytest.mark.parametrize("typed", ["", "west", "yes"])
+    def test_the_lost_cluster_is_typed(self, forced: Any, typed: str) -> None:
+        with pytest.raises(Refused, match="Type east to confirm that it is lost"):
+            forced(confirmed=typed)
+
+    def test_a_blackout_does_not_hold_it_up(
+        self, forced: Any, approve: Any, started: list[str], pair: Pair, people: dict[str, User]
+    ) -> None:
+        begins, ends = in_hours(-1, 1)
+        Blackout.objects.create(
+            pair=pair, begins=begins, ends=ends, reason="Quarter end", announced_by=people["ada"]
+        )
+        switch = forced()
+        approve("arne", switch)
+        assert approve("bea", switch).current is Status.RUNNING
+
+
+class TestTail:
+    @pytest.fixture
+    def tail(self, forced: Any) -> Tail:
+        """The tail of a forced switch that has ended."""
+        switch = ended(forced())
+        tails.open_tail(switch.key, {ORDERS: Corresponding(100, 60)})
+        tails.open_tail(
+            switch.key, {ORDERS: Corresponding(0, 0)}
+        )  # a stage that is run again changes nothing
+        return Tail.objects.get(switch=switch)
+
+    @pytest.fixture
+    def source(self, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+        """What the lost source says: it is away, until somebody sets its ends."""
+        said: dict[str, Any] = {"found": None, "denied": []}
+
+        def deny(pair: Pair, cluster: Any, topics: Any) -> int:
+            if said["found"] is None:
+                raise ClusterUnavailable("Cluster east does not answer.")
+            said["denied"].append(cluster.name)
+            return 2
+
+        monkeypatch.setattr(tails, "deny_writes", deny)
+        monkeypatch.setattr(tails, "tail_of", lambda cluster, points: said["found"])
+        return said
+
+    def test_while_the_source_is_away_it_waits_and_says_why(self, tail: Tail, source: Any) -> None:
+        tails.look_for_tails()
+        tail.refresh_from_db()
+        assert (tail.status, tail.fault) == ("waiting", "Cluster east does not answer.")
+
+    def test_when_it_is_back_it_is_closed_first_and_then_counted(self, tail: Tail, source: Any) -> None:
+        source["found"] = {ORDERS: (100, 107)}
+        tails.look_for_tails()
+        tail.refresh_from_db()
+        assert source["denied"] == ["east"]
+        assert (tail.status, tail.records) == ("reported", 7)
+        assert tails.shown(tail) == [
+            {"topic": "orders", "partition": 0, "first": 100, "end": 107, "records": 7}
+        ]
+        assert "It holds 7 records that were not mirrored" in log(tail.switch)[-1]
+        assert Entry.objects.filter(verb="report tail").count() == 1
+        tails.look_for_tails()
+        assert Entry.objects.filter(verb="report tail").count() == 1
+
+    @pytest.fixture
+    def rebuild(
+        self, people: dict[str, User], django_capture_on_commit_callbacks: Any
+    ) -> Callable[..., list[Tail]]:
+        def act(
+            tail: Tail, user: str = "rita", confirmed: str = "east", note: str = "Sent again"
+        ) -> list[Tail]:
+            handed: list[Tail] = []
+            with django_capture_on_commit_callbacks(execute=True):
+                tails.ask_to_rebuild(people[user], tail.switch, confirmed, note, handed.append)
+            return handed
+
+        return act
+
+    def test_nothing_is_rebuilt_before_the_report(self, tail: Tail, rebuild: Any) -> None:
+        with pytest.raises(Refused, match="there is nothing to decide"):
+            rebuild(tail)
+
+    def test_a_rebuild_is_confirmed_by_word_with_what_became_of_the_records(
+        self, tail: Tail, source: Any, rebuild: Any
+    ) -> None:
+        source["found"] = {}
+        tails.look_for_tails()
+        with pytest.raises(Refused, match="Type east"):
+            rebuild(tail, confirmed="west")
+        with pytest.raises(Refused, match="Say what became"):
+            rebuild(tail, note=" ")
+        with pytest.raises(PermissionDenied):
+            rebuild(tail, user="olga")
+        assert [handed.pk for handed in rebuild(tail)] == [tail.pk]
+        with pytest.raises(Refused, match="being rebuilt"):
+            rebuild(tail)
+
+    def test_a_rebuild_that_fails_is_told_and_can_be_asked_for_again(
+        self, tail: Tail, source: Any, rebuild: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        source["found"] = {}
+        tails.look_for_tails()
+        rebuild(tail)
+
+        def fail(*arguments: Any) -> None:
+            raise ClusterUnavailable("Cluster east does not answer.")
+
+        monkeypatch.setattr(tails, "_mirrors_of", lambda switch: ["shop"])
+        monkeypatch.setattr(tails, "rebuild", fail)
+        tails.carry_out(Tail.objects.get(pk=tail.pk))
+        tail.refresh_from_db()
+        assert (tail.status, tail.fault) == ("failed", "Cluster east does not answer.")
+        monkeypatch.setattr(tails, "rebuild", lambda *arguments: None)
+        rebuild(tail)
+        tails.carry_out(Tail.objects.get(pk=tail.pk))
+        tail.refresh_from_db()
+        assert (tail.status, tail.fault) == ("rebuilt", "")

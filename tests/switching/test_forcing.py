@@ -1,0 +1,253 @@
+"""A forced switch over the simulated pair: the source is lost, and what is lost with it is counted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hadash.bindings.dialect import Waiting
+from hadash.bindings.membership import not_told
+from hadash.bindings.model import BindingState
+from hadash.kafka.values import Partition
+from hadash.mirroring.offsets import Corresponding
+from hadash.switching import commands as do
+from hadash.switching.machine import WAYS, Kind, Stage, Status
+from hadash.switching.stage_run import StageFailed
+
+from .parts import Broken
+from .walking import Ended, Fault, Walk, run_stage
+from .world import ORDERS_0, PARTITIONS, WHOLE, World
+
+FORCED = replace(WHOLE, kind=Kind.FORCED)
+
+#: Seconds between two looks at the source.
+LOOK_SECONDS = 0.5
+
+
+class LostWorld(World):
+    """A world that is looked at now and then, until its source is lost."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(FORCED, **options)
+        self.group.reread = []
+        self.ends: dict[Partition, int] = {}
+        self.positions: dict[str, dict[Partition, int]] = {}
+        self.looked_at: float | None = None
+        self.loss: do.RecordLoss | None = None
+        self.tail: dict[Partition, Corresponding] | None = None
+        #: East answers, but not for every partition.
+        self.leaderless = False
+
+    def lose(self, lag: int = 0) -> None:
+        """East is gone, when its mirror had ``lag`` records of each partition still to copy."""
+        self.look()
+        if lag:
+            self.mirror.rate = 0
+            for partition in PARTITIONS:
+                for _ in range(lag):
+                    self._write("east", partition)
+        self.down.add("east")
+        self.traffic = False
+
+    def look(self) -> None:
+        self.ends = {p: log.end for p, log in self.logs["east"].items()}
+        self.positions = {"billing": dict(self.group.committed["east"])}
+        self.looked_at = self.now
+
+    def _answer(self, command: do.Command) -> Any:
+        match command:
+            case do.CheckLost():
+                return "east" in self.down or self.leaderless
+            case do.ReadNotTold(epoch):
+                members = [gateway.member for gateway in self.gateways.values()]
+                return Waiting(tuple(m.id for m in not_told(members, epoch)), len(members))
+            case do.HoldMirrors():
+                self.mirror.turning, self.mirror.state = True, "stopped"
+            case do.ReadSighted():
+                age = None if self.looked_at is None else self.now - self.looked_at
+                return do.Sighted(self.ends, age, self.positions, age)
+            case do.RecordLoss():
+                self.loss = command
+            case do.OpenTail(ends):
+                self.tail = dict(ends)
+            case do.ReadUsers():
+                return sorted(self.clients), ["billing"]
+            case _:
+                return super()._answer(command)
+        return None
+
+    def heal(self) -> None:
+        """What a person can repair; east stays lost."""
+        state, rate = self.mirror.state, self.mirror.rate
+        super().heal()
+        self.down.add("east")
+        self.mirror.state, self.mirror.rate = state, rate
+
+    def _check_forward(self) -> None:
+        if self._resolve(self.table, None)[0] == "west":
+            return  # it has been sent over by an earlier attempt
+        for gateway in self.gateways.values():
+            if not gateway.excluded and self._resolve(gateway.table, None) != ("east", BindingState.BLOCK):
+                raise Broken(f"{gateway.id} may still send something to east.")
+        if self.mirror.state != "stopped":
+            raise Broken("The mirror may still write to west.")
+        if self.placement is None or not self.writable("west") or self.loss is None:
+            raise Broken("West is not ready, or nobody knows what is lost.")
+
+
+def forced(world: LostWorld, *faults: Fault) -> Ended:
+    return Walk(world, faults).run()
+
+
+def test_its_way_asks_the_source_for_nothing() -> None:
+    world = LostWorld()
+    world.lose()
+    ended = forced(world)
+    assert ended.status is Status.SUCCEEDED
+    assert ended.stages == WAYS[Kind.FORCED]
+    assert world.bound(world.clients["web-1"]) == ("west", BindingState.FORWARD)
+
+
+def test_what_the_mirror_had_not_copied_is_counted_and_the_rest_is_there() -> None:
+    world = LostWorld()
+    world.mirror.rate = 0
+    before = {p: log.end for p, log in world.logs["west"].items()}
+    for _ in range(5):
+        world._write("east", ORDERS_0)
+    world.lose()
+    for stage in (Stage.PRECHECK, Stage.BLOCK):
+        run_stage(world, stage)
+    sentence = run_stage(world, Stage.ASSESS)
+    assert "of what it held then west lacks 5 records" in sentence
+    assert world.loss is not None
+    assert {p: count for p, count in world.loss.records.items() if count} == {ORDERS_0: 5}
+    assert {p: log.end for p, log in world.logs["west"].items()} == before
+
+
+def test_consumers_skip_nothing_that_west_has() -> None:
+    """They read again at most what they have read since they were looked at."""
+    world = LostWorld(traffic=False)
+    world.look()
+    committed = dict(world.positions["billing"])
+    world.lose()
+    forced(world)
+    world.later(2.0)
+    there = {r for p in world.group.partitions for r in world.logs["west"][p].records}
+    assert there <= world.group.consumed
+    assert world.group.reread is not None
+    read_again = sum(world.ends[p] - committed[p] for p in world.group.partitions)
+    assert len(world.group.reread) <= read_again
+
+
+def test_a_group_that_was_never_seen_begins_where_it_says() -> None:
+    world = LostWorld()
+    world.lose()
+    world.positions = {}
+    forced(world)
+    assert any("Where group billing stood is not known" in said for said in world.said)
+
+
+def test_not_while_the_source_answers() -> None:
+    world = LostWorld()
+    ended = forced(world)
+    assert ended.status is Status.ROLLED_BACK
+    assert ended.stages == (Stage.PRECHECK,)
+    assert str(ended.sentence) == (
+        "east answers, and every partition that moves has a leader there. "
+        "Ask for a planned switch: it loses nothing."
+    )
+
+
+def test_but_when_it_has_lost_some_of_its_brokers() -> None:
+    world = LostWorld()
+    world.leaderless = True
+    assert forced(world).status is Status.SUCCEEDED
+
+
+def test_a_gateway_that_does_not_obey_stands_against_it() -> None:
+    """It might send something to a source that is not lost for it."""
+    world = LostWorld()
+    world.lose()
+    world.gateways["gw-2"].stuck = True
+    ended = forced(world)
+    assert ended.status is Status.NEEDS_ATTENTION or ended.status is Status.ROLLED_BACK
+    assert "gw-2 did not put epoch" in str(ended.sentence)
+    assert world.tail is None
+
+
+def test_the_tail_begins_where_the_mirror_had_come_to() -> None:
+    world = LostWorld()
+    world.lose()
+    forced(world)
+    assert world.tail == world.drained
+    assert world.tail is not None
+    assert {p: point.target for p, point in world.tail.items()} == {
+        p: log.end for p, log in world.logs["west"].items()
+    }
+
+
+def test_a_client_that_does_not_come_needs_a_person() -> None:
+    world = LostWorld()
+    world.lose()
+    world.clients["web-1"].follows = False
+    ended = forced(world)
+    assert ended.status is Status.NEEDS_ATTENTION
+    assert str(ended.sentence) == "Waiting for web-1 to be seen on west."
+
+
+@pytest.mark.parametrize("stage", WAYS[Kind.FORCED])
+@pytest.mark.parametrize("when", ["killed before", "killed after"])
+def test_a_worker_that_is_killed_anywhere_changes_nothing(stage: Stage, when: str) -> None:
+    for at in range(14):
+        world = LostWorld()
+        world.lose()
+        ended = forced(world, Fault(stage, at, when))
+        assert ended.status is Status.SUCCEEDED, at
+
+
+@given(
+    st.integers(0, 30),
+    st.lists(
+        st.builds(
+            Fault,
+            st.sampled_from(WAYS[Kind.FORCED]),
+            st.integers(0, 10),
+            st.sampled_from(
+                ("killed before", "killed after", "refused", "answer lost", "west is down", "gw-1 sticks")
+            ),
+        ),
+        max_size=4,
+    ),
+)
+def test_whatever_happens_west_keeps_all_that_it_had(lag: int, faults: list[Fault]) -> None:
+    """It ends; everything that was mirrored is there; and what is reported lost is what west lacks."""
+    world = LostWorld()
+    world.later(0.5)
+    world.lose(lag)
+    mirrored = {p: list(log.records) for p, log in world.logs["west"].items()}
+    ended = forced(world, *faults)
+    if ended.status is Status.NEEDS_ATTENTION:
+        world.heal()
+        walk = Walk(world)
+        walk.status, walk.stage = Status.RUNNING, ended.stage
+        ended = walk.run()
+    assert ended.status in (Status.SUCCEEDED, Status.ROLLED_BACK, Status.NEEDS_ATTENTION)
+    for partition, records in mirrored.items():
+        assert world.logs["west"][partition].records[: len(records)] == records
+    if ended.status is Status.SUCCEEDED:
+        assert world.tail is not None
+        for partition, point in world.tail.items():
+            assert world.logs["east"][partition].end - point.source == lag
+
+
+def test_it_is_refused_when_the_target_does_not_answer() -> None:
+    world = LostWorld()
+    world.lose()
+    world.down.add("west")
+    with pytest.raises(StageFailed) as failed:
+        run_stage(world, Stage.PRECHECK)
+    assert str(failed.value.sentence) == "Cluster west does not answer: no broker answers"
