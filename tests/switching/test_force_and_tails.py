@@ -57,9 +57,7 @@ class TestForce:
         self, forced: Any, approve: Any, started: list[str], pair: Pair, people: dict[str, User]
     ) -> None:
         begins, ends = in_hours(-1, 1)
-        Blackout.objects.create(
-            pair=pair, begins=begins, ends=ends, reason="Quarter end", announced_by=people["ada"]
-        )
+        Blackout.objects.create(pair=pair, begins=begins, ends=ends, reason="Quarter end")
         switch = forced()
         approve("arne", switch)
         assert approve("bea", switch).current is Status.RUNNING
