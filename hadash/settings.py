@@ -329,6 +329,8 @@ ACCESS_WINDOW_DAYS = number("HADASH_ACCESS_WINDOW_DAYS", 7)
 #: Seconds between two samples of mirror lag, and how long samples are kept.
 LAG_SAMPLE_SECONDS = number("HADASH_LAG_SAMPLE_SECONDS", 2)
 LAG_KEPT_HOURS = number("HADASH_LAG_KEPT_HOURS", 24)
+#: Seconds in which the Topics that a mirror has made have leaders on every broker: a cluster that has just started is slow.
+MIRROR_TOPICS_SECONDS = number("HADASH_MIRROR_TOPICS_SECONDS", 60)
 #: Seconds in which a Topic that is deleted has to be gone: brokers delete in the background.
 MIRROR_DELETE_SECONDS = number("HADASH_MIRROR_DELETE_SECONDS", 30)
 #: Seconds between two notes of where consumer groups stand. After a forced switch, whose source cannot be asked any more,

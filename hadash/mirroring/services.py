@@ -148,8 +148,9 @@ def create_mirror(pair: Pair, name: str, topics: Iterable[str], source: Cluster)
     return mirror
 
 
-def await_topics(client: ClusterClient, topics: list[str], seconds: float = 15.0) -> None:
+def await_topics(client: ClusterClient, topics: list[str]) -> None:
     """Wait until every partition of new Topics has a leader that has heard of it: another broker may know it earlier."""
+    seconds = settings.MIRROR_TOPICS_SECONDS
     deadline = time.monotonic() + seconds
     while True:
         found = client.topics(topics)

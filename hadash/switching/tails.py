@@ -127,14 +127,20 @@ def ask_to_rebuild(
 
 
 def carry_out(tail: Tail) -> None:
-    """Rebuild what was decided on. May be repeated after it was cut off; a failure is for a person."""
+    """Rebuild what was decided on. May be repeated after it was cut off.
+
+    While a server does not answer it is tried again at each look; a mirror that cannot be made is for a person.
+    """
     switch = tail.switch
     if tail.status != Tail.Status.REBUILDING:
         return
     try:
         for mirror in _mirrors_of(switch):
             rebuild(mirror, switch.source)
-    except (MirrorError, KafkaError, ConnectError) as error:
+    except (KafkaError, ConnectError) as error:
+        Tail.objects.filter(pk=tail.pk, status=Tail.Status.REBUILDING).update(fault=str(error))
+        return
+    except MirrorError as error:
         _end(tail, Tail.Status.FAILED, str(error))
         return
     _end(tail, Tail.Status.REBUILT, "")

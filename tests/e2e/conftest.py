@@ -16,15 +16,21 @@ from hadash.sandbox.demo import Demo
 from hadash.sandbox.trial import Trial
 
 
-@pytest.fixture(scope="session")
-def demo() -> Iterator[Demo]:
-    """The running demo. Its data folder is not pytest's: PostgreSQL refuses folders that others may not enter."""
+def a_demo() -> Iterator[Demo]:
+    """A demo that ends with its fixture. Its data folder is not pytest's: PostgreSQL refuses folders that others may not
+    enter."""
     folder = Path(tempfile.mkdtemp(prefix="hadash-e2e-"))
     try:
         with Demo(folder) as running:
             yield running
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def demo() -> Iterator[Demo]:
+    """The running demo of this folder."""
+    yield from a_demo()
 
 
 @pytest.fixture(scope="session")

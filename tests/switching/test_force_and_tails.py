@@ -14,6 +14,7 @@ from hadash.inventory.models import Pair
 from hadash.kafka.errors import ClusterUnavailable
 from hadash.kafka.values import Partition
 from hadash.mirroring.offsets import Corresponding
+from hadash.mirroring.services import MirrorError
 from hadash.switching import asking, policy, tails
 from hadash.switching.machine import Kind, Status
 from hadash.switching.models import Blackout, Switch, Tail
@@ -148,14 +149,22 @@ class TestTail:
         tails.look_for_tails()
         rebuild(tail)
 
-        def fail(*arguments: Any) -> None:
-            raise ClusterUnavailable("Cluster east does not answer.")
+        def fail_with(error: Exception) -> Any:
+            def fail(*arguments: Any) -> None:
+                raise error
+
+            return fail
+
+        def tried(error: Exception) -> tuple[str, str]:
+            monkeypatch.setattr(tails, "rebuild", fail_with(error))
+            tails.carry_out(Tail.objects.get(pk=tail.pk))
+            tail.refresh_from_db()
+            return tail.status, tail.fault
 
         monkeypatch.setattr(tails, "_mirrors_of", lambda switch: ["shop"])
-        monkeypatch.setattr(tails, "rebuild", fail)
-        tails.carry_out(Tail.objects.get(pk=tail.pk))
-        tail.refresh_from_db()
-        assert (tail.status, tail.fault) == ("failed", "Cluster east does not answer.")
+        away = "Cluster east does not answer."
+        assert tried(ClusterUnavailable(away)) == ("rebuilding", away), "it is tried again by itself"
+        assert tried(MirrorError("Topic orders is not gone.")) == ("failed", "Topic orders is not gone.")
         monkeypatch.setattr(tails, "rebuild", lambda *arguments: None)
         rebuild(tail)
         tails.carry_out(Tail.objects.get(pk=tail.pk))

@@ -1,0 +1,110 @@
+"""A cluster is lost for good, or so it seems: its clients go on without it, and what is lost is counted when it is back.
+
+On a demo of its own: records are lost here, which the verdict over the other tests of this folder would not forgive.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+import pytest
+from support.waiting import eventually
+
+from hadash.sandbox.demo import Demo
+from hadash.sandbox.errors import SandboxError
+from hadash.sandbox.person import Person
+from hadash.sandbox.trial import SWITCH_SECONDS, Trial
+
+from .conftest import a_demo
+
+pytestmark = pytest.mark.stack
+
+#: Connect keeps its own Topics on east: it is west that is lost.
+LOST, LEFT = "west", "east"
+FORCED = {
+    "pair": "main",
+    "scope": {"kind": "appid", "appid": "billing"},
+    "target": LEFT,
+    "kind": "forced",
+    "reason": "The data centre is under water",
+    "confirm": LOST,
+}
+
+
+@pytest.fixture(scope="module")
+def demo() -> Iterator[Demo]:
+    yield from a_demo()
+
+
+@pytest.fixture(scope="module")
+def trial(demo: Demo) -> Trial:
+    prepared = Trial(demo, print)
+    prepared.await_traffic()
+    return prepared
+
+
+def noted(demo: Demo) -> bool:
+    """Whether hadash has noted where the groups of billing stand on the cluster that will be lost."""
+    with psycopg.connect(demo.environment()["DATABASE_URL"]) as database:
+        found = database.execute(
+            "SELECT count(*) FROM mirroring_groupposition p JOIN inventory_cluster c ON c.id = p.cluster_id "
+            "WHERE c.name = %s AND p.\"group\" LIKE 'billing%%' AND jsonb_array_length(p.offsets) > 0",
+            [LOST],
+        ).fetchone()
+    return bool(found and found[0])
+
+
+def test_clients_go_on_without_their_cluster_and_come_back_when_it_is_rebuilt(
+    demo: Demo, trial: Trial
+) -> None:
+    rita, bea = (Person(demo.url, name, demo.password) for name in ("rita", "bea"))
+    billing = [spec for spec in demo.world.clients if spec.appid == "billing"]
+    assert trial.switch("billing", None, LOST).status == "succeeded"
+
+    with pytest.raises(SandboxError, match=f"{LOST} answers"):
+        rita.call("POST", "switches/", FORCED)
+
+    eventually(lambda: noted(demo), "a note of the groups' positions", patience=60)
+    cluster = demo.stack.kafka[LOST]
+    for process in cluster.processes:
+        process.kill()
+    key = rita.call("POST", "switches/", FORCED)["key"]
+    for person in (trial.approver, bea):
+        assert rita.state(key)["status"] == "awaiting_approval"
+        person.approve(key).raise_for_status()
+    state = rita.await_end(key, SWITCH_SECONDS)
+    assert state["status"] == "succeeded", state
+    trial.await_progress(billing, time.time())
+
+    def show() -> dict[str, Any]:
+        return rita.call("GET", f"switches/{key}/")
+
+    found = show()
+    assert found["tail"]["status"] == "waiting"
+    assert found["loss"]["seen"] is not None
+    with pytest.raises(SandboxError, match="there is nothing to decide"):
+        rita.call("POST", f"switches/{key}/rebuild/", {"confirm": LOST, "note": "too early"})
+
+    cluster.start(print)
+    eventually(lambda: show()["tail"]["status"] == "reported", "the report of the tail", patience=120)
+    tail = show()["tail"]
+    assert tail["records"] >= found["loss"]["records"]
+    rita.call("POST", f"switches/{key}/rebuild/", {"confirm": LOST, "note": "Sent again by the team"})
+    eventually(
+        lambda: show()["tail"]["status"] in ("rebuilt", "failed"), "the end of the rebuilding", patience=120
+    )
+    assert show()["tail"]["fault"] == ""
+
+    back = trial.switch("billing", None, LOST)
+    assert back.status == "succeeded", back.outcome
+    demo.stop_clients("produce")
+
+    def lost() -> int:
+        return sum(verdict.lost for verdict in trial.judge() if verdict.group.startswith("billing"))
+
+    eventually(lambda: lost() <= tail["records"], "all but the tail has been read", patience=60)
+    others = [verdict for verdict in trial.judge() if not verdict.group.startswith("billing")]
+    assert others and sum(verdict.lost + verdict.duplicated for verdict in others) == 0
