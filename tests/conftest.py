@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from django.db import connection
 from django.test import override_settings
+from django.utils import translation
 from hypothesis import HealthCheck, settings
 from kazoo.client import KazooClient
 from support import environment
@@ -31,6 +32,13 @@ def quick_passwords() -> Iterator[None]:
     (Not by pytest-django's ``settings``: tests of the Gateway have parameters of that name.)
     """
     with override_settings(PASSWORD_HASHERS=["django.contrib.auth.hashers.MD5PasswordHasher"]):
+        yield
+
+
+@pytest.fixture(autouse=True)
+def in_english() -> Iterator[None]:
+    """A request in Chinese leaves its thread in Chinese: the next test is not one of its."""
+    with translation.override("en"):
         yield
 
 

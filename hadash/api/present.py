@@ -9,12 +9,14 @@ from hadash.bindings.model import Binding, GatewayMember
 from hadash.dashboard import live, radius
 from hadash.dashboard.selectors import BoundAppID, BoundInstance
 from hadash.dashboard.templatetags.hadash import sentence
+from hadash.governance.findings import RULES
 from hadash.inventory.models import Cluster, Pair
 from hadash.mirroring.models import Mirror
 from hadash.switching import asking, tails
 from hadash.switching.machine import STAGES, Stage
 from hadash.switching.models import Switch, Tail
 from hadash.switching.radius import Draft
+from hadash.switching.risks import stops
 
 
 def switch(found: Switch) -> dict[str, Any]:
@@ -103,6 +105,16 @@ def draft(found: Draft, pair: Pair) -> dict[str, Any]:
         "uncovered": [
             {"appid": use.appid, "client_id": use.client_id, "kind": use.kind, "resource": use.resource}
             for use in found.uncovered
+        ],
+        "findings": [
+            {
+                "code": finding.code.value,
+                "severity": RULES[finding.code].severity.value,
+                "stops": stops(finding, pair, plan.kind),
+                "who": list(finding.who),
+                "sentence": str(finding.sentence),
+            }
+            for finding in found.findings
         ],
         "members": [
             {"kind": row.kind, "name": row.name, "why": row.why, "already": row.already, "chain": row.chain}

@@ -39,7 +39,7 @@ from hadash.inventory.services import NotRegistered
 from hadash.kafka.errors import ConnectError, KafkaError
 from hadash.sentences import Sentence, say
 from hadash.switching.gateways import NoSuchGateway
-from hadash.switching.planning import Busy, EnginesAway, PlanChanged, Refused
+from hadash.switching.refusals import Busy, EnginesAway, PlanChanged, Refused
 
 CONTENT_TYPE = "application/problem+json"
 

@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 from rest_framework import serializers as s
 
 from hadash.accounts.roles import ROLES, SCOPES
+from hadash.governance.findings import Code, Severity
 from hadash.identity.names import MAX_NAME_LENGTH
 from hadash.inventory.models import Access
 from hadash.switching.closure import Dimension
@@ -176,6 +177,14 @@ class UseShape(s.Serializer):
     resource = s.CharField()
 
 
+class FindingShape(s.Serializer):
+    code = s.ChoiceField(_words(Code))
+    severity = s.ChoiceField(_words(Severity))
+    stops = s.BooleanField(help_text="Whether it is among the objections, by the rules of the pair.")
+    who = s.ListField(child=s.CharField())
+    sentence = s.CharField()
+
+
 class DraftShape(s.Serializer):
     plan = PlanShape()
     plan_digest = s.CharField()
@@ -183,6 +192,7 @@ class DraftShape(s.Serializer):
         child=s.CharField(), help_text="Why it cannot be carried out; empty when it can."
     )
     uncovered = UseShape(many=True, help_text="Clients without an InstanceID that would stay behind.")
+    findings = FindingShape(many=True, help_text="What rules say about the clients, the gravest first.")
     members = MemberShape(many=True, help_text="Nearest first; at most 200.")
     held_by = s.CharField(allow_null=True, help_text="Key of the open switch that holds part of it.")
     expected_pause_seconds = s.FloatField()
@@ -324,6 +334,13 @@ class RulesShape(s.ModelSerializer):
         model = Policy
         fields = POLICY_FIELDS
         extra_kwargs = {name: {"required": False} for name in POLICY_FIELDS}
+
+    stopping = s.ListField(
+        child=s.ChoiceField(_words(Code)),
+        required=False,
+        allow_null=True,
+        help_text="Findings that stop a switch.",
+    )
 
 
 class BlackoutRequest(s.Serializer):

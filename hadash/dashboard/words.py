@@ -7,6 +7,7 @@ from typing import Any
 from django.utils.translation import gettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 
+from hadash.governance.findings import Code
 from hadash.switching.machine import Phase, Stage
 
 PHASES: dict[Phase, Any] = {
@@ -115,6 +116,16 @@ SCOPE_WORDS: dict[str, tuple[Any, Any]] = {
         _("ask for switches without the source, rebuild what was lost"),
     ),
     "administer": (pgettext_lazy("scope", "administer"), _("change rules, people and roles")),
+}
+
+
+#: code of a finding → what it is about.
+FINDING_WORDS: dict[Code, Any] = {
+    Code.ACKS: _("Producers with acks other than all"),
+    Code.SELF_ASSIGNED: _("Consumers without a group"),
+    Code.TRANSACTIONS: _("Transactional producers"),
+    Code.KAFKA_10793: _("Consumers that can hang when their coordinator moves"),
+    Code.LONG_SESSION: _("Session timeouts longer than settling may take"),
 }
 
 

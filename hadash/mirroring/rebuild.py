@@ -4,6 +4,7 @@ can be copied to them any more. They are deleted, made again, and copied from th
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 
 from django.conf import settings
 from django.db import transaction
@@ -25,6 +26,7 @@ from hadash.mirroring.services import (
     partitions_of,
     save_anchors,
     start,
+    status_of,
 )
 from hadash.mirroring.standby import deny_writes
 
@@ -44,7 +46,9 @@ def rebuild(mirror: Mirror, lost: Cluster, fence: Fence = nobody_else) -> None:
     source = mirror.pair.other(lost)
     if mirror.source_id != lost.pk:
         if mirror.source_id == source.pk and not mirror.turning:
-            return  # an earlier attempt has come to its end
+            start(mirror, source, None, fence)  # an earlier attempt was cut off before it, or after
+            _await_running(mirror)
+            return
         raise MirrorError(f"Mirror {mirror.name} is being turned round.")
     here, there = cluster_client(source), cluster_client(lost)
     connect = connect_client()
@@ -61,11 +65,12 @@ def rebuild(mirror: Mirror, lost: Cluster, fence: Fence = nobody_else) -> None:
     configs, infos = here.topic_configs(mirror.topics), here.topics(mirror.topics)
     brokers = len(there.brokers())
     fence()
-    there.create_topics(
+    _create_topics(
+        there,
         {
             t: (len(i.leaders), min(i.replication_factor, brokers), configs.get(t, {}))
             for t, i in infos.items()
-        }
+        },
     )
     await_topics(there, list(mirror.topics))
     deny_writes(mirror.pair, lost, mirror.topics)
@@ -81,6 +86,22 @@ def rebuild(mirror: Mirror, lost: Cluster, fence: Fence = nobody_else) -> None:
         mirror.save(update_fields=["source", "turning", "sighted", "sighted_at"])
         save_anchors(mirror, {p: Corresponding(starts[p], 0) for p in partitions})
     start(mirror, source, None, fence)
+    _await_running(mirror)
+
+
+def _await_running(mirror: Mirror) -> None:
+    """Until its tasks copy it is no mirror."""
+    deadline = time.monotonic() + settings.SWITCH_REVERSE_SECONDS
+    while True:
+        status = status_of(mirror)
+        if status is not None and status.running:
+            return
+        if time.monotonic() > deadline:
+            raise MirrorError(
+                f"Mirror {mirror.name} does not run {settings.SWITCH_REVERSE_SECONDS:.0f} s after its start: "
+                "look at its connector."
+            )
+        time.sleep(POLL_SECONDS)
 
 
 def _delete_topics(client: ClusterClient, topics: list[str]) -> None:
@@ -93,6 +114,17 @@ def _delete_topics(client: ClusterClient, topics: list[str]) -> None:
                 f"Topic {left[0]} on cluster {client.name} is not gone after {settings.MIRROR_DELETE_SECONDS:.0f} s. "
                 "Does delete.topic.enable stand against it?"
             )
+        time.sleep(POLL_SECONDS)
+
+
+def _create_topics(client: ClusterClient, topics: Mapping[str, tuple[int, int, Mapping[str, str]]]) -> None:
+    """Create Topics that were just deleted. A cluster with ZooKeeper goes on deleting when nobody sees them any more, and
+    takes them to exist as long as it does: it is asked again."""
+    deadline = time.monotonic() + settings.MIRROR_DELETE_SECONDS
+    while missing := set(topics) - set(client.topics(topics)):
+        client.create_topics({name: topics[name] for name in missing})
+        if time.monotonic() > deadline:
+            raise MirrorError(f"Topic {min(missing)} could not be made anew on cluster {client.name}.")
         time.sleep(POLL_SECONDS)
 
 

@@ -30,8 +30,9 @@ from hadash.switching.machine import (
 )
 from hadash.switching.models import Switch, log_event
 from hadash.switching.plan import Plan, Scope
-from hadash.switching.planning import Busy, EnginesAway, PlanChanged, Refused, plan_for
+from hadash.switching.planning import plan_for
 from hadash.switching.policy import limits_of, policy_of
+from hadash.switching.refusals import Busy, EnginesAway, PlanChanged, Refused
 from hadash.switching.stage_run import StageFailed
 from hadash.switching.windows import check_window, run
 

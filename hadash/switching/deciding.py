@@ -14,8 +14,9 @@ from hadash.audit.models import record, stored
 from hadash.sentences import say
 from hadash.switching.machine import IN_BLACKOUTS, Event, Status
 from hadash.switching.models import Approval, Switch, log_event
-from hadash.switching.planning import PlanChanged, Refused, plan_for
+from hadash.switching.planning import plan_for
 from hadash.switching.policy import blackout_now
+from hadash.switching.refusals import PlanChanged, Refused
 from hadash.switching.transitions import moved
 from hadash.switching.windows import refuse_in_blackout, run, utc
 

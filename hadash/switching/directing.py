@@ -27,7 +27,7 @@ from hadash.switching.machine import (
     Status,
 )
 from hadash.switching.models import Switch, log_event
-from hadash.switching.planning import EnginesAway, Refused
+from hadash.switching.refusals import EnginesAway, Refused
 from hadash.switching.transitions import moved
 
 

@@ -34,7 +34,8 @@ from hadash.switching import commands as do
 from hadash.switching import lost_source, tails
 from hadash.switching.machine import Kind, Stage
 from hadash.switching.plan import Plan
-from hadash.switching.planning import Refused, plan_for
+from hadash.switching.planning import plan_for
+from hadash.switching.refusals import Refused
 
 #: Assignors whose members keep their partitions, and read on, while they rejoin. A client that names another one too
 #: rebalances eagerly.

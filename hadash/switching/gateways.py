@@ -15,7 +15,7 @@ from hadash.bindings.errors import BindingError, NoSuchMember
 from hadash.bindings.membership import set_excluded
 from hadash.inventory.gateways import gateway_members, zookeeper
 from hadash.sentences import say
-from hadash.switching.planning import EnginesAway, Refused
+from hadash.switching.refusals import EnginesAway, Refused
 
 
 class NoSuchGateway(Refused):

@@ -12,6 +12,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+from hadash.governance.findings import Code
 from hadash.identity.names import MAX_NAME_LENGTH
 from hadash.inventory.models import Cluster, Pair
 from hadash.kafka.values import Partition
@@ -36,6 +37,15 @@ def _finite(value: float) -> None:
     """What is no number is neither too small nor too large."""
     if not math.isfinite(value):
         raise ValidationError(_("Enter a number."))
+
+
+def _known_codes(value: Any) -> None:
+    """A list of findings that there are."""
+    if not isinstance(value, list) or not all(isinstance(code, str) for code in value):
+        raise ValidationError(_("Enter a list of codes."))
+    unknown = sorted(set(value) - {code.value for code in Code})
+    if unknown:
+        raise ValidationError(_("There is no finding %(codes)s."), params={"codes": ", ".join(unknown)})
 
 
 class Switch(models.Model):
@@ -267,6 +277,10 @@ class Policy(models.Model):
     drain_seconds = _seconds(_("drain at most (s)"), 0.5, 20)
     verify_seconds = _seconds(_("verify at most (s)"), 5)
     verify_hold_seconds = _seconds(_("all has to hold for (s)"), 0.5)
+    #: Codes of the findings that stop a switch (``governance/findings.py``).
+    stopping = models.JSONField(
+        _("findings that stop a switch"), null=True, blank=True, default=None, validators=[_known_codes]
+    )
 
     def __str__(self) -> str:
         return f"policy of {self.pair}"
@@ -285,6 +299,7 @@ POLICY_FIELDS = (
     "drain_seconds",
     "verify_seconds",
     "verify_hold_seconds",
+    "stopping",
 )
 
 

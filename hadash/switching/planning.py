@@ -14,31 +14,13 @@ from hadash.inventory.relations import Relation
 from hadash.kafka.errors import KafkaError
 from hadash.mirroring import standby
 from hadash.mirroring.models import Mirror
-from hadash.sentences import Sentence, say
+from hadash.sentences import say
 from hadash.switching.closure import Use
 from hadash.switching.machine import Kind
 from hadash.switching.plan import Plan, Scope
 from hadash.switching.radius import Draft, Estate, MirrorOf, draw_up
-
-
-class Refused(Exception):
-    """What was asked for is not possible. ``reasons`` are for the person who asked."""
-
-    def __init__(self, *reasons: Sentence) -> None:
-        super().__init__(" ".join(str(reason) for reason in reasons))
-        self.reasons = list(reasons)
-
-
-class Busy(Refused):
-    """Another switch holds part of what was asked for: later it may be possible."""
-
-
-class PlanChanged(Refused):
-    """What somebody saw and agreed to is not what would be done now."""
-
-
-class EnginesAway(Refused):
-    """ZooKeeper, a Gateway, a cluster or Connect does not answer: nothing was changed."""
+from hadash.switching.refusals import EnginesAway, Refused
+from hadash.switching.risks import findings_of, stops
 
 
 def draft_for(pair: Pair, scope: Scope, target: Cluster, kind: Kind = Kind.PLANNED) -> Draft:
@@ -57,7 +39,12 @@ def draft_for(pair: Pair, scope: Scope, target: Cluster, kind: Kind = Kind.PLANN
     except BindingError as error:
         raise EnginesAway(say("%(error)s", error=error)) from None
     plan = replace(draft.plan, kind=kind)
-    return replace(draft, plan=plan, objections=(*draft.objections, *against))
+    try:
+        found = findings_of(plan, pair, asked)
+    except KafkaError as error:
+        raise EnginesAway(say("%(error)s", error=error)) from None
+    against += [finding.sentence for finding in found if stops(finding, pair, kind)]
+    return replace(draft, plan=plan, objections=(*draft.objections, *against), findings=tuple(found))
 
 
 def plan_for(pair: Pair, scope: Scope, target: Cluster, kind: Kind = Kind.PLANNED) -> Plan:

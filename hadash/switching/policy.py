@@ -16,10 +16,11 @@ from django.utils import timezone
 
 from hadash.accounts.roles import CHANGE_POLICY, may
 from hadash.audit.models import record
+from hadash.governance.findings import STOPPING, Code
 from hadash.inventory.models import Pair
 from hadash.sentences import Sentence, say
 from hadash.switching.models import Blackout, Policy
-from hadash.switching.planning import Refused
+from hadash.switching.refusals import Refused
 from hadash.switching.stage_run import Limits
 
 #: How far ahead a start or a blackout may lie: beyond it a date is mistyped.
@@ -32,6 +33,15 @@ MAX_REASON = 300
 def policy_of(pair: Pair) -> Policy:
     """The pair's policy; the default one, not saved, when nobody has made any."""
     return Policy.objects.filter(pair=pair).first() or Policy(pair=pair)
+
+
+def stopping(pair: Pair) -> frozenset[str]:
+    """The codes of the findings that stop a switch of the pair."""
+    chosen = policy_of(pair).stopping
+    if chosen is not None:
+        return frozenset(chosen)
+    accepted = {Code.ACKS.value} if settings.SWITCH_ACCEPT_ACKS_1 else set()
+    return frozenset(STOPPING) - accepted
 
 
 def limits_of(pair: Pair) -> Limits:
@@ -52,7 +62,7 @@ def limits_of(pair: Pair) -> Limits:
         active=settings.SWITCH_ACTIVE_SECONDS,
         verify_hold=own(policy.verify_hold_seconds, settings.SWITCH_VERIFY_HOLD_SECONDS),
         max_lag=int(own(policy.max_lag, settings.SWITCH_MAX_LAG)),
-        accept_acks_1=settings.SWITCH_ACCEPT_ACKS_1,
+        accept_acks_1=Code.ACKS.value not in stopping(pair),
         tail_records=settings.SWITCH_TAIL_RECORDS,
         poll=settings.SWITCH_POLL_SECONDS,
         fast_poll=settings.SWITCH_FAST_POLL_SECONDS,

@@ -13,6 +13,7 @@ from functools import partial
 
 from hadash.bindings.model import Binding, BindingDocument, BindingState
 from hadash.bindings.sizing import fits
+from hadash.governance.findings import Finding
 from hadash.identity.identity import Identity
 from hadash.sentences import Sentence, say
 from hadash.switching.closure import (
@@ -91,6 +92,8 @@ class Draft:
     objections: tuple[Sentence, ...] = ()
     #: Uses by clients without an InstanceID that would stay behind: to widen the plan moves their AppIDs too.
     uncovered: tuple[Use, ...] = ()
+    #: What rules say about the clients; those that stop the switch are among the objections.
+    findings: tuple[Finding, ...] = ()
 
 
 def draw_up(scope: Scope, source: str, target: str, estate: Estate) -> Draft:

@@ -26,7 +26,7 @@ from hadash.mirroring.services import MirrorError
 from hadash.mirroring.standby import deny_writes
 from hadash.sentences import say
 from hadash.switching.models import Switch, Tail, log_event
-from hadash.switching.planning import Refused
+from hadash.switching.refusals import Refused
 
 log = logging.getLogger(__name__)
 

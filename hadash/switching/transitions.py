@@ -15,7 +15,7 @@ from hadash.switching.machine import (
     move,
 )
 from hadash.switching.models import Switch, log_event
-from hadash.switching.planning import Refused
+from hadash.switching.refusals import Refused
 from hadash.switching.windows import utc
 
 

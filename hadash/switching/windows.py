@@ -14,8 +14,8 @@ from hadash.inventory.models import Pair
 from hadash.sentences import Sentence, say
 from hadash.switching.machine import FIRST, IN_BLACKOUTS, Event, Status, move
 from hadash.switching.models import Switch, log_event, log_once
-from hadash.switching.planning import Refused
 from hadash.switching.policy import MAX_AHEAD, blackout_now
+from hadash.switching.refusals import Refused
 
 
 def utc(at: datetime) -> str:

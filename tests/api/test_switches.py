@@ -15,7 +15,7 @@ from hadash.sentences import say
 from hadash.switching import asking
 from hadash.switching.models import Switch
 from hadash.switching.plan import Plan
-from hadash.switching.planning import EnginesAway, Refused
+from hadash.switching.refusals import EnginesAway, Refused
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
 

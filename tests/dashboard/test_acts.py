@@ -23,8 +23,8 @@ from hadash.sentences import say
 from hadash.switching import asking, deciding
 from hadash.switching.models import Approval, Switch
 from hadash.switching.plan import Plan
-from hadash.switching.planning import Refused
 from hadash.switching.radius import Draft
+from hadash.switching.refusals import Refused
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
 

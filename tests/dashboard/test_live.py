@@ -27,8 +27,12 @@ from hadash.switching.models import StageRecord, Switch
 stack = pytest.mark.stack
 
 
+#: When the stages of these tests began.
+BEGAN = timezone.now()
+
+
 def record(stage: str, begin: float, end: float | None, result: str = "done") -> StageRecord:
-    now = timezone.now()
+    now = BEGAN
     return StageRecord(
         stage=stage,
         result=result,

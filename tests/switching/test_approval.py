@@ -18,7 +18,7 @@ from hadash.switching import asking, deciding, policy, stage_audit, windows
 from hadash.switching.machine import Status
 from hadash.switching.models import Blackout, Policy, StageRecord, Switch
 from hadash.switching.plan import Plan
-from hadash.switching.planning import Refused
+from hadash.switching.refusals import Refused
 
 from .world import WHOLE
 

@@ -18,7 +18,7 @@ from hadash.mirroring.services import MirrorError
 from hadash.switching import asking, policy, tails
 from hadash.switching.machine import Kind, Status
 from hadash.switching.models import Blackout, Switch, Tail
-from hadash.switching.planning import Refused
+from hadash.switching.refusals import Refused
 
 from .test_approval import approve, ask, in_hours, log, pair, people, planned, started
 from .test_kinds import asked, ended

@@ -14,7 +14,7 @@ from hadash.audit.models import Entry
 from hadash.bindings.membership import Member, members, not_applied
 from hadash.inventory import gateways as reading
 from hadash.switching import gateways
-from hadash.switching.planning import Refused
+from hadash.switching.refusals import Refused
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
 

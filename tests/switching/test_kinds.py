@@ -19,7 +19,7 @@ from hadash.switching import asking, deciding, directing, policy, windows
 from hadash.switching.executor import _Execution
 from hadash.switching.machine import Kind, Stage, Status
 from hadash.switching.models import StageRecord, Switch
-from hadash.switching.planning import Refused
+from hadash.switching.refusals import Refused
 
 from .test_approval import approve, ask, in_hours, log, pair, people, planned, started
 from .world import WHOLE

@@ -14,7 +14,7 @@ from hadash.accounts.roles import EXCLUDE_GATEWAY, may
 from hadash.dashboard.views.common import address_of, denied, user_of
 from hadash.sentences import Sentence
 from hadash.switching import gateways
-from hadash.switching.planning import Refused
+from hadash.switching.refusals import Refused
 
 
 @require_http_methods(["GET", "POST"])

@@ -24,7 +24,9 @@ from hadash.switching.effects import ask_about
 from hadash.switching.machine import Kind
 from hadash.switching.models import Switch
 from hadash.switching.plan import Scope, ScopeKind
-from hadash.switching.planning import Refused, draft_for
+from hadash.switching.planning import draft_for
+from hadash.switching.refusals import Refused
+from hadash.switching.risks import stops
 
 
 def _number(text: str | None) -> int | None:
@@ -199,6 +201,7 @@ def proposal(form: RequestForm) -> dict[str, Any]:
         **shown,
         "plan": plan,
         "reasons": draft.objections,
+        "told": [finding for finding in draft.findings if not stops(finding, pair, plan.kind)],
         "uncovered": draft.uncovered,
         "members": radius.rows(plan),
         "holder": asking.overlapping(plan),

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
 from hadash.accounts.roles import CHANGE_POLICY, may, pairs_where
+from hadash.dashboard import words
 from hadash.dashboard.forms import BlackoutForm, RulesForm
 from hadash.dashboard.views.common import address_of, denied, the_pair, user_of
+from hadash.governance.findings import RULES
 from hadash.inventory.models import Pair
 from hadash.sentences import Sentence
 from hadash.switching import policy
 from hadash.switching.models import Blackout
-from hadash.switching.planning import Refused
+from hadash.switching.refusals import Refused
 
 
 @require_http_methods(["GET", "POST"])
@@ -35,7 +38,7 @@ def rules(request: HttpRequest, pk: int) -> HttpResponse:
     if not form.is_valid():
         return _page(request, pair, form, status=409)
     try:
-        policy.set_policy(user_of(request), pair, form.cleaned_data, address_of(request))
+        policy.set_policy(user_of(request), pair, form.values(), address_of(request))
     except Refused as refusal:
         return _page(request, pair, form, refusals=refusal.reasons, status=409)
     messages.success(request, _("The rules are changed. They hold from the next request on."))
@@ -83,6 +86,9 @@ def _page(
     status: int = 200,
 ) -> HttpResponse:
     limits = policy.limits_of(pair)
+    stopping: Iterable[str] = policy.stopping(pair)
+    if form is not None and isinstance(form.data, QueryDict) and form.is_bound:
+        stopping = form.data.getlist("stopping")
     context: dict[str, Any] = {
         "pair": pair,
         "form": form or RulesForm(instance=policy.policy_of(pair)),
@@ -97,6 +103,10 @@ def _page(
             "verify_seconds": limits.verify,
             "verify_hold_seconds": limits.verify_hold,
         },
+        "findings": [
+            {"code": code.value, "words": words.FINDING_WORDS[code], "stops": code.value in stopping}
+            for code in RULES
+        ],
         "refusals": refusals or [],
     }
     return render(request, "rules/page.html", context, status=status)

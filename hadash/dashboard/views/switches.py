@@ -34,8 +34,8 @@ from hadash.sentences import Sentence, say
 from hadash.switching import deciding, directing, tails
 from hadash.switching.machine import Kind, Status
 from hadash.switching.models import Switch, Tail
-from hadash.switching.planning import Refused
 from hadash.switching.policy import blackout_now
+from hadash.switching.refusals import Refused
 
 INBOXES = ("all", "waiting", "mine")
 

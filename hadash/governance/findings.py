@@ -1,0 +1,224 @@
+"""Rules about clients, and what they find. Pure.
+
+Each rule is one function over what was seen of the clients; its code, severity, remedy and source stand beside it in
+:data:`RULES`. The rules of a pair say which findings stop a switch.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from hadash.sentences import Sentence, say
+
+
+class Severity(StrEnum):
+    """How bad it is if nothing is done."""
+
+    HIGH = "high"
+    MEDIUM = "medium"
+    LOW = "low"
+
+
+class Code(StrEnum):
+    """The name of a rule, in pages, the API and tables."""
+
+    ACKS = "acks-not-all"
+    TRANSACTIONS = "transactional-producer"
+    SELF_ASSIGNED = "self-assigned-partitions"
+    KAFKA_10793 = "consumer-kafka-10793"
+    LONG_SESSION = "long-session-timeout"
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One access that was seen (see ``inventory.models.Access``)."""
+
+    appid: str
+    client_id: str
+    kind: str
+    resource: str
+    library: str = ""
+    version: str = ""
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def who(self) -> str:
+        return f"{self.appid} › {self.client_id}" if self.client_id else self.appid
+
+
+@dataclass(frozen=True, slots=True)
+class Circumstances:
+    """What rules have to know besides.
+
+    ``replicated``: Topics with more than one replica, on the cluster that is left. ``same_offsets``: Topics whose records have the same offsets on both
+    clusters. ``settle_seconds``: how long a switch waits for consumers.
+    """
+
+    replicated: frozenset[str] = frozenset()
+    same_offsets: frozenset[str] = frozenset()
+    settle_seconds: float = 45.0
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a rule has found: about whom, in a sentence that says what to do."""
+
+    code: Code
+    who: tuple[str, ...]
+    sentence: Sentence
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """``stops`` is whether its findings stop a switch where the rules of the pair do not say."""
+
+    code: Code
+    severity: Severity
+    stops: bool
+    source: str
+    find: Callable[[Sequence[Seen], Circumstances], Finding | None]
+
+
+def findings(seen: Iterable[Seen], circumstances: Circumstances) -> list[Finding]:
+    """What all rules find, the gravest first."""
+    rows = sorted(seen, key=lambda s: (s.appid, s.client_id, s.kind, s.resource))
+    found = [rule.find(rows, circumstances) for rule in RULES.values()]
+    return [finding for finding in found if finding is not None]
+
+
+def _acks(seen: Sequence[Seen], circumstances: Circumstances) -> Finding | None:
+    def can_lose(row: Seen) -> bool:
+        return (
+            row.kind == "produce"
+            and row.resource in circumstances.replicated
+            and row.details.get("acks", -1) != -1
+        )
+
+    found = {row.who: row.details["acks"] for row in seen if can_lose(row)}
+    if not found:
+        return None
+    return Finding(
+        Code.ACKS,
+        tuple(found),
+        say(
+            "%(clients)s: what is acknowledged before it is replicated cannot be proved to be mirrored. Set acks=all.",
+            clients=[f"{who} (acks={acks})" for who, acks in found.items()],
+        ),
+    )
+
+
+def _transactions(seen: Sequence[Seen], circumstances: Circumstances) -> Finding | None:
+    who = _each(row for row in seen if row.details.get("transactional"))
+    if not who:
+        return None
+    return Finding(
+        Code.TRANSACTIONS,
+        who,
+        say(
+            "%(clients)s write in transactions: one that is open when they move ends with an error, and what it read and "
+            "wrote may be done twice. Stop them for the switch, or accept it.",
+            clients=list(who),
+        ),
+    )
+
+
+def _self_assigned(seen: Sequence[Seen], circumstances: Circumstances) -> Finding | None:
+    members = {(row.appid, row.client_id) for row in seen if row.kind == "group"}
+    found = [
+        row
+        for row in seen
+        if row.kind == "consume"
+        and (row.appid, row.client_id) not in members
+        and row.resource not in circumstances.same_offsets
+    ]
+    if not found:
+        return None
+    return Finding(
+        Code.SELF_ASSIGNED,
+        _each(found),
+        say(
+            "%(clients)s read %(topics)s without a consumer group: where they go on is written down elsewhere, and the other "
+            "cluster has other offsets. Let them use a group, or see to their offsets yourself when they have moved.",
+            clients=list(_each(found)),
+            topics=sorted({row.resource for row in found}),
+        ),
+    )
+
+
+#: Versions of Kafka's own consumer that can wait for a coordinator for ever.
+_KAFKA_10793 = frozenset({"2.5.0", "2.5.1", "2.6.0", "2.6.1", "2.7.0"})
+
+
+def _kafka_10793(seen: Sequence[Seen], circumstances: Circumstances) -> Finding | None:
+    found = {
+        row.who: row.version
+        for row in seen
+        if row.kind == "group"
+        and row.library == "apache-kafka-java"
+        and _release(row.version) in _KAFKA_10793
+    }
+    if not found:
+        return None
+    return Finding(
+        Code.KAFKA_10793,
+        tuple(found),
+        say(
+            "%(clients)s can stop consuming for ever when their coordinator moves (KAFKA-10793). Update their Kafka client, or "
+            "have somebody ready who restarts them.",
+            clients=[f"{who} ({version})" for who, version in found.items()],
+        ),
+    )
+
+
+def _release(version: str) -> str:
+    """
+    >>> _release("2.6.1-cp1"), _release("")
+    ('2.6.1', '')
+    """
+    found = re.match(r"\d+\.\d+\.\d+", version)
+    return found.group(0) if found else ""
+
+
+def _long_session(seen: Sequence[Seen], circumstances: Circumstances) -> Finding | None:
+    most = circumstances.settle_seconds
+    found = {
+        row.who: timeout / 1000
+        for row in seen
+        if row.kind == "group" and (timeout := row.details.get("session_timeout_ms") or 0) > most * 1000
+    }
+    if not found:
+        return None
+    return Finding(
+        Code.LONG_SESSION,
+        tuple(found),
+        say(
+            "%(clients)s: if such a member dies in a switch its group waits longer than the %(seconds)s s that consumers have to "
+            "settle, and the switch returns. Lower session.timeout.ms, or give them more time in the rules.",
+            clients=[f"{who} (session timeout {seconds:g} s)" for who, seconds in found.items()],
+            seconds=most,
+        ),
+    )
+
+
+def _each(rows: Iterable[Seen]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(row.who for row in rows))
+
+
+#: All rules, the gravest first.
+RULES: dict[Code, Rule] = {
+    rule.code: rule
+    for rule in (
+        Rule(Code.ACKS, Severity.HIGH, True, "docs/switching.md", _acks),
+        Rule(Code.SELF_ASSIGNED, Severity.HIGH, True, "docs/switching.md", _self_assigned),
+        Rule(Code.TRANSACTIONS, Severity.HIGH, True, "docs/gateway.md", _transactions),
+        Rule(Code.KAFKA_10793, Severity.MEDIUM, False, "KAFKA-10793", _kafka_10793),
+        Rule(Code.LONG_SESSION, Severity.LOW, False, "docs/switching.md", _long_session),
+    )
+}
+
+#: The codes whose findings stop a switch where nobody has said otherwise.
+STOPPING = tuple(code.value for code, rule in RULES.items() if rule.stops)

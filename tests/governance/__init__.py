@@ -1,0 +1,1 @@
+"""Rules of governance and what they find."""
