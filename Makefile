@@ -52,8 +52,8 @@ fault: $(READY)  ## What dies in each stage of a switch, and what comes of it; w
 browser: $(READY)  ## Chromium for the browser tests, from Debian's packages
 	@setup/browser.sh
 
-test: $(READY) browser  ## All tests, on a stack of their own
-	@$(BIN)/python -m hadash.sandbox exec -- $(BIN)/python -m pytest
+test: $(READY) browser  ## All tests, on stacks of their own
+	@setup/test.sh
 
 test-unit: $(READY)  ## The tests that need no server, in seconds
 	@$(BIN)/python -m pytest -m "not stack and not browser"
