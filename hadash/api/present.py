@@ -11,7 +11,7 @@ from hadash.dashboard.selectors import BoundAppID, BoundInstance
 from hadash.dashboard.templatetags.hadash import sentence
 from hadash.inventory.models import Cluster, Pair
 from hadash.mirroring.models import Mirror
-from hadash.switching import asking
+from hadash.switching import asking, restoring
 from hadash.switching.machine import STAGES, Stage
 from hadash.switching.models import Switch
 from hadash.switching.radius import Draft
@@ -26,6 +26,7 @@ def switch(found: Switch) -> dict[str, Any]:
         "scope": found.asked,
         "source": found.source.name,
         "target": found.target.name,
+        "restores": found.restores.key if found.restores is not None else None,
         "status": found.status,
         "stage": found.stage,
         "reason": found.reason,
@@ -59,6 +60,8 @@ def whole_switch(found: Switch) -> dict[str, Any]:
         "to_be_reviewed": found.to_be_reviewed,
         "reviewed_by": found.reviewed_by.get_username() if found.reviewed_by else None,
         "review_note": found.review_note,
+        "scope_back": restoring.scope_back(found).to_json(),
+        "restored_by": list(found.restored_by.order_by("pk").values_list("key", flat=True)),
         "abort_requested": found.abort_requested_by_id is not None,
         "blocked": live.blocked(found),
         "refused_seconds": live.refused_seconds(records),

@@ -16,7 +16,7 @@ from hadash.accounts.roles import ROLES, SCOPES
 from hadash.identity.names import MAX_NAME_LENGTH
 from hadash.inventory.models import Access
 from hadash.switching.closure import Dimension
-from hadash.switching.machine import Kind, Status
+from hadash.switching.machine import AT_ONCE, Kind, Status
 from hadash.switching.models import POLICY_FIELDS, Policy, StageRecord
 from hadash.switching.plan import Scope, ScopeKind
 
@@ -89,7 +89,15 @@ class SwitchRequest(PlanRequest):
     kind = s.ChoiceField(
         _words(Kind),
         default=Kind.PLANNED.value,
-        help_text="A rehearsal touches no client; an emergency runs at once and is reviewed afterwards.",
+        help_text="A rehearsal touches no client; an emergency runs at once and is reviewed afterwards; a restore goes back "
+        "from one switch.",
+    )
+    restores = s.SlugField(
+        max_length=20,
+        required=False,
+        default="",
+        allow_blank=True,
+        help_text="Of a restore: the key of the switch that it goes back from, with its scope and source.",
     )
     ask_for_go = s.BooleanField(
         default=False, help_text="Of a planned one: wait for a go when all checks hold."
@@ -117,10 +125,13 @@ class SwitchRequest(PlanRequest):
         if ("start_at" in attrs) != ("start_until" in attrs):
             missing = "start_until" if "start_at" in attrs else "start_at"
             raise s.ValidationError({missing: [_("A window has a beginning and an end.")]})
-        if attrs["kind"] != Kind.PLANNED:
-            for name in ("start_at", "ask_for_go"):
-                if attrs.get(name):
-                    raise s.ValidationError({name: [_("Not for this kind.")]})
+        unfit = ["start_at", "ask_for_go"] if attrs["kind"] in AT_ONCE else []
+        unfit += ["restores"] if attrs["kind"] != Kind.RESTORE else []
+        for name in unfit:
+            if attrs.get(name):
+                raise s.ValidationError({name: [_("Not for this kind.")]})
+        if attrs["kind"] == Kind.RESTORE and not attrs["restores"]:
+            raise s.ValidationError({"restores": [_("Needed for this kind.")]})
         return attrs
 
 
@@ -198,6 +209,9 @@ class SwitchShape(s.Serializer):
     scope = ScopeShape()
     source = s.CharField()
     target = s.CharField()
+    restores = s.CharField(
+        allow_null=True, help_text="Of a restore: the key of the switch that it goes back from."
+    )
     status = s.ChoiceField(_words(Status))
     stage = s.CharField(allow_blank=True)
     reason = s.CharField()
@@ -238,6 +252,10 @@ class WholeSwitchShape(SwitchShape):
     to_be_reviewed = s.BooleanField(help_text="An emergency that nobody else has looked at yet.")
     reviewed_by = s.CharField(allow_null=True)
     review_note = s.CharField(allow_blank=True)
+    scope_back = ScopeShape(help_text="What a restore of it takes back.")
+    restored_by = s.ListField(
+        child=s.CharField(), help_text="Keys of the restores that were requested of it."
+    )
     abort_requested = s.BooleanField()
     blocked = s.BooleanField(help_text="Whether clients wait at this moment.")
     refused_seconds = s.FloatField(allow_null=True, help_text="RTO: for how long writes were refused.")

@@ -1,4 +1,4 @@
-"""``python -m hadash.cli``: plan, request, approve, decline, cancel, go, watch, abort, retry, close, review, list, show.
+"""``python -m hadash.cli``: plan, request, restore, approve, decline, cancel, go, watch, abort, retry, close, review, list, show.
 
 ``HADASH_URL`` and ``HADASH_TOKEN`` say where and as whom (the page “Your tokens” issues tokens). Exit codes: 0 done, 1 refused or
 not successful, 2 wrong usage, 3 nobody answers or the outcome is not known.
@@ -87,6 +87,10 @@ def _parser() -> argparse.ArgumentParser:
             asked.add_argument("--ask-for-go", action="store_true", help="wait for a go when all checks hold")
             asked.add_argument("--plan", default="", help="only if the plan still has this digest")
             asked.add_argument("--watch", action="store_true", help="stay and watch")
+    restore = commands.add_parser("restore", help="ask for going back from a switch")
+    restore.add_argument("key")
+    restore.add_argument("--reason", required=True)
+    restore.add_argument("--watch", action="store_true", help="stay and watch")
     listed = commands.add_parser("list", help="switches, newest first")
     listed.add_argument("--inbox", choices=["all", "waiting", "mine"], default="all")
     listed.add_argument("--status")
@@ -160,6 +164,21 @@ def _request(api: Api, options: argparse.Namespace, out: Console) -> int:
     made = api.post("switches/", body)
     what = "is requested. Somebody else has to approve it." if kind == "planned" else f"is running ({kind})."
     out.print(f"Switch {made['key']} {what}", markup=False)
+    return _watched(api, made["key"], out) if options.watch else 0
+
+
+def _restore(api: Api, options: argparse.Namespace, out: Console) -> int:
+    before = _one(api, options.key)
+    body = {
+        "pair": before["pair"],
+        "scope": before["scope_back"],
+        "target": before["source"],
+        "reason": options.reason,
+        "kind": "restore",
+        "restores": options.key,
+    }
+    made = api.post("switches/", body)
+    out.print(f"Switch {made['key']} is requested. Somebody else has to approve it.", markup=False)
     return _watched(api, made["key"], out) if options.watch else 0
 
 
@@ -241,6 +260,7 @@ def _one(api: Api, key: str) -> dict[str, Any]:
 _COMMANDS: dict[str, Callable[[Api, argparse.Namespace, Console], int]] = {
     "plan": _plan,
     "request": _request,
+    "restore": _restore,
     "list": _list,
     "show": _show,
     "approve": _approve,

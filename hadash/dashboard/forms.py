@@ -181,8 +181,10 @@ class RequestForm(forms.Form):
     #: The cluster that was shown as the target; without it the other one than where the scope is bound.
     target = forms.CharField(required=False)
     reason = forms.CharField(required=False)
-    #: A planned switch, a rehearsal or an emergency.
+    #: One of :class:`Kind`.
     kind_of_switch = forms.ChoiceField(choices=[(k.value, k.value) for k in Kind], required=False)
+    #: The key of the switch that a restore goes back from.
+    restores = forms.CharField(required=False)
     #: Whether a planned one waits for a go when all checks hold.
     ask_for_go = forms.BooleanField(required=False)
     #: The target's name once more, for an emergency.

@@ -44,8 +44,8 @@ def hues() -> dict[str, str]:
 def switches(user: Any) -> QuerySet[Switch]:
     """Those that ``user`` may see, with everything that a line about a switch shows; without the bulky columns."""
     visible = Switch.objects.filter(pair__in=pairs_where(user))
-    return visible.select_related("source", "target", "pair", "requested_by", "decided_by").defer(
-        "traffic", "facts", "plan"
+    return visible.select_related("source", "target", "pair", "requested_by", "decided_by", "restores").defer(
+        "traffic", "facts", "plan", "restores__traffic", "restores__facts", "restores__plan"
     )
 
 

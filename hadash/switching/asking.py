@@ -20,6 +20,7 @@ from hadash.inventory.models import Cluster, Pair
 from hadash.kafka.errors import ConnectError, KafkaError
 from hadash.mirroring.services import MirrorError
 from hadash.sentences import say
+from hadash.switching import restoring
 from hadash.switching.checks import preflight
 from hadash.switching.effects import Effects, Facts
 from hadash.switching.machine import (
@@ -75,6 +76,8 @@ class Asked:
     #: The one in which it is asked for: nobody approves it there. Empty for a program.
     browser: str = ""
     kind: Kind = Kind.PLANNED
+    #: The switch that a restore goes back from.
+    restores: Switch | None = None
 
 
 def request(
@@ -159,6 +162,8 @@ def _planned(asked: Asked, digest: str) -> Plan:
         raise PermissionDenied("You may not request switches.")
     if not asked.reason.strip():
         raise Refused(say("Say why: the approver reads it, and so does whoever looks at this later."))
+    if asked.kind is Kind.RESTORE:
+        restoring.check(asked.restores, pair, scope, target)
     plan = plan_for(pair, scope, target, asked.kind)
     if digest and digest != plan.digest:
         raise PlanChanged(say("The plan has changed since you saw it. Look at it again."))
@@ -191,17 +196,21 @@ def _create(asked: Asked, plan: Plan, **values: Any) -> Switch:
         plan=plan.to_json(),
         plan_digest=plan.digest,
         reason=asked.reason.strip(),
+        restores=asked.restores if asked.kind is Kind.RESTORE else None,
         requested_by=user,
         requested_in=asked.browser,
         **values,
     )
     log_event(switch, say("%(user)s requested the switch.", user=user.get_username()), actor=user)
+    if switch.restores is not None:
+        log_event(switch, say("It goes back from switch %(key)s.", key=switch.restores.key))
     record(
         user,
         "request",
         switch.subject,
         asked.address,
         kind=switch.kind,
+        restores=switch.restores.key if switch.restores is not None else None,
         plan=plan.approved(),
         plan_digest=plan.digest,
         reason=switch.reason,

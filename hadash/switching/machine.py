@@ -17,6 +17,8 @@ class Kind(StrEnum):
     REHEARSAL = "rehearsal"
     #: A planned one that runs at once; somebody else reviews it afterwards.
     EMERGENCY = "emergency"
+    #: Back to where one switch has moved its clients from.
+    RESTORE = "restore"
 
 
 #: Kinds that run as soon as they are asked for; the others wait for approvals.
@@ -182,6 +184,7 @@ WAY: tuple[Stage, ...] = (
 WAYS: dict[Kind, tuple[Stage, ...]] = {
     Kind.PLANNED: WAY,
     Kind.EMERGENCY: WAY,
+    Kind.RESTORE: WAY,
     Kind.REHEARSAL: (Stage.PRECHECK, Stage.REHEARSE),
 }
 #: Stages that an abort returns from.

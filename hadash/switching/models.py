@@ -57,6 +57,7 @@ class Switch(models.Model):
         (Kind.PLANNED.value, _("planned")),
         (Kind.REHEARSAL.value, _("rehearsal")),
         (Kind.EMERGENCY.value, _("emergency")),
+        (Kind.RESTORE.value, _("restore")),
     ]
 
     key = models.CharField(max_length=20, unique=True, default=new_key)
@@ -73,6 +74,8 @@ class Switch(models.Model):
     plan = models.JSONField()
     plan_digest = models.CharField(max_length=40)
     reason = models.TextField(_("reason"))
+    #: Of a restore: the switch that it goes back from.
+    restores = models.ForeignKey("self", models.PROTECT, null=True, related_name="restored_by")
 
     status = models.CharField(max_length=20, choices=STATUS_LABELS, default=Status.AWAITING_APPROVAL.value)
     stage = models.CharField(max_length=20, blank=True)

@@ -196,3 +196,35 @@ def test_services_are_the_same_for_pages_and_programs() -> None:
 
     assert api.deciding is pages.deciding
     assert api.directing is pages.directing
+
+
+class TestRestore:
+    @pytest.fixture(autouse=True)
+    def _there(self, monkeypatch: pytest.MonkeyPatch, planned: None) -> None:
+        from hadash.bindings.model import Binding
+        from hadash.switching import restoring
+
+        monkeypatch.setattr(
+            restoring, "bound_to", lambda pair, plan: {i: Binding("west") for i in plan.identities}
+        )
+
+    def test_it_names_the_switch_that_it_goes_back_from(
+        self, program: Callable[..., Any], finished: Switch, wanted: dict[str, Any]
+    ) -> None:
+        olga = program("olga")
+        before = olga.get(f"switches/{finished.key}/").json()
+        body = {**wanted, "scope": before["scope_back"], "target": "east", "kind": "restore"}
+        assert olga.post("switches/", body).json()["errors"] == {"restores": ["Needed for this kind."]}
+        answer = olga.post("switches/", {**body, "restores": finished.key})
+        assert answer.status_code == 201, answer.content
+        assert answer.json()["restores"] == finished.key
+        assert olga.get(f"switches/{finished.key}/").json()["restored_by"] == [answer.json()["key"]]
+
+    def test_of_another_kind_or_an_unknown_switch_it_is_refused(
+        self, program: Callable[..., Any], finished: Switch, wanted: dict[str, Any]
+    ) -> None:
+        olga = program("olga")
+        answer = olga.post("switches/", {**wanted, "restores": finished.key})
+        assert answer.json()["errors"] == {"restores": ["Not for this kind."]}
+        answer = olga.post("switches/", {**wanted, "kind": "restore", "restores": "nothing"})
+        assert answer.status_code == 404

@@ -171,3 +171,18 @@ def test_it_imports_no_django() -> None:
 
     check = "import sys, hadash.cli.__main__; sys.exit('django' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", check]).returncode == 0
+
+
+def test_a_restore_takes_what_a_switch_has_moved_back(
+    run: Run, finished: Switch, planned: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from hadash.bindings.model import Binding
+    from hadash.switching import restoring
+
+    monkeypatch.setattr(
+        restoring, "bound_to", lambda pair, plan: {i: Binding("west") for i in plan.identities}
+    )
+    code, text = run("olga", "restore", finished.key, "--reason", "It is slow there")
+    restore = Switch.objects.get(kind="restore")
+    assert (code, restore.restores, restore.target.name) == (0, finished, "east")
+    assert f"Switch {restore.key} is requested." in text

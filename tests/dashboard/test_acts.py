@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
+from html import unescape
 from types import SimpleNamespace
 from typing import Any
+from urllib.parse import parse_qsl
 
 import pytest
 from django.test import Client
@@ -534,3 +537,46 @@ class TestBrowser:
         as_olga.get(reverse("overview"))
         assert as_olga.cookies["hadash_browser"].value != "0" * 32
         assert as_olga.cookies["hadash_browser"]["httponly"]
+
+
+class TestGoingBack:
+    """From the page of a switch that went well: its button asks for a restore."""
+
+    @pytest.fixture(autouse=True)
+    def _there(self, monkeypatch: pytest.MonkeyPatch, planned: None) -> None:
+        from hadash.switching import restoring
+
+        monkeypatch.setattr(
+            restoring, "bound_to", lambda pair, plan: {i: Binding("west") for i in plan.identities}
+        )
+
+    def test_the_button_fills_the_form_and_both_pages_link_each_other(
+        self, as_olga: Client, finished: Switch, engines: SimpleNamespace
+    ) -> None:
+        page = as_olga.get(reverse("switch", args=[finished.key])).content.decode()
+        [query] = re.findall(r'href="/switches/request/\?([^"]+)">Switch back', page)
+        form = as_olga.get(f"{reverse('request-switch')}?{unescape(query)}").content.decode()
+        assert re.search(r'value="restore" checked', form)
+        fields = dict(parse_qsl(unescape(query)))
+        answer = as_olga.post(reverse("request-switch"), {**fields, "reason": "It is slow there"})
+        restore = Switch.objects.get(kind="restore")
+        assert answer["Location"] == reverse("switch", args=[restore.key])
+        assert restore.restores == finished
+        before = as_olga.get(reverse("switch", args=[finished.key])).content.decode()
+        assert reverse("switch", args=[restore.key]) in before
+        after = as_olga.get(reverse("switch", args=[restore.key])).content.decode()
+        assert reverse("switch", args=[finished.key]) in after
+        listed = as_olga.get(reverse("switches")).content.decode()
+        assert '<span class="tag">restore</span>' in listed
+
+    def test_without_a_switch_the_form_does_not_offer_it(
+        self, as_olga: Client, estate: SimpleNamespace, engines: SimpleNamespace
+    ) -> None:
+        form = as_olga.get(f"{reverse('request-switch')}?appid={estate.shop.pk}").content.decode()
+        assert 'value="restore"' not in form
+
+    def test_there_is_no_button_when_it_was_gone_back_from(
+        self, as_olga: Client, finished: Switch, make_switch: Any, engines: SimpleNamespace
+    ) -> None:
+        make_switch("succeeded", kind="restore", restores=finished)
+        assert "Switch back" not in as_olga.get(reverse("switch", args=[finished.key])).content.decode()

@@ -83,7 +83,7 @@ class Switches(PagedView):
 
     @extend_schema(
         operation_id="request_switch",
-        summary="Ask for a switch. A planned one has to be approved by somebody else; the others run at once.",
+        summary="Ask for a switch. Somebody else has to approve it; a rehearsal and an emergency run at once.",
         request=shapes.SwitchRequest,
         parameters=[KEY],
         responses={201: shapes.WholeSwitchShape, **problems(400, 404, 409, 412, 422, 503)},
@@ -101,6 +101,7 @@ class Switches(PagedView):
             address_of(request),
             browser(request),
             Kind(values["kind"]),
+            the_switch(request.user, values["restores"]) if values["restores"] else None,
         )
         return Response(present.whole_switch(_asked_for(asked, values)), status=201)
 

@@ -15,7 +15,7 @@ from hadash.accounts.browser import browser_of
 from hadash.accounts.roles import OPERATE, REQUEST, may, may_somewhere, pairs_where
 from hadash.dashboard import engines, radius, selectors, states
 from hadash.dashboard.forms import RequestForm
-from hadash.dashboard.views.common import address_of, denied, the_appid, the_pair, user_of
+from hadash.dashboard.views.common import address_of, denied, the_appid, the_pair, the_switch, user_of
 from hadash.inventory.models import AppID, Cluster, Pair
 from hadash.mirroring.models import Mirror
 from hadash.sentences import Sentence, say
@@ -87,6 +87,7 @@ def _post(request: HttpRequest, pair: Pair, appid: AppID | None) -> HttpResponse
         Kind.PLANNED: _("The switch is requested. Somebody else has to approve it."),
         Kind.REHEARSAL: _("The rehearsal is running. No client notices anything."),
         Kind.EMERGENCY: _("The switch is running. Somebody else has to review it afterwards."),
+        Kind.RESTORE: _("Going back is requested. Somebody else has to approve it."),
     }
     messages.success(request, said[form.the_kind()])
     return redirect("switch", key=switch.key)
@@ -99,7 +100,8 @@ def _asked_for(request: HttpRequest, form: RequestForm, scope: Scope, target: Cl
     values = form.cleaned_data
     reason, address, browser = values["reason"], address_of(request), browser_of(request)
     user, kind = user_of(request), form.the_kind()
-    asked = asking.Asked(user, form.pair, scope, target, reason, address, browser, kind)
+    before = _gone_back_from(user, values["restores"])
+    asked = asking.Asked(user, form.pair, scope, target, reason, address, browser, kind, before)
     match kind:
         case Kind.REHEARSAL:
             return asking.rehearse(asked, start)
@@ -109,6 +111,11 @@ def _asked_for(request: HttpRequest, form: RequestForm, scope: Scope, target: Cl
             return asking.request(asked, form.window(), ask_for_go=values["ask_for_go"])
 
 
+def _gone_back_from(user: Any, key: str) -> Switch | None:
+    """The switch that a restore names. :raises Http404: there is none, or ``user`` may not see it."""
+    return the_switch(user, key) if key else None
+
+
 def _page(
     request: HttpRequest,
     form: RequestForm,
@@ -116,8 +123,10 @@ def _page(
     refusals: list[Sentence] | None = None,
     status: int = 200,
 ) -> HttpResponse:
+    values = form.cleaned_data if form.is_bound else form.initial
     context = {
         "form": form,
+        "before": _gone_back_from(user_of(request), values.get("restores") or ""),
         "names": _names(form.appid) if form.appid is not None else [],
         "topics": selectors.topics(form.pair, form.appid),
         "refusals": refusals or [],

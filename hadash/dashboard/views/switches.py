@@ -31,9 +31,10 @@ from hadash.dashboard.views.common import (
 )
 from hadash.inventory.models import AppID
 from hadash.sentences import Sentence, say
-from hadash.switching import deciding, directing
+from hadash.switching import deciding, directing, restoring
 from hadash.switching.machine import Kind, Status
 from hadash.switching.models import Switch
+from hadash.switching.plan import Scope
 from hadash.switching.planning import Refused
 from hadash.switching.policy import blackout_now
 
@@ -115,9 +116,8 @@ def parts_context(user: Any, switch: Switch) -> dict[str, Any]:
         "past_return": switch.current is Status.RUNNING and not live.abortable(switch),
         "running": switch.current is Status.RUNNING,
         "may_retry": may_operate and switch.current is Status.NEEDS_ATTENTION,
-        "may_switch_back": may_request
-        and switch.the_kind is not Kind.REHEARSAL
-        and switch.current in (Status.SUCCEEDED, Status.CLOSED),
+        "may_switch_back": may_request and restoring.refusal(switch) is None,
+        "gone_back": list(switch.restored_by.order_by("pk")),
         "may_request_it": may_request
         and switch.the_kind is Kind.REHEARSAL
         and switch.current is Status.SUCCEEDED,
@@ -128,7 +128,7 @@ def parts_context(user: Any, switch: Switch) -> dict[str, Any]:
         if awaiting
         else [],
         "members": radius.rows(plan) if awaiting else [],
-        "back": _query_of(switch, switch.source.name, the_appid),
+        "back": _query_back(switch, the_appid),
         "the_appid": the_appid,
         "ended": not switch.open,
         "refused_seconds": live.refused_seconds(records),
@@ -141,7 +141,17 @@ def parts_context(user: Any, switch: Switch) -> dict[str, Any]:
 
 def _query_of(switch: Switch, target: str, appid: AppID | None) -> str:
     """The query of a request of the same, to ``target``."""
-    scope, values = switch.scope, {"target": target}
+    return urlencode(_fields_of(switch, switch.scope, target, appid))
+
+
+def _query_back(switch: Switch, appid: AppID | None) -> str:
+    """The query of a request that goes back from it."""
+    values = _fields_of(switch, restoring.scope_back(switch), switch.source.name, appid)
+    return urlencode(values | {"kind_of_switch": Kind.RESTORE.value, "restores": switch.key})
+
+
+def _fields_of(switch: Switch, scope: Scope, target: str, appid: AppID | None) -> dict[str, str]:
+    values = {"target": target}
     values |= {"appid": str(appid.pk)} if appid is not None else {"pair": str(switch.pair_id)}
     values["scope"] = scope.kind.value
     if scope.instance_id:
@@ -151,7 +161,7 @@ def _query_of(switch: Switch, target: str, appid: AppID | None) -> str:
     values["dimension"] = scope.dimension.value
     if scope.widen:
         values["widen"] = "on"
-    return urlencode(values)
+    return values
 
 
 def _page(
