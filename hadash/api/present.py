@@ -11,10 +11,11 @@ from hadash.dashboard.selectors import BoundAppID, BoundInstance
 from hadash.dashboard.templatetags.hadash import sentence
 from hadash.inventory.models import Cluster, Pair
 from hadash.mirroring.models import Mirror
-from hadash.switching import asking, restoring
+from hadash.switching import radii, restoring
 from hadash.switching.machine import STAGES, Stage
 from hadash.switching.models import Switch
 from hadash.switching.radius import Draft
+from hadash.switching.retirement.models import Retirement
 
 
 def switch(found: Switch) -> dict[str, Any]:
@@ -50,6 +51,8 @@ def whole_switch(found: Switch) -> dict[str, Any]:
     return {
         **switch(found),
         "plan": found.the_plan().approved(),
+        "retire_after_days": found.retire_after_days,
+        "retirement": _retirement(found),
         "approvals": [
             {"by": approval.user.get_username(), "at": approval.at}
             for approval in found.approvals.select_related("user")
@@ -80,10 +83,26 @@ def whole_switch(found: Switch) -> dict[str, Any]:
     }
 
 
+def _retirement(found: Switch) -> dict[str, Any] | None:
+    """``RetirementShape``."""
+    held = Retirement.objects.filter(switch=found).select_related("decided_by").first()
+    if held is None:
+        return None
+    return {
+        "status": held.status,
+        "due_at": held.due_at,
+        "postponed": held.postponed,
+        "outcome": sentence(held.outcome),
+        "removed": held.removed,
+        "decided_by": held.decided_by.get_username() if held.decided_by is not None else None,
+        "done_at": held.done_at,
+    }
+
+
 def draft(found: Draft, pair: Pair) -> dict[str, Any]:
     """``DraftShape``."""
     plan = found.plan
-    holder = asking.overlapping(plan)
+    holder = radii.overlapping(plan)
     mirrors = Mirror.objects.filter(pair=pair, name__in=plan.mirrors).select_related("source")
     return {
         "plan": plan.approved(),

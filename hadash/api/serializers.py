@@ -19,6 +19,7 @@ from hadash.switching.closure import Dimension
 from hadash.switching.machine import AT_ONCE, Kind, Status
 from hadash.switching.models import POLICY_FIELDS, Policy, StageRecord
 from hadash.switching.plan import Scope, ScopeKind
+from hadash.switching.retirement.machine import Status as RetirementStatus
 
 #: Topics of one scope: more are "everything".
 MAX_TOPICS = 1000
@@ -90,7 +91,7 @@ class SwitchRequest(PlanRequest):
         _words(Kind),
         default=Kind.PLANNED.value,
         help_text="A rehearsal touches no client; an emergency runs at once and is reviewed afterwards; a restore goes back "
-        "from one switch.",
+        "from one switch; a migration deletes the old Topics after a term.",
     )
     restores = s.SlugField(
         max_length=20,
@@ -99,8 +100,15 @@ class SwitchRequest(PlanRequest):
         allow_blank=True,
         help_text="Of a restore: the key of the switch that it goes back from, with its scope and source.",
     )
+    retire_after_days = s.IntegerField(
+        required=False,
+        min_value=settings.RETIREMENT_MIN_DAYS,
+        max_value=settings.RETIREMENT_MAX_DAYS,
+        help_text="Of a migration: days from its success until the mirror and the old Topics are deleted; "
+        f"{settings.RETIREMENT_DAYS} when nothing is said.",
+    )
     ask_for_go = s.BooleanField(
-        default=False, help_text="Of a planned one: wait for a go when all checks hold."
+        default=False, help_text="Wait for a go when all checks hold; not for what runs at once."
     )
     confirm = s.CharField(
         max_length=40,
@@ -127,6 +135,7 @@ class SwitchRequest(PlanRequest):
             raise s.ValidationError({missing: [_("A window has a beginning and an end.")]})
         unfit = ["start_at", "ask_for_go"] if attrs["kind"] in AT_ONCE else []
         unfit += ["restores"] if attrs["kind"] != Kind.RESTORE else []
+        unfit += ["retire_after_days"] if attrs["kind"] != Kind.MIGRATION else []
         for name in unfit:
             if attrs.get(name):
                 raise s.ValidationError({name: [_("Not for this kind.")]})
@@ -147,6 +156,14 @@ class ApprovalRequest(s.Serializer):
 
 class ReasonRequest(s.Serializer):
     reason = s.CharField(max_length=MAX_TEXT)
+
+
+class PutOffRequest(ReasonRequest):
+    days = s.IntegerField(min_value=settings.RETIREMENT_MIN_DAYS, max_value=settings.RETIREMENT_MAX_DAYS)
+
+
+class RetireRequest(s.Serializer):
+    confirm = s.CharField(max_length=40, help_text="The old cluster's name: its Topics are deleted there.")
 
 
 class CommentRequest(s.Serializer):
@@ -243,8 +260,26 @@ class ApprovalShape(s.Serializer):
     at = s.DateTimeField()
 
 
+class RetirementShape(s.Serializer):
+    """What becomes of the mirror and the old Topics after a migration."""
+
+    status = s.ChoiceField(_words(RetirementStatus))
+    due_at = s.DateTimeField(help_text="When they are deleted by themselves, while it is waiting.")
+    postponed = s.IntegerField(help_text="How often it was put off.")
+    outcome = s.CharField(allow_blank=True)
+    removed = s.ListField(
+        child=s.CharField(), help_text="What is gone already: mirrors, groups, topics, denials."
+    )
+    decided_by = s.CharField(allow_null=True)
+    done_at = s.DateTimeField(allow_null=True)
+
+
 class WholeSwitchShape(SwitchShape):
     plan = PlanShape()
+    retire_after_days = s.IntegerField(
+        allow_null=True, help_text="Of a migration: days from its success until the old Topics are deleted."
+    )
+    retirement = RetirementShape(allow_null=True, help_text="Of a migration that has succeeded.")
     approvals = ApprovalShape(many=True)
     approvals_needed = s.IntegerField()
     decision_note = s.CharField(allow_blank=True)

@@ -1,4 +1,5 @@
-"""``python -m hadash.cli``: plan, request, restore, approve, decline, cancel, go, watch, abort, retry, close, review, list, show.
+"""``python -m hadash.cli``: plan, request, restore, approve, decline, cancel, go, watch, abort, retry, close, review, list, show; of a
+migration put-off, keep, retire.
 
 ``HADASH_URL`` and ``HADASH_TOKEN`` say where and as whom (the page “Your tokens” issues tokens). Exit codes: 0 done, 1 refused or
 not successful, 2 wrong usage, 3 nobody answers or the outcome is not known.
@@ -84,6 +85,12 @@ def _parser() -> argparse.ArgumentParser:
             asked.add_argument(
                 "--emergency", metavar="TARGET", default="", help="run at once; the target once more"
             )
+            asked.add_argument(
+                "--migrate",
+                type=int,
+                metavar="DAYS",
+                help="afterwards delete the mirror and the old Topics, after so many days",
+            )
             asked.add_argument("--ask-for-go", action="store_true", help="wait for a go when all checks hold")
             asked.add_argument("--plan", default="", help="only if the plan still has this digest")
             asked.add_argument("--watch", action="store_true", help="stay and watch")
@@ -99,6 +106,8 @@ def _parser() -> argparse.ArgumentParser:
     approve.add_argument("--plan", help="the digest of the plan; without it you are asked")
     approve.add_argument("--watch", action="store_true", help="stay and watch")
     for name, text in (
+        ("keep", "let the old Topics of a migration stay for good"),
+        ("put-off", "let the old Topics of a migration stay for some days more"),
         ("decline", "decline a request"),
         ("close", "end a switch that needs attention, as it is"),
         ("review", "say afterwards what is to be said of an emergency"),
@@ -106,6 +115,11 @@ def _parser() -> argparse.ArgumentParser:
         reasoned = commands.add_parser(name, help=text)
         reasoned.add_argument("key")
         reasoned.add_argument("--reason", required=True)
+        if name == "put-off":
+            reasoned.add_argument("--days", type=int, required=True)
+    retire = commands.add_parser("retire", help="delete the old Topics of a migration now")
+    retire.add_argument("key")
+    retire.add_argument("--confirm", required=True, metavar="CLUSTER", help="the old cluster's name")
     for name, text in (
         ("show", "a switch as it stands now"),
         ("watch", "a switch until its end"),
@@ -152,7 +166,16 @@ def _plan(api: Api, options: argparse.Namespace, out: Console) -> int:
 
 
 def _request(api: Api, options: argparse.Namespace, out: Console) -> int:
-    kind = "emergency" if options.emergency else "rehearsal" if options.rehearse else "planned"
+    migrates = options.migrate is not None
+    kind = (
+        "emergency"
+        if options.emergency
+        else "rehearsal"
+        if options.rehearse
+        else "migration"
+        if migrates
+        else "planned"
+    )
     body = {
         **_asked(options),
         "reason": options.reason,
@@ -160,9 +183,11 @@ def _request(api: Api, options: argparse.Namespace, out: Console) -> int:
         "confirm": options.emergency,
         "ask_for_go": options.ask_for_go,
         "plan_digest": options.plan,
+        **({"retire_after_days": options.migrate} if migrates else {}),
     }
     made = api.post("switches/", body)
-    what = "is requested. Somebody else has to approve it." if kind == "planned" else f"is running ({kind})."
+    at_once = kind in ("rehearsal", "emergency")
+    what = f"is running ({kind})." if at_once else "is requested. Somebody else has to approve it."
     out.print(f"Switch {made['key']} {what}", markup=False)
     return _watched(api, made["key"], out) if options.watch else 0
 
@@ -217,7 +242,9 @@ def _approve(api: Api, options: argparse.Namespace, out: Console) -> int:
 
 def _act(name: str) -> Callable[[Api, argparse.Namespace, Console], int]:
     def carry_out(api: Api, options: argparse.Namespace, out: Console) -> int:
-        body = {"reason": options.reason} if hasattr(options, "reason") else {}
+        values = vars(options)
+        fields = ("reason", "days", "confirm")
+        body: dict[str, Any] = {field: values[field] for field in fields if field in values}
         out.print(show.switch(api.post(f"switches/{options.key}/{name}/", body)))
         return 0
 
@@ -257,6 +284,8 @@ def _one(api: Api, key: str) -> dict[str, Any]:
     return found
 
 
+_ACTS = ("decline", "cancel", "go", "abort", "retry", "close", "review")
+
 _COMMANDS: dict[str, Callable[[Api, argparse.Namespace, Console], int]] = {
     "plan": _plan,
     "request": _request,
@@ -265,7 +294,7 @@ _COMMANDS: dict[str, Callable[[Api, argparse.Namespace, Console], int]] = {
     "show": _show,
     "approve": _approve,
     "watch": _watch,
-    **{name: _act(name) for name in ("decline", "cancel", "go", "abort", "retry", "close", "review")},
+    **{name: _act(name) for name in (*_ACTS, "put-off", "keep", "retire")},
 }
 
 

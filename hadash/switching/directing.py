@@ -27,6 +27,7 @@ from hadash.switching.machine import (
 )
 from hadash.switching.models import Switch, log_event
 from hadash.switching.planning import EnginesAway, Refused
+from hadash.switching.retirement.services import switch_ended
 from hadash.switching.transitions import moved
 from hadash.switching.whereabouts import bound_to
 
@@ -129,6 +130,7 @@ def close_as_it_is(user: User, switch: Switch, reason: str, address: str | None 
         held.outcome, held.ended_at = outcome.to_json(), timezone.now()
         held.save()
         log_event(held, outcome, held.stage, user)
+        switch_ended(held)
         record(user, "close", held.subject, address, stage=held.stage, reason=reason.strip())
     return held
 

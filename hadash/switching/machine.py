@@ -19,6 +19,8 @@ class Kind(StrEnum):
     EMERGENCY = "emergency"
     #: Back to where one switch has moved its clients from.
     RESTORE = "restore"
+    #: A planned one, after which the mirror is retired and the old Topics are removed (``retirement/``).
+    MIGRATION = "migration"
 
 
 #: Kinds that run as soon as they are asked for; the others wait for approvals.
@@ -185,6 +187,7 @@ WAYS: dict[Kind, tuple[Stage, ...]] = {
     Kind.PLANNED: WAY,
     Kind.EMERGENCY: WAY,
     Kind.RESTORE: WAY,
+    Kind.MIGRATION: WAY,
     Kind.REHEARSAL: (Stage.PRECHECK, Stage.REHEARSE),
 }
 #: Stages that an abort returns from.

@@ -31,6 +31,7 @@ from hadash.switching import asking, deciding, directing
 from hadash.switching.machine import Kind, Status
 from hadash.switching.models import Switch
 from hadash.switching.planning import draft_for
+from hadash.switching.retirement import services as retirement
 
 #: Lines of a log that are answered at once; ``after`` has the next ones.
 LOG_LINES = 500
@@ -102,6 +103,7 @@ class Switches(PagedView):
             browser(request),
             Kind(values["kind"]),
             the_switch(request.user, values["restores"]) if values["restores"] else None,
+            values.get("retire_after_days"),
         )
         return Response(present.whole_switch(_asked_for(asked, values)), status=201)
 
@@ -182,8 +184,8 @@ def _done(held: Switch) -> Response:
     return Response(present.whole_switch(held), status=202 if held.current is Status.RUNNING else 200)
 
 
-#: What an act does: (user, switch, values of its shape, address) → the switch.
-Act = Callable[[Any, Switch, dict[str, Any], str | None], Switch | None]
+#: What an act does: (user, switch, values of its shape, address).
+Act = Callable[[Any, Switch, dict[str, Any], str | None], Any]
 
 
 def act(name: str, summary: str, shape: type[s.Serializer], carry_out: Act) -> type[View]:
@@ -208,7 +210,7 @@ def act(name: str, summary: str, shape: type[s.Serializer], carry_out: Act) -> t
             carry_out(request.user, found, values, address_of(request))
             return _done(the_switch(request.user, key))
 
-    OneAct.__name__ = OneAct.__qualname__ = f"{name.capitalize()}"
+    OneAct.__name__ = OneAct.__qualname__ = name.title().replace("_", "")
     return OneAct
 
 
@@ -224,7 +226,34 @@ def _go(user: Any, switch: Switch, values: dict[str, Any], address: str | None) 
     return directing.go(user, switch, start, address)
 
 
+def _retire(user: Any, switch: Switch, values: dict[str, Any], address: str | None) -> None:
+    from tasks.retirement import start
+
+    retirement.retire_now(user, switch, values["confirm"], start, address)
+
+
+def _put_off(user: Any, switch: Switch, values: dict[str, Any], address: str | None) -> None:
+    retirement.put_off(user, switch, values["days"], values["reason"], address)
+
+
+def _keep(user: Any, switch: Switch, values: dict[str, Any], address: str | None) -> None:
+    retirement.keep(user, switch, values["reason"], address)
+
+
 ACTS: dict[str, type[View]] = {
+    "put-off": act(
+        "put_off",
+        "Let the old Topics of a migration stay for some days more.",
+        shapes.PutOffRequest,
+        _put_off,
+    ),
+    "keep": act("keep", "Let the old Topics of a migration stay for good.", shapes.ReasonRequest, _keep),
+    "retire": act(
+        "retire",
+        "Delete the old Topics of a migration now. Workers go on with it; look at its ``retirement``.",
+        shapes.RetireRequest,
+        _retire,
+    ),
     "decline": act(
         "decline",
         "Decline a request, with a reason.",

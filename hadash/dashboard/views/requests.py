@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.conf import settings
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
@@ -19,12 +20,13 @@ from hadash.dashboard.views.common import address_of, denied, the_appid, the_pai
 from hadash.inventory.models import AppID, Cluster, Pair
 from hadash.mirroring.models import Mirror
 from hadash.sentences import Sentence, say
-from hadash.switching import asking
+from hadash.switching import asking, radii
 from hadash.switching.effects import ask_about
 from hadash.switching.machine import Kind
 from hadash.switching.models import Switch
 from hadash.switching.plan import Scope, ScopeKind
 from hadash.switching.planning import Refused, draft_for
+from hadash.switching.retirement import terms
 
 
 def _number(text: str | None) -> int | None:
@@ -87,6 +89,7 @@ def _post(request: HttpRequest, pair: Pair, appid: AppID | None) -> HttpResponse
         Kind.PLANNED: _("The switch is requested. Somebody else has to approve it."),
         Kind.REHEARSAL: _("The rehearsal is running. No client notices anything."),
         Kind.EMERGENCY: _("The switch is running. Somebody else has to review it afterwards."),
+        Kind.MIGRATION: _("The migration is requested. Somebody else has to approve it."),
         Kind.RESTORE: _("Going back is requested. Somebody else has to approve it."),
     }
     messages.success(request, said[form.the_kind()])
@@ -101,7 +104,8 @@ def _asked_for(request: HttpRequest, form: RequestForm, scope: Scope, target: Cl
     reason, address, browser = values["reason"], address_of(request), browser_of(request)
     user, kind = user_of(request), form.the_kind()
     before = _gone_back_from(user, values["restores"])
-    asked = asking.Asked(user, form.pair, scope, target, reason, address, browser, kind, before)
+    term = form.term() if kind is Kind.MIGRATION else None
+    asked = asking.Asked(user, form.pair, scope, target, reason, address, browser, kind, before, term)
     match kind:
         case Kind.REHEARSAL:
             return asking.rehearse(asked, start)
@@ -131,6 +135,9 @@ def _page(
         "topics": selectors.topics(form.pair, form.appid),
         "refusals": refusals or [],
         "kind_of_switch": form.the_kind().value,
+        "term": form.term(),
+        "least_term": settings.RETIREMENT_MIN_DAYS,
+        "most_term": settings.RETIREMENT_MAX_DAYS,
         "may_operate": may(user_of(request), OPERATE, form.pair),
         **wanted,
     }
@@ -204,7 +211,7 @@ def proposal(form: RequestForm) -> dict[str, Any]:
         "reasons": draft.objections,
         "uncovered": draft.uncovered,
         "members": radius.rows(plan),
-        "holder": asking.overlapping(plan),
+        "holder": radii.overlapping(plan),
         "plan_mirrors": [(mirror, states.of_mirror(mirror)) for mirror in mirrors],
         "plan_clients": sorted(
             {
@@ -215,6 +222,8 @@ def proposal(form: RequestForm) -> dict[str, Any]:
         ),
         "records_at_risk": radius.records_at_risk(mirrors),
         "pause": radius.expected_pause(pair),
+        "removed_on": terms.expected(form.term()) if form.the_kind() is Kind.MIGRATION else None,
+        "term": form.term(),
         "silent": sorted(silent),
     }
 

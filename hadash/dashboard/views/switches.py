@@ -37,6 +37,11 @@ from hadash.switching.models import Switch
 from hadash.switching.plan import Scope
 from hadash.switching.planning import Refused
 from hadash.switching.policy import blackout_now
+from hadash.switching.retirement import services as retirement
+from hadash.switching.retirement import terms
+from hadash.switching.retirement.machine import MOVES, Event
+from hadash.switching.retirement.machine import Status as RetirementStatus
+from hadash.switching.retirement.models import Retirement
 
 INBOXES = ("all", "waiting", "mine")
 
@@ -130,12 +135,29 @@ def parts_context(user: Any, switch: Switch) -> dict[str, Any]:
         "members": radius.rows(plan) if awaiting else [],
         "back": _query_back(switch, the_appid),
         "the_appid": the_appid,
+        "removed_on": terms.expected(switch.retire_after_days, switch.start_at)
+        if awaiting and switch.retire_after_days is not None
+        else None,
+        **_retirement(switch, may_operate),
         "ended": not switch.open,
         "refused_seconds": live.refused_seconds(records),
         "proved_equal": live.proved_equal(records),
         "longest_pause": live.longest_pause(switch.traffic) if not switch.open else None,
         "sample_seconds": live.SAMPLE_SECONDS,
         "forwarded": live.forwarded(records),
+    }
+
+
+def _retirement(switch: Switch, may_operate: bool) -> dict[str, Any]:
+    """What the part about the old Topics needs."""
+    held = Retirement.objects.filter(switch=switch).first()
+    return {
+        "retirement": held,
+        "retirement_state": states.of_retirement(held) if held is not None else None,
+        "retirement_running": held is not None and held.current is RetirementStatus.RUNNING,
+        "may_retire": may_operate and held is not None and Event.RETIRE in MOVES[held.current],
+        "least_term": settings.RETIREMENT_MIN_DAYS,
+        "most_term": settings.RETIREMENT_MAX_DAYS,
     }
 
 
@@ -317,6 +339,33 @@ def retry(request: HttpRequest, switch: Switch) -> str:
 
     directing.retry(user_of(request), switch, start, address_of(request))
     return _("The stage runs again.")
+
+
+@act(OPERATE)
+def put_off(request: HttpRequest, switch: Switch) -> str:
+    """Fields ``days`` and ``reason``."""
+    typed = request.POST.get("days", "")
+    days = int(typed) if typed.isdecimal() and len(typed) < 5 else 0
+    reason = request.POST.get("reason", "")
+    retirement.put_off(user_of(request), switch, days, reason, address_of(request))
+    return _("The removal of the old Topics is put off.")
+
+
+@act(OPERATE)
+def keep(request: HttpRequest, switch: Switch) -> str:
+    """Field ``reason``."""
+    retirement.keep(user_of(request), switch, request.POST.get("reason", ""), address_of(request))
+    return _("The old Topics stay.")
+
+
+@act(OPERATE)
+def retire(request: HttpRequest, switch: Switch) -> str:
+    """Field ``confirmed``: the old cluster's name."""
+    from tasks.retirement import start
+
+    confirmed = request.POST.get("confirmed", "")
+    retirement.retire_now(user_of(request), switch, confirmed, start, address_of(request))
+    return _("The old Topics are being removed.")
 
 
 @act(OPERATE)
