@@ -12,6 +12,8 @@ from hadash.switching.machine import Kind, Status
 from hadash.switching.models import Switch
 from hadash.switching.plan import Scope, ScopeKind
 from hadash.switching.planning import EnginesAway, Refused
+from hadash.switching.retirement.machine import Status as RetirementStatus
+from hadash.switching.retirement.models import Retirement
 from hadash.switching.whereabouts import bound_to
 
 #: Statuses with which a switch has left its clients on the target.
@@ -46,6 +48,12 @@ def refusal(before: Switch) -> Sentence | None:
     by = restored_by(before)
     if by is not None:
         return say("Switch %(key)s was gone back from already, by switch %(by)s.", key=before.key, by=by.key)
+    if Retirement.objects.filter(switch=before, status=RetirementStatus.DONE.value).exists():
+        return say(
+            "The old Topics of migration %(key)s are removed: there is nothing to go back to. Mirror them anew, and "
+            "request a planned switch.",
+            key=before.key,
+        )
     return None
 
 

@@ -21,7 +21,7 @@ from hadash.switching.machine import Event, Kind
 from hadash.switching.machine import Status as SwitchStatus
 from hadash.switching.models import Switch
 from hadash.switching.planning import Busy, Refused
-from hadash.switching.retirement import removing, services
+from hadash.switching.retirement import reading, removing, services
 from hadash.switching.retirement.machine import OPEN, Status
 from hadash.switching.retirement.models import Retirement
 
@@ -157,6 +157,11 @@ class TestItsEnd:
         monkeypatch.setattr(directing, "_where_clients_are", lambda switch: ["east"])
         directing.close_as_it_is(people["olga"], restore, "One client was stopped")
         assert of(migrated).current is Status.KEPT
+
+    def test_when_they_are_gone_there_is_nothing_to_go_back_to(self, migrated: Switch, go_back: Any) -> None:
+        Retirement.objects.update(status=Status.DONE.value)
+        with pytest.raises(Refused, match="there is nothing to go back to"):
+            go_back(migrated)
 
 
 class TestDeciding:
@@ -298,6 +303,44 @@ class TestByItself:
         held = retire(migrated)
         assert services.take(held.pk, held.token) is not None
         assert services.take(held.pk, held.token) is None
+
+
+class TestSeen:
+    """Of who has moved only the Gateways know when it was on the old cluster last."""
+
+    @pytest.fixture
+    def facts(self, monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = []
+        monkeypatch.setattr(reading, "ask_every", lambda path, key: found)
+        return found
+
+    @pytest.mark.parametrize(
+        ("kind", "resource", "cluster", "minutes", "counts"),
+        [
+            ("produce", "orders", "east", 1, True),
+            ("group", "billing", "east", 1, True),
+            ("produce", "orders", "east", -1, False),
+            ("produce", "orders", "west", 1, False),
+            ("produce", "people", "east", 1, False),
+            ("group", "orders", "east", 1, False),
+        ],
+    )
+    def test_what_was_used_there_since_the_switch(
+        self,
+        migrated: Switch,
+        facts: list[dict[str, Any]],
+        kind: str,
+        resource: str,
+        cluster: str,
+        minutes: int,
+        counts: bool,
+    ) -> None:
+        assert migrated.ended_at is not None
+        at = (migrated.ended_at + timedelta(minutes=minutes)).timestamp()
+        who = {"appid": "shop", "client_id": "web-1", "cluster": cluster, "used_at": at}
+        facts.append({**who, "kind": kind, "resource": resource, "last_seen": at + 3600})
+        found = reading._seen(migrated, WHOLE)
+        assert found == ([f"shop › web-1 {kind} {resource}"] if counts else [])
 
 
 class TestRemoving:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from hadash.inventory import services as inventory
+from hadash.inventory.gateways import ask_every
 from hadash.inventory.models import Access
 from hadash.inventory.selectors import access_since
 from hadash.kafka.cluster import ClusterClient
@@ -74,22 +75,19 @@ def _mirrors(plan: Plan, switch: Switch, stopping: bool) -> tuple[MirrorState, .
 
 
 def _seen(switch: Switch, plan: Plan) -> list[str]:
-    """Who has used it on the old cluster since the switch had succeeded, as far back as what was seen counts as use.
+    """What the Gateways have seen on the old cluster since the switch had succeeded (until then it was watching itself), as far
+    back as what was seen counts as use.
 
-    (Until it had succeeded the switch itself was watching.)
+    Of who still belongs there :func:`used_on` tells, from the table of access. That table cannot say when somebody who has
+    moved was there last: whatever a client that is connected has ever used counts in it as used now.
     """
-    since = max(switch.ended_at or switch.requested_at, access_since())
-    rows = Access.objects.filter(
-        pair=switch.pair,
-        cluster=plan.source,
-        last_seen__gt=since,
-        resource__in=[*plan.topics, *plan.groups],
-    )
+    since = max(switch.ended_at or switch.requested_at, access_since()).timestamp()
     topics, groups = set(plan.topics), set(plan.groups)
     return [
-        f"{row.appid} › {row.client_id or '?'} {row.kind} {row.resource}"
-        for row in rows
-        if row.resource in (groups if row.kind == Access.Kind.GROUP else topics)
+        f"{fact['appid']} › {fact['client_id'] or '?'} {fact['kind']} {fact['resource']}"
+        for fact in ask_every("/access", "access")
+        if fact["cluster"] == plan.source and fact["used_at"] > since
+        if fact["resource"] in (groups if fact["kind"] == Access.Kind.GROUP else topics)
     ]
 
 
