@@ -1,5 +1,5 @@
 """``python -m hadash.cli``: plan, request, restore, approve, decline, cancel, go, watch, abort, retry, close, review, list, show; of a
-migration put-off, keep, retire.
+migration put-off, keep, retire; and ``declarations`` with commands of its own.
 
 ``HADASH_URL`` and ``HADASH_TOKEN`` say where and as whom (the page “Your tokens” issues tokens). Exit codes: 0 done, 1 refused or
 not successful, 2 wrong usage, 3 nobody answers or the outcome is not known.
@@ -17,7 +17,7 @@ from typing import Any
 from rich.console import Console
 from rich.live import Live
 
-from hadash.cli import show
+from hadash.cli import declarations, show
 from hadash.cli.client import Api, ApiError
 
 #: Seconds between two looks at a running switch.
@@ -129,6 +129,7 @@ def _parser() -> argparse.ArgumentParser:
         ("retry", "run the stage again in which a switch asked for a person"),
     ):
         commands.add_parser(name, help=text).add_argument("key")
+    declarations.add_to(commands)
     return parser
 
 
@@ -290,6 +291,7 @@ _COMMANDS: dict[str, Callable[[Api, argparse.Namespace, Console], int]] = {
     "plan": _plan,
     "request": _request,
     "restore": _restore,
+    "declarations": declarations.run,
     "list": _list,
     "show": _show,
     "approve": _approve,
