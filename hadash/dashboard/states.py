@@ -19,7 +19,7 @@ from hadash.bindings.model import BindingState, GatewayMember
 from hadash.inventory import differences
 from hadash.inventory.models import Cluster
 from hadash.mirroring.models import Mirror
-from hadash.switching.machine import Status
+from hadash.switching.machine import Kind, Status
 from hadash.switching.models import StageRecord, Switch
 from hadash.switching.retirement.machine import Status as RetirementStatus
 from hadash.switching.retirement.models import Retirement
@@ -101,6 +101,13 @@ DECLARATION_LOOKS: dict[differences.State, tuple[str, str]] = {
 
 def of_status(switch: Switch) -> State:
     return State(*STATUS_LOOKS[switch.current], str(switch.get_status_display()))
+
+
+def of_waiting(switch: Switch) -> State:
+    """Of a switch that waits for somebody, why it does: one that has succeeded waits because of its old Topics."""
+    if switch.the_kind is Kind.MIGRATION and switch.current is Status.SUCCEEDED:
+        return State("bad", "bad", _("old Topics not removed"))
+    return of_status(switch)
 
 
 def of_retirement(retirement: Retirement) -> State:

@@ -12,7 +12,7 @@ from django.core.exceptions import PermissionDenied
 from django.utils import timezone
 
 from hadash.audit.models import Entry
-from hadash.dashboard import selectors
+from hadash.dashboard import selectors, states
 from hadash.inventory.models import Pair
 from hadash.kafka.errors import ClusterUnavailable
 from hadash.sentences import say
@@ -284,6 +284,7 @@ class TestByItself:
         assert of(migrated).current is Status.FAILED
         assert migrated in selectors.waiting_for(people["olga"])
         assert migrated not in selectors.waiting_for(people["arne"])
+        assert states.of_waiting(migrated).word == "old Topics not removed"
         restore.status = SwitchStatus.RUNNING.value
         restore.save()
         end(restore, Event.SUCCEED)

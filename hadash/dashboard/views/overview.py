@@ -54,7 +54,7 @@ def _context(request: HttpRequest) -> dict[str, Any]:
         "covered": covered,
         "retirements": _retirements(user),
         "running": _with_state(selectors.running(user)),
-        "waiting": _with_state(selectors.waiting_for(user)),
+        "waiting": [(switch, states.of_waiting(switch)) for switch in selectors.waiting_for(user)],
         "recent": _with_state(selectors.recent(user)),
     }
 

@@ -66,9 +66,10 @@ def switches(request: HttpRequest) -> HttpResponse:
             | Q(key=query)
         )
     page = paged(request, found)
+    state_of = states.of_waiting if inbox == "waiting" else states.of_status
     context = {
         "page": page,
-        "rows": [(switch, states.of_status(switch)) for switch in page.object_list],
+        "rows": [(switch, state_of(switch)) for switch in page.object_list],
         "inbox": inbox,
         "status": status,
         "query": query,
