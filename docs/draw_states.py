@@ -27,6 +27,9 @@ from hadash.switching.machine import (  # noqa: E402
     after_success,
     move,
 )
+from hadash.switching.retirement.machine import MOVES as RETIREMENT_MOVES  # noqa: E402
+from hadash.switching.retirement.machine import Status as RetirementStatus  # noqa: E402
+from hadash.switching.retirement.machine import Step  # noqa: E402
 from hadash.switching.stages import RUNS  # noqa: E402
 
 PAGE = ROOT / "docs" / "states.md"
@@ -56,6 +59,15 @@ def page() -> str:
             "|---|---|---|---|---|---|",
             *_rows(),
             "",
+            "## After a migration: the old Topics",
+            "",
+            "From the tables in `hadash/switching/retirement/machine.py`. *defer*: a server did not answer, it is tried again. *fail*: something "
+            "stands against it, a person has to look.",
+            "",
+            *_mermaid(_retirement()),
+            "",
+            f"A removal that runs takes away, in this order: {', '.join(Step)}. Before each it looks at everything again.",
+            "",
         ]
     )
 
@@ -73,6 +85,15 @@ def _life() -> Iterator[str]:
             yield f"{status} --> {after}: {event}"
     for status in Status:
         if status in ENDED:
+            yield f"{status} --> [*]"
+
+
+def _retirement() -> Iterator[str]:
+    yield f"[*] --> {RetirementStatus.WAITING}"
+    for status, moves in RETIREMENT_MOVES.items():
+        for event, after in moves.items():
+            yield f"{status} --> {after}: {event}"
+        if not moves:
             yield f"{status} --> [*]"
 
 

@@ -324,6 +324,22 @@ SWITCH_GO_SECONDS = number("HADASH_SWITCH_GO_SECONDS", 1800)
 DIDI_APPLY_SECONDS = number("HADASH_DIDI_APPLY_SECONDS", 3)
 #: Hours after which a request that nobody has decided on expires.
 SWITCH_EXPIRY_HOURS = number("HADASH_SWITCH_EXPIRY_HOURS", 24)
+#: Days from the success of a migration until the old Topics are removed, when the request says nothing else: two weekly jobs
+#: have run on the new cluster by then. And what a request, or somebody who puts it off, may say: never at once (whoever
+#: was forgotten shows within a day), and never beyond a quarter (old Topics that nobody decides on are what
+#: migrations leave behind).
+RETIREMENT_DAYS = int(number("HADASH_RETIREMENT_DAYS", 14))
+RETIREMENT_MIN_DAYS = int(number("HADASH_RETIREMENT_MIN_DAYS", 1))
+RETIREMENT_MAX_DAYS = int(number("HADASH_RETIREMENT_MAX_DAYS", 90))
+#: Seconds without a sign of life after which another worker goes on with a removal. It is renewed before each step, and none
+#: takes longer: Connect may rebalance for 30 s and stop a mirror for another 30.
+RETIREMENT_LEASE_SECONDS = number("HADASH_RETIREMENT_LEASE_SECONDS", 120)
+#: Seconds until a removal is tried again for which a server did not answer. Nobody waits for it.
+RETIREMENT_RETRY_SECONDS = number("HADASH_RETIREMENT_RETRY_SECONDS", 900)
+#: Seconds for deleted Topics to be gone from the cluster's metadata: its controller deletes large ones in the background.
+RETIREMENT_GONE_SECONDS = number("HADASH_RETIREMENT_GONE_SECONDS", 30)
+#: Seconds between two looks at whose day has come.
+RETIREMENT_LOOK_SECONDS = number("HADASH_RETIREMENT_LOOK_SECONDS", 15)
 #: Days for which observed access counts as use when it is decided who else uses a Topic.
 ACCESS_WINDOW_DAYS = number("HADASH_ACCESS_WINDOW_DAYS", 7)
 #: Seconds between two samples of mirror lag, and how long samples are kept.

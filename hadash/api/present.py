@@ -12,10 +12,11 @@ from hadash.dashboard.templatetags.hadash import sentence
 from hadash.governance.findings import RULES
 from hadash.inventory.models import Cluster, Pair
 from hadash.mirroring.models import Mirror
-from hadash.switching import asking, tails
+from hadash.switching import radii, restoring, tails
 from hadash.switching.machine import STAGES, Stage
 from hadash.switching.models import Switch, Tail
 from hadash.switching.radius import Draft
+from hadash.switching.retirement.models import Retirement
 from hadash.switching.risks import stops
 
 
@@ -28,6 +29,7 @@ def switch(found: Switch) -> dict[str, Any]:
         "scope": found.asked,
         "source": found.source.name,
         "target": found.target.name,
+        "restores": found.restores.key if found.restores is not None else None,
         "status": found.status,
         "stage": found.stage,
         "reason": found.reason,
@@ -51,6 +53,8 @@ def whole_switch(found: Switch) -> dict[str, Any]:
     return {
         **switch(found),
         "plan": found.the_plan().approved(),
+        "retire_after_days": found.retire_after_days,
+        "retirement": _retirement(found),
         "approvals": [
             {"by": approval.user.get_username(), "at": approval.at}
             for approval in found.approvals.select_related("user")
@@ -63,6 +67,8 @@ def whole_switch(found: Switch) -> dict[str, Any]:
         "review_note": found.review_note,
         "loss": tails.loss_of(found),
         "tail": tail(found.tail) if hasattr(found, "tail") else None,
+        "scope_back": restoring.scope_back(found).to_json(),
+        "restored_by": list(found.restored_by.order_by("pk").values_list("key", flat=True)),
         "abort_requested": found.abort_requested_by_id is not None,
         "blocked": live.blocked(found),
         "refused_seconds": live.refused_seconds(records),
@@ -93,10 +99,26 @@ def tail(found: Tail) -> dict[str, Any]:
     }
 
 
+def _retirement(found: Switch) -> dict[str, Any] | None:
+    """``RetirementShape``."""
+    held = Retirement.objects.filter(switch=found).select_related("decided_by").first()
+    if held is None:
+        return None
+    return {
+        "status": held.status,
+        "due_at": held.due_at,
+        "postponed": held.postponed,
+        "outcome": sentence(held.outcome),
+        "removed": held.removed,
+        "decided_by": held.decided_by.get_username() if held.decided_by is not None else None,
+        "done_at": held.done_at,
+    }
+
+
 def draft(found: Draft, pair: Pair) -> dict[str, Any]:
     """``DraftShape``."""
     plan = found.plan
-    holder = asking.overlapping(plan)
+    holder = radii.overlapping(plan)
     mirrors = Mirror.objects.filter(pair=pair, name__in=plan.mirrors).select_related("source")
     return {
         "plan": plan.approved(),

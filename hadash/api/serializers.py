@@ -17,9 +17,10 @@ from hadash.governance.findings import Code, Severity
 from hadash.identity.names import MAX_NAME_LENGTH
 from hadash.inventory.models import Access
 from hadash.switching.closure import Dimension
-from hadash.switching.machine import Kind, Status
+from hadash.switching.machine import AT_ONCE, Kind, Status
 from hadash.switching.models import POLICY_FIELDS, Policy, StageRecord
 from hadash.switching.plan import Scope, ScopeKind
+from hadash.switching.retirement.machine import Status as RetirementStatus
 
 #: Topics of one scope: more are "everything".
 MAX_TOPICS = 1000
@@ -86,15 +87,29 @@ class PlanRequest(s.Serializer):
     kind = s.ChoiceField(
         _words(Kind),
         default=Kind.PLANNED.value,
-        help_text="A rehearsal touches no client; an emergency runs at once and is reviewed afterwards; a forced switch goes "
-        "without the source, which is lost.",
+        help_text="A rehearsal touches no client; an emergency runs at once and is reviewed afterwards; a restore goes back "
+        "from one switch; a migration deletes the old Topics after a term; a forced switch goes without the source, which is lost.",
     )
 
 
 class SwitchRequest(PlanRequest):
     reason = s.CharField(max_length=MAX_TEXT)
+    restores = s.SlugField(
+        max_length=20,
+        required=False,
+        default="",
+        allow_blank=True,
+        help_text="Of a restore: the key of the switch that it goes back from, with its scope and source.",
+    )
+    retire_after_days = s.IntegerField(
+        required=False,
+        min_value=settings.RETIREMENT_MIN_DAYS,
+        max_value=settings.RETIREMENT_MAX_DAYS,
+        help_text="Of a migration: days from its success until the mirror and the old Topics are deleted; "
+        f"{settings.RETIREMENT_DAYS} when nothing is said.",
+    )
     ask_for_go = s.BooleanField(
-        default=False, help_text="Of a planned one: wait for a go when all checks hold."
+        default=False, help_text="Wait for a go when all checks hold; not for what runs at once."
     )
     confirm = s.CharField(
         max_length=40,
@@ -119,10 +134,14 @@ class SwitchRequest(PlanRequest):
         if ("start_at" in attrs) != ("start_until" in attrs):
             missing = "start_until" if "start_at" in attrs else "start_at"
             raise s.ValidationError({missing: [_("A window has a beginning and an end.")]})
-        if attrs["kind"] != Kind.PLANNED:
-            for name in ("start_at", "ask_for_go"):
-                if attrs.get(name):
-                    raise s.ValidationError({name: [_("Not for this kind.")]})
+        unfit = ["start_at", "ask_for_go"] if attrs["kind"] in AT_ONCE else []
+        unfit += ["restores"] if attrs["kind"] != Kind.RESTORE else []
+        unfit += ["retire_after_days"] if attrs["kind"] != Kind.MIGRATION else []
+        for name in unfit:
+            if attrs.get(name):
+                raise s.ValidationError({name: [_("Not for this kind.")]})
+        if attrs["kind"] == Kind.RESTORE and not attrs["restores"]:
+            raise s.ValidationError({"restores": [_("Needed for this kind.")]})
         return attrs
 
 
@@ -138,6 +157,14 @@ class ApprovalRequest(s.Serializer):
 
 class ReasonRequest(s.Serializer):
     reason = s.CharField(max_length=MAX_TEXT)
+
+
+class PutOffRequest(ReasonRequest):
+    days = s.IntegerField(min_value=settings.RETIREMENT_MIN_DAYS, max_value=settings.RETIREMENT_MAX_DAYS)
+
+
+class RetireRequest(s.Serializer):
+    confirm = s.CharField(max_length=40, help_text="The old cluster's name: its Topics are deleted there.")
 
 
 class CommentRequest(s.Serializer):
@@ -209,6 +236,9 @@ class SwitchShape(s.Serializer):
     scope = ScopeShape()
     source = s.CharField()
     target = s.CharField()
+    restores = s.CharField(
+        allow_null=True, help_text="Of a restore: the key of the switch that it goes back from."
+    )
     status = s.ChoiceField(_words(Status))
     stage = s.CharField(allow_blank=True)
     reason = s.CharField()
@@ -269,8 +299,26 @@ class RebuildRequest(s.Serializer):
     note = s.CharField(max_length=MAX_TEXT, help_text="What became of the tail.")
 
 
+class RetirementShape(s.Serializer):
+    """What becomes of the mirror and the old Topics after a migration."""
+
+    status = s.ChoiceField(_words(RetirementStatus))
+    due_at = s.DateTimeField(help_text="When they are deleted by themselves, while it is waiting.")
+    postponed = s.IntegerField(help_text="How often it was put off.")
+    outcome = s.CharField(allow_blank=True)
+    removed = s.ListField(
+        child=s.CharField(), help_text="What is gone already: mirrors, groups, topics, denials."
+    )
+    decided_by = s.CharField(allow_null=True)
+    done_at = s.DateTimeField(allow_null=True)
+
+
 class WholeSwitchShape(SwitchShape):
     plan = PlanShape()
+    retire_after_days = s.IntegerField(
+        allow_null=True, help_text="Of a migration: days from its success until the old Topics are deleted."
+    )
+    retirement = RetirementShape(allow_null=True, help_text="Of a migration that has succeeded.")
     approvals = ApprovalShape(many=True)
     approvals_needed = s.IntegerField()
     decision_note = s.CharField(allow_blank=True)
@@ -280,6 +328,10 @@ class WholeSwitchShape(SwitchShape):
     review_note = s.CharField(allow_blank=True)
     loss = LossShape(allow_null=True, help_text="Of a forced switch that was assessed.")
     tail = TailShape(allow_null=True, help_text="Of a forced switch: what its source held beyond the mirror.")
+    scope_back = ScopeShape(help_text="What a restore of it takes back.")
+    restored_by = s.ListField(
+        child=s.CharField(), help_text="Keys of the restores that were requested of it."
+    )
     abort_requested = s.BooleanField()
     blocked = s.BooleanField(help_text="Whether clients wait at this moment.")
     refused_seconds = s.FloatField(allow_null=True, help_text="RTO: for how long writes were refused.")

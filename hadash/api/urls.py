@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.urls import path, re_path
 from drf_spectacular.views import SpectacularJSONAPIView
 
-from hadash.api.views import appids, gateways, pairs, people, switches
+from hadash.api.views import appids, declarations, gateways, pairs, people, switches
 from hadash.api.views.common import NoSuchAddress
 
 app_name = "api"
@@ -22,9 +22,17 @@ urlpatterns = [
     path("pairs/<slug:pair>/rules/", pairs.Rules.as_view(), name="rules"),
     path("pairs/<slug:pair>/blackouts/", pairs.Blackouts.as_view(), name="blackouts"),
     path("pairs/<slug:pair>/blackouts/<int:pk>/", pairs.OneBlackout.as_view(), name="blackout"),
+    path("pairs/<slug:pair>/declarations/", declarations.Declarations.as_view(), name="declarations"),
+    path("pairs/<slug:pair>/declarations/import/", declarations.ImportFile.as_view(), name="import"),
+    path("pairs/<slug:pair>/declarations/export/", declarations.ExportFile.as_view(), name="export"),
     path("appids/", appids.AppIDs.as_view(), name="appids"),
     path("appids/<int:pk>/", appids.OneAppID.as_view(), name="appid"),
     path("appids/<int:pk>/instances/", appids.Instances.as_view(), name="instances"),
+    path("appids/<int:pk>/declarations/", declarations.Declare.as_view(), name="declare"),
+    path("appids/<int:pk>/declarations/adopt/", declarations.Adopt.as_view(), name="adopt"),
+    path(
+        "appids/<int:pk>/declarations/<int:row>/", declarations.OneDeclaration.as_view(), name="declaration"
+    ),
     path("appids/<int:pk>/access/", appids.Accesses.as_view(), name="access"),
     path("gateways/", gateways.Gateways.as_view(), name="gateways"),
     path("gateways/<str:gateway>/exclude/", gateways.Exclude.as_view(), name="exclude"),

@@ -1,4 +1,5 @@
-"""``python -m hadash.cli``: plan, request, approve, decline, cancel, go, watch, abort, retry, close, review, list, show.
+"""``python -m hadash.cli``: plan, request, restore, approve, decline, cancel, go, watch, abort, retry, close, review, list, show; of a
+migration put-off, keep, retire; and ``declarations`` with commands of its own.
 
 ``HADASH_URL`` and ``HADASH_TOKEN`` say where and as whom (the page “Your tokens” issues tokens). Exit codes: 0 done, 1 refused or
 not successful, 2 wrong usage, 3 nobody answers or the outcome is not known.
@@ -16,7 +17,7 @@ from typing import Any
 from rich.console import Console
 from rich.live import Live
 
-from hadash.cli import show
+from hadash.cli import declarations, show
 from hadash.cli.client import Api, ApiError
 
 #: Seconds between two looks at a running switch.
@@ -90,9 +91,19 @@ def _parser() -> argparse.ArgumentParser:
                 default="",
                 help="the source is lost, and with it what the mirror lacks; the lost cluster once more",
             )
+            asked.add_argument(
+                "--migrate",
+                type=int,
+                metavar="DAYS",
+                help="afterwards delete the mirror and the old Topics, after so many days",
+            )
             asked.add_argument("--ask-for-go", action="store_true", help="wait for a go when all checks hold")
             asked.add_argument("--plan", default="", help="only if the plan still has this digest")
             asked.add_argument("--watch", action="store_true", help="stay and watch")
+    restore = commands.add_parser("restore", help="ask for going back from a switch")
+    restore.add_argument("key")
+    restore.add_argument("--reason", required=True)
+    restore.add_argument("--watch", action="store_true", help="stay and watch")
     listed = commands.add_parser("list", help="switches, newest first")
     listed.add_argument("--inbox", choices=["all", "waiting", "mine"], default="all")
     listed.add_argument("--status")
@@ -101,6 +112,8 @@ def _parser() -> argparse.ArgumentParser:
     approve.add_argument("--plan", help="the digest of the plan; without it you are asked")
     approve.add_argument("--watch", action="store_true", help="stay and watch")
     for name, text in (
+        ("keep", "let the old Topics of a migration stay for good"),
+        ("put-off", "let the old Topics of a migration stay for some days more"),
         ("decline", "decline a request"),
         ("close", "end a switch that needs attention, as it is"),
         ("review", "say afterwards what is to be said of an emergency"),
@@ -108,6 +121,11 @@ def _parser() -> argparse.ArgumentParser:
         reasoned = commands.add_parser(name, help=text)
         reasoned.add_argument("key")
         reasoned.add_argument("--reason", required=True)
+        if name == "put-off":
+            reasoned.add_argument("--days", type=int, required=True)
+    retire = commands.add_parser("retire", help="delete the old Topics of a migration now")
+    retire.add_argument("key")
+    retire.add_argument("--confirm", required=True, metavar="CLUSTER", help="the old cluster's name")
     for name, text in (
         ("show", "a switch as it stands now"),
         ("watch", "a switch until its end"),
@@ -117,6 +135,7 @@ def _parser() -> argparse.ArgumentParser:
         ("retry", "run the stage again in which a switch asked for a person"),
     ):
         commands.add_parser(name, help=text).add_argument("key")
+    declarations.add_to(commands)
     return parser
 
 
@@ -154,11 +173,14 @@ def _plan(api: Api, options: argparse.Namespace, out: Console) -> int:
 
 
 def _request(api: Api, options: argparse.Namespace, out: Console) -> int:
+    migrates = options.migrate is not None
     kind = (
         "emergency"
         if options.emergency
         else "forced"
         if options.force
+        else "migration"
+        if migrates
         else "rehearsal"
         if options.rehearse
         else "planned"
@@ -170,11 +192,27 @@ def _request(api: Api, options: argparse.Namespace, out: Console) -> int:
         "confirm": options.emergency or options.force,
         "ask_for_go": options.ask_for_go,
         "plan_digest": options.plan,
+        **({"retire_after_days": options.migrate} if migrates else {}),
     }
     made = api.post("switches/", body)
     at_once = kind in ("emergency", "rehearsal")
     what = f"is running ({kind})." if at_once else "is requested. Somebody else has to approve it."
     out.print(f"Switch {made['key']} {what}", markup=False)
+    return _watched(api, made["key"], out) if options.watch else 0
+
+
+def _restore(api: Api, options: argparse.Namespace, out: Console) -> int:
+    before = _one(api, options.key)
+    body = {
+        "pair": before["pair"],
+        "scope": before["scope_back"],
+        "target": before["source"],
+        "reason": options.reason,
+        "kind": "restore",
+        "restores": options.key,
+    }
+    made = api.post("switches/", body)
+    out.print(f"Switch {made['key']} is requested. Somebody else has to approve it.", markup=False)
     return _watched(api, made["key"], out) if options.watch else 0
 
 
@@ -213,7 +251,9 @@ def _approve(api: Api, options: argparse.Namespace, out: Console) -> int:
 
 def _act(name: str) -> Callable[[Api, argparse.Namespace, Console], int]:
     def carry_out(api: Api, options: argparse.Namespace, out: Console) -> int:
-        body = {"reason": options.reason} if hasattr(options, "reason") else {}
+        values = vars(options)
+        fields = ("reason", "days", "confirm")
+        body: dict[str, Any] = {field: values[field] for field in fields if field in values}
         out.print(show.switch(api.post(f"switches/{options.key}/{name}/", body)))
         return 0
 
@@ -253,14 +293,18 @@ def _one(api: Api, key: str) -> dict[str, Any]:
     return found
 
 
+_ACTS = ("decline", "cancel", "go", "abort", "retry", "close", "review")
+
 _COMMANDS: dict[str, Callable[[Api, argparse.Namespace, Console], int]] = {
     "plan": _plan,
     "request": _request,
+    "restore": _restore,
+    "declarations": declarations.run,
     "list": _list,
     "show": _show,
     "approve": _approve,
     "watch": _watch,
-    **{name: _act(name) for name in ("decline", "cancel", "go", "abort", "retry", "close", "review")},
+    **{name: _act(name) for name in (*_ACTS, "put-off", "keep", "retire")},
 }
 
 

@@ -51,10 +51,17 @@ class Api:
 
     def post(self, path: str, body: dict[str, Any] | None = None) -> Any:
         """A write, sent again when its answer is lost. :raises ApiError: it was refused, or nobody answered."""
+        return self._write("POST", path, body)
+
+    def delete(self, path: str) -> None:
+        """The same: what is deleted twice is deleted."""
+        self._write("DELETE", path, None)
+
+    def _write(self, method: str, path: str, body: dict[str, Any] | None) -> Any:
         key = {"Idempotency-Key": str(uuid.uuid4())}
         for left in range(SEND_AGAIN, -1, -1):
             try:
-                return self._read(self._sent("POST", path, json=body or {}, headers=key))
+                return self._read(self._sent(method, path, json=body or {}, headers=key))
             except ApiError as error:
                 if error.code or not left:
                     raise

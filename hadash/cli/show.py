@@ -122,9 +122,19 @@ def switch(found: dict[str, Any], log: Iterable[dict[str, Any]] = ()) -> Rendera
     parts += [_line(line) for line in log]
     if found["outcome"]:
         parts.append(Text(found["outcome"], style=COLOURS.get(found["status"], "")))
+    if found["retirement"] is not None:
+        parts.append(_retirement(found))
     if found["refused_seconds"] is not None:
         parts.append(Text(f"Writes were refused for {found['refused_seconds']:.2f} s.", style="dim"))
     return Group(*parts)
+
+
+def _retirement(found: dict[str, Any]) -> Text:
+    held = found["retirement"]
+    text = f"Old Topics on {found['source']}: {held['status']}"
+    if held["status"] == "waiting":
+        text += f", deleted on {_when(held['due_at'])}"
+    return Text(f"{text}. {held['outcome']}".strip(), style="red" if held["status"] == "failed" else "")
 
 
 def _newest(found: dict[str, Any]) -> dict[str, dict[str, Any]]:

@@ -16,6 +16,7 @@ from hadash.inventory import selectors
 from hadash.inventory.differences import Difference, State, differences
 from hadash.inventory.models import AppID, Declaration, Pair
 from hadash.inventory.relations import Relation
+from hadash.inventory.relations_csv import written
 
 #: Rows of each group on an AppID's page; the pair's page has all of them.
 SHOWN = 100
@@ -75,6 +76,13 @@ def section(appid: AppID) -> dict[str, Any]:
 def of_pair(pair: Pair, query: str = "") -> list[Difference]:
     """Everything that was declared or seen in a pair, of AppIDs that have ``query`` in their names. Two queries."""
     return differences(selectors.declared(pair, query=query), selectors.seen(pair, query=query))
+
+
+def file_of(pair: Pair, query: str = "", state: str = "") -> str:
+    """What is declared, as the file that can be imported; with a ``state`` the relations of that one, also seen ones."""
+    notes = selectors.declared(pair, query=query)
+    found = [d.relation for d in of_pair(pair, query) if d.state == state] if state else sorted(notes)
+    return written({relation: notes.get(relation, "") for relation in found})
 
 
 def counts(found: Iterable[Difference]) -> dict[str, int]:

@@ -193,8 +193,14 @@ class RequestForm(forms.Form):
     #: The cluster that was shown as the target; without it the other one than where the scope is bound.
     target = forms.CharField(required=False)
     reason = forms.CharField(required=False)
-    #: A planned switch, a rehearsal or an emergency.
+    #: One of :class:`Kind`.
     kind_of_switch = forms.ChoiceField(choices=[(k.value, k.value) for k in Kind], required=False)
+    #: The key of the switch that a restore goes back from.
+    restores = forms.CharField(required=False)
+    #: Of a migration: days until the old Topics are removed.
+    retire_after_days = forms.IntegerField(
+        required=False, min_value=settings.RETIREMENT_MIN_DAYS, max_value=settings.RETIREMENT_MAX_DAYS
+    )
     #: Whether a planned one waits for a go when all checks hold.
     ask_for_go = forms.BooleanField(required=False)
     #: The target's name once more, for an emergency.
@@ -245,6 +251,12 @@ class RequestForm(forms.Form):
         values = self.cleaned_data if self.is_bound else self.initial
         chosen = values.get("kind_of_switch")
         return Kind(chosen) if chosen in set(Kind) else Kind.PLANNED
+
+    def term(self) -> int:
+        """Days until the old Topics of a migration are removed: as they were typed, else the setting's."""
+        values = self.cleaned_data if self.is_bound else self.initial
+        typed = str(values.get("retire_after_days") or "")
+        return int(typed) if typed.isdecimal() and len(typed) < 5 else settings.RETIREMENT_DAYS
 
     def window(self) -> tuple[datetime, datetime] | None:
         """From when to when it may start; ``None`` for at once."""

@@ -22,6 +22,9 @@ from hadash.inventory.selectors import access_since
 from hadash.mirroring.models import LagSample, Mirror
 from hadash.switching.machine import ENDED, Kind, Status
 from hadash.switching.models import Approval, Switch
+from hadash.switching.retirement.machine import Status as RetirementStatus
+from hadash.switching.retirement.models import Retirement
+from hadash.switching.retirement.services import open_of
 
 #: Minutes of mirror lag in the small line beside a mirror.
 LAG_MINUTES = 5
@@ -44,8 +47,8 @@ def hues() -> dict[str, str]:
 def switches(user: Any) -> QuerySet[Switch]:
     """Those that ``user`` may see, with everything that a line about a switch shows; without the bulky columns."""
     visible = Switch.objects.filter(pair__in=pairs_where(user))
-    return visible.select_related("source", "target", "pair", "requested_by", "decided_by").defer(
-        "traffic", "facts", "plan"
+    return visible.select_related("source", "target", "pair", "requested_by", "decided_by", "restores").defer(
+        "traffic", "facts", "plan", "restores__traffic", "restores__facts", "restores__plan"
     )
 
 
@@ -54,7 +57,7 @@ def waiting_for(user: User) -> QuerySet[Switch]:
     undecided = Q(status=Status.AWAITING_APPROVAL.value) & ~Q(requested_by=user)
     undecided &= ~Q(pk__in=Approval.objects.filter(user=user).values("switch"))
     unreviewed = Q(kind=Kind.EMERGENCY.value, reviewed_by=None, status__in=[s.value for s in ENDED])
-    stuck = Q(status=Status.NEEDS_ATTENTION.value)
+    stuck = Q(status=Status.NEEDS_ATTENTION.value) | Q(retirement__status=RetirementStatus.FAILED.value)
     ready = Q(status=Status.PAUSED.value)
     return switches(user).filter(
         (undecided | (unreviewed & ~Q(requested_by=user))) & Q(pair__in=pairs_where(user, DECIDE))
@@ -84,6 +87,12 @@ def name_of(user: Any) -> str:
     if user is None:
         return "hadash"
     return user.get_full_name() or user.get_username()
+
+
+def retirements(user: Any, appid: AppID | None = None) -> list[Retirement]:
+    """Old Topics whose removal has not come to its end, the next one first; of one AppID those that it was moved with."""
+    found = open_of(pairs_where(user) if appid is None else [appid.pair_id])
+    return [one for one in found if appid is None or appid.name in one.switch.the_plan().appids]
 
 
 # -- what the overview shows --------------------------------------------------------------------------------------

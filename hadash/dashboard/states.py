@@ -19,8 +19,10 @@ from hadash.bindings.model import BindingState, GatewayMember
 from hadash.inventory import differences
 from hadash.inventory.models import Cluster
 from hadash.mirroring.models import Mirror
-from hadash.switching.machine import Status
+from hadash.switching.machine import Kind, Status
 from hadash.switching.models import StageRecord, Switch
+from hadash.switching.retirement.machine import Status as RetirementStatus
+from hadash.switching.retirement.models import Retirement
 
 #: Looks that are missed before what was seen last counts as unknown.
 _LOOKS_MISSED = 4
@@ -47,6 +49,14 @@ STATUS_LOOKS: dict[Status, tuple[str, str]] = {
     Status.CANCELLED: ("off", "off"),
     Status.EXPIRED: ("off", "off"),
     Status.CLOSED: ("off", "off"),
+}
+
+RETIREMENT_LOOKS: dict[RetirementStatus, tuple[str, str]] = {
+    RetirementStatus.WAITING: ("waiting", "waiting"),
+    RetirementStatus.RUNNING: ("waiting", "running"),
+    RetirementStatus.DONE: ("fine", "fine"),
+    RetirementStatus.KEPT: ("off", "off"),
+    RetirementStatus.FAILED: ("bad", "bad"),
 }
 
 RESULT_LOOKS: dict[str, tuple[str, str]] = {
@@ -91,6 +101,17 @@ DECLARATION_LOOKS: dict[differences.State, tuple[str, str]] = {
 
 def of_status(switch: Switch) -> State:
     return State(*STATUS_LOOKS[switch.current], str(switch.get_status_display()))
+
+
+def of_waiting(switch: Switch) -> State:
+    """Of a switch that waits for somebody, why it does: one that has succeeded waits because of its old Topics."""
+    if switch.the_kind is Kind.MIGRATION and switch.current is Status.SUCCEEDED:
+        return State("bad", "bad", _("old Topics not removed"))
+    return of_status(switch)
+
+
+def of_retirement(retirement: Retirement) -> State:
+    return State(*RETIREMENT_LOOKS[retirement.current], str(retirement.get_status_display()))
 
 
 def status_words() -> dict[str, State]:

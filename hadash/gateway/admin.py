@@ -89,7 +89,8 @@ def build_app(gateway: Gateway) -> Starlette:
         """Everything observed since the Gateway started, of one ``?appid=`` and ``?instance=`` or of all.
 
         What a client that is connected has ever used, it uses now: a quiet one sends nothing that would say so.
-        ``idle`` is the seconds since records moved, ``null`` when none ever did.
+        ``used_at`` is when it really did so last, on that cluster; ``idle`` is the seconds since records moved, ``null`` when none
+        ever did.
         """
         appid, instance = request.query_params.get("appid"), request.query_params.get("instance")
         now = time.time()
@@ -103,6 +104,7 @@ def build_app(gateway: Gateway) -> Starlette:
                 "cluster": key.cluster,
                 "first_seen": fact.first_seen,
                 "last_seen": now if (key.appid, key.client_id) in connected else fact.last_seen,
+                "used_at": fact.last_seen,
                 "host": key.host,
                 "library": key.library,
                 "version": key.version,

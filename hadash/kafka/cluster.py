@@ -169,8 +169,8 @@ class ClusterClient:
             self._result(future, f"could not create Topic {name}", ignore=(ClientError.TOPIC_ALREADY_EXISTS,))
 
     def delete_topics(self, names: Iterable[str]) -> None:
-        """Delete Topics with all their records; one that does not exist is gone already. The cluster does so in a while."""
-        wanted = list(names)
+        """Delete Topics with all their records; one that does not exist is no error. They are gone a little later."""
+        wanted = sorted(names)
         if not wanted:
             return
         for name, future in self._admin.delete_topics(wanted, request_timeout=REQUEST_SECONDS).items():
@@ -300,6 +300,10 @@ class ClusterClient:
         }
         self._delete_groups(set(partitions))
         self.set_group_offsets(kept)
+
+    def delete_groups(self, names: Iterable[str]) -> None:
+        """Delete groups with all their offsets. One with members on this cluster refuses, as does one that does not exist."""
+        self._delete_groups(set(names))
 
     @_asks_coordinators
     def _delete_groups(self, names: set[str]) -> None:

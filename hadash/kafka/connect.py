@@ -139,6 +139,10 @@ class ConnectClient:
     def delete(self, name: str) -> None:
         self._request("DELETE", self._path(name), missing_ok=True)
 
+    def forget_offsets(self, name: str) -> None:
+        """Of a *stopped* connector: one that is created with its name later begins with the first record."""
+        self._request("DELETE", self._path(name, "offsets"), missing_ok=True)
+
     def offsets(self, name: str) -> dict[Partition, int]:
         """Of a MirrorMaker 2 source: the offset of the last record that it copied, by partition."""
         value = self._request("GET", self._path(name, "offsets"), missing_ok=True) or {"offsets": []}
@@ -161,10 +165,6 @@ class ConnectClient:
         ]
         if entries:
             self._request("PATCH", self._path(name, "offsets"), {"offsets": entries})
-
-    def forget_offsets(self, name: str) -> None:
-        """Forget what a *stopped* connector has copied: it would begin anew."""
-        self._request("DELETE", self._path(name, "offsets"), missing_ok=True)
 
     def close(self) -> None:
         self._http.close()

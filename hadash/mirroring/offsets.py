@@ -29,6 +29,17 @@ def mirrored_up_to(anchor: Corresponding, target_end: int) -> int:
     return anchor.source + (target_end - anchor.target)
 
 
+def written_up_to(anchor: Corresponding, last_copied: int | None) -> int:
+    """The target offset up to which a mirror has written: whatever lies beyond it, somebody else wrote.
+
+    :param last_copied: offset of the last record of the source that it has copied; ``None`` for none.
+
+    >>> written_up_to(Corresponding(source=100, target=40), last_copied=104)
+    45
+    """
+    return anchor.target + (0 if last_copied is None else max(last_copied + 1 - anchor.source, 0))
+
+
 def translate(committed: int, ends: Corresponding, source_start: int = 0, target_start: int = 0) -> int:
     """The committed offset on the target for ``committed`` on the source, with the tail proved equal.
 

@@ -10,7 +10,7 @@ from typing import Any
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
-from django.db import connection, transaction
+from django.db import transaction
 from django.utils import timezone
 
 from hadash.accounts.roles import FORCE, OPERATE, REQUEST, may
@@ -20,11 +20,10 @@ from hadash.inventory.models import Cluster, Pair
 from hadash.kafka.errors import ConnectError, KafkaError
 from hadash.mirroring.services import MirrorError
 from hadash.sentences import say
-from hadash.switching import forcing
+from hadash.switching import forcing, radii, restoring
 from hadash.switching.checks import preflight
 from hadash.switching.effects import Effects, Facts
 from hadash.switching.machine import (
-    OPEN,
     Kind,
     Status,
 )
@@ -33,11 +32,9 @@ from hadash.switching.plan import Plan, Scope
 from hadash.switching.planning import plan_for
 from hadash.switching.policy import limits_of, policy_of
 from hadash.switching.refusals import Busy, EnginesAway, PlanChanged, Refused
+from hadash.switching.retirement import terms
 from hadash.switching.stage_run import StageFailed
 from hadash.switching.windows import check_window, run
-
-#: One lock in the database for everything that decides whether two radii overlap: requests are rare and short.
-_RADIUS_LOCK = 0x68616461
 
 
 def check_now(plan: Plan) -> None:
@@ -57,14 +54,6 @@ def check_now(plan: Plan) -> None:
         raise EnginesAway(say("%(error)s", error=error)) from None
 
 
-def overlapping(plan: Plan) -> Switch | None:
-    """An open switch that touches the same Topics, groups or identities."""
-    for switch in Switch.objects.filter(pair__name=plan.pair, status__in=[s.value for s in OPEN]):
-        if plan.overlaps(switch.the_plan()):
-            return switch
-    return None
-
-
 @dataclass(frozen=True, slots=True)
 class Asked:
     """Who asks for what, why, and from where."""
@@ -78,6 +67,10 @@ class Asked:
     #: The one in which it is asked for: nobody approves it there. Empty for a program.
     browser: str = ""
     kind: Kind = Kind.PLANNED
+    #: The switch that a restore goes back from.
+    restores: Switch | None = None
+    #: Of a migration: days from its success until the old Topics are removed; ``None`` for the setting's.
+    retire_after_days: int | None = None
 
 
 def request(
@@ -188,6 +181,10 @@ def _planned(asked: Asked, digest: str) -> Plan:
         raise PermissionDenied("You may not request switches.")
     if not asked.reason.strip():
         raise Refused(say("Say why: the approver reads it, and so does whoever looks at this later."))
+    if asked.kind is Kind.RESTORE:
+        restoring.check(asked.restores, pair, scope, target)
+    if asked.kind is Kind.MIGRATION:
+        terms.check(asked.retire_after_days)
     plan = plan_for(pair, scope, target, asked.kind)
     if digest and digest != plan.digest:
         raise PlanChanged(say("The plan has changed since you saw it. Look at it again."))
@@ -197,8 +194,8 @@ def _planned(asked: Asked, digest: str) -> Plan:
 
 def _create(asked: Asked, plan: Plan, **values: Any) -> Switch:
     """The row of a new switch. In a transaction. :raises Busy: another switch holds part of its radius."""
-    _lock_radii()
-    other = overlapping(plan)
+    radii.lock()
+    other = radii.overlapping(plan)
     if other is not None:
         raise Busy(
             say(
@@ -206,6 +203,14 @@ def _create(asked: Asked, plan: Plan, **values: Any) -> Switch:
                 key=other.key,
                 scope=other.scope,
                 status=other.get_status_display(),
+            )
+        )
+    gone = radii.retiring(plan)
+    if gone is not None:
+        raise Busy(
+            say(
+                "At this moment the old Topics of migration %(key)s are removed. Look at it, and ask again when it has ended.",
+                key=gone.switch.key,
             )
         )
     user, scope = asked.user, asked.scope
@@ -220,24 +225,27 @@ def _create(asked: Asked, plan: Plan, **values: Any) -> Switch:
         plan=plan.to_json(),
         plan_digest=plan.digest,
         reason=asked.reason.strip(),
+        restores=asked.restores if asked.kind is Kind.RESTORE else None,
+        retire_after_days=terms.days_of(asked.retire_after_days) if asked.kind is Kind.MIGRATION else None,
         requested_by=user,
         requested_in=asked.browser,
         **values,
     )
     log_event(switch, say("%(user)s requested the switch.", user=user.get_username()), actor=user)
+    if switch.restores is not None:
+        log_event(switch, say("It goes back from switch %(key)s.", key=switch.restores.key))
+    if switch.retire_after_days is not None:
+        log_event(switch, terms.said(switch))
     record(
         user,
         "request",
         switch.subject,
         asked.address,
         kind=switch.kind,
+        restores=switch.restores.key if switch.restores is not None else None,
+        retire_after_days=switch.retire_after_days,
         plan=plan.approved(),
         plan_digest=plan.digest,
         reason=switch.reason,
     )
     return switch
-
-
-def _lock_radii() -> None:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_RADIUS_LOCK])

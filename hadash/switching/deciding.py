@@ -69,7 +69,15 @@ def approve(
                 run(held, start)
             elif held.start_at <= timezone.now() and blackout_now(held.pair) is None:
                 run(held, start)  # else it starts by itself when it may: see start_due
-        record(user, "approve", held.subject, address, plan_digest=digest, approvals_missing=missing)
+        record(
+            user,
+            "approve",
+            held.subject,
+            address,
+            plan_digest=digest,
+            approvals_missing=missing,
+            retire_after_days=held.retire_after_days,
+        )
     return held
 
 

@@ -13,8 +13,7 @@ from django.utils import timezone
 from hadash.accounts.roles import DECIDE, OPERATE, REQUEST, may
 from hadash.audit.models import record
 from hadash.bindings.errors import BindingError
-from hadash.bindings.model import Binding, BindingState
-from hadash.inventory.dialects import dialect_of
+from hadash.bindings.model import BindingState
 from hadash.inventory.gateways import GatewaySilent, ask_every
 from hadash.sentences import say
 from hadash.switching.commands import RecordSeen
@@ -28,7 +27,9 @@ from hadash.switching.machine import (
 )
 from hadash.switching.models import Switch, log_event
 from hadash.switching.refusals import EnginesAway, Refused
+from hadash.switching.retirement.services import switch_ended
 from hadash.switching.transitions import moved
+from hadash.switching.whereabouts import bound_to
 
 
 def go(user: User, switch: Switch, start: Callable[[Switch], None], address: str | None = None) -> Switch:
@@ -129,22 +130,17 @@ def close_as_it_is(user: User, switch: Switch, reason: str, address: str | None 
         held.outcome, held.ended_at = outcome.to_json(), timezone.now()
         held.save()
         log_event(held, outcome, held.stage, user)
+        switch_ended(held)
         record(user, "close", held.subject, address, stage=held.stage, reason=reason.strip())
     return held
 
 
 def _where_clients_are(switch: Switch) -> list[str]:
     """The clusters that the identities of a switch are bound to. :raises Refused: while one is not forwarded."""
-    plan = switch.the_plan()
     try:
-        bindings = dialect_of(switch.pair)
-        documents = {appid: bindings.document(appid) for appid in plan.appids}
+        found = bound_to(switch.pair, switch.the_plan()).values()
     except BindingError as error:
         raise EnginesAway(say("%(error)s", error=error)) from None
-    default = Binding(switch.pair.default.name)
-    found = [
-        documents[i.appid].binding_of(i) or documents[i.appid].default or default for i in plan.identities
-    ]
     if any(binding.state is not BindingState.FORWARD for binding in found):
         raise Refused(say("Somebody changes the bindings of this switch at this moment. Try again."))
     return sorted({binding.cluster for binding in found})

@@ -36,6 +36,7 @@ from hadash.switching.machine import Kind, Stage
 from hadash.switching.plan import Plan
 from hadash.switching.planning import plan_for
 from hadash.switching.refusals import Refused
+from hadash.switching.whereabouts import bound_to
 
 #: Assignors whose members keep their partitions, and read on, while they rejoin. A client that names another one too
 #: rebalances eagerly.
@@ -153,14 +154,8 @@ class Effects:
 
     @carry_out.register
     def _(self, command: do.ReadBindings) -> dict[str, tuple[str, BindingState] | None]:
-        bindings, default = dialect_of(self._pair), Binding(self._pair.default.name)
-        documents = {appid: bindings.document(appid) for appid in self.plan.appids}
-        found: dict[str, tuple[str, BindingState] | None] = {}
-        for identity in self.plan.identities:
-            document = documents[identity.appid]
-            binding = document.binding_of(identity) or document.default or default
-            found[str(identity)] = (binding.cluster, binding.state)
-        return found
+        found = bound_to(self._pair, self.plan)
+        return {str(identity): (binding.cluster, binding.state) for identity, binding in found.items()}
 
     @carry_out.register
     def _(self, command: do.WriteBindings) -> int:

@@ -19,6 +19,10 @@ class Kind(StrEnum):
     EMERGENCY = "emergency"
     #: Without the source, which is lost: what the mirror had not copied is lost, and counted.
     FORCED = "forced"
+    #: Back to where one switch has moved its clients from.
+    RESTORE = "restore"
+    #: A planned one, after which the mirror is retired and the old Topics are removed (``retirement/``).
+    MIGRATION = "migration"
 
 
 #: Kinds that run as soon as they are asked for; the others wait for approvals.
@@ -190,6 +194,8 @@ WAY: tuple[Stage, ...] = (
 WAYS: dict[Kind, tuple[Stage, ...]] = {
     Kind.PLANNED: WAY,
     Kind.EMERGENCY: WAY,
+    Kind.RESTORE: WAY,
+    Kind.MIGRATION: WAY,
     Kind.REHEARSAL: (Stage.PRECHECK, Stage.REHEARSE),
     # Nobody to settle with, nothing to drain, and no other side to mirror to until somebody has rebuilt it.
     Kind.FORCED: (

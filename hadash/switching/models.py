@@ -70,6 +70,8 @@ class Switch(models.Model):
         (Kind.REHEARSAL.value, _("rehearsal")),
         (Kind.EMERGENCY.value, _("emergency")),
         (Kind.FORCED.value, _("forced")),
+        (Kind.RESTORE.value, _("restore")),
+        (Kind.MIGRATION.value, _("migration")),
     ]
 
     key = models.CharField(max_length=20, unique=True, default=new_key)
@@ -86,6 +88,10 @@ class Switch(models.Model):
     plan = models.JSONField()
     plan_digest = models.CharField(max_length=40)
     reason = models.TextField(_("reason"))
+    #: Of a restore: the switch that it goes back from.
+    restores = models.ForeignKey("self", models.PROTECT, null=True, related_name="restored_by")
+    #: Of a migration: days from its success until the old Topics are removed.
+    retire_after_days = models.PositiveSmallIntegerField(null=True)
 
     status = models.CharField(max_length=20, choices=STATUS_LABELS, default=Status.AWAITING_APPROVAL.value)
     stage = models.CharField(max_length=20, blank=True)
@@ -382,3 +388,7 @@ def log_once(switch: Switch, sentence: Sentence) -> None:
     last = switch.events.order_by("-pk").first()
     if last is None or last.sentence != sentence.to_json():
         log_event(switch, sentence, switch.stage)
+
+
+# Django finds the tables of an app here; this one has its own module.
+from hadash.switching.retirement.models import Retirement as Retirement  # noqa: E402

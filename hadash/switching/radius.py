@@ -347,3 +347,39 @@ def _mirrors(topics: set[str], source: str, mirrors: Iterable[MirrorOf]) -> tupl
             say("No mirror carries %(topics)s. Create one first.", topics=sorted(topics - carried))
         )
     return carrying, _listed(reasons)
+
+
+# -- who is where -----------------------------------------------------------------------------------------------------
+
+
+def used_on(estate: Estate, cluster: str, topics: Iterable[str], groups: Iterable[str]) -> list[str]:
+    """Who belongs to ``cluster`` and uses one of these Topics or groups (or was declared, or is allowed to); sorted texts."""
+    names = {"group": set(groups)}
+    wanted = set(topics)
+    return sorted(
+        {
+            f"{use.who} {'declared' if use.declared else use.kind} {use.resource}"
+            for use in estate.uses
+            if use.resource in names.get(use.kind, wanted)
+            if estate.cluster_of(_governing(use, estate)) == cluster
+        }
+    )
+
+
+def bound_on(estate: Estate, cluster: str, topics: Iterable[str], groups: Iterable[str]) -> list[str]:
+    """Bindings of Topics and groups by themselves that keep one of these on ``cluster``; sorted texts."""
+    wanted, wanted_groups = set(topics), set(groups)
+    found: set[str] = set()
+    for appid, document in estate.documents.items():
+        named = {(name,): binding for name, binding in document.topics.items()} | dict(document.topic_lists)
+        found |= {
+            str(Identity(appid, topics=names))
+            for names, binding in named.items()
+            if binding.cluster == cluster and wanted & set(names)
+        }
+        found |= {
+            str(Identity(appid, group=name))
+            for name, binding in document.groups.items()
+            if binding.cluster == cluster and name in wanted_groups
+        }
+    return sorted(found)

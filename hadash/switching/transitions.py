@@ -16,6 +16,7 @@ from hadash.switching.machine import (
 )
 from hadash.switching.models import Switch, log_event
 from hadash.switching.refusals import Refused
+from hadash.switching.retirement.services import switch_ended
 from hadash.switching.windows import utc
 
 
@@ -51,4 +52,5 @@ def end(held: Switch, event: Event, outcome: Sentence) -> None:
     held.outcome = outcome.to_json()
     held.ended_at = timezone.now()
     held.save(update_fields=["status", "outcome", "ended_at"])
+    switch_ended(held)
     record(None, held.status, held.subject, outcome=str(outcome))

@@ -196,3 +196,89 @@ def test_services_are_the_same_for_pages_and_programs() -> None:
 
     assert api.deciding is pages.deciding
     assert api.directing is pages.directing
+
+
+class TestRestore:
+    @pytest.fixture(autouse=True)
+    def _there(self, monkeypatch: pytest.MonkeyPatch, planned: None) -> None:
+        from hadash.bindings.model import Binding
+        from hadash.switching import restoring
+
+        monkeypatch.setattr(
+            restoring, "bound_to", lambda pair, plan: {i: Binding("west") for i in plan.identities}
+        )
+
+    def test_it_names_the_switch_that_it_goes_back_from(
+        self, program: Callable[..., Any], finished: Switch, wanted: dict[str, Any]
+    ) -> None:
+        olga = program("olga")
+        before = olga.get(f"switches/{finished.key}/").json()
+        body = {**wanted, "scope": before["scope_back"], "target": "east", "kind": "restore"}
+        assert olga.post("switches/", body).json()["errors"] == {"restores": ["Needed for this kind."]}
+        answer = olga.post("switches/", {**body, "restores": finished.key})
+        assert answer.status_code == 201, answer.content
+        assert answer.json()["restores"] == finished.key
+        assert olga.get(f"switches/{finished.key}/").json()["restored_by"] == [answer.json()["key"]]
+
+    def test_of_another_kind_or_an_unknown_switch_it_is_refused(
+        self, program: Callable[..., Any], finished: Switch, wanted: dict[str, Any]
+    ) -> None:
+        olga = program("olga")
+        answer = olga.post("switches/", {**wanted, "restores": finished.key})
+        assert answer.json()["errors"] == {"restores": ["Not for this kind."]}
+        answer = olga.post("switches/", {**wanted, "kind": "restore", "restores": "nothing"})
+        assert answer.status_code == 404
+
+
+class TestMigration:
+    @pytest.fixture
+    def migrated(self, finished: Switch) -> Switch:
+        from hadash.switching.retirement.services import switch_ended
+
+        finished.kind, finished.retire_after_days = "migration", 9
+        finished.save()
+        switch_ended(finished)
+        return finished
+
+    def test_its_term_is_asked_for_and_shown(
+        self, program: Callable[..., Any], planned: None, estate: Any, wanted: dict[str, Any]
+    ) -> None:
+        olga = program("olga")
+        body = {**wanted, "kind": "migration", "retire_after_days": 9}
+        made = olga.post("switches/", body).json()
+        assert (made["kind"], made["retire_after_days"], made["retirement"]) == ("migration", 9, None)
+        for wrong in (0, 91):
+            answer = olga.post("switches/", {**body, "retire_after_days": wrong})
+            assert (answer.status_code, list(answer.json()["errors"])) == (400, ["retire_after_days"])
+        answer = olga.post("switches/", {**wanted, "retire_after_days": 9})
+        assert answer.json()["errors"] == {"retire_after_days": ["Not for this kind."]}
+
+    def test_what_becomes_of_the_old_topics(self, program: Callable[..., Any], migrated: Switch) -> None:
+        olga, key = program("olga"), migrated.key
+        assert olga.get(f"switches/{key}/").json()["retirement"]["status"] == "waiting"
+        put_off = olga.post(
+            f"switches/{key}/put-off/", {"days": 5, "reason": "x"}, Idempotency_Key="a"
+        ).json()
+        again = olga.post(f"switches/{key}/put-off/", {"days": 5, "reason": "x"}, Idempotency_Key="a").json()
+        assert put_off["retirement"]["postponed"] == again["retirement"]["postponed"] == 1
+        assert olga.post(f"switches/{key}/retire/", {"confirm": "west"}).status_code == 409
+        kept = olga.post(f"switches/{key}/keep/", {"reason": "The auditors want them"})
+        assert kept.json()["retirement"]["status"] == "kept"
+        assert kept.json()["retirement"]["decided_by"] == "olga"
+        assert olga.post(f"switches/{key}/keep/", {"reason": "x"}).status_code == 409
+
+    def test_removing_it_now(
+        self,
+        program: Callable[..., Any],
+        migrated: Switch,
+        monkeypatch: pytest.MonkeyPatch,
+        django_capture_on_commit_callbacks: Any,
+    ) -> None:
+        import tasks.retirement
+
+        handed: list[str] = []
+        monkeypatch.setattr(tasks.retirement, "start", lambda held: handed.append(held.switch.key))
+        with django_capture_on_commit_callbacks(execute=True):
+            answer = program("olga").post(f"switches/{migrated.key}/retire/", {"confirm": "east"})
+        assert answer.json()["retirement"]["status"] == "running"
+        assert handed == [migrated.key]

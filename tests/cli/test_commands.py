@@ -20,6 +20,7 @@ from hadash.cli.__main__ import main
 from hadash.cli.client import Api
 from hadash.switching.models import Switch
 from hadash.switching.plan import Plan
+from hadash.switching.retirement.models import Retirement
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
 
@@ -171,3 +172,40 @@ def test_it_imports_no_django() -> None:
 
     check = "import sys, hadash.cli.__main__; sys.exit('django' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", check]).returncode == 0
+
+
+def test_a_restore_takes_what_a_switch_has_moved_back(
+    run: Run, finished: Switch, planned: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from hadash.bindings.model import Binding
+    from hadash.switching import restoring
+
+    monkeypatch.setattr(
+        restoring, "bound_to", lambda pair, plan: {i: Binding("west") for i in plan.identities}
+    )
+    code, text = run("olga", "restore", finished.key, "--reason", "It is slow there")
+    restore = Switch.objects.get(kind="restore")
+    assert (code, restore.restores, restore.target.name) == (0, finished, "east")
+    assert f"Switch {restore.key} is requested." in text
+
+
+def test_a_migration_and_what_becomes_of_the_old_topics(
+    run: Run, estate: SimpleNamespace, planned: None, finished: Switch
+) -> None:
+    from hadash.switching.retirement.services import switch_ended
+
+    asked = ("--pair", "main", "--appid", "shop", "--to", "west", "--reason", "West is newer")
+    code, text = run("olga", "request", *asked, "--migrate", "9")
+    assert (code, Switch.objects.get(kind="migration").retire_after_days) == (0, 9)
+    assert "Somebody else has to approve it." in text
+    finished.kind, finished.retire_after_days = "migration", 9
+    finished.save()
+    switch_ended(finished)
+    assert "Old Topics on east: waiting, deleted on " in run("olga", "show", finished.key)[1]
+    code, text = run("olga", "put-off", finished.key, "--days", "5", "--reason", "The quarter ends")
+    assert (code, Retirement.objects.get().postponed) == (0, 1)
+    code, text = run("olga", "retire", finished.key, "--confirm", "west")
+    assert code == 1
+    assert "Type east to confirm" in text
+    assert run("olga", "keep", finished.key, "--reason", "The auditors want them")[0] == 0
+    assert "kept. olga keeps the old Topics on east" in run("olga", "show", finished.key)[1]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
+from html import unescape
 from types import SimpleNamespace
 from typing import Any
+from urllib.parse import parse_qsl
 
 import pytest
 from django.test import Client
@@ -534,3 +537,110 @@ class TestBrowser:
         as_olga.get(reverse("overview"))
         assert as_olga.cookies["hadash_browser"].value != "0" * 32
         assert as_olga.cookies["hadash_browser"]["httponly"]
+
+
+class TestGoingBack:
+    """From the page of a switch that went well: its button asks for a restore."""
+
+    @pytest.fixture(autouse=True)
+    def _there(self, monkeypatch: pytest.MonkeyPatch, planned: None) -> None:
+        from hadash.switching import restoring
+
+        monkeypatch.setattr(
+            restoring, "bound_to", lambda pair, plan: {i: Binding("west") for i in plan.identities}
+        )
+
+    def test_the_button_fills_the_form_and_both_pages_link_each_other(
+        self, as_olga: Client, finished: Switch, engines: SimpleNamespace
+    ) -> None:
+        page = as_olga.get(reverse("switch", args=[finished.key])).content.decode()
+        [query] = re.findall(r'href="/switches/request/\?([^"]+)">Switch back', page)
+        form = as_olga.get(f"{reverse('request-switch')}?{unescape(query)}").content.decode()
+        assert re.search(r'value="restore" checked', form)
+        fields = dict(parse_qsl(unescape(query)))
+        answer = as_olga.post(reverse("request-switch"), {**fields, "reason": "It is slow there"})
+        restore = Switch.objects.get(kind="restore")
+        assert answer["Location"] == reverse("switch", args=[restore.key])
+        assert restore.restores == finished
+        before = as_olga.get(reverse("switch", args=[finished.key])).content.decode()
+        assert reverse("switch", args=[restore.key]) in before
+        after = as_olga.get(reverse("switch", args=[restore.key])).content.decode()
+        assert reverse("switch", args=[finished.key]) in after
+        listed = as_olga.get(reverse("switches")).content.decode()
+        assert '<span class="tag">restore</span>' in listed
+
+    def test_without_a_switch_the_form_does_not_offer_it(
+        self, as_olga: Client, estate: SimpleNamespace, engines: SimpleNamespace
+    ) -> None:
+        form = as_olga.get(f"{reverse('request-switch')}?appid={estate.shop.pk}").content.decode()
+        assert 'value="restore"' not in form
+
+    def test_there_is_no_button_when_it_was_gone_back_from(
+        self, as_olga: Client, finished: Switch, make_switch: Any, engines: SimpleNamespace
+    ) -> None:
+        make_switch("succeeded", kind="restore", restores=finished)
+        assert "Switch back" not in as_olga.get(reverse("switch", args=[finished.key])).content.decode()
+
+
+class TestMigration:
+    """The form and the approval say what is deleted and when; the page lets operators decide about it."""
+
+    @pytest.fixture
+    def migrated(self, finished: Switch) -> Switch:
+        from hadash.switching.retirement.services import switch_ended
+
+        finished.kind, finished.retire_after_days = "migration", 9
+        finished.save()
+        switch_ended(finished)
+        return finished
+
+    def test_the_form_and_the_approval_say_what_is_deleted(
+        self, as_olga: Client, as_arne: Client, estate: SimpleNamespace, engines: Any, planned: None
+    ) -> None:
+        fields = {"appid": estate.shop.pk, "scope": "appid", "target": "west", "kind_of_switch": "migration"}
+        preview = as_olga.get(reverse("request-preview"), {**fields, "retire_after_days": 9}).content.decode()
+        assert "1 Topic is deleted on east." in preview
+        assert "9 days after it has succeeded" in preview
+        as_olga.post(reverse("request-switch"), {**fields, "retire_after_days": 9, "reason": "Newer"})
+        switch = Switch.objects.get(kind="migration")
+        page = as_arne.get(reverse("switch", args=[switch.key])).content.decode()
+        assert "1 Topic is deleted on east." in page
+        assert "Whoever approves the migration approves that." in page
+
+    def test_a_term_out_of_its_limits_is_refused(
+        self, as_olga: Client, estate: SimpleNamespace, engines: Any, planned: None
+    ) -> None:
+        fields = {"appid": estate.shop.pk, "scope": "appid", "target": "west", "kind_of_switch": "migration"}
+        answer = as_olga.post(
+            reverse("request-switch"), {**fields, "retire_after_days": 900, "reason": "Newer"}
+        )
+        assert answer.status_code == 409
+        assert "less than or equal to 90" in answer.content.decode()
+        assert not Switch.objects.exists()
+
+    def test_its_day_stands_on_every_page_that_concerns_it(
+        self, as_vera: Client, migrated: Switch, estate: SimpleNamespace, engines: Any
+    ) -> None:
+        for address in (
+            reverse("overview"),
+            reverse("appid", args=[estate.shop.pk]),
+            reverse("switch", args=[migrated.key]),
+        ):
+            page = as_vera.get(address).content.decode()
+            assert "The old Topics on east are removed on" in page, address
+            assert "Delete the old Topics" not in page, "a viewer decides nothing"
+
+    def test_operators_put_it_off_keep_or_remove(
+        self, as_olga: Client, migrated: Switch, engines: Any
+    ) -> None:
+        page = reverse("switch", args=[migrated.key])
+        assert "Delete the old Topics" in as_olga.get(page).content.decode()
+        refused = as_olga.post(reverse("retire", args=[migrated.key]), {"confirmed": "west"})
+        assert "Type east to confirm" in refused.content.decode()
+        as_olga.post(reverse("put-off", args=[migrated.key]), {"days": "5", "reason": "The quarter ends"})
+        assert "Put off 1 time." in as_olga.get(page).content.decode()
+        as_olga.post(reverse("keep", args=[migrated.key]), {"reason": "The auditors want them"})
+        text = as_olga.get(page).content.decode()
+        assert "olga keeps the old Topics on east: The auditors want them" in text
+        assert "Delete the old Topics" not in text
+        assert "The old Topics on east" not in as_olga.get(reverse("overview")).content.decode()

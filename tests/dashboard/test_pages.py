@@ -161,11 +161,11 @@ def test_queries_do_not_grow_with_the_estate(
         appid = AppID.objects.create(name=f"app-{number}", pair=estate.pair)
         InstanceID.objects.create(appid=appid, name="one")
     for address, limit in [
-        (reverse("overview"), 20),
+        (reverse("overview"), 21),
         (reverse("appids"), 13),
-        (reverse("appid", args=[estate.shop.pk]), 16),
+        (reverse("appid", args=[estate.shop.pk]), 17),
         (reverse("switches"), 13),
-        (reverse("switch", args=[finished.key]), 18),
+        (reverse("switch", args=[finished.key]), 20),
         (reverse("switch-state", args=[finished.key]), 8),
         (reverse("audit"), 9),
         (reverse("declarations", args=[estate.pair.pk]), 13),

@@ -67,7 +67,7 @@ def test_access_says_who_used_what_with_which_library(gateway: GatewayProcess, a
             "confluent-kafka-python",
         )
         assert fact["version"]
-        assert fact["first_seen"] <= fact["last_seen"]
+        assert fact["first_seen"] <= fact["used_at"] <= fact["last_seen"]
     assert facts["produce", topic]["records"] == facts["consume", topic]["records"] == 3
     assert facts["produce", topic]["details"] == {"acks": 1, "idempotent": False, "transactional": False}
     assert facts["group", group]["details"] == {

@@ -31,6 +31,7 @@ from hadash.switching import asking, deciding, directing, tails
 from hadash.switching.machine import Kind, Status
 from hadash.switching.models import Switch
 from hadash.switching.planning import draft_for
+from hadash.switching.retirement import services as retirement
 
 #: Lines of a log that are answered at once; ``after`` has the next ones.
 LOG_LINES = 500
@@ -88,7 +89,7 @@ class Switches(PagedView):
 
     @extend_schema(
         operation_id="request_switch",
-        summary="Ask for a switch. A planned one has to be approved by somebody else; the others run at once.",
+        summary="Ask for a switch. Somebody else has to approve it; a rehearsal and an emergency run at once.",
         request=shapes.SwitchRequest,
         parameters=[KEY],
         responses={201: shapes.WholeSwitchShape, **problems(400, 404, 409, 412, 422, 503)},
@@ -106,6 +107,8 @@ class Switches(PagedView):
             address_of(request),
             browser(request),
             Kind(values["kind"]),
+            the_switch(request.user, values["restores"]) if values["restores"] else None,
+            values.get("retire_after_days"),
         )
         return Response(present.whole_switch(_asked_for(asked, values)), status=201)
 
@@ -188,8 +191,8 @@ def _done(held: Switch) -> Response:
     return Response(present.whole_switch(held), status=202 if held.current is Status.RUNNING else 200)
 
 
-#: What an act does: (user, switch, values of its shape, address) → the switch.
-Act = Callable[[Any, Switch, dict[str, Any], str | None], Switch | None]
+#: What an act does: (user, switch, values of its shape, address).
+Act = Callable[[Any, Switch, dict[str, Any], str | None], Any]
 
 
 def act(name: str, summary: str, shape: type[s.Serializer], carry_out: Act) -> type[View]:
@@ -214,7 +217,7 @@ def act(name: str, summary: str, shape: type[s.Serializer], carry_out: Act) -> t
             carry_out(request.user, found, values, address_of(request))
             return _done(the_switch(request.user, key))
 
-    OneAct.__name__ = OneAct.__qualname__ = f"{name.capitalize()}"
+    OneAct.__name__ = OneAct.__qualname__ = name.title().replace("_", "")
     return OneAct
 
 
@@ -236,7 +239,34 @@ def _rebuild(user: Any, switch: Switch, values: dict[str, Any], address: str | N
     return tails.ask_to_rebuild(user, switch, values["confirm"], values["note"], rebuild, address)
 
 
+def _retire(user: Any, switch: Switch, values: dict[str, Any], address: str | None) -> None:
+    from tasks.retirement import start
+
+    retirement.retire_now(user, switch, values["confirm"], start, address)
+
+
+def _put_off(user: Any, switch: Switch, values: dict[str, Any], address: str | None) -> None:
+    retirement.put_off(user, switch, values["days"], values["reason"], address)
+
+
+def _keep(user: Any, switch: Switch, values: dict[str, Any], address: str | None) -> None:
+    retirement.keep(user, switch, values["reason"], address)
+
+
 ACTS: dict[str, type[View]] = {
+    "put-off": act(
+        "put_off",
+        "Let the old Topics of a migration stay for some days more.",
+        shapes.PutOffRequest,
+        _put_off,
+    ),
+    "keep": act("keep", "Let the old Topics of a migration stay for good.", shapes.ReasonRequest, _keep),
+    "retire": act(
+        "retire",
+        "Delete the old Topics of a migration now. Workers go on with it; look at its ``retirement``.",
+        shapes.RetireRequest,
+        _retire,
+    ),
     "decline": act(
         "decline",
         "Decline a request, with a reason.",

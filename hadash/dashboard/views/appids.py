@@ -64,6 +64,9 @@ def page(
         **_live(found),
         "form": form or RegisterForm(),
         "history": history,
+        "retirements": [
+            (one, states.of_retirement(one)) for one in selectors.retirements(user_of(request), found)
+        ],
         **declared.section(found),
         "declare_form": declare_form or DeclareForm(),
         "may_declare": may_declare(user_of(request), found.pair),

@@ -23,11 +23,11 @@ from hadash.dashboard.forms import DeclareForm, ImportForm
 from hadash.dashboard.templatetags.hadash import listed, sentence
 from hadash.dashboard.views import appids
 from hadash.dashboard.views.common import address_of, denied, paged, the_appid, the_pair, user_of
-from hadash.inventory import declarations, selectors
+from hadash.inventory import declarations
 from hadash.inventory.declarations import Declared, Import, NotDeclared, may_declare
 from hadash.inventory.differences import State
 from hadash.inventory.models import AppID, Pair
-from hadash.inventory.relations_csv import MAX_LINES, written
+from hadash.inventory.relations_csv import MAX_LINES
 
 #: Rows of a page: they are short, and people look through them.
 PAGE_SIZE = 50
@@ -154,13 +154,8 @@ def export(request: HttpRequest, pk: int) -> HttpResponse:
     """What is declared, as the file that can be imported; with the filters of the page, so also what was only seen."""
     pair = the_pair(user_of(request), pk)
     query, state = _filters(request)
-    notes = selectors.declared(pair, query=query)
-    if state:
-        found = [d.relation for d in declared.of_pair(pair, query) if d.state == state]
-    else:
-        found = sorted(notes)
     # (Excel takes a file without the mark for one in the code page of its country.)
-    text = "\ufeff" + written({relation: notes.get(relation, "") for relation in found})
+    text = "\ufeff" + declared.file_of(pair, query, state)
     response = HttpResponse(text, content_type="text/csv; charset=utf-8")
     name = "-".join(filter(None, ("hadash-relations", pair.name, state, f"{timezone.now():%Y-%m-%d}")))
     response["Content-Disposition"] = f'attachment; filename="{name}.csv"'

@@ -52,10 +52,15 @@ def _context(request: HttpRequest) -> dict[str, Any]:
         "parked": sum(bool(c.get("parked")) for c in connected),
         "observed": observed,
         "covered": covered,
+        "retirements": _retirements(user),
         "running": _with_state(selectors.running(user)),
-        "waiting": _with_state(selectors.waiting_for(user)),
+        "waiting": [(switch, states.of_waiting(switch)) for switch in selectors.waiting_for(user)],
         "recent": _with_state(selectors.recent(user)),
     }
+
+
+def _retirements(user: Any) -> list[tuple[Any, states.State]]:
+    return [(one, states.of_retirement(one)) for one in selectors.retirements(user)]
 
 
 def _pair(pair: Any) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.conf import settings
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
@@ -15,17 +16,18 @@ from hadash.accounts.browser import browser_of
 from hadash.accounts.roles import FORCE, OPERATE, REQUEST, may, may_somewhere, pairs_where
 from hadash.dashboard import engines, radius, selectors, states
 from hadash.dashboard.forms import RequestForm
-from hadash.dashboard.views.common import address_of, denied, the_appid, the_pair, user_of
+from hadash.dashboard.views.common import address_of, denied, the_appid, the_pair, the_switch, user_of
 from hadash.inventory.models import AppID, Cluster, Pair
 from hadash.mirroring.models import Mirror
 from hadash.sentences import Sentence, say
-from hadash.switching import asking
+from hadash.switching import asking, radii
 from hadash.switching.effects import ask_about
 from hadash.switching.machine import Kind
 from hadash.switching.models import Switch
 from hadash.switching.plan import Scope, ScopeKind
 from hadash.switching.planning import draft_for
 from hadash.switching.refusals import Refused
+from hadash.switching.retirement import terms
 from hadash.switching.risks import stops
 
 
@@ -90,6 +92,8 @@ def _post(request: HttpRequest, pair: Pair, appid: AppID | None) -> HttpResponse
         Kind.REHEARSAL: _("The rehearsal is running. No client notices anything."),
         Kind.EMERGENCY: _("The switch is running. Somebody else has to review it afterwards."),
         Kind.FORCED: _("The forced switch is requested. It needs one approval more than others."),
+        Kind.MIGRATION: _("The migration is requested. Somebody else has to approve it."),
+        Kind.RESTORE: _("Going back is requested. Somebody else has to approve it."),
     }
     messages.success(
         request, said.get(form.the_kind(), _("The switch is requested. Others have to approve it."))
@@ -104,7 +108,9 @@ def _asked_for(request: HttpRequest, form: RequestForm, scope: Scope, target: Cl
     values = form.cleaned_data
     reason, address, browser = values["reason"], address_of(request), browser_of(request)
     user, kind = user_of(request), form.the_kind()
-    asked = asking.Asked(user, form.pair, scope, target, reason, address, browser, kind)
+    before = _gone_back_from(user, values["restores"])
+    term = form.term() if kind is Kind.MIGRATION else None
+    asked = asking.Asked(user, form.pair, scope, target, reason, address, browser, kind, before, term)
     match kind:
         case Kind.REHEARSAL:
             return asking.rehearse(asked, start)
@@ -116,6 +122,11 @@ def _asked_for(request: HttpRequest, form: RequestForm, scope: Scope, target: Cl
             return asking.request(asked, form.window(), ask_for_go=values["ask_for_go"])
 
 
+def _gone_back_from(user: Any, key: str) -> Switch | None:
+    """The switch that a restore names. :raises Http404: there is none, or ``user`` may not see it."""
+    return the_switch(user, key) if key else None
+
+
 def _page(
     request: HttpRequest,
     form: RequestForm,
@@ -123,12 +134,17 @@ def _page(
     refusals: list[Sentence] | None = None,
     status: int = 200,
 ) -> HttpResponse:
+    values = form.cleaned_data if form.is_bound else form.initial
     context = {
         "form": form,
+        "before": _gone_back_from(user_of(request), values.get("restores") or ""),
         "names": _names(form.appid) if form.appid is not None else [],
         "topics": selectors.topics(form.pair, form.appid),
         "refusals": refusals or [],
         "kind_of_switch": form.the_kind().value,
+        "term": form.term(),
+        "least_term": settings.RETIREMENT_MIN_DAYS,
+        "most_term": settings.RETIREMENT_MAX_DAYS,
         "may_operate": may(user_of(request), OPERATE, form.pair),
         "may_force": may(user_of(request), FORCE, form.pair),
         **wanted,
@@ -204,7 +220,7 @@ def proposal(form: RequestForm) -> dict[str, Any]:
         "told": [finding for finding in draft.findings if not stops(finding, pair, plan.kind)],
         "uncovered": draft.uncovered,
         "members": radius.rows(plan),
-        "holder": asking.overlapping(plan),
+        "holder": radii.overlapping(plan),
         "plan_mirrors": [(mirror, states.of_mirror(mirror)) for mirror in mirrors],
         "plan_clients": sorted(
             {
@@ -215,6 +231,8 @@ def proposal(form: RequestForm) -> dict[str, Any]:
         ),
         "records_at_risk": radius.records_at_risk(mirrors),
         "pause": radius.expected_pause(pair),
+        "removed_on": terms.expected(form.term()) if form.the_kind() is Kind.MIGRATION else None,
+        "term": form.term(),
         "silent": sorted(silent),
     }
 

@@ -31,11 +31,17 @@ from hadash.dashboard.views.common import (
 )
 from hadash.inventory.models import AppID
 from hadash.sentences import Sentence, say
-from hadash.switching import deciding, directing, tails
+from hadash.switching import deciding, directing, restoring, tails
 from hadash.switching.machine import Kind, Status
 from hadash.switching.models import Switch, Tail
+from hadash.switching.plan import Scope
 from hadash.switching.policy import blackout_now
 from hadash.switching.refusals import Refused
+from hadash.switching.retirement import services as retirement
+from hadash.switching.retirement import terms
+from hadash.switching.retirement.machine import MOVES, Event
+from hadash.switching.retirement.machine import Status as RetirementStatus
+from hadash.switching.retirement.models import Retirement
 
 INBOXES = ("all", "waiting", "mine")
 
@@ -60,9 +66,10 @@ def switches(request: HttpRequest) -> HttpResponse:
             | Q(key=query)
         )
     page = paged(request, found)
+    state_of = states.of_waiting if inbox == "waiting" else states.of_status
     context = {
         "page": page,
-        "rows": [(switch, states.of_status(switch)) for switch in page.object_list],
+        "rows": [(switch, state_of(switch)) for switch in page.object_list],
         "inbox": inbox,
         "status": status,
         "query": query,
@@ -122,9 +129,8 @@ def parts_context(user: Any, switch: Switch) -> dict[str, Any]:
         "past_return": switch.current is Status.RUNNING and not live.abortable(switch),
         "running": switch.current is Status.RUNNING,
         "may_retry": may_operate and switch.current is Status.NEEDS_ATTENTION,
-        "may_switch_back": may_request
-        and switch.the_kind is not Kind.REHEARSAL
-        and switch.current in (Status.SUCCEEDED, Status.CLOSED),
+        "may_switch_back": may_request and restoring.refusal(switch) is None,
+        "gone_back": list(switch.restored_by.order_by("pk")),
         "may_request_it": may_request
         and switch.the_kind is Kind.REHEARSAL
         and switch.current is Status.SUCCEEDED,
@@ -135,8 +141,12 @@ def parts_context(user: Any, switch: Switch) -> dict[str, Any]:
         if awaiting
         else [],
         "members": radius.rows(plan) if awaiting else [],
-        "back": _query_of(switch, switch.source.name, the_appid),
+        "back": _query_back(switch, the_appid),
         "the_appid": the_appid,
+        "removed_on": terms.expected(switch.retire_after_days, switch.start_at)
+        if awaiting and switch.retire_after_days is not None
+        else None,
+        **_retirement(switch, may_operate),
         "ended": not switch.open,
         "refused_seconds": live.refused_seconds(records),
         "proved_equal": live.proved_equal(records),
@@ -146,9 +156,32 @@ def parts_context(user: Any, switch: Switch) -> dict[str, Any]:
     }
 
 
+def _retirement(switch: Switch, may_operate: bool) -> dict[str, Any]:
+    """What the part about the old Topics needs."""
+    held = Retirement.objects.filter(switch=switch).first()
+    return {
+        "retirement": held,
+        "retirement_state": states.of_retirement(held) if held is not None else None,
+        "retirement_running": held is not None and held.current is RetirementStatus.RUNNING,
+        "may_retire": may_operate and held is not None and Event.RETIRE in MOVES[held.current],
+        "least_term": settings.RETIREMENT_MIN_DAYS,
+        "most_term": settings.RETIREMENT_MAX_DAYS,
+    }
+
+
 def _query_of(switch: Switch, target: str, appid: AppID | None) -> str:
     """The query of a request of the same, to ``target``."""
-    scope, values = switch.scope, {"target": target}
+    return urlencode(_fields_of(switch, switch.scope, target, appid))
+
+
+def _query_back(switch: Switch, appid: AppID | None) -> str:
+    """The query of a request that goes back from it."""
+    values = _fields_of(switch, restoring.scope_back(switch), switch.source.name, appid)
+    return urlencode(values | {"kind_of_switch": Kind.RESTORE.value, "restores": switch.key})
+
+
+def _fields_of(switch: Switch, scope: Scope, target: str, appid: AppID | None) -> dict[str, str]:
+    values = {"target": target}
     values |= {"appid": str(appid.pk)} if appid is not None else {"pair": str(switch.pair_id)}
     values["scope"] = scope.kind.value
     if scope.instance_id:
@@ -158,7 +191,7 @@ def _query_of(switch: Switch, target: str, appid: AppID | None) -> str:
     values["dimension"] = scope.dimension.value
     if scope.widen:
         values["widen"] = "on"
-    return urlencode(values)
+    return values
 
 
 def _page(
@@ -324,6 +357,33 @@ def rebuild(request: HttpRequest, switch: Switch) -> str:
     typed = request.POST.get("confirmed", ""), request.POST.get("reason", "")
     tails.ask_to_rebuild(user_of(request), switch, *typed, start, address_of(request))
     return _("The lost side is being rebuilt. You can watch the log.")
+
+
+@act(OPERATE)
+def put_off(request: HttpRequest, switch: Switch) -> str:
+    """Fields ``days`` and ``reason``."""
+    typed = request.POST.get("days", "")
+    days = int(typed) if typed.isdecimal() and len(typed) < 5 else 0
+    reason = request.POST.get("reason", "")
+    retirement.put_off(user_of(request), switch, days, reason, address_of(request))
+    return _("The removal of the old Topics is put off.")
+
+
+@act(OPERATE)
+def keep(request: HttpRequest, switch: Switch) -> str:
+    """Field ``reason``."""
+    retirement.keep(user_of(request), switch, request.POST.get("reason", ""), address_of(request))
+    return _("The old Topics stay.")
+
+
+@act(OPERATE)
+def retire(request: HttpRequest, switch: Switch) -> str:
+    """Field ``confirmed``: the old cluster's name."""
+    from tasks.retirement import start
+
+    confirmed = request.POST.get("confirmed", "")
+    retirement.retire_now(user_of(request), switch, confirmed, start, address_of(request))
+    return _("The old Topics are being removed.")
 
 
 @act(OPERATE)

@@ -1,0 +1,335 @@
+"""Declared relations beside what was seen: by AppID, and as a file for a pair. What is possible the services decide."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers as s
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from hadash.api import serializers as shapes
+from hadash.api.idempotency import idempotent
+from hadash.api.problems import Problem
+from hadash.api.views.common import KEY, PAGES, PagedView, View, address_of, problems, the_appid, the_pair
+from hadash.dashboard import declared
+from hadash.dashboard.templatetags.hadash import sentence
+from hadash.identity.names import MAX_NAME_LENGTH
+from hadash.inventory import declarations
+from hadash.inventory.declarations import Declared, Import
+from hadash.inventory.differences import Difference, State
+from hadash.inventory.models import Declaration, Pair
+from hadash.inventory.relations import KINDS, Relation
+from hadash.inventory.relations_csv import MAX_BYTES, Fault
+from hadash.sentences import Sentence, say
+
+#: Faults of a file that are told at once.
+MAX_FAULTS = 100
+
+
+# -- shapes -----------------------------------------------------------------------------------------------------------
+
+
+class RelationShape(s.Serializer):
+    """Who uses what."""
+
+    appid = s.CharField()
+    instance_id = s.CharField(
+        allow_blank=True, help_text="Empty for the AppID as a whole, or a client without a client.id."
+    )
+    kind = s.ChoiceField(KINDS)
+    resource = s.CharField(help_text="The Topic; for kind group the consumer group.")
+
+
+class DifferenceShape(RelationShape):
+    state = s.ChoiceField(
+        [state.value for state in State],
+        help_text="undeclared: seen, not declared; unseen: declared, never seen.",
+    )
+    last_seen = s.DateTimeField(allow_null=True)
+    id = s.IntegerField(allow_null=True, help_text="Of the declaration; null for what was only seen.")
+    note = s.CharField(allow_blank=True)
+    source = s.CharField(allow_blank=True, help_text="hand, import or access; empty for what was only seen.")
+    declared_by = s.CharField(allow_null=True)
+    declared_at = s.DateTimeField(allow_null=True)
+
+
+class DeclareRequest(s.Serializer):
+    """Every Topic in every way of ``kinds``, and every group."""
+
+    instance_id = s.CharField(
+        max_length=MAX_NAME_LENGTH,
+        required=False,
+        default="",
+        allow_blank=True,
+        help_text="Empty for the AppID as a whole.",
+    )
+    topics = s.ListField(
+        child=s.CharField(max_length=shapes.MAX_RESOURCE),
+        max_length=shapes.MAX_TOPICS,
+        required=False,
+        default=list,
+    )
+    kinds = s.ListField(
+        child=s.ChoiceField(["produce", "consume"]), max_length=2, required=False, default=list
+    )
+    groups = s.ListField(
+        child=s.CharField(max_length=shapes.MAX_RESOURCE),
+        max_length=shapes.MAX_TOPICS,
+        required=False,
+        default=list,
+    )
+    note = s.CharField(max_length=shapes.MAX_TEXT, required=False, default="", allow_blank=True)
+    each = s.BooleanField(default=False, help_text="Every Topic gets a new InstanceID of its own.")
+
+
+class SeenShape(s.Serializer):
+    instance_id = s.CharField(max_length=MAX_NAME_LENGTH, allow_blank=True)
+    kind = s.ChoiceField(KINDS)
+    resource = s.CharField(max_length=shapes.MAX_RESOURCE)
+
+
+class AdoptRequest(s.Serializer):
+    relations = SeenShape(
+        many=True, required=False, help_text="Which of what was seen; without it all that is not declared."
+    )
+    whole = s.BooleanField(default=False, help_text="Of the AppID as a whole, instead of each client.")
+
+
+class DeclaredShape(s.Serializer):
+    added = RelationShape(many=True)
+    registered = s.ListField(child=s.CharField(), help_text="InstanceIDs that were registered with it.")
+    left = s.ListField(child=s.CharField(), help_text="Why some of it cannot be declared.")
+
+
+class ImportRequest(s.Serializer):
+    csv = s.CharField(
+        max_length=MAX_BYTES, trim_whitespace=False, help_text="The file of docs/declarations.md."
+    )
+    whole = s.BooleanField(
+        default=False,
+        help_text="It says all there is about the AppIDs that it names: what it leaves out is withdrawn.",
+    )
+    digest = s.CharField(
+        max_length=100,
+        required=False,
+        default="",
+        allow_blank=True,
+        help_text="Of the differences that were looked at: they are made so. Without it nothing is changed.",
+    )
+
+
+class NotedShape(RelationShape):
+    note = s.CharField(allow_blank=True)
+
+
+class InstanceNameShape(s.Serializer):
+    appid = s.CharField()
+    instance_id = s.CharField()
+
+
+class ImportShape(s.Serializer):
+    done = s.BooleanField(help_text="False for a dry run.")
+    digest = s.CharField(help_text="Send it with the same file to make it so.")
+    added = NotedShape(many=True)
+    noted = NotedShape(many=True, help_text="Declared already, with another note.")
+    withdrawn = RelationShape(many=True)
+    registers = InstanceNameShape(many=True, help_text="InstanceIDs that are registered with it.")
+    same = s.IntegerField(help_text="How many are declared as the file says.")
+
+
+class FileShape(s.Serializer):
+    csv = s.CharField(help_text="An export that is imported changes nothing.")
+
+
+class Filters(s.Serializer):
+    """``?q=shop&state=undeclared``."""
+
+    q = s.CharField(max_length=200, required=False, default="", help_text="A part of the AppIDs' names.")
+    state = s.ChoiceField([state.value for state in State], required=False, default="")
+
+
+class ListQuery(Filters):
+    appid = s.CharField(
+        max_length=MAX_NAME_LENGTH, required=False, default="", help_text="The exact name of one."
+    )
+
+
+# -- one AppID --------------------------------------------------------------------------------------------------------
+
+
+class Declare(View):
+    @extend_schema(
+        operation_id="declare_relations",
+        summary="Declare what an InstanceID, or its AppID as a whole, uses.",
+        request=DeclareRequest,
+        parameters=[KEY],
+        responses={201: DeclaredShape, **problems(400, 404, 409, 422)},
+    )
+    @idempotent
+    def post(self, request: Request, pk: int) -> Response:
+        found, values = the_appid(request.user, pk), self.validated(DeclareRequest)
+        done = declarations.declare(request.user, found, **values, address=address_of(request))
+        return Response(_declared(done), status=201)
+
+
+class Adopt(View):
+    @extend_schema(
+        operation_id="adopt_relations",
+        summary="Declare what was seen and is not declared: some of it, or all.",
+        request=AdoptRequest,
+        parameters=[KEY],
+        responses={201: DeclaredShape, **problems(400, 404, 409, 422)},
+    )
+    @idempotent
+    def post(self, request: Request, pk: int) -> Response:
+        found, values = the_appid(request.user, pk), self.validated(AdoptRequest)
+        chosen: list[Relation] | None = None
+        if "relations" in values:
+            chosen = [Relation(found.name, **relation) for relation in values["relations"]]
+        address = address_of(request)
+        done = declarations.adopt(request.user, found, chosen, whole=values["whole"], address=address)
+        return Response(_declared(done), status=201)
+
+
+class OneDeclaration(View):
+    @extend_schema(
+        operation_id="withdraw_relation",
+        summary="Take a declaration back. One that somebody else has taken back meanwhile is no error.",
+        responses={204: None, **problems(404)},
+    )
+    def delete(self, request: Request, pk: int, row: int) -> Response:
+        declarations.withdraw(request.user, the_appid(request.user, pk), row, address_of(request))
+        return Response(status=204)
+
+
+def _declared(done: Declared) -> dict[str, Any]:
+    return {
+        "added": [relation._asdict() for relation in done.added],
+        "registered": list(done.registered),
+        "left": [sentence(reason) for reason in done.left],
+    }
+
+
+# -- a pair -----------------------------------------------------------------------------------------------------------
+
+
+class Declarations(PagedView):
+    @extend_schema(
+        operation_id="list_relations",
+        summary="What is declared beside what was seen.",
+        parameters=[ListQuery, *PAGES],
+        responses={200: DifferenceShape(many=True), **problems(400, 404)},
+    )
+    def get(self, request: Request, pair: str) -> Response:
+        asked = self.validated(ListQuery, request.query_params.dict())
+        found = the_pair(request.user, pair)
+        rows = [
+            difference
+            for difference in declared.of_pair(found, asked["q"] or asked["appid"])
+            if asked["state"] in ("", difference.state) and asked["appid"] in ("", difference.relation.appid)
+        ]
+        return self.page(_Rows(found, rows), lambda row: row)
+
+
+class _Rows:
+    """The rows of a list, of which only those of a page are made."""
+
+    def __init__(self, pair: Pair, rows: list[Difference]) -> None:
+        self._pair, self._rows = pair, rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, part: slice) -> list[dict[str, Any]]:
+        rows = self._rows[part]
+        names = {row.relation.appid for row in rows}
+        held = Declaration.objects.filter(appid__pair=self._pair, appid__name__in=names)
+        by_relation = {one.relation: one for one in held.select_related("appid", "declared_by")}
+        return [_difference(row, by_relation.get(row.relation)) for row in rows]
+
+
+def _difference(found: Difference, held: Declaration | None) -> dict[str, Any]:
+    by = held.declared_by if held is not None else None
+    return {
+        **found.relation._asdict(),
+        "state": found.state.value,
+        "last_seen": found.last_seen,
+        "id": held.pk if held is not None else None,
+        "note": held.note if held is not None else "",
+        "source": held.source if held is not None else "",
+        "declared_by": by.get_username() if by is not None else None,
+        "declared_at": held.declared_at if held is not None else None,
+    }
+
+
+class ImportFile(View):
+    @extend_schema(
+        operation_id="import_relations",
+        summary="What a file would change; with the digest of that answer it is made so, all of it or nothing.",
+        request=ImportRequest,
+        parameters=[KEY],
+        responses={200: ImportShape, **problems(400, 404, 409, 412, 422)},
+    )
+    @idempotent
+    def post(self, request: Request, pair: str) -> Response:
+        found, values = the_pair(request.user, pair), self.validated(ImportRequest)
+        done = declarations.import_csv(
+            request.user,
+            found,
+            values["csv"].encode(),
+            whole=values["whole"],
+            dry_run=not values["digest"],
+            expected=values["digest"],
+            address=address_of(request),
+        )
+        if done.faults:
+            raise Problem(409, *_faults(done.faults))
+        if values["digest"] and not done.done:
+            raise Problem(
+                412, say("The differences are others than those you looked at. Look at them again.")
+            )
+        return Response(_import(done))
+
+
+def _faults(faults: Iterable[Fault]) -> list[Sentence]:
+    told = list(faults)
+    found = [
+        say("Line %(line)s: %(fault)s", line=fault.line, fault=sentence(fault.sentence))
+        if fault.line
+        else fault.sentence
+        for fault in told[:MAX_FAULTS]
+    ]
+    if len(told) > MAX_FAULTS:
+        found.append(say("… and %(count)s more of this kind.", count=len(told) - MAX_FAULTS))
+    return found
+
+
+def _import(done: Import) -> dict[str, Any]:
+    def noted(relations: Iterable[Relation]) -> list[dict[str, Any]]:
+        return [{**relation._asdict(), "note": done.relations[relation]} for relation in relations]
+
+    return {
+        "done": done.done,
+        "digest": done.digest,
+        "added": noted(done.changes.added),
+        "noted": noted(done.changes.noted),
+        "withdrawn": [relation._asdict() for relation in done.changes.withdrawn],
+        "registers": [{"appid": appid, "instance_id": name} for appid, name in done.registers],
+        "same": done.changes.same,
+    }
+
+
+class ExportFile(View):
+    @extend_schema(
+        operation_id="export_relations",
+        summary="What is declared as the file that can be imported; with a state also what was only seen.",
+        parameters=[Filters],
+        responses={200: FileShape, **problems(400, 404)},
+    )
+    def get(self, request: Request, pair: str) -> Response:
+        asked = self.validated(Filters, request.query_params.dict())
+        found = the_pair(request.user, pair)
+        return Response({"csv": declared.file_of(found, asked["q"], asked["state"])})

@@ -1,0 +1,66 @@
+"""The end of a mirror: its connectors are stopped, it is known how far it has written, and it is forgotten."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from hadash.kafka.errors import ConnectError
+from hadash.kafka.values import Partition
+from hadash.mirroring.models import Mirror
+from hadash.mirroring.offsets import written_up_to
+from hadash.mirroring.services import (
+    MirrorError,
+    anchors_of,
+    await_stopped,
+    connect_client,
+    connector_of,
+    status_of,
+)
+
+
+def stop(mirror: Mirror, fence: Callable[[], None]) -> dict[Partition, int]:
+    """Stop a mirror; where its writing has ended, as offsets on its target.
+
+    Connect commits what a mirror has copied when it stops, so this is exact: what the target holds beyond it is somebody
+    else's.
+
+    :raises MirrorError: it has no connector, so nobody knows how far it has written; or it does not stop.
+    """
+    name = connector_of(mirror, mirror.source)
+    if status_of(mirror) is None:
+        raise MirrorError(
+            f"Connect knows no connector for mirror {mirror.name}: how far it has written is not known."
+        )
+    fence()
+    connect_client().stop(name)
+    await_stopped(name)
+    copied = connect_client().offsets(name)
+    return {p: written_up_to(anchor, copied.get(p)) for p, anchor in anchors_of(mirror).items()}
+
+
+def go_on(mirror: Mirror, fence: Callable[[], None]) -> None:
+    """Take :func:`stop` back."""
+    fence()
+    connect_client().resume(connector_of(mirror, mirror.source))
+
+
+def remove(mirror: Mirror, fence: Callable[[], None]) -> None:
+    """Delete the connectors of both directions with their offsets, and forget the mirror. May be repeated.
+
+    Without their offsets: a mirror of the same name that is created later would leave out what this one has copied.
+    """
+    connect = connect_client()
+    for source in mirror.pair.clusters:
+        name = connector_of(mirror, source)
+        if connect.status(name) is None:
+            continue
+        fence()
+        connect.stop(name)
+        await_stopped(name)
+        try:
+            connect.forget_offsets(name)
+        except ConnectError as error:
+            raise MirrorError(f"Connect does not forget the offsets of {name}: {error}") from None
+        connect.delete(name)
+    fence()
+    mirror.delete()

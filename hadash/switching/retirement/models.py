@@ -1,0 +1,63 @@
+"""Table: retirements of migrations."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from django.utils.translation import pgettext_lazy
+
+from hadash.sentences import Sentence
+from hadash.switching.retirement.machine import OPEN, Status
+
+
+class Retirement(models.Model):
+    """What becomes of the mirror and the old Topics of one migration that has succeeded."""
+
+    STATUS_LABELS = [
+        (Status.WAITING.value, pgettext_lazy("retirement", "waiting")),
+        (Status.RUNNING.value, pgettext_lazy("retirement", "running")),
+        (Status.DONE.value, pgettext_lazy("retirement", "done")),
+        (Status.KEPT.value, pgettext_lazy("retirement", "kept")),
+        (Status.FAILED.value, pgettext_lazy("retirement", "failed")),
+    ]
+
+    switch = models.OneToOneField("switching.Switch", models.PROTECT, related_name="retirement")
+    status = models.CharField(max_length=10, choices=STATUS_LABELS, default=Status.WAITING.value)
+    #: When it is carried out by itself.
+    due_at = models.DateTimeField()
+    #: How often somebody has put it off.
+    postponed = models.PositiveSmallIntegerField(default=0)
+    #: Why it is as it is: what was decided, what stands against it, what was removed.
+    outcome = models.JSONField(default=dict)
+    #: Who has put it off, kept the Topics or had them removed, last.
+    decided_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="+")
+    done_at = models.DateTimeField(null=True)
+    #: Fencing, as of a switch: whoever holds the newest token may act until the lease is over.
+    token = models.PositiveIntegerField(default=0)
+    lease_until = models.DateTimeField(null=True)
+    #: What was there before, what was removed already, and where the mirror had ended: see ``removing.py``.
+    facts = models.JSONField(default=dict)
+
+    class Meta:
+        ordering = ("due_at",)
+        indexes = [models.Index(fields=["status", "due_at"])]
+
+    def __str__(self) -> str:
+        return f"retirement of {self.switch}"
+
+    @property
+    def current(self) -> Status:
+        return Status(self.status)
+
+    @property
+    def open(self) -> bool:
+        return self.current in OPEN
+
+    @property
+    def outcome_sentence(self) -> Sentence:
+        return Sentence.from_json(self.outcome)
+
+    @property
+    def removed(self) -> list[str]:
+        """The steps that are done."""
+        return list(self.facts.get("removed", ()))

@@ -1,0 +1,98 @@
+"""Reading the truth that :mod:`hadash.switching.retirement.checks` judges: bindings, access, groups, mirrors, ends."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from hadash.inventory import services as inventory
+from hadash.inventory.gateways import ask_every
+from hadash.inventory.models import Access
+from hadash.inventory.selectors import access_since
+from hadash.kafka.cluster import ClusterClient
+from hadash.kafka.values import Partition
+from hadash.mirroring import services as mirroring
+from hadash.mirroring.models import Mirror
+from hadash.switching import radii
+from hadash.switching.models import Switch
+from hadash.switching.plan import Plan
+from hadash.switching.planning import estate_of
+from hadash.switching.radius import bound_on, used_on
+from hadash.switching.retirement.checks import MirrorState, Truth
+from hadash.switching.whereabouts import bound_to
+
+
+def the_truth(switch: Switch, written: Mapping[Partition, int], *, stopping: bool) -> Truth:
+    """All that is known now of what would be removed after ``switch``.
+
+    :param written: where the mirrors' writing has ended, as far as they are stopped.
+    :param stopping: whether the mirrors need not run any more.
+    :raises GatewaySilent, BindingError, KafkaError, ConnectError, EnginesAway: a server does not answer.
+    """
+    plan, pair = switch.the_plan(), switch.pair
+    inventory.collect_access(every=True)
+    estate = estate_of(pair, switch.source)
+    old = mirroring.cluster_client(switch.source)
+    holder = radii.overlapping(plan)
+    return Truth(
+        bindings=bound_to(pair, plan),
+        open_switch=holder.key if holder is not None else "",
+        bound=tuple(bound_on(estate, plan.source, plan.topics, plan.groups)),
+        users=tuple(used_on(estate, plan.source, plan.topics, plan.groups)),
+        seen=tuple(_seen(switch, plan)),
+        members={
+            name: tuple(member.client_id for member in group.members)
+            for name, group in old.groups(plan.groups).items()
+        },
+        elsewhere={
+            name: tuple(sorted({p.topic for p in offsets} - set(plan.topics)))
+            for name, offsets in old.group_offsets(plan.groups).items()
+        },
+        mirrors=_mirrors(plan, switch, stopping),
+        grown=_grown(old, written),
+    )
+
+
+def mirrors_of(plan: Plan, switch: Switch) -> list[Mirror]:
+    """The mirrors of a plan that still exist."""
+    found = Mirror.objects.filter(pair=switch.pair, name__in=plan.mirrors)
+    return list(found.select_related("source", "pair__first", "pair__second"))
+
+
+def existing(client: ClusterClient, topics: tuple[str, ...]) -> list[str]:
+    """Which of ``topics`` the cluster has. All of its Topics are asked for: to ask for one by name can create it."""
+    return sorted(set(client.topics()) & set(topics))
+
+
+def _mirrors(plan: Plan, switch: Switch, stopping: bool) -> tuple[MirrorState, ...]:
+    found = mirrors_of(plan, switch)
+    if not stopping:
+        for mirror in found:
+            mirroring.look(mirror)
+    return tuple(
+        MirrorState(m.name, "" if stopping else str(m.state), m.fault, m.source.name, frozenset(m.topics))
+        for m in found
+    )
+
+
+def _seen(switch: Switch, plan: Plan) -> list[str]:
+    """What the Gateways have seen on the old cluster since the switch had succeeded (until then it was watching itself), as far
+    back as what was seen counts as use.
+
+    Of who still belongs there :func:`used_on` tells, from the table of access. That table cannot say when somebody who has
+    moved was there last: whatever a client that is connected has ever used counts in it as used now.
+    """
+    since = max(switch.ended_at or switch.requested_at, access_since()).timestamp()
+    topics, groups = set(plan.topics), set(plan.groups)
+    return [
+        f"{fact['appid']} › {fact['client_id'] or '?'} {fact['kind']} {fact['resource']}"
+        for fact in ask_every("/access", "access")
+        if fact["cluster"] == plan.source and fact["used_at"] > since
+        if fact["resource"] in (groups if fact["kind"] == Access.Kind.GROUP else topics)
+    ]
+
+
+def _grown(client: ClusterClient, written: Mapping[Partition, int]) -> dict[Partition, tuple[int, int]]:
+    """Partitions that end elsewhere than where the mirror has written them to. Those that are gone have not grown."""
+    there = set(existing(client, tuple({p.topic for p in written})))
+    ends = client.end_offsets([p for p in written if p.topic in there])
+    return {p: (end, written[p]) for p, end in ends.items() if end != written[p]}

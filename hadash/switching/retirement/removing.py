@@ -1,0 +1,241 @@
+"""Removing the old Topics of a migration: step by step, each after another look at everything, each in the audit log.
+
+May be cut off at any point and begun again: what is to be removed is noted before the first step, and a step that was
+done but not noted is done again, which changes nothing. One worker at a time, fenced by a token.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from django.conf import settings
+from django.db import InterfaceError, OperationalError, transaction
+
+from hadash.audit.models import record, stored
+from hadash.bindings.errors import BindingError
+from hadash.inventory.gateways import GatewaySilent
+from hadash.kafka.errors import ConnectError, KafkaError
+from hadash.kafka.values import Partition
+from hadash.mirroring import ending, standby
+from hadash.mirroring import services as mirroring
+from hadash.mirroring.models import WriteDenial
+from hadash.mirroring.services import MirrorError
+from hadash.sentences import Sentence, say
+from hadash.switching.models import log_event
+from hadash.switching.refusals import EnginesAway, Refused
+from hadash.switching.retirement import services
+from hadash.switching.retirement.checks import objections
+from hadash.switching.retirement.machine import Status, Step
+from hadash.switching.retirement.models import Retirement
+from hadash.switching.retirement.reading import existing, mirrors_of, the_truth
+
+log = logging.getLogger(__name__)
+
+#: Seconds between two looks at Topics that are being deleted.
+POLL_SECONDS = 0.2
+
+#: What a server may do to it: then it is tried again later.
+_AWAY = (BindingError, KafkaError, ConnectError, MirrorError, GatewaySilent, EnginesAway)
+
+
+class Replaced(Exception):
+    """Somebody else removes now, or it was decided otherwise."""
+
+
+def remove(pk: int, token: int) -> None:
+    """Carry a running retirement out, with the ``token`` that it was handed over with."""
+    taken = services.take(pk, token)
+    if taken is None:
+        return
+    removal = _Removal(taken)
+    try:
+        removal.run()
+    except Replaced as error:
+        log.info("%s", error)
+    except (OperationalError, InterfaceError):
+        raise  # without the database nothing can be noted: the lease runs out, and another worker goes on
+    except _AWAY as error:
+        removal.end(services.defer, say("%(error)s", error=error))
+    except Refused as refused:
+        removal.end(services.fail, refused.reasons[0])
+    except Exception as error:
+        log.exception("the removal after switch %s failed unexpectedly", taken.switch.key)
+        sentence = say("Unexpected error (%(kind)s): %(error)s", kind=type(error).__name__, error=error)
+        removal.end(services.fail, sentence)
+
+
+class _Removal:
+    """One worker's attempt."""
+
+    def __init__(self, retirement: Retirement) -> None:
+        self.retirement = retirement
+        self.switch = retirement.switch
+        self.plan = self.switch.the_plan()
+        self.facts: dict[str, Any] = dict(retirement.facts)
+        self.old = mirroring.cluster_client(self.switch.source)
+        self._replaced = f"The removal after switch {self.switch.key} was taken over or decided otherwise."
+
+    def run(self) -> None:
+        steps: dict[Step, Callable[[], None]] = {
+            Step.MIRRORS: self._mirrors,
+            Step.GROUPS: self._groups,
+            Step.TOPICS: self._topics,
+            Step.DENIALS: self._denials,
+        }
+        for step in Step:
+            if step.value in self.facts.get("removed", ()):
+                continue
+            self._check()
+            if "before" not in self.facts:
+                self._save(before=stored(self._before()))
+            steps[step]()
+            self._note(step)
+        with self._mine() as held:
+            services.finish(held)
+
+    def end(self, how: Callable[[Retirement, Sentence], None], reason: Sentence) -> None:
+        """It cannot go on. While nothing is removed the mirrors run again, so that the clients can go back."""
+        try:
+            if self.facts.get("stopping") and not self.facts.get("removed"):
+                self._let_mirrors_go_on()
+            with self._mine() as held:
+                how(held, reason)
+        except Replaced as error:
+            log.info("%s", error)
+
+    def _let_mirrors_go_on(self) -> None:
+        for mirror in mirrors_of(self.plan, self.switch):
+            try:
+                ending.go_on(mirror, self._fence)
+            except ConnectError as error:
+                said = "Mirror %(mirror)s was stopped and does not run again: %(error)s Resume its connector in Connect."
+                log_event(self.switch, say(said, mirror=mirror.name, error=error))
+                return
+        self._save(stopping=False, written=None)
+
+    # -- steps --------------------------------------------------------------------------------------------------------
+
+    def _mirrors(self) -> None:
+        """Stop them, prove that nobody else has written what they mirror to, then delete them."""
+        found = mirrors_of(self.plan, self.switch)
+        if self.facts.get("written") is None:
+            self._save(stopping=True)
+            written: dict[Partition, int] = {}
+            for mirror in found:
+                written |= ending.stop(mirror, self._fence)
+            self._save(written=[[p.topic, p.partition, end] for p, end in sorted(written.items())])
+        self._check()
+        for mirror in found:
+            ending.remove(mirror, self._fence)
+
+    def _groups(self) -> None:
+        standing = self.old.group_offsets(self.plan.groups)
+        names = sorted(name for name, offsets in standing.items() if offsets)
+        if names:
+            self._fence()
+            self.old.delete_groups(names)
+
+    def _topics(self) -> None:
+        self._fence()
+        self.old.delete_topics(existing(self.old, self.plan.topics))
+        deadline = time.monotonic() + settings.RETIREMENT_GONE_SECONDS
+        while left := existing(self.old, self.plan.topics):
+            if time.monotonic() > deadline:
+                raise KafkaError(f"Cluster {self.old.name} has not deleted Topic {', '.join(left)} yet.")
+            time.sleep(POLL_SECONDS)
+
+    def _denials(self) -> None:
+        self._fence()
+        standby.allow_writes(self.switch.source, self.plan.topics)
+
+    # -- the truth ----------------------------------------------------------------------------------------------------
+
+    def _check(self) -> None:
+        """:raises Refused: something stands against it."""
+        self._fence()
+        truth = the_truth(self.switch, self._written(), stopping=bool(self.facts.get("stopping")))
+        reasons = objections(self.plan, truth)
+        if reasons:
+            raise Refused(*reasons)
+
+    def _written(self) -> dict[Partition, int]:
+        return {Partition(t, p): end for t, p, end in self.facts.get("written") or ()}
+
+    def _before(self) -> dict[str, Any]:
+        """What a person would need to build it up again."""
+        infos = {name: info for name, info in self.old.topics().items() if name in self.plan.topics}
+        configs = self.old.topic_configs(infos)
+        offsets = self.old.group_offsets(self.plan.groups)
+        denials = WriteDenial.objects.filter(cluster=self.switch.source, topic__in=self.plan.topics)
+        return {
+            Step.MIRRORS.value: {
+                mirror.name: {
+                    "source": mirror.source.name,
+                    "target": mirror.target.name,
+                    "topics": mirror.topics,
+                    "corresponding": {
+                        str(p): [point.source, point.target]
+                        for p, point in mirroring.anchors_of(mirror).items()
+                    },
+                }
+                for mirror in mirrors_of(self.plan, self.switch)
+            },
+            Step.GROUPS.value: {
+                name: {str(p): offset for p, offset in committed.items()}
+                for name, committed in offsets.items()
+            },
+            Step.TOPICS.value: {
+                name: {
+                    "partitions": len(info.leaders),
+                    "replication_factor": info.replication_factor,
+                    "configs": configs.get(name, {}),
+                }
+                for name, info in infos.items()
+            },
+            Step.DENIALS.value: sorted(f"{denial.principal} WRITE {denial.topic}" for denial in denials),
+        }
+
+    # -- the row ------------------------------------------------------------------------------------------------------
+
+    def _fence(self) -> None:
+        """Called directly before whatever changes the world, and renews the lease. :raises Replaced: it is not ours now."""
+        if not self._row().update(lease_until=services.lease()):
+            raise Replaced(self._replaced)
+
+    def _row(self) -> Any:
+        return Retirement.objects.filter(
+            pk=self.retirement.pk, token=self.retirement.token, status=Status.RUNNING.value
+        )
+
+    @contextmanager
+    def _mine(self) -> Iterator[Retirement]:
+        """The row, locked. :raises Replaced: it is not ours now."""
+        with transaction.atomic():
+            held: Retirement | None = self._row().select_for_update(of=("self",)).first()
+            if held is None:
+                raise Replaced(self._replaced)
+            held.switch, held.facts = self.switch, self.facts
+            yield held
+
+    def _save(self, **facts: Any) -> None:
+        self.facts |= facts
+        if not self._row().update(facts=self.facts):
+            raise Replaced(self._replaced)
+
+    def _note(self, step: Step) -> None:
+        """That a step is done, and what was there before: in one transaction with its entry in the audit log."""
+        with transaction.atomic():
+            self._save(removed=[*self.facts.get("removed", ()), step.value])
+            record(
+                None,
+                "removed",
+                self.switch.subject,
+                cluster=self.plan.source,
+                what=step.value,
+                before=self.facts["before"][step.value],
+                after={},
+            )

@@ -1,0 +1,312 @@
+"""The only door to a retirement's status: what people decide, and what the program does by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+from django.conf import settings
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
+from django.db.models.functions import Now
+from django.utils import timezone
+
+from hadash.accounts.roles import OPERATE, may
+from hadash.audit.models import record
+from hadash.sentences import Sentence, say
+from hadash.switching import radii
+from hadash.switching.machine import IllegalMove, Kind
+from hadash.switching.machine import Status as SwitchStatus
+from hadash.switching.models import Switch, log_event
+from hadash.switching.refusals import Busy, Refused
+from hadash.switching.retirement.machine import MOVES, OPEN, Event, Status, move
+from hadash.switching.retirement.models import Retirement
+from hadash.switching.windows import nothing_may_start, refuse_in_blackout, utc
+
+#: Hands a running retirement to a worker.
+Start = Callable[[Retirement], None]
+
+
+# -- with its switch --------------------------------------------------------------------------------------------------
+
+
+def switch_ended(held: Switch) -> None:
+    """A migration that has succeeded gets a day; a restore that went back from one keeps its old Topics.
+
+    Called in the transaction that ends the switch.
+    """
+    if held.the_kind is Kind.MIGRATION and held.current is SwitchStatus.SUCCEEDED:
+        ended = held.ended_at or timezone.now()
+        days = held.retire_after_days or settings.RETIREMENT_DAYS
+        made, new = Retirement.objects.get_or_create(
+            switch=held, defaults={"due_at": ended + timedelta(days=days)}
+        )
+        if new:
+            log_event(
+                held,
+                say(
+                    "The old Topics on %(cluster)s are removed on %(at)s.",
+                    cluster=held.source,
+                    at=utc(made.due_at),
+                ),
+            )
+    if held.the_kind is Kind.RESTORE and held.current in (SwitchStatus.SUCCEEDED, SwitchStatus.CLOSED):
+        found = Retirement.objects.select_for_update(of=("self",)).filter(switch=held.restores).first()
+        # (One that runs cannot be here: it and the restore would hold the same radius.)
+        if found is not None and Event.KEEP in MOVES[found.current]:
+            _keep(found, None, say("Switch %(key)s went back: the old Topics stay.", key=held.key), None)
+
+
+# -- what people decide -----------------------------------------------------------------------------------------------
+
+
+def put_off(user: Any, switch: Switch, days: int, reason: str, address: str | None = None) -> Retirement:
+    """Let the old Topics stay for ``days`` more.
+
+    :raises PermissionDenied: ``user`` may not operate switches.
+    :raises Refused: without a reason, for too long or too short, or there is nothing to put off (any more).
+    """
+    _may(user, switch)
+    reason = _reasoned(reason)
+    least, most = settings.RETIREMENT_MIN_DAYS, settings.RETIREMENT_MAX_DAYS
+    if not least <= days <= most:
+        raise Refused(say("It can be put off by %(least)s to %(most)s days at once.", least=least, most=most))
+    with transaction.atomic():
+        held = _moved(switch, Event.PUT_OFF)
+        before = held.due_at
+        held.due_at = max(held.due_at, timezone.now()) + timedelta(days=days)
+        held.postponed += 1
+        said = say(
+            "%(user)s put the removal of the old Topics off to %(at)s: %(reason)s",
+            user=user.get_username(),
+            at=utc(held.due_at),
+            reason=reason,
+        )
+        _decided(held, user, said)
+        record(
+            user,
+            "put off",
+            switch.subject,
+            address,
+            days=days,
+            reason=reason,
+            before=before.isoformat(),
+            after=held.due_at.isoformat(),
+        )
+    return held
+
+
+def keep(user: Any, switch: Switch, reason: str, address: str | None = None) -> Retirement:
+    """Let the old Topics stay for good: the retirement has ended. Otherwise as :func:`put_off`."""
+    _may(user, switch)
+    reason = _reasoned(reason)
+    with transaction.atomic():
+        held = _locked(switch)
+        said = say(
+            "%(user)s keeps the old Topics on %(cluster)s: %(reason)s",
+            user=user.get_username(),
+            cluster=switch.source,
+            reason=reason,
+        )
+        _keep(held, user, said, address)
+    return held
+
+
+def retire_now(
+    user: Any, switch: Switch, confirmed: str, start: Start, address: str | None = None
+) -> Retirement:
+    """Remove the old Topics before their day, or after somebody has cleared away what stood against it.
+
+    :param confirmed: the old cluster's name once more, as the person's word that these Topics are to be deleted there.
+    :param start: called after the commit; the tasks pass what enqueues the removal.
+    :raises PermissionDenied: ``user`` may not operate switches.
+    :raises Busy: a switch holds the radius. :raises Refused: without the word, in a blackout, or it has ended.
+    """
+    _may(user, switch)
+    if confirmed.strip() != switch.source.name:
+        raise Refused(
+            say("Type %(cluster)s to confirm that its old Topics are to be deleted.", cluster=switch.source)
+        )
+    return _begin(switch, user, start, address)
+
+
+def _may(user: Any, switch: Switch) -> None:
+    if not may(user, OPERATE, switch.pair):
+        raise PermissionDenied("You may not decide on old Topics.")
+
+
+def _reasoned(reason: str) -> str:
+    if not reason.strip():
+        raise Refused(say("Say why: whoever looks at this later reads it."))
+    return reason.strip()
+
+
+# -- by itself --------------------------------------------------------------------------------------------------------
+
+
+def begin_due(start: Start) -> int:
+    """Begin the removals whose day has come; how many. In a blackout none; what stands against one fails it."""
+    due = Retirement.objects.filter(status=Status.WAITING.value, due_at__lte=timezone.now())
+    count = 0
+    for retirement in due.select_related("switch__pair"):
+        switch = retirement.switch
+        if nothing_may_start(switch.pair) is not None:
+            continue
+        try:
+            _begin(switch, None, start, None)
+            count += 1
+        except Busy as busy:
+            with transaction.atomic():
+                held = _locked(switch)
+                if held.current is Status.WAITING:
+                    fail(held, busy.reasons[0])
+        except Refused:
+            continue  # somebody has decided otherwise at this moment
+    return count
+
+
+def orphans() -> list[Retirement]:
+    """Running ones whose worker has given no sign of life. In a blackout they wait for its end."""
+    silent = Retirement.objects.filter(status=Status.RUNNING.value, lease_until__lt=Now())
+    return [one for one in silent.select_related("switch__pair") if not nothing_may_start(one.switch.pair)]
+
+
+def lease() -> Any:
+    """Until when a worker is believed to live, by the database's clock."""
+    return Now() + timedelta(seconds=settings.RETIREMENT_LEASE_SECONDS)
+
+
+def _begin(switch: Switch, user: Any, start: Start, address: str | None) -> Retirement:
+    with transaction.atomic():
+        radii.lock()
+        held = _moved(switch, Event.RETIRE)
+        refuse_in_blackout(switch.pair)
+        other = radii.overlapping(switch.the_plan())
+        if other is not None:
+            raise Busy(
+                say("Switch %(key)s holds part of this radius. Wait for its end or cancel it.", key=other.key)
+            )
+        held.token += 1
+        held.lease_until = lease()
+        if user is None:
+            said = say("Its day has come: the old Topics on %(cluster)s are removed.", cluster=switch.source)
+        else:
+            said = say(
+                "%(user)s lets the old Topics on %(cluster)s be removed now.",
+                user=user.get_username(),
+                cluster=switch.source,
+            )
+        _decided(held, user, said)
+        record(user, "retire", switch.subject, address, due=held.due_at.isoformat())
+        transaction.on_commit(lambda: start(held))
+    return held
+
+
+# -- moves; the caller is in a transaction ----------------------------------------------------------------------------
+
+
+def _locked(switch: Switch) -> Retirement:
+    """:raises Refused: the switch has none."""
+    held = Retirement.objects.select_for_update(of=("self",)).filter(switch=switch).first()
+    if held is None:
+        raise Refused(say("No old Topics wait for their removal after this switch."))
+    held.switch = switch
+    return held
+
+
+def _moved(switch: Switch, event: Event) -> Retirement:
+    """The locked row with its new status, not saved yet. :raises Refused: the status does not allow it."""
+    held = _locked(switch)
+    to(held, event)
+    return held
+
+
+def to(held: Retirement, event: Event) -> None:
+    """:raises Refused: the status does not allow it, and stays."""
+    try:
+        held.status = move(held.current, event).value
+    except IllegalMove:
+        raise Refused(
+            say(
+                "The removal of the old Topics is %(status)s: that cannot be decided any more.",
+                status=held.get_status_display(),
+            )
+        ) from None
+
+
+def _decided(held: Retirement, user: Any, said: Sentence) -> None:
+    if user is not None:
+        held.decided_by = user
+    held.outcome = said.to_json()
+    held.save()
+    log_event(held.switch, said, actor=user)
+
+
+def _keep(held: Retirement, user: Any, why: Sentence, address: str | None) -> None:
+    to(held, Event.KEEP)
+    held.done_at = timezone.now()
+    _decided(held, user, why)
+    if held.removed:
+        log_event(held.switch, say("Removed already: %(steps)s. What is left stays.", steps=held.removed))
+    record(user, "keep", held.switch.subject, address, why=str(why), removed=held.removed)
+
+
+def fail(held: Retirement, reason: Sentence) -> None:
+    """A person has to look. ``held`` is locked by the caller."""
+    to(held, Event.FAIL)
+    held.outcome = reason.to_json()
+    held.save(update_fields=["status", "outcome", "facts"])
+    log_event(
+        held.switch, say("The old Topics are not removed, and somebody has to decide what becomes of them.")
+    )
+    log_event(held.switch, reason)
+    record(None, "retire failed", held.switch.subject, reason=str(reason), removed=held.removed)
+
+
+def defer(held: Retirement, reason: Sentence) -> None:
+    """A server does not answer: try again later. ``held`` is locked by the caller."""
+    to(held, Event.DEFER)
+    held.due_at = timezone.now() + timedelta(seconds=settings.RETIREMENT_RETRY_SECONDS)
+    held.outcome = reason.to_json()
+    held.save(update_fields=["status", "due_at", "outcome", "facts"])
+    log_event(held.switch, reason)
+    log_event(
+        held.switch, say("The removal of the old Topics is tried again at %(at)s.", at=utc(held.due_at))
+    )
+
+
+def finish(held: Retirement) -> None:
+    """All is removed. ``held`` is locked by the caller."""
+    to(held, Event.FINISH)
+    held.done_at = timezone.now()
+    plan = held.switch.the_plan()
+    said = say(
+        "The mirror is retired, and the old Topics on %(cluster)s are removed: %(topics)s.",
+        cluster=plan.source,
+        topics=list(plan.topics),
+    )
+    held.outcome = said.to_json()
+    held.save(update_fields=["status", "done_at", "outcome", "facts"])
+    log_event(held.switch, said)
+    record(None, "retired", held.switch.subject, topics=list(plan.topics), groups=list(plan.groups))
+
+
+def take(pk: int, token: int) -> Retirement | None:
+    """Become the only one that removes: the row with the new token; ``None`` when ``token`` is used up."""
+    mine = Retirement.objects.filter(pk=pk, token=token, status=Status.RUNNING.value)
+    if not mine.update(token=token + 1, lease_until=lease()):
+        return None
+    return Retirement.objects.select_related(
+        "switch__pair__first",
+        "switch__pair__second",
+        "switch__pair__default",
+        "switch__source",
+        "switch__target",
+    ).get(pk=pk)
+
+
+def open_of(pair_pks: Any) -> list[Retirement]:
+    """Those of some pairs that have not come to their end, the next one first."""
+    found = Retirement.objects.filter(switch__pair__in=pair_pks, status__in=[s.value for s in OPEN])
+    return list(found.select_related("switch__source", "switch__target", "switch__pair"))
