@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('switching', '0005_kinds'),
+        ('switching', '0007_findings'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
