@@ -20,6 +20,8 @@ from hadash.inventory.models import Cluster, Pair
 from hadash.kafka.errors import ConnectError, KafkaError
 from hadash.mirroring.services import MirrorError
 from hadash.sentences import say
+from hadash.switching.by_hand.machine import Status as ChangeStatus
+from hadash.switching.by_hand.models import BindingChange
 from hadash.switching.checks import preflight
 from hadash.switching.effects import Effects, Facts
 from hadash.switching.machine import (
@@ -166,9 +168,8 @@ def _planned(asked: Asked, digest: str) -> Plan:
     return plan
 
 
-def _create(asked: Asked, plan: Plan, **values: Any) -> Switch:
-    """The row of a new switch. In a transaction. :raises Busy: another switch holds part of its radius."""
-    _lock_radii()
+def refuse_overlap(plan: Plan) -> None:
+    """:raises Busy: an open switch holds part of what ``plan`` touches."""
     other = overlapping(plan)
     if other is not None:
         raise Busy(
@@ -179,6 +180,26 @@ def _create(asked: Asked, plan: Plan, **values: Any) -> Switch:
                 status=other.get_status_display(),
             )
         )
+
+
+def _refuse_while_bound_by_hand(plan: Plan) -> None:
+    """:raises Busy: a worker is writing bindings of the radius that somebody has changed by hand."""
+    for change in BindingChange.objects.filter(pair__name=plan.pair, status=ChangeStatus.APPROVED.value):
+        if plan.overlaps(change.radius):
+            raise Busy(
+                say(
+                    "Change %(key)s of the bindings of %(appid)s is being written. Try again in a moment.",
+                    key=change.key,
+                    appid=change.appid,
+                )
+            )
+
+
+def _create(asked: Asked, plan: Plan, **values: Any) -> Switch:
+    """The row of a new switch. In a transaction. :raises Busy: something else holds part of its radius."""
+    lock_radii()
+    refuse_overlap(plan)
+    _refuse_while_bound_by_hand(plan)
     user, scope = asked.user, asked.scope
     switch = Switch.objects.create(
         kind=asked.kind.value,
@@ -209,6 +230,7 @@ def _create(asked: Asked, plan: Plan, **values: Any) -> Switch:
     return switch
 
 
-def _lock_radii() -> None:
+def lock_radii() -> None:
+    """Until the end of the transaction nobody else decides whether something is free."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_RADIUS_LOCK])
