@@ -34,6 +34,7 @@ from hadash.bindings.errors import (
     UnknownOutcome,
 )
 from hadash.dashboard.templatetags.hadash import sentence
+from hadash.inventory.declarations import NotDeclared
 from hadash.inventory.gateways import GatewaySilent
 from hadash.inventory.services import NotRegistered
 from hadash.kafka.errors import ConnectError, KafkaError
@@ -84,6 +85,7 @@ _CODES: list[tuple[type[Exception], int, str]] = [
     (BindingError, 409, ""),
     (Refused, 409, ""),
     (NotRegistered, 409, ""),
+    (NotDeclared, 409, ""),
     (TokenRefused, 400, ""),
     (PersonRefused, 409, ""),
 ]
@@ -117,7 +119,7 @@ def handle(error: Exception, context: dict[str, Any]) -> Response | None:
 
 
 def _reasons(error: Exception) -> Iterable[Sentence]:
-    if isinstance(error, Refused):
+    if isinstance(error, Refused | NotDeclared):
         return error.reasons
     said = getattr(error, "sentence", None)
     return [said if isinstance(said, Sentence) else say("%(error)s", error=error)]

@@ -19,6 +19,8 @@ from hadash.bindings.model import BindingState, GatewayMember
 from hadash.inventory import differences
 from hadash.inventory.models import Cluster
 from hadash.mirroring.models import Mirror
+from hadash.switching.by_hand.machine import Status as ChangeStatus
+from hadash.switching.by_hand.models import BindingChange
 from hadash.switching.machine import Status
 from hadash.switching.models import StageRecord, Switch
 
@@ -47,6 +49,16 @@ STATUS_LOOKS: dict[Status, tuple[str, str]] = {
     Status.CANCELLED: ("off", "off"),
     Status.EXPIRED: ("off", "off"),
     Status.CLOSED: ("off", "off"),
+}
+
+CHANGE_LOOKS: dict[ChangeStatus, tuple[str, str]] = {
+    ChangeStatus.AWAITING_APPROVAL: ("waiting", "waiting"),
+    ChangeStatus.APPROVED: ("waiting", "running"),
+    ChangeStatus.APPLIED: ("fine", "fine"),
+    ChangeStatus.FAILED: ("bad", "bad"),
+    ChangeStatus.DECLINED: ("off", "off"),
+    ChangeStatus.CANCELLED: ("off", "off"),
+    ChangeStatus.EXPIRED: ("off", "off"),
 }
 
 RESULT_LOOKS: dict[str, tuple[str, str]] = {
@@ -91,6 +103,10 @@ DECLARATION_LOOKS: dict[differences.State, tuple[str, str]] = {
 
 def of_status(switch: Switch) -> State:
     return State(*STATUS_LOOKS[switch.current], str(switch.get_status_display()))
+
+
+def of_change(change: BindingChange) -> State:
+    return State(*CHANGE_LOOKS[change.current], str(change.get_status_display()))
 
 
 def status_words() -> dict[str, State]:
