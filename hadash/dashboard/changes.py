@@ -14,7 +14,8 @@ from hadash.accounts.roles import DECIDE, pairs_where
 from hadash.bindings.model import Binding, BindingDocument
 from hadash.dashboard import states
 from hadash.identity.identity import Identity
-from hadash.switching.by_hand.machine import Status
+from hadash.inventory.models import AppID
+from hadash.switching.by_hand.machine import OPEN, Status
 from hadash.switching.by_hand.models import BindingApproval, BindingChange
 from hadash.switching.models import Switch
 
@@ -30,6 +31,21 @@ def waiting_for(user: User) -> QuerySet[BindingChange]:
     undecided = Q(status=Status.AWAITING_APPROVAL.value) & ~Q(requested_by=user)
     undecided &= ~Q(pk__in=BindingApproval.objects.filter(user=user).values("change"))
     return changes(user).filter(undecided, pair__in=pairs_where(user, DECIDE))
+
+
+def in_inbox(user: User, inbox: str) -> QuerySet[BindingChange]:
+    """Those that stand beside the switches of an inbox: all, waiting (for ``user``) or mine."""
+    if inbox == "waiting":
+        return waiting_for(user)
+    found = changes(user)
+    return found.filter(requested_by=user) if inbox == "mine" else found
+
+
+def open_changes(user: Any, appid: AppID) -> QuerySet[BindingChange]:
+    """Those of an AppID of which something can still come."""
+    return changes(user).filter(
+        pair=appid.pair, appid=appid.name, status__in=[status.value for status in OPEN]
+    )
 
 
 def the_change(user: Any, key: str) -> BindingChange:

@@ -7,7 +7,12 @@ from typing import Any
 from django.http import HttpRequest
 from django.utils.functional import SimpleLazyObject
 
-from hadash.dashboard import selectors
+from hadash.dashboard import changes, selectors
+
+
+def waiting_count(user: Any) -> int:
+    """Switches and changes of bindings that wait for somebody."""
+    return selectors.waiting_for(user).count() + changes.waiting_for(user).count()
 
 
 def frame(request: HttpRequest) -> dict[str, Any]:
@@ -17,7 +22,7 @@ def frame(request: HttpRequest) -> dict[str, Any]:
         return {}
     return {
         "nav": {
-            "waiting": SimpleLazyObject(lambda: selectors.waiting_for(user).count()),
+            "waiting": SimpleLazyObject(lambda: waiting_count(user)),
             "running": SimpleLazyObject(lambda: selectors.running(user).count()),
         },
         "hues": SimpleLazyObject(selectors.hues),

@@ -20,7 +20,7 @@ from django.views.decorators.http import require_GET
 
 from hadash.accounts.browser import browser_of
 from hadash.accounts.roles import DECIDE, OPERATE, REQUEST, may
-from hadash.dashboard import engines, live, radius, selectors, states
+from hadash.dashboard import changes, engines, live, radius, selectors, states
 from hadash.dashboard.phrases import script_phrases
 from hadash.dashboard.views.common import (
     address_of,
@@ -36,6 +36,9 @@ from hadash.switching.machine import Kind, Status
 from hadash.switching.models import Switch
 from hadash.switching.planning import Refused
 from hadash.switching.policy import blackout_now
+
+#: Changes of bindings that stand below the switches of an inbox.
+SHOWN_CHANGES = 25
 
 INBOXES = ("all", "waiting", "mine")
 
@@ -60,9 +63,11 @@ def switches(request: HttpRequest) -> HttpResponse:
             | Q(key=query)
         )
     page = paged(request, found)
+    by_hand = changes.in_inbox(user, inbox)[:SHOWN_CHANGES] if not (status or query) else []
     context = {
         "page": page,
         "rows": [(switch, states.of_status(switch)) for switch in page.object_list],
+        "changes": [(change, states.of_change(change)) for change in by_hand],
         "inbox": inbox,
         "status": status,
         "query": query,
