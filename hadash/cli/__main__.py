@@ -1,4 +1,5 @@
-"""``python -m hadash.cli``: plan, request, approve, decline, cancel, go, watch, abort, retry, close, review, list, show.
+"""``python -m hadash.cli``: plan, request, approve, decline, cancel, go, watch, abort, retry, close, review, list, show; and for bindings
+by hand: bind, unbind, changes, approve-change, decline-change, cancel-change.
 
 ``HADASH_URL`` and ``HADASH_TOKEN`` say where and as whom (the page “Your tokens” issues tokens). Exit codes: 0 done, 1 refused or
 not successful, 2 wrong usage, 3 nobody answers or the outcome is not known.
@@ -16,7 +17,7 @@ from typing import Any
 from rich.console import Console
 from rich.live import Live
 
-from hadash.cli import show
+from hadash.cli import bindings, show
 from hadash.cli.client import Api, ApiError
 
 #: Seconds between two looks at a running switch.
@@ -111,6 +112,7 @@ def _parser() -> argparse.ArgumentParser:
         ("retry", "run the stage again in which a switch asked for a person"),
     ):
         commands.add_parser(name, help=text).add_argument("key")
+    bindings.add_parsers(commands)
     return parser
 
 
@@ -246,6 +248,7 @@ _COMMANDS: dict[str, Callable[[Api, argparse.Namespace, Console], int]] = {
     "approve": _approve,
     "watch": _watch,
     **{name: _act(name) for name in ("decline", "cancel", "go", "abort", "retry", "close", "review")},
+    **bindings.COMMANDS,
 }
 
 
