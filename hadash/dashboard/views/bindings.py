@@ -153,12 +153,14 @@ def _rows(appid: AppID, found: Judgement) -> list[dict[str, Any]]:
     uses = sorted(asking.known_of(appid).uses)
     rows = []
     for identity, cluster in found.edits.items():
-        its = governed(found.after, identity, uses) if cluster is not None else []
+        its = governed(found.after if cluster is not None else found.before, identity, uses)
+        own = found.before.binding_of(identity)
         rows.append(
             {
                 "identity": identity,
                 "kind": kind_of(identity),
                 "cluster": cluster,
+                "stays_on": own.cluster if own is not None and not found.moves else "",
                 "uses": its[:SHOWN_USES],
                 "more": max(len(its) - SHOWN_USES, 0),
             }

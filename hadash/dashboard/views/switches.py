@@ -74,7 +74,8 @@ def switches(request: HttpRequest) -> HttpResponse:
         "statuses": states.status_words(),
         "mine": selectors.switches(user)
         .filter(requested_by=user, status=Status.AWAITING_APPROVAL.value)
-        .count(),
+        .count()
+        + changes.in_inbox(user, "mine").filter(status=Status.AWAITING_APPROVAL.value).count(),
     }
     return render(request, "switches/list.html", context)
 

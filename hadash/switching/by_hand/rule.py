@@ -106,6 +106,7 @@ class Judgement:
     """What a change would write, and what stands against it. ``busy`` is for what may be over later."""
 
     edits: Mapping[Identity, str | None]
+    before: BindingDocument
     after: BindingDocument
     faults: tuple[Sentence, ...] = ()
     busy: tuple[Sentence, ...] = ()
@@ -126,7 +127,7 @@ def judge(document: BindingDocument, default: str, wanted: Wanted, known: Known)
     """What ``wanted`` would write into ``document``, whose AppID is on ``default`` without a binding."""
     faults = [*_misnamed(document.appid, wanted)]
     if faults:
-        return Judgement({}, document, tuple(faults))
+        return Judgement({}, document, document, tuple(faults))
     busy = _busy(document)
     edits: dict[Identity, str | None] = {}
     after = document
@@ -155,7 +156,7 @@ def judge(document: BindingDocument, default: str, wanted: Wanted, known: Known)
             say("The bindings of %(appid)s would not fit into one change of ZooKeeper.", appid=document.appid)
         )
     moves = tuple(moved(document, after, default, edits, known.uses))
-    return Judgement(edits, after, tuple(faults), tuple(busy), moves)
+    return Judgement(edits, document, after, tuple(faults), tuple(busy), moves)
 
 
 # -- names ------------------------------------------------------------------------------------------------------------
