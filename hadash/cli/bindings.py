@@ -47,7 +47,12 @@ def add_parsers(commands: Any) -> None:
 def shown(change: dict[str, Any]) -> RenderableType:
     """A change, what it writes and what came of it."""
     head = Text.assemble(
-        (change["key"], "bold"), "  ", show.status(change["status"]), f"  {change['reason']}"
+        (change["key"], "bold"),
+        "  ",
+        show.status(change["status"]),
+        "  ",
+        (change["digest"], "dim"),
+        f"  {change['reason']}",
     )
     edits = Table("identity", "becomes", box=None, pad_edge=False)
     for edit in change["edits"]:

@@ -175,6 +175,7 @@ class TestTheChange:
         assert f"/binding-changes/{change.key}/" in waiting
         assert "No switch waits for you." in waiting
         assert 'class="count waiting"' in waiting
+        assert f"/binding-changes/{change.key}/" in text(as_arne.get("/"))
         assert f"/binding-changes/{change.key}/" in text(as_olga.get("/switches/?inbox=mine"))
         assert f"/binding-changes/{change.key}/" not in text(as_olga.get("/switches/?inbox=waiting"))
 

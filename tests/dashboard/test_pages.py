@@ -161,7 +161,7 @@ def test_queries_do_not_grow_with_the_estate(
         appid = AppID.objects.create(name=f"app-{number}", pair=estate.pair)
         InstanceID.objects.create(appid=appid, name="one")
     for address, limit in [
-        (reverse("overview"), 20),
+        (reverse("overview"), 21),
         (reverse("appids"), 13),
         (reverse("appid", args=[estate.shop.pk]), 16),
         (reverse("switches"), 13),
