@@ -21,11 +21,15 @@ _OPTIONAL: dict[str, Any] = {"required": False, "default": "", "allow_blank": Tr
 class IdentityShape(s.Serializer):
     """What is bound of an AppID: an InstanceID, a Topic, a Topic list or a group; with none of them the AppID itself."""
 
-    instance_id = s.CharField(max_length=MAX_NAME_LENGTH, **_OPTIONAL)
+    # Names are taken as they are: one that begins with a blank is refused with a reason, not read as another.
+    instance_id = s.CharField(max_length=MAX_NAME_LENGTH, trim_whitespace=False, **_OPTIONAL)
     topics = s.ListField(
-        child=s.CharField(max_length=MAX_RESOURCE), max_length=MAX_TOPICS, required=False, default=list
+        child=s.CharField(max_length=MAX_RESOURCE, trim_whitespace=False),
+        max_length=MAX_TOPICS,
+        required=False,
+        default=list,
     )
-    group = s.CharField(max_length=MAX_RESOURCE, **_OPTIONAL)
+    group = s.CharField(max_length=MAX_RESOURCE, trim_whitespace=False, **_OPTIONAL)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         named = [name for name in ("instance_id", "topics", "group") if attrs[name]]

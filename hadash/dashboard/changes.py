@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -67,6 +68,12 @@ class Bound:
     switch: Switch | None = None
     change: BindingChange | None = None
 
+    @property
+    def at(self) -> datetime | None:
+        """When it was written last, as far as that is known here."""
+        by = self.change or self.switch
+        return by.ended_at if by is not None else None
+
 
 def bindings_of(document: BindingDocument, user: Any) -> list[Bound]:
     """Every binding of a document, the widest identity first. Two queries."""
@@ -79,7 +86,7 @@ def bindings_of(document: BindingDocument, user: Any) -> list[Bound]:
     found += [(Identity(appid, topics=(name,)), b) for name, b in sorted(document.topics.items())]
     found += [(Identity(appid, group=name), b) for name, b in sorted(document.groups.items())]
     keys = {binding.switch for _identity, binding in found} - {""}
-    of_switch = {switch.key: switch for switch in Switch.objects.filter(key__in=keys).only("key")}
+    of_switch = {switch.key: switch for switch in Switch.objects.filter(key__in=keys).only("key", "ended_at")}
     of_change = {change.key: change for change in changes(user).filter(key__in=keys)}
     return [
         Bound(

@@ -54,7 +54,7 @@ def generate(
     if len(wanted) > MAX_TOPICS:
         raise NotRegistered(
             say(
-                "That are %(count)s Topics; at most %(most)s are possible at once.",
+                "That is %(count)s Topics; at most %(most)s are possible at once.",
                 count=len(wanted),
                 most=MAX_TOPICS,
             )

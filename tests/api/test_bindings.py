@@ -128,6 +128,14 @@ def test_declined_and_cancelled(program: Callable[..., Any], make_change: Any) -
     assert again.json()["reasons"] == ["This change is cancelled: it cannot be changed that way any more."]
 
 
+def test_a_client_id_of_another_appid_is_not_registered(program: Callable[..., Any], estate: Any) -> None:
+    address = f"appids/{estate.shop.pk}/instances/"
+    assert program("olga").post(address, {"name": "HA#crm#people"}).json()["reasons"] == [
+        "HA#crm#people names AppID crm: a Gateway refuses it from shop. Register it under crm."
+    ]
+    assert program("olga").post(address, {"name": "HA#shop#orders"}).status_code == 201
+
+
 class TestGenerating:
     def test_one_for_each_topic(self, program: Callable[..., Any], estate: Any) -> None:
         body = {"topics": ["orders", "carts"], "declare": ["produce"], "note": "asked for by Chen"}
@@ -184,5 +192,5 @@ class TestUnregistering:
             appid=estate.shop, instance_id="shop-carts", kind="produce", resource="carts", source="hand"
         )
         assert take_back().json()["reasons"] == [
-            "1 relations of shop › shop-carts are declared. Withdraw them first."
+            "Relations of shop › shop-carts are declared (1). Withdraw them first."
         ]

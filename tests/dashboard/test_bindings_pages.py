@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
 from dashboard.parts import signed_in
 from hadash.bindings.model import Binding, BindingDocument
@@ -144,6 +146,10 @@ class TestTheChange:
         page = text(as_arne.get(address))
         assert 'hx-trigger="every 1s"' in page, "until it is written"
         assert "Arne Approver" in page
+        BindingChange.objects.update(status="applied", ended_at=timezone.now())
+        assert 'hx-trigger="every 1s"' in text(as_arne.get(address)), "until every engine has it"
+        BindingChange.objects.update(ended_at=timezone.now() - timedelta(minutes=1))
+        assert 'hx-trigger="every 1s"' not in text(as_arne.get(address))
 
     def test_what_has_changed_since_is_shown_and_refused(
         self, as_arne: Client, engines: Any, dialect: NativeDialect, make_change: Any

@@ -123,7 +123,7 @@ class TestBinding:
             == ["shop › web-1 is named twice: name it once."] * 2
         )
         many = [Identity("shop", topics=(f"t{n}",)) for n in range(MAX_EDITS + 1)]
-        assert said(bind(*many)) == ["That are 101 identities; at most 100 fit into one change."]
+        assert said(bind(*many)) == ["That is 101 identities; at most 100 fit into one change."]
 
     def test_while_a_switch_is_at_work(self) -> None:
         of = document({WEB: Binding("east", BindingState.SETTLE, switch="s1")})

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from functools import wraps
 from typing import Any
 from urllib.parse import urlencode
 
+from django.conf import settings
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
 
@@ -217,7 +220,7 @@ def _page(
         "the_appid": appid,
         "awaiting": awaiting,
         "own": own,
-        "writing": found.current is Status.APPROVED,
+        "writing": _goes_on(found),
         "approvals": approvals,
         "approvals_missing": max(found.approvals_needed - len(approvals), 0),
         "may_decide": awaiting
@@ -236,6 +239,13 @@ def _page(
     }
     part = "bindings/live.html" if request.headers.get("HX-Request") else "bindings/page.html"
     return render(request, part, context, status=status)
+
+
+def _goes_on(found: BindingChange) -> bool:
+    """Whether the page has to look again by itself: until it is written, and the engines have said something or were waited for."""
+    if found.current is not Status.APPLIED or found.ended_at is None:
+        return found.current is Status.APPROVED
+    return timezone.now() - found.ended_at < timedelta(seconds=settings.BINDING_APPLY_SECONDS + 2)
 
 
 Act = Callable[[HttpRequest, BindingChange], str]

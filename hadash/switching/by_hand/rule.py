@@ -169,7 +169,7 @@ def _misnamed(appid: str, wanted: Wanted) -> Iterator[Sentence]:
         yield say("Say what to bind or to unbind.")
     if len(asked) > MAX_EDITS:
         yield say(
-            "That are %(count)s identities; at most %(most)s fit into one change.",
+            "That is %(count)s identities; at most %(most)s fit into one change.",
             count=len(asked),
             most=MAX_EDITS,
         )

@@ -69,7 +69,7 @@ def unregister(user: Any, instance: InstanceID, confirmed: str, address: str | N
         if declared:
             raise Refused(
                 say(
-                    "%(count)s relations of %(identity)s are declared. Withdraw them first.",
+                    "Relations of %(identity)s are declared (%(count)s). Withdraw them first.",
                     count=declared,
                     identity=identity,
                 )
