@@ -6,15 +6,17 @@ Run it after a change of the tables: ``.venv/bin/python docs/draw_states.py``.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 if __name__ == "__main__":
     sys.path.insert(0, str(ROOT))
 
+from hadash.switching.by_hand import machine as by_hand  # noqa: E402
 from hadash.switching.machine import (  # noqa: E402
-    ENDED,
     FIRST,
     MOVES,
     STAGES,
@@ -47,7 +49,7 @@ def page() -> str:
             "",
             "What is not drawn is refused, and the switch stays as it is.",
             "",
-            *_mermaid(_life()),
+            *_mermaid(_life(MOVES)),
             "",
             "## Its stages, while it is running",
             "",
@@ -67,6 +69,11 @@ def page() -> str:
             *_mermaid(_retirement()),
             "",
             f"A removal that runs takes away, in this order: {', '.join(Step)}. Before each it looks at everything again.",
+            "## A change of bindings by hand",
+            "",
+            "Drawn from `hadash/switching/by_hand/machine.py`; see [bindings.md](bindings.md).",
+            "",
+            *_mermaid(_life(by_hand.MOVES)),
             "",
         ]
     )
@@ -76,15 +83,15 @@ def _mermaid(lines: Iterator[str]) -> list[str]:
     return ["```mermaid", "stateDiagram-v2", *(f"    {line}" for line in lines), "```"]
 
 
-def _life() -> Iterator[str]:
-    for status in Status:
+def _life(table: Mapping[Any, Mapping[Any, StrEnum]]) -> Iterator[str]:
+    for status in table:
         yield f'state "{_shown(status)}" as {status}'
-    yield f"[*] --> {Status.AWAITING_APPROVAL}"
-    for status, moves in MOVES.items():
+    yield f"[*] --> {next(iter(table))}"
+    for status, moves in table.items():
         for event, after in moves.items():
             yield f"{status} --> {after}: {event}"
-    for status in Status:
-        if status in ENDED:
+    for status, moves in table.items():
+        if not moves:
             yield f"{status} --> [*]"
 
 
@@ -137,7 +144,7 @@ def _id(node: Stage | Event) -> str:
     return f"stage_{node}" if isinstance(node, Stage) else str(_end(node))
 
 
-def _shown(status: Status) -> str:
+def _shown(status: StrEnum) -> str:
     return status.replace("_", " ")
 
 

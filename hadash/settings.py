@@ -322,6 +322,9 @@ SWITCH_GO_SECONDS = number("HADASH_SWITCH_GO_SECONDS", 1800)
 #: 1.5 s more, didi-engine.md 2). One second more is for slow brokers. It has to be less than HADASH_SWITCH_BLOCK_SECONDS.
 #: (DiDi's own platform waits 10 s, and then trusts a sum of lags; hadash proves what the mirror holds.)
 DIDI_APPLY_SECONDS = number("HADASH_DIDI_APPLY_SECONDS", 3)
+#: Seconds for which a change of bindings by hand waits for the engines to put it into effect, before it says who is late. Gateways
+#: need milliseconds, DiDi's engines HADASH_DIDI_APPLY_SECONDS. It stays applied: nobody has moved.
+BINDING_APPLY_SECONDS = number("HADASH_BINDING_APPLY_SECONDS", 10)
 #: Hours after which a request that nobody has decided on expires.
 SWITCH_EXPIRY_HOURS = number("HADASH_SWITCH_EXPIRY_HOURS", 24)
 #: Days from the success of a migration until the old Topics are removed, when the request says nothing else: two weekly jobs

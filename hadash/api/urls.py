@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.urls import path, re_path
 from drf_spectacular.views import SpectacularJSONAPIView
 
-from hadash.api.views import appids, declarations, gateways, pairs, people, switches
+from hadash.api.views import appids, bindings, declarations, gateways, pairs, people, switches
 from hadash.api.views.common import NoSuchAddress
 
 app_name = "api"
@@ -33,6 +33,7 @@ urlpatterns = [
     path(
         "appids/<int:pk>/declarations/<int:row>/", declarations.OneDeclaration.as_view(), name="declaration"
     ),
+    path("appids/<int:pk>/instances/generate/", appids.Generate.as_view(), name="generate"),
     path("appids/<int:pk>/access/", appids.Accesses.as_view(), name="access"),
     path("gateways/", gateways.Gateways.as_view(), name="gateways"),
     path("gateways/<str:gateway>/exclude/", gateways.Exclude.as_view(), name="exclude"),
@@ -46,6 +47,12 @@ urlpatterns = [
         path(f"switches/<slug:key>/{name}/", view.as_view(), name=name)
         for name, view in switches.ACTS.items()
     ),
+    path("binding-changes/", bindings.Changes.as_view(), name="binding-changes"),
+    path("binding-changes/preview/", bindings.Preview.as_view(), name="binding-preview"),
+    path("binding-changes/<slug:key>/", bindings.OneChange.as_view(), name="binding-change"),
+    path("binding-changes/<slug:key>/approve/", bindings.ApproveChange.as_view(), name="approve-change"),
+    path("binding-changes/<slug:key>/decline/", bindings.DeclineChange.as_view(), name="decline-change"),
+    path("binding-changes/<slug:key>/cancel/", bindings.CancelChange.as_view(), name="cancel-change"),
     path("audit/", people.Audit.as_view(), name="audit"),
     re_path("", NoSuchAddress.as_view()),
 ]

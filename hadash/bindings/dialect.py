@@ -47,8 +47,10 @@ class Dialect(Protocol):
         """Why the engine could not move ``identities`` away from ``cluster``; nothing is written."""
         ...
 
-    def change(self, edits: Sequence[Edit], journal: Journal | None = None) -> int:
-        """Bind and unbind; the epoch of the change. May be called again with the same edits at any time: it completes
+    def change(
+        self, edits: Sequence[Edit], journal: Journal | None = None, seen: Sequence[BindingDocument] = ()
+    ) -> int:
+        """Bind and unbind; the epoch of the change. Refused if a document is not as it was ``seen``. May be called again with the same edits at any time: it completes
         what an interrupted call left. After an error other than ``UnknownOutcome`` no engine was told anything new."""
         ...
 

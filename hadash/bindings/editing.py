@@ -26,14 +26,15 @@ class Editing:
         """As it is by now. It changes with further edits: who has read it makes none."""
         return self._document
 
-    def bind(self, identity: Identity, binding: Binding, epoch: int) -> None:
+    def bind(self, identity: Identity, binding: Binding, epoch: int, *, stays: bool = False) -> None:
         """:raises TopicInTwoLists: a Topic of a list is in another list already."""
         refuse_two_lists(self._document.topic_lists, identity)
-        self.put(identity, stamped(self._document, identity, binding, epoch))
+        self.put(identity, stamped(self._document, identity, binding, epoch, stays=stays))
 
-    def unbind(self, identity: Identity, epoch: int) -> None:
+    def unbind(self, identity: Identity, epoch: int, *, stays: bool = False) -> None:
         """Of one without a binding of its own, nothing changes."""
-        self._document = replace(self._document, unbound=unbound_at(self._document, identity, epoch))
+        unbound = unbound_at(self._document, identity, epoch, stays=stays)
+        self._document = replace(self._document, unbound=unbound)
         self.put(identity, None)
 
     def put(self, identity: Identity, binding: Binding | None) -> None:

@@ -2,7 +2,8 @@
 
 A producer that comes back to a cluster must be seen with an epoch that the cluster has not seen of it, or the cluster finds a
 gap in its sequence (docs/adr/0005). One that stays should keep its epoch, so that a batch sent twice is noticed. So an epoch is
-only ever raised: when the cluster changes, and when it cannot be known whether it does.
+only ever raised: when the cluster changes, and when it cannot be known whether it does. Whoever knows that nobody's cluster
+changes says so (``stays``: a change by hand, see :mod:`hadash.switching.by_hand`).
 """
 
 from __future__ import annotations
@@ -14,16 +15,21 @@ from hadash.identity.client_ids import named_by
 from hadash.identity.identity import Identity
 
 
-def stamped(document: BindingDocument, identity: Identity, binding: Binding, epoch: int) -> Binding:
+def stamped(
+    document: BindingDocument, identity: Identity, binding: Binding, epoch: int, *, stays: bool = False
+) -> Binding:
     """``binding`` as it is written for ``identity`` in ``epoch``: with that epoch, and since when it has been with its
     cluster."""
     own = document.binding_of(identity)
     before = fallbacks(document, identity) if own is None else [own]
-    stays = all(b is None or b.cluster == binding.cluster for b in before)
+    kept = all(b is None or b.cluster == binding.cluster for b in before)
     if None in before and binding.state is BindingState.FORWARD:
-        stays = False  # the pair's default cluster, which is not known here, may be the other
+        kept = False  # the pair's default cluster, which is not known here, may be the other
     # (A switch begins where the identity is: there the pair's default is the binding's own cluster.)
-    since = max(b.since if b is not None else 0 for b in before) if stays else epoch
+    if stays:
+        since = max(map(_since, [own] if own is not None else _before_or_after(document, identity)))
+    else:
+        since = max(map(_since, before)) if kept else epoch
     return replace(binding, epoch=epoch, since=since)
 
 
@@ -33,19 +39,37 @@ def unbound(document: BindingDocument, identity: Identity, epoch: int) -> Bindin
     return replace(without, unbound=unbound_at(document, identity, epoch))
 
 
-def unbound_at(document: BindingDocument, identity: Identity, epoch: int) -> int:
+def unbound_at(document: BindingDocument, identity: Identity, epoch: int, *, stays: bool = False) -> int:
     """What ``unbound`` of the document is, when the binding of ``identity`` is removed in ``epoch``.
 
     Whoever it governed may go to another cluster by that, or be seen with an earlier epoch; then all of the AppID get a
-    new one, because nothing is left of the identity that could hold it.
+    new one, because nothing is left of the identity that could hold it. Who ``stays`` keeps the epoch that the binding had.
     """
     own = document.binding_of(identity)
     if own is None:
         return document.unbound
     after = fallbacks(document, identity)
+    if stays:
+        held = all(_since(b) >= own.since for b in _before_or_after(document, identity))
+        return document.unbound if held else max(document.unbound, own.since)
     if all(b is not None and b.cluster == own.cluster and b.since >= own.since for b in after):
         return document.unbound
     return epoch
+
+
+def _before_or_after(document: BindingDocument, identity: Identity) -> list[Binding | None]:
+    """What can govern a request when ``identity`` has no binding; also one of a client whose client.id names a bound Topic, and
+    that goes by it whichever Topic it writes to."""
+    if not identity.topics:
+        return fallbacks(document, identity)
+    own = document.binding_of(identity)
+    others = (*document.topics.values(), *document.topic_lists.values(), document.default)
+    return [binding for binding in others if own is None or binding is not own]
+
+
+def _since(binding: Binding | None) -> int:
+    """Nobody has moved to the pair's default cluster who has no binding: whoever came back there was bound to it."""
+    return 0 if binding is None else binding.since
 
 
 def fallbacks(document: BindingDocument, identity: Identity) -> list[Binding | None]:

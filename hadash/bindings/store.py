@@ -47,6 +47,8 @@ class Edit:
 
     identity: Identity
     binding: Binding | None
+    #: Whoever makes the change has made sure that nobody goes to another cluster by it: see :mod:`hadash.bindings.since`.
+    stays: bool = False
 
 
 class BindingStore:
@@ -163,12 +165,16 @@ class BindingStore:
 
     # -- changing -------------------------------------------------------------------------------------------
 
-    def change(self, edits: Sequence[Edit], journal: Journal | None = None) -> int:
+    def change(
+        self, edits: Sequence[Edit], journal: Journal | None = None, seen: Sequence[BindingDocument] = ()
+    ) -> int:
         """Put ``edits`` into one transaction and return its epoch.
 
         :param journal: the switch that makes the change; its token must be the newest. ``None`` is a change
             by hand, which no running switch may be touched by.
+        :param seen: documents that have to be as they were when somebody decided on ``edits``.
         :raises BindingBusy: an identity is held by another switch.
+        :raises BindingConflict: a document is another one than was ``seen``.
         :raises TopicInTwoLists: a Topic would be in two bound lists.
         :raises StaleWriter: ``journal.token`` was replaced.
         :raises UnknownOutcome: the reply was lost and could not be read back.
@@ -176,27 +182,32 @@ class BindingStore:
         """
         for _ in range(MAX_CONFLICTS):
             with reaching():
-                epoch = self._try_change(edits, journal)
+                epoch = self._try_change(edits, journal, seen)
             if epoch is not None:
                 return epoch
         raise BindingConflict("The bindings change faster than this change can be made.")
 
-    def _try_change(self, edits: Sequence[Edit], journal: Journal | None) -> int | None:
+    def _try_change(
+        self, edits: Sequence[Edit], journal: Journal | None, seen: Sequence[BindingDocument]
+    ) -> int | None:
         """One attempt; ``None`` when somebody else was faster."""
         epoch_data, epoch_stat = self.client.get(layout.EPOCH)
         epoch = int(epoch_data or b"0") + 1
+        expected = {document.appid: document for document in seen}
         editing: dict[str, tuple[Editing, int | None]] = {}
         for edit in edits:
             appid = edit.identity.appid
             if appid not in editing:
                 document, version = self._read(appid)
+                if document != expected.get(appid, document):
+                    raise BindingConflict(f"The bindings of {appid} have changed since they were looked at.")
                 editing[appid] = Editing(document), version
             edited, _ = editing[appid]
             self._refuse_if_held(edited.document, edit, journal)
             if edit.binding is None:
-                edited.unbind(edit.identity, epoch)
+                edited.unbind(edit.identity, epoch, stays=edit.stays)
             else:
-                edited.bind(edit.identity, edit.binding, epoch)
+                edited.bind(edit.identity, edit.binding, epoch, stays=edit.stays)
         documents = {appid: (edited.document, version) for appid, (edited, version) in editing.items()}
 
         transaction = self.client.transaction()

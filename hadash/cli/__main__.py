@@ -1,5 +1,6 @@
 """``python -m hadash.cli``: plan, request, restore, approve, decline, cancel, go, watch, abort, retry, close, review, list, show; of a
-migration put-off, keep, retire; and ``declarations`` with commands of its own.
+migration put-off, keep, retire; ``declarations`` with commands of its own; and for bindings by hand bind, unbind, changes,
+approve-change, decline-change, cancel-change.
 
 ``HADASH_URL`` and ``HADASH_TOKEN`` say where and as whom (the page “Your tokens” issues tokens). Exit codes: 0 done, 1 refused or
 not successful, 2 wrong usage, 3 nobody answers or the outcome is not known.
@@ -17,7 +18,7 @@ from typing import Any
 from rich.console import Console
 from rich.live import Live
 
-from hadash.cli import declarations, show
+from hadash.cli import bindings, declarations, show
 from hadash.cli.client import Api, ApiError
 
 #: Seconds between two looks at a running switch.
@@ -136,6 +137,7 @@ def _parser() -> argparse.ArgumentParser:
     ):
         commands.add_parser(name, help=text).add_argument("key")
     declarations.add_to(commands)
+    bindings.add_parsers(commands)
     return parser
 
 
@@ -305,6 +307,7 @@ _COMMANDS: dict[str, Callable[[Api, argparse.Namespace, Console], int]] = {
     "approve": _approve,
     "watch": _watch,
     **{name: _act(name) for name in (*_ACTS, "put-off", "keep", "retire")},
+    **bindings.COMMANDS,
 }
 
 

@@ -27,6 +27,8 @@ COLOURS = {
     "running": "yellow",
     "paused": "yellow",
     "succeeded": "green",
+    "applied": "green",
+    "failed": "red",
     "needs_attention": "red",
     "rolled_back": "red",
 }

@@ -7,7 +7,16 @@ from typing import Any
 from django.http import HttpRequest
 from django.utils.functional import SimpleLazyObject
 
-from hadash.dashboard import selectors
+from hadash.dashboard import changes, selectors
+
+
+def waiting_count(user: Any) -> int:
+    """Switches and changes of bindings that wait for somebody. One query."""
+    of_switches, of_changes = (
+        found.order_by().values_list("key")
+        for found in (selectors.waiting_for(user), changes.waiting_for(user))
+    )
+    return of_switches.union(of_changes, all=True).count()
 
 
 def frame(request: HttpRequest) -> dict[str, Any]:
@@ -17,7 +26,7 @@ def frame(request: HttpRequest) -> dict[str, Any]:
         return {}
     return {
         "nav": {
-            "waiting": SimpleLazyObject(lambda: selectors.waiting_for(user).count()),
+            "waiting": SimpleLazyObject(lambda: waiting_count(user)),
             "running": SimpleLazyObject(lambda: selectors.running(user).count()),
         },
         "hues": SimpleLazyObject(selectors.hues),

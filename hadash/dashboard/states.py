@@ -19,6 +19,8 @@ from hadash.bindings.model import BindingState, GatewayMember
 from hadash.inventory import differences
 from hadash.inventory.models import Cluster
 from hadash.mirroring.models import Mirror
+from hadash.switching.by_hand.machine import Status as ChangeStatus
+from hadash.switching.by_hand.models import BindingChange
 from hadash.switching.machine import Kind, Status
 from hadash.switching.models import StageRecord, Switch
 from hadash.switching.retirement.machine import Status as RetirementStatus
@@ -57,6 +59,16 @@ RETIREMENT_LOOKS: dict[RetirementStatus, tuple[str, str]] = {
     RetirementStatus.DONE: ("fine", "fine"),
     RetirementStatus.KEPT: ("off", "off"),
     RetirementStatus.FAILED: ("bad", "bad"),
+}
+
+CHANGE_LOOKS: dict[ChangeStatus, tuple[str, str]] = {
+    ChangeStatus.AWAITING_APPROVAL: ("waiting", "waiting"),
+    ChangeStatus.APPROVED: ("waiting", "running"),
+    ChangeStatus.APPLIED: ("fine", "fine"),
+    ChangeStatus.FAILED: ("bad", "bad"),
+    ChangeStatus.DECLINED: ("off", "off"),
+    ChangeStatus.CANCELLED: ("off", "off"),
+    ChangeStatus.EXPIRED: ("off", "off"),
 }
 
 RESULT_LOOKS: dict[str, tuple[str, str]] = {
@@ -112,6 +124,10 @@ def of_waiting(switch: Switch) -> State:
 
 def of_retirement(retirement: Retirement) -> State:
     return State(*RETIREMENT_LOOKS[retirement.current], str(retirement.get_status_display()))
+
+
+def of_change(change: BindingChange) -> State:
+    return State(*CHANGE_LOOKS[change.current], str(change.get_status_display()))
 
 
 def status_words() -> dict[str, State]:

@@ -95,7 +95,7 @@ def declare(
         if not relations:
             raise NotDeclared(say("Say which Topics it writes or reads, or which groups it is in."))
         if each:
-            names = new_instance_ids(appid.name, dict.fromkeys(topics), _taken(appid))
+            names = new_instance_ids(appid.name, dict.fromkeys(topics), taken_names(appid))
             relations = [relation._replace(instance_id=names[relation.resource]) for relation in relations]
         return _declare(user, appid, relations, note, Source.HAND, address)
 
@@ -160,7 +160,7 @@ def _declare(
     return Declared(found.added, tuple(registered))
 
 
-def _taken(appid: AppID) -> set[str]:
+def taken_names(appid: AppID) -> set[str]:
     """Names that no new client.id of an AppID may have."""
     registered = set(appid.instances.values_list("name", flat=True))
     known = (*selectors.declared(appid.pair, appid), *selectors.seen(appid.pair, appid))

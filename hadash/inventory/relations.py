@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable
+from collections.abc import Callable, Container, Iterable, Sequence
 from itertools import chain, count
 from typing import NamedTuple
 
@@ -123,4 +123,27 @@ def new_instance_ids(appid: str, topics: Iterable[str], taken: Container[str]) -
         names = (fitting(base, MAX_NAME_LENGTH - len(end)) + end for end in tries)
         # (The second try for one Topic can be the first for another: "carts" and "carts-2".)
         found[topic] = next(name for name in names if name not in taken and name not in found.values())
+    return found
+
+
+def generated_ids(
+    appid: str, topics: Sequence[str], taken: Container[str], *, one: bool, ending: Callable[[], str]
+) -> dict[str, tuple[str, ...]]:
+    """New InstanceIDs, none of which is ``taken``, and the Topics that each is for: one for each Topic, or ``one`` for all.
+
+    :param ending: what makes a name unique; asked again as long as the name is taken.
+
+    >>> generated_ids("shop", ["orders", "carts"], {}, one=False, ending=iter(["a7", "b9"]).__next__)
+    {'shop-orders-a7': ('orders',), 'shop-carts-b9': ('carts',)}
+    >>> generated_ids("shop", ["orders", "carts"], {}, one=True, ending=lambda: "a7")
+    {'shop-2-topics-a7': ('orders', 'carts')}
+    """
+    wanted = [tuple(topics)] if one else [(topic,) for topic in topics]
+    found: dict[str, tuple[str, ...]] = {}
+    for some in wanted:
+        stem = some[0] if len(some) == 1 else f"{len(some)}-topics"
+        base = _UNFIT.sub("-", f"{appid}-{stem}")
+        endings = (f"-{ending()}" for _ in count())
+        names = (fitting(base, MAX_NAME_LENGTH - len(end)) + end for end in endings)
+        found[next(name for name in names if name not in taken and name not in found)] = some
     return found

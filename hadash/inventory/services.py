@@ -14,6 +14,7 @@ from hadash.audit.models import record
 from hadash.bindings import catalogue
 from hadash.bindings.model import Broker, ClusterDescription
 from hadash.bindings.store import BindingStore
+from hadash.identity.client_ids import named_by
 from hadash.identity.names import InvalidName, fitting, validated
 from hadash.inventory.dialects import fault_of
 from hadash.inventory.gateways import ask_all, ask_every, zookeeper
@@ -152,12 +153,22 @@ def register_instance(
 ) -> InstanceID:
     """Register an InstanceID under an AppID.
 
-    :raises NotRegistered: the name is no client.id, or is registered already.
+    :raises NotRegistered: the name is no client.id, names another AppID, or is registered already.
     """
     try:
         name = validated(name, "InstanceID")
     except InvalidName as error:
         raise NotRegistered(say("%(error)s", error=error)) from None
+    named = named_by(name)
+    if named is not None and named.appid != appid.name:
+        raise NotRegistered(
+            say(
+                "%(name)s names AppID %(other)s: a Gateway refuses it from %(appid)s. Register it under %(other)s.",
+                name=name,
+                other=named.appid,
+                appid=appid,
+            )
+        )
     try:
         with transaction.atomic():
             instance = InstanceID.objects.create(appid=appid, name=name, note=note.strip())

@@ -31,7 +31,7 @@ from hadash.switching.models import Switch, log_event
 from hadash.switching.plan import Plan, Scope
 from hadash.switching.planning import plan_for
 from hadash.switching.policy import limits_of, policy_of
-from hadash.switching.refusals import Busy, EnginesAway, PlanChanged, Refused
+from hadash.switching.refusals import EnginesAway, PlanChanged, Refused
 from hadash.switching.retirement import terms
 from hadash.switching.stage_run import StageFailed
 from hadash.switching.windows import check_window, run
@@ -193,26 +193,10 @@ def _planned(asked: Asked, digest: str) -> Plan:
 
 
 def _create(asked: Asked, plan: Plan, **values: Any) -> Switch:
-    """The row of a new switch. In a transaction. :raises Busy: another switch holds part of its radius."""
+    """The row of a new switch. In a transaction. :raises Busy: something else holds part of its radius."""
     radii.lock()
-    other = radii.overlapping(plan)
-    if other is not None:
-        raise Busy(
-            say(
-                "Switch %(key)s of %(scope)s (%(status)s) holds part of this radius. Wait for its end or cancel it.",
-                key=other.key,
-                scope=other.scope,
-                status=other.get_status_display(),
-            )
-        )
-    gone = radii.retiring(plan)
-    if gone is not None:
-        raise Busy(
-            say(
-                "At this moment the old Topics of migration %(key)s are removed. Look at it, and ask again when it has ended.",
-                key=gone.switch.key,
-            )
-        )
+    radii.refuse_overlap(plan)
+    radii.refuse_while_bound_by_hand(plan)
     user, scope = asked.user, asked.scope
     switch = Switch.objects.create(
         kind=asked.kind.value,

@@ -12,8 +12,9 @@ from django.utils import timezone
 from hadash.accounts.roles import DECIDE, REQUEST, may
 from hadash.audit.models import record, stored
 from hadash.sentences import say
+from hadash.switching.four_eyes import note_approval
 from hadash.switching.machine import IN_BLACKOUTS, Event, Status
-from hadash.switching.models import Approval, Switch, log_event
+from hadash.switching.models import Switch, log_event
 from hadash.switching.planning import plan_for
 from hadash.switching.policy import blackout_now
 from hadash.switching.refusals import PlanChanged, Refused
@@ -82,29 +83,8 @@ def approve(
 
 
 def _add_approval(user: User, held: Switch, digest: str, browser: str) -> int:
-    """Note one approval; how many are still missing.
-
-    :raises Refused: this person has approved already, or another one who has a part in it sat at the same browser.
-    """
-    others = held.approvals.exclude(user=user)
-    if browser and (browser == held.requested_in or others.filter(browser=browser).exists()):
-        raise Refused(
-            say(
-                "This browser was used to request or approve it already, with another account. "
-                "Approve it in a browser of your own."
-            )
-        )
-    _, new = Approval.objects.get_or_create(
-        switch=held, user=user, defaults={"plan_digest": digest, "browser": browser}
-    )
-    missing = max(held.approvals_needed - held.approvals.count(), 0)
-    if not new:
-        raise Refused(
-            say(
-                "You have approved it already; somebody else has to, too (%(missing)s missing).",
-                missing=missing,
-            )
-        )
+    """Note one approval; how many are still missing. :raises Refused: see :func:`note_approval`."""
+    missing = note_approval(user, held, browser, plan_digest=digest)
     log_event(held, say("%(user)s approved the switch.", user=user.get_username()), actor=user)
     if missing:
         log_event(held, say("It needs %(missing)s more.", missing=missing))

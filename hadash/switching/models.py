@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import secrets
 from typing import Any
 
 from django.conf import settings
@@ -18,13 +17,11 @@ from hadash.inventory.models import Cluster, Pair
 from hadash.kafka.values import Partition
 from hadash.mirroring.offsets import Corresponding
 from hadash.sentences import Sentence
+from hadash.switching.by_hand.models import BindingApproval as BindingApproval
+from hadash.switching.by_hand.models import BindingChange as BindingChange
+from hadash.switching.keys import new_key
 from hadash.switching.machine import OPEN, Kind, Status
 from hadash.switching.plan import Plan, Scope
-
-
-def new_key() -> str:
-    """The name of a switch in ZooKeeper and in addresses. Random: a new database must not meet old journals."""
-    return secrets.token_hex(5)
 
 
 def _seconds(label: Any, least: float, most: float = 3600) -> Any:

@@ -1,12 +1,17 @@
-"""Who holds which radius: open switches, and a retirement while it removes something. Two that overlap never go on together."""
+"""Who holds which radius: open switches, a retirement while it removes something, a change of bindings by hand while it is
+written. Two that overlap never go on together."""
 
 from __future__ import annotations
 
 from django.db import connection
 
+from hadash.sentences import say
+from hadash.switching.by_hand.machine import Status as ChangeStatus
+from hadash.switching.by_hand.models import BindingChange
 from hadash.switching.machine import OPEN
 from hadash.switching.models import Switch
 from hadash.switching.plan import Plan
+from hadash.switching.refusals import Busy
 from hadash.switching.retirement.machine import Status
 from hadash.switching.retirement.models import Retirement
 
@@ -35,3 +40,38 @@ def retiring(plan: Plan) -> Retirement | None:
         if plan.overlaps(retirement.switch.the_plan()):
             return retirement
     return None
+
+
+def refuse_overlap(plan: Plan) -> None:
+    """:raises Busy: an open switch, or the end of a migration, holds part of what ``plan`` touches."""
+    other = overlapping(plan)
+    if other is not None:
+        raise Busy(
+            say(
+                "Switch %(key)s of %(scope)s (%(status)s) holds part of this radius. Wait for its end or cancel it.",
+                key=other.key,
+                scope=other.scope,
+                status=other.get_status_display(),
+            )
+        )
+    gone = retiring(plan)
+    if gone is not None:
+        raise Busy(
+            say(
+                "At this moment the old Topics of migration %(key)s are removed. Look at it, and ask again when it has ended.",
+                key=gone.switch.key,
+            )
+        )
+
+
+def refuse_while_bound_by_hand(plan: Plan) -> None:
+    """:raises Busy: a worker is writing bindings of the radius that somebody has changed by hand."""
+    for change in BindingChange.objects.filter(pair__name=plan.pair, status=ChangeStatus.APPROVED.value):
+        if plan.overlaps(change.radius):
+            raise Busy(
+                say(
+                    "Change %(key)s of the bindings of %(appid)s is being written. Try again in a moment.",
+                    key=change.key,
+                    appid=change.appid,
+                )
+            )

@@ -8,7 +8,17 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from dashboard.conftest import engines, estate, finished, make_switch, plan, quick
+from dashboard.conftest import (
+    dialect,
+    engines,
+    estate,
+    finished,
+    handed,
+    make_change,
+    make_switch,
+    plan,
+    quick,
+)
 from dashboard.parts import PASSWORD
 from django.contrib.auth.models import User
 from django.test import Client

@@ -18,7 +18,7 @@ from django.urls import get_resolver
 from django.urls.resolvers import URLPattern, URLResolver
 
 from hadash.accounts.roles import SCOPES, ensure_user
-from hadash.inventory.models import Declaration
+from hadash.inventory.models import Declaration, InstanceID
 from hadash.switching.models import Blackout
 
 from .conftest import NAMES, Program
@@ -59,6 +59,8 @@ API: dict[tuple[str, str], frozenset[str]] = {
     ("GET", "appids/"): EVERYBODY,
     ("GET", "appids/{appid}/"): EVERYBODY,
     ("POST", "appids/{appid}/instances/"): ASKING,
+    ("DELETE", "appids/{appid}/instances/"): ASKING,
+    ("POST", "appids/{appid}/instances/generate/"): ASKING,
     ("GET", "appids/{appid}/access/"): EVERYBODY,
     ("POST", "appids/{appid}/declarations/"): ASKING,
     ("POST", "appids/{appid}/declarations/adopt/"): ASKING,
@@ -66,6 +68,13 @@ API: dict[tuple[str, str], frozenset[str]] = {
     ("GET", "pairs/{pair}/declarations/"): EVERYBODY,
     ("POST", "pairs/{pair}/declarations/import/"): ASKING,
     ("GET", "pairs/{pair}/declarations/export/"): EVERYBODY,
+    ("GET", "binding-changes/"): EVERYBODY,
+    ("POST", "binding-changes/"): ASKING,
+    ("POST", "binding-changes/preview/"): EVERYBODY,
+    ("GET", "binding-changes/{change}/"): EVERYBODY,
+    ("POST", "binding-changes/{change}/approve/"): APPROVER,
+    ("POST", "binding-changes/{change}/decline/"): APPROVER,
+    ("POST", "binding-changes/{change}/cancel/"): ASKING,
     ("GET", "gateways/"): EVERYBODY,
     ("POST", "gateways/{gateway}/exclude/"): OPERATOR,
     ("POST", "gateways/{gateway}/include/"): OPERATOR,
@@ -96,6 +105,16 @@ PAGES: dict[tuple[str, str], frozenset[str]] = {
     ("GET", "appids/"): EVERYBODY,
     ("GET", "appids/{appid}/"): EVERYBODY,
     ("POST", "appids/{appid}/instances/"): ASKING,
+    ("POST", "appids/{appid}/instances/generate/"): ASKING,
+    ("GET", "appids/{appid}/instances/{instance}/unregister/"): ASKING,
+    ("POST", "appids/{appid}/instances/{instance}/unregister/"): ASKING,
+    ("GET", "appids/{appid}/bindings/change/"): ASKING,
+    ("POST", "appids/{appid}/bindings/change/"): ASKING,
+    ("GET", "appids/{appid}/bindings/preview/"): EVERYBODY,
+    ("GET", "binding-changes/{change}/"): EVERYBODY,
+    ("POST", "binding-changes/{change}/approve/"): APPROVER,
+    ("POST", "binding-changes/{change}/decline/"): APPROVER,
+    ("POST", "binding-changes/{change}/cancel/"): ASKING,
     ("POST", "appids/{appid}/declarations/"): ASKING,
     ("POST", "appids/{appid}/declarations/adopt/"): ASKING,
     ("POST", "appids/{appid}/declarations/{declaration}/withdraw/"): ASKING,
@@ -155,6 +174,9 @@ def things(
     planned: None,
     started: list[str],
     make_switch: Any,
+    make_change: Any,
+    dialect: Any,
+    handed: list[str],
     plan: Any,
     monkeypatch: pytest.MonkeyPatch,
 ) -> dict[str, Any]:
@@ -166,7 +188,7 @@ def things(
     monkeypatch.setattr(gateways, "gateway_members", lambda: [gateway("gateway-9", live=False)])
     monkeypatch.setattr(gateways, "set_excluded", lambda client, gateway, excluded: None)
     monkeypatch.setattr(gateways, "zookeeper", lambda: None)
-    switch = make_switch()
+    switch, change = make_switch(), make_change()
     blackout = Blackout.objects.create(
         pair=estate.pair, begins="2030-01-01T00:00Z", ends="2030-01-02T00:00Z", reason="Holiday"
     )
@@ -176,6 +198,9 @@ def things(
     somebody = ensure_user("somebody", PASSWORD, "viewer")
     return {
         "switch": switch.key,
+        "change": change.key,
+        "change_digest": change.digest,
+        "instance": InstanceID.objects.get(name="shop-carts").pk,
         "appid": estate.shop.pk,
         "pair": "main",
         "pair_pk": estate.pair.pk,
@@ -198,7 +223,10 @@ def bodies(things: dict[str, Any]) -> dict[str, Any]:
             "target": "west",
             "reason": "x",
         },
-        "approve": {"plan_digest": things["digest"]},
+        "approve": {"plan_digest": things["digest"], "digest": things["change_digest"]},
+        "binding-changes": {"pair": "main", "appid": "shop", "bind": [{}], "reason": "x"},
+        "preview": {"pair": "main", "appid": "shop", "bind": [{}]},
+        "generate": {"topics": ["orders"]},
         "decline": {"reason": "x"},
         "close": {"reason": "x"},
         "review": {"reason": "x"},
@@ -264,6 +292,8 @@ def test_api(things: dict[str, Any], people: SimpleNamespace, method: str, addre
         body = bodies(things).get(path.rstrip("/").rpartition("/")[2])
         if method == "DELETE" and path.endswith("roles/"):
             path, body = f"{path}?role=viewer", None
+        if method == "DELETE" and path.endswith("instances/"):
+            path, body = f"{path}?name=shop-carts", None
         answer = program.send(method, path, body)
         allowed = role in API[method, address]
         assert (answer.status_code not in (401, 403, 404)) is allowed, (
@@ -300,7 +330,9 @@ def test_pages(things: dict[str, Any], people: SimpleNamespace, method: str, add
     forms = {
         "request": {"appid": things["appid"], "scope": "appid", "target": "west", "reason": "x"},
         "preview": {"appid": things["appid"]},
-        "approve": {"plan_digest": things["digest"]},
+        "approve": {"plan_digest": things["digest"], "digest": things["change_digest"]},
+        "change": {"act": "bind", "kind": "appid", "reason": "x"},
+        "generate": {"topics": "orders"},
         "exclude": {"gateway": "gateway-9", "typed": "gateway-9", "reason": "x"},
         "rules": {"approvals": 2},
         "blackouts": {"begins": "2030-02-01T00:00", "ends": "2030-02-02T00:00", "reason": "x"},
@@ -339,7 +371,7 @@ def test_a_role_on_one_pair_reaches_nothing_of_another(
         PairRole.objects.create(user=mara, group=Group.objects.get(name=role), pair=json_estate["pair"])
     program = Program(mara, list(SCOPES))
     for method, address in API:
-        if not {"{switch}", "{appid}", "{pair}"} & set(address.split("/")):
+        if not {"{switch}", "{change}", "{appid}", "{pair}"} & set(address.split("/")):
             continue
         answer = program.send(
             method, address.format(**things), bodies(things).get(address.rstrip("/").rpartition("/")[2])

@@ -48,8 +48,9 @@ def test_writes_take_an_idempotency_key(program: Any) -> None:
         if method in ("post", "put", "patch")
         and "Idempotency-Key" not in {parameter["name"] for parameter in operation.get("parameters", ())}
     }
-    # A plan changes nothing; a token's secret is not kept, so its answer cannot be either.
-    assert lacking == {"post /api/v1/plans/", "post /api/v1/tokens/"}
+    # A plan and a preview change nothing; a token's secret is not kept, so its answer cannot be either.
+    changing_nothing = {"post /api/v1/plans/", "post /api/v1/binding-changes/preview/"}
+    assert lacking == changing_nothing | {"post /api/v1/tokens/"}
 
 
 @pytest.fixture

@@ -389,3 +389,28 @@ class TestUnreachable:
 
 def unreachable(*_: object, **__: object) -> None:
     raise ConnectionLoss
+
+
+class TestByHand:
+    """A change that somebody has decided on by looking at a document, and that moves nobody."""
+
+    def test_it_is_refused_when_the_document_is_another_one(self, store: BindingStore) -> None:
+        seen = store.document("shop")
+        store.change([Edit(WEB_1, EAST)], seen=[seen])
+        with pytest.raises(BindingConflict, match="have changed since they were looked at"):
+            store.change([Edit(WEB_2, EAST)], seen=[seen])
+        assert store.document("shop").instances.keys() == {"web-1"}
+        store.change([Edit(WEB_2, EAST)], seen=[store.document("shop")])
+        assert store.document("shop").instances.keys() == {"web-1", "web-2"}
+
+    def test_who_stays_is_not_seen_as_somebody_who_came_back(self, store: BindingStore) -> None:
+        """Else a batch that is sent twice around the change would be written twice."""
+        store.change([Edit(SHOP, EAST, stays=True), Edit(WEB_1, EAST, stays=True)])
+        bound = store.document("shop")
+        assert (bound.default, bound.instances["web-1"]) == (stamped(EAST, 1, 0), stamped(EAST, 1, 0))
+        store.change([Edit(SHOP, None, stays=True), Edit(WEB_1, None, stays=True)])
+        assert store.document("shop") == BindingDocument("shop")
+        moved = store.change([Edit(WEB_1, WEST)])
+        store.change([Edit(SHOP, WEST, stays=True)])
+        store.change([Edit(WEB_1, None, stays=True)])
+        assert store.document("shop").unbound == moved, "web-1 is still seen with the epoch of its move"

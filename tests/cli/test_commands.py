@@ -10,7 +10,17 @@ from typing import Any
 import httpx
 import pytest
 from api.conftest import people, planned, started
-from dashboard.conftest import engines, estate, finished, make_switch, plan, quick
+from dashboard.conftest import (
+    dialect,
+    engines,
+    estate,
+    finished,
+    handed,
+    make_change,
+    make_switch,
+    plan,
+    quick,
+)
 from django.test import Client
 from rich.console import Console
 
@@ -18,7 +28,7 @@ from hadash.accounts import tokens
 from hadash.accounts.roles import SCOPES
 from hadash.cli.__main__ import main
 from hadash.cli.client import Api
-from hadash.switching.models import Switch
+from hadash.switching.models import BindingChange, Switch
 from hadash.switching.plan import Plan
 from hadash.switching.retirement.models import Retirement
 
@@ -209,3 +219,30 @@ def test_a_migration_and_what_becomes_of_the_old_topics(
     assert "Type east to confirm" in text
     assert run("olga", "keep", finished.key, "--reason", "The auditors want them")[0] == 0
     assert "kept. olga keeps the old Topics on east" in run("olga", "show", finished.key)[1]
+
+
+def test_bindings_by_hand(
+    run: Run, estate: Any, dialect: Any, handed: list[str], django_capture_on_commit_callbacks: Any
+) -> None:
+    code, text = run("olga", "bind", *WANTED[:4], "--instance", "shop-carts", "--reason", "One known client")
+    change = BindingChange.objects.get()
+    assert code == 0
+    assert f"Change {change.key} is requested. Somebody else has to approve it." in text
+    assert "shop+shop-carts" in run("arne", "changes", "--inbox", "waiting")[1]
+    code, text = run("arne", "approve-change", change.key, typed="no")
+    assert (code, "Nothing was approved." in text, handed) == (1, True, [])
+    with django_capture_on_commit_callbacks(execute=True):
+        code, text = run("arne", "approve-change", change.key, typed=change.key)
+    assert (code, handed) == (0, [change.key])
+
+
+def test_what_cannot_be_unbound_says_why(run: Run, estate: Any, dialect: Any) -> None:
+    code, text = run("olga", "unbind", *WANTED[:4], "--group", "readers", "--reason", "x")
+    assert code == 1
+    assert "shop##readers has no binding of its own to remove." in text
+
+
+def test_a_change_declined_and_another_taken_back(run: Run, make_change: Any) -> None:
+    one, other = make_change(), make_change()
+    assert run("arne", "decline-change", one.key, "--reason", "Not now")[0] == 0
+    assert "cancelled" in run("olga", "cancel-change", other.key)[1]

@@ -11,10 +11,12 @@ from typing import Any
 import pytest
 from django.test import Client
 from django.utils import timezone
+from kazoo.client import KazooClient
 
 from dashboard.parts import NASTY, PASSWORD, cluster, gateway, signed_in
 from hadash.accounts.roles import ensure_roles, ensure_user
 from hadash.bindings.model import Binding, BindingDocument
+from hadash.bindings.native import NativeDialect
 from hadash.dashboard import engines as engines_module
 from hadash.dashboard import live
 from hadash.dashboard.engines import Engines
@@ -22,6 +24,8 @@ from hadash.identity.identity import Identity
 from hadash.inventory.models import Access, AppID, InstanceID, Pair
 from hadash.mirroring.models import LagSample, Mirror
 from hadash.sentences import say
+from hadash.switching.by_hand import applying, asking, unregistering
+from hadash.switching.by_hand.models import BindingChange, digest_of
 from hadash.switching.models import StageRecord, Switch, log_event
 from hadash.switching.plan import Member, Plan, Scope
 
@@ -173,6 +177,48 @@ def finished(make_switch: Callable[..., Switch], people: SimpleNamespace) -> Swi
         )
         at = end
     return switch
+
+
+@pytest.fixture
+def dialect(zookeeper: KazooClient, monkeypatch: pytest.MonkeyPatch) -> NativeDialect:
+    """The bindings in a real ZooKeeper, for what is bound by hand."""
+    found = NativeDialect(zookeeper)
+    for module in (asking, applying, unregistering):
+        monkeypatch.setattr(module, "dialect_of", lambda pair: found)
+    return found
+
+
+@pytest.fixture
+def handed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Keys of the changes that were handed to the workers."""
+    import tasks.binding
+
+    keys: list[str] = []
+    monkeypatch.setattr(tasks.binding, "start", lambda change: keys.append(change.key))
+    return keys
+
+
+@pytest.fixture
+def make_change(estate: SimpleNamespace, people: SimpleNamespace) -> Callable[..., BindingChange]:
+    """Olga asks to bind shop-carts to where it is."""
+
+    def make(status: str = "awaiting_approval", **values: Any) -> BindingChange:
+        edits: dict[Identity, str | None] = {Identity("shop", "shop-carts"): "east"}
+        return BindingChange.objects.create(
+            **{
+                "pair": estate.pair,
+                "appid": "shop",
+                "edits": {identity.key: cluster for identity, cluster in edits.items()},
+                "digest": digest_of("main", "shop", edits),
+                "reason": "It is one known client",
+                "requested_by": people.olga,
+                "expires_at": timezone.now() + timedelta(hours=1),
+                "status": status,
+                **values,
+            }
+        )
+
+    return make
 
 
 @pytest.fixture

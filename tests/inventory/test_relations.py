@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from hadash.identity.names import MAX_NAME_LENGTH
-from hadash.inventory.relations import KINDS, Relation, fault_of, fault_of_note, new_instance_ids
+from hadash.inventory.relations import (
+    KINDS,
+    Relation,
+    fault_of,
+    fault_of_note,
+    generated_ids,
+    new_instance_ids,
+)
 
 
 @pytest.mark.parametrize("instance_id", ["", "web-1", "购物车", "HA#shop#orders", "<script>", "x" * 200])
@@ -58,5 +67,22 @@ def test_new_instance_ids_are_new_and_can_be_declared(
     assert len(set(found.values())) == len(names)
     assert not taken & set(found.values())
     for name in found.values():
+        assert fault_of(Relation(appid, name, "produce", "orders")) is None
+        assert "#" not in name
+
+
+@given(appids, topics, st.booleans(), st.data())
+def test_generated_ids_are_new_each_time_and_say_what_they_are_for(
+    appid: str, names: list[str], one: bool, data: st.DataObject
+) -> None:
+    """Whatever ends a name: one that is taken is not given out again."""
+    assume(names)
+    endings = (f"{number:06}" for number in itertools.count())
+    before = generated_ids(appid, names, (), one=one, ending=lambda: "000000")
+    taken = set(data.draw(st.lists(st.sampled_from(sorted(before)))))
+    found = generated_ids(appid, names, taken, one=one, ending=lambda: next(endings))
+    assert list(found.values()) == ([tuple(names)] if one else [(name,) for name in names])
+    assert not taken & set(found)
+    for name in found:
         assert fault_of(Relation(appid, name, "produce", "orders")) is None
         assert "#" not in name

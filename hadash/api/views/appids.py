@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from django.core.exceptions import PermissionDenied
+from django.http import Http404
+from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers as s
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from hadash.accounts.roles import REGISTER, may
-from hadash.api import present
+from hadash.api import binding_shapes, present
 from hadash.api import serializers as shapes
 from hadash.api.idempotency import idempotent
 from hadash.api.pagination import Pages
 from hadash.api.views.common import KEY, PAGES, PagedView, View, address_of, problems, the_appid
 from hadash.dashboard import engines, selectors
 from hadash.inventory import services
-from hadash.inventory.models import Access, AppID
+from hadash.inventory.generating import generate
+from hadash.inventory.models import Access, AppID, InstanceID
 from hadash.inventory.selectors import access_since
+from hadash.switching.by_hand.unregistering import unregister
 
 
 class AppIDQuery(s.Serializer):
@@ -70,6 +74,46 @@ class Instances(View):
             raise PermissionDenied("You may not register InstanceIDs.")
         services.register_instance(request.user, found, **values, address=address_of(request))
         return Response(_shown(the_appid(request.user, pk)), status=201)
+
+    @extend_schema(
+        operation_id="unregister_instance",
+        summary="Take a registered InstanceID back that is not bound, declared or about to move.",
+        parameters=[binding_shapes.UnregisterQuery],
+        responses={204: None, **problems(400, 404, 409, 503)},
+    )
+    def delete(self, request: Request, pk: int) -> Response:
+        found = the_appid(request.user, pk)
+        name = self.validated(binding_shapes.UnregisterQuery, request.query_params.dict())["name"]
+        instance = InstanceID.objects.select_related("appid__pair").filter(appid=found, name=name).first()
+        if instance is None and may(request.user, REGISTER, found.pair):
+            raise Http404(_("%(appid)s has no InstanceID %(name)s.") % {"appid": found, "name": name})
+        if instance is None:
+            raise PermissionDenied("You may not register InstanceIDs.")
+        unregister(request.user, instance, name, address_of(request))
+        return Response(status=204)
+
+
+class Generate(View):
+    @extend_schema(
+        operation_id="generate_instances",
+        summary="Register InstanceIDs with new names: one for each Topic, or one for all of them.",
+        request=binding_shapes.GenerateRequest,
+        parameters=[KEY],
+        responses={201: binding_shapes.GeneratedShape(many=True), **problems(400, 404, 409, 422)},
+    )
+    @idempotent
+    def post(self, request: Request, pk: int) -> Response:
+        found, values = the_appid(request.user, pk), self.validated(binding_shapes.GenerateRequest)
+        made = generate(
+            request.user,
+            found,
+            values["topics"],
+            one=values["one"],
+            kinds=values["declare"],
+            note=values["note"],
+            address=address_of(request),
+        )
+        return Response([{"name": name, "topics": topics} for name, topics in made.items()], status=201)
 
 
 class Accesses(PagedView):

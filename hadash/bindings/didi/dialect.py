@@ -107,7 +107,9 @@ class DidiDialect:
 
     # -- changing ----------------------------------------------------------------------------------------
 
-    def change(self, edits: Sequence[Edit], journal: Journal | None = None) -> int:
+    def change(
+        self, edits: Sequence[Edit], journal: Journal | None = None, seen: Sequence[BindingDocument] = ()
+    ) -> int:
         """As :meth:`BindingStore.change`, and then the engines' trees.
 
         A binding that is removed leaves the key, with the cluster that serves the identity from then on: a key that is
@@ -126,7 +128,7 @@ class DidiDialect:
         nodes = self._nodes([edit.identity for edit in edits if _is_projected(edit)])
         if journal is not None:
             self._refuse_contradictions(edits, nodes)
-        epoch = self.record.change(edits, journal)
+        epoch = self.record.change(edits, journal, seen)
         projection = self._remember(epoch, _Projection(nodes))
         try:
             self._project(nodes, journal)

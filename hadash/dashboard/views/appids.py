@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.contrib import messages
+from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -13,7 +14,8 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
 
 from hadash.accounts.roles import REGISTER, may
-from hadash.dashboard import declared, engines, selectors, states
+from hadash.dashboard import changes, declared, engines, selectors, states
+from hadash.dashboard.binding_forms import GenerateForm
 from hadash.dashboard.forms import DeclareForm, RegisterForm
 from hadash.dashboard.templatetags.hadash import sentence
 from hadash.dashboard.views.common import address_of, denied, paged, the_appid, user_of
@@ -45,7 +47,7 @@ def appids(request: HttpRequest) -> HttpResponse:
 def appid(request: HttpRequest, pk: int) -> HttpResponse:
     found = the_appid(user_of(request), pk)
     if request.headers.get("HX-Request"):
-        return render(request, "appids/live.html", _live(found))
+        return render(request, "appids/live.html", _live(user_of(request), found))
     return page(request, found)
 
 
@@ -55,19 +57,21 @@ def page(
     *,
     form: RegisterForm | None = None,
     declare_form: DeclareForm | None = None,
+    generate_form: GenerateForm | None = None,
     refusals: Sequence[Sentence] = (),
     status: int = 200,
 ) -> HttpResponse:
     """The page of an AppID, also with what somebody has typed and why it was refused."""
     history = [(switch, states.of_status(switch)) for switch in selectors.history_of(user_of(request), found)]
     context = {
-        **_live(found),
+        **_live(user_of(request), found),
         "form": form or RegisterForm(),
         "history": history,
         "retirements": [
             (one, states.of_retirement(one)) for one in selectors.retirements(user_of(request), found)
         ],
         **declared.section(found),
+        "generate_form": generate_form or GenerateForm(),
         "declare_form": declare_form or DeclareForm(),
         "may_declare": may_declare(user_of(request), found.pair),
         "refusals": refusals,
@@ -75,15 +79,19 @@ def page(
     return render(request, "appids/page.html", context, status=status)
 
 
-def _live(found: AppID) -> dict[str, Any]:
+def _live(user: User, found: AppID) -> dict[str, Any]:
     """What changes by itself: where it is bound, who is connected, what was observed."""
     look = engines.look()
     connections, silent = engines.ask_each(look.answering, "/clients", "clients", appid=found.name)
     [bound] = selectors.bound_appids([found], look)
+    document = look.documents.get(found.name)
+    under_way = changes.open_changes(user, found)
     return {
         "appid": found,
         "engines": look,
         "bound": bound,
+        "bindings": changes.bindings_of(document, user) if document is not None else [],
+        "open_changes": [(change, states.of_change(change)) for change in under_way],
         "binding_state": states.of_binding(bound.binding.state) if bound.binding else None,
         "connections": _by_client(connections),
         "connection_count": len(connections),

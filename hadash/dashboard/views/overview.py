@@ -9,11 +9,14 @@ from django.shortcuts import render
 from django.utils import timezone
 
 from hadash.accounts.roles import VIEW, may_somewhere, pairs_where
-from hadash.dashboard import engines, selectors, states
+from hadash.dashboard import changes, engines, selectors, states
 from hadash.dashboard.views.common import user_of
 
 #: AppIDs on the overview; the rest are one click away.
 APPIDS_SHOWN = 40
+
+#: Changes of bindings that wait; the inbox has all of them.
+CHANGES_SHOWN = 10
 
 
 def overview(request: HttpRequest) -> HttpResponse:
@@ -55,6 +58,9 @@ def _context(request: HttpRequest) -> dict[str, Any]:
         "retirements": _retirements(user),
         "running": _with_state(selectors.running(user)),
         "waiting": [(switch, states.of_waiting(switch)) for switch in selectors.waiting_for(user)],
+        "waiting_changes": [
+            (change, states.of_change(change)) for change in changes.waiting_for(user)[:CHANGES_SHOWN]
+        ],
         "recent": _with_state(selectors.recent(user)),
     }
 

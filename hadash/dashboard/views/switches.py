@@ -20,7 +20,7 @@ from django.views.decorators.http import require_GET
 
 from hadash.accounts.browser import browser_of
 from hadash.accounts.roles import DECIDE, FORCE, OPERATE, REQUEST, may
-from hadash.dashboard import engines, live, radius, selectors, states
+from hadash.dashboard import changes, engines, live, radius, selectors, states
 from hadash.dashboard.phrases import script_phrases
 from hadash.dashboard.views.common import (
     address_of,
@@ -42,6 +42,9 @@ from hadash.switching.retirement import terms
 from hadash.switching.retirement.machine import MOVES, Event
 from hadash.switching.retirement.machine import Status as RetirementStatus
 from hadash.switching.retirement.models import Retirement
+
+#: Changes of bindings that stand below the switches of an inbox.
+SHOWN_CHANGES = 25
 
 INBOXES = ("all", "waiting", "mine")
 
@@ -67,8 +70,10 @@ def switches(request: HttpRequest) -> HttpResponse:
         )
     page = paged(request, found)
     state_of = states.of_waiting if inbox == "waiting" else states.of_status
+    by_hand = changes.in_inbox(user, inbox)[:SHOWN_CHANGES] if not (status or query) else []
     context = {
         "page": page,
+        "changes": [(change, states.of_change(change)) for change in by_hand],
         "rows": [(switch, state_of(switch)) for switch in page.object_list],
         "inbox": inbox,
         "status": status,
@@ -76,7 +81,8 @@ def switches(request: HttpRequest) -> HttpResponse:
         "statuses": states.status_words(),
         "mine": selectors.switches(user)
         .filter(requested_by=user, status=Status.AWAITING_APPROVAL.value)
-        .count(),
+        .count()
+        + changes.in_inbox(user, "mine").filter(status=Status.AWAITING_APPROVAL.value).count(),
     }
     return render(request, "switches/list.html", context)
 

@@ -1,0 +1,149 @@
+"""The shapes of bindings by hand, beside those of :mod:`hadash.api.serializers`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.utils.translation import gettext as _
+from rest_framework import serializers as s
+
+from hadash.api.serializers import MAX_RESOURCE, MAX_TEXT, MAX_TOPICS, ApprovalShape
+from hadash.identity.identity import Identity
+from hadash.identity.names import MAX_NAME_LENGTH
+from hadash.inventory import generating
+from hadash.inventory.relations import CONSUME, PRODUCE
+from hadash.switching.by_hand.machine import Status
+from hadash.switching.by_hand.rule import MAX_EDITS, Wanted
+
+_OPTIONAL: dict[str, Any] = {"required": False, "default": "", "allow_blank": True}
+
+
+class IdentityShape(s.Serializer):
+    """What is bound of an AppID: an InstanceID, a Topic, a Topic list or a group; with none of them the AppID itself."""
+
+    # Names are taken as they are: one that begins with a blank is refused with a reason, not read as another.
+    instance_id = s.CharField(max_length=MAX_NAME_LENGTH, trim_whitespace=False, **_OPTIONAL)
+    topics = s.ListField(
+        child=s.CharField(max_length=MAX_RESOURCE, trim_whitespace=False),
+        max_length=MAX_TOPICS,
+        required=False,
+        default=list,
+    )
+    group = s.CharField(max_length=MAX_RESOURCE, trim_whitespace=False, **_OPTIONAL)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        named = [name for name in ("instance_id", "topics", "group") if attrs[name]]
+        if len(named) > 1:
+            raise s.ValidationError({named[1]: [_("Only one of InstanceID, Topics and group can be named.")]})
+        return attrs
+
+
+class BindingsRequest(s.Serializer):
+    pair = s.SlugField(max_length=40)
+    appid = s.CharField(max_length=MAX_NAME_LENGTH)
+    bind = IdentityShape(
+        many=True,
+        required=False,
+        default=list,
+        max_length=MAX_EDITS,
+        help_text="To where each of them is now.",
+    )
+    unbind = IdentityShape(many=True, required=False, default=list, max_length=MAX_EDITS)
+    register = s.BooleanField(
+        default=False, help_text="Register the InstanceIDs to be bound that are not registered."
+    )
+
+
+def wanted_of(appid: str, values: dict[str, Any]) -> Wanted:
+    """What :class:`BindingsRequest` has validated."""
+
+    def identities(named: list[dict[str, Any]]) -> tuple[Identity, ...]:
+        return tuple(
+            Identity(appid, each["instance_id"] or None, tuple(each["topics"]), each["group"] or None)
+            for each in named
+        )
+
+    return Wanted(identities(values["bind"]), identities(values["unbind"]))
+
+
+class ChangeRequest(BindingsRequest):
+    reason = s.CharField(max_length=MAX_TEXT)
+    digest = s.CharField(
+        max_length=40, help_text="Of what was shown: when it is something else by now, 412.", **_OPTIONAL
+    )
+
+
+class ChangeApprovalRequest(s.Serializer):
+    digest = s.CharField(max_length=40, help_text="Of the change that is approved.")
+    approvals = s.IntegerField(
+        required=False,
+        min_value=0,
+        max_value=99,
+        help_text="How many approvals were seen: 412 if there are others now.",
+    )
+
+
+class EditShape(s.Serializer):
+    identity = s.CharField(help_text="One text for it, with names percent-encoded: shop+web-1, shop#orders.")
+    cluster = s.CharField(allow_null=True, help_text="What it is bound to; null: it is unbound.")
+
+
+class MoveShape(s.Serializer):
+    client_id = s.CharField(allow_null=True, help_text="null: whoever has no bound InstanceID.")
+    topic = s.CharField(allow_null=True)
+    group = s.CharField(allow_null=True)
+    before = s.CharField()
+    after = s.CharField()
+
+
+class JudgementShape(s.Serializer):
+    edits = EditShape(many=True, help_text="What would be written.")
+    digest = s.CharField()
+    objections = s.ListField(child=s.CharField(), help_text="Why it cannot be; empty when it can.")
+    moves = MoveShape(many=True, help_text="Who would move: a switch does that.")
+
+
+class ChangeShape(s.Serializer):
+    key = s.CharField()
+    pair = s.CharField()
+    appid = s.CharField()
+    edits = EditShape(many=True)
+    digest = s.CharField()
+    registered = s.ListField(child=s.CharField(), help_text="InstanceIDs that were registered with it.")
+    status = s.ChoiceField([status.value for status in Status])
+    reason = s.CharField()
+    requested_by = s.CharField()
+    requested_at = s.DateTimeField()
+    approvals = ApprovalShape(many=True)
+    approvals_needed = s.IntegerField()
+    expires_at = s.DateTimeField()
+    decided_by = s.CharField(allow_null=True)
+    decided_at = s.DateTimeField(allow_null=True)
+    decision_note = s.CharField(allow_blank=True)
+    outcome = s.ListField(child=s.CharField())
+    epoch = s.IntegerField(allow_null=True, help_text="Of the transaction that has written it.")
+    ended_at = s.DateTimeField(allow_null=True)
+
+
+class GenerateRequest(s.Serializer):
+    topics = s.ListField(
+        child=s.CharField(max_length=MAX_RESOURCE), min_length=1, max_length=generating.MAX_TOPICS
+    )
+    one = s.BooleanField(default=False, help_text="One InstanceID for all Topics; else one for each.")
+    declare = s.ListField(
+        child=s.ChoiceField([PRODUCE, CONSUME]),
+        required=False,
+        default=list,
+        max_length=2,
+        help_text="Declare that they do this to their Topics.",
+    )
+    note = s.CharField(max_length=MAX_TEXT, **_OPTIONAL)
+
+
+class GeneratedShape(s.Serializer):
+    name = s.CharField()
+    topics = s.ListField(child=s.CharField())
+
+
+class UnregisterQuery(s.Serializer):
+    name = s.CharField(max_length=MAX_NAME_LENGTH, trim_whitespace=False)

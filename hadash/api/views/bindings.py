@@ -1,0 +1,211 @@
+"""Bindings by hand: what a change would write, and the changes themselves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import Http404
+from django.utils.translation import gettext as _
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers as s
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from hadash.api import binding_shapes as shapes
+from hadash.api import serializers as common
+from hadash.api.idempotency import idempotent
+from hadash.api.views.common import (
+    KEY,
+    PAGES,
+    PagedView,
+    View,
+    address_of,
+    browser,
+    problems,
+    the_pair,
+)
+from hadash.dashboard import changes, selectors
+from hadash.dashboard.templatetags.hadash import sentence
+from hadash.inventory.models import AppID
+from hadash.switching.by_hand import asking, deciding
+from hadash.switching.by_hand.machine import Status
+from hadash.switching.by_hand.models import BindingChange, digest_of
+
+
+def shown(found: BindingChange) -> dict[str, Any]:
+    """``ChangeShape``."""
+    names: tuple[str, ...] = (
+        "key",
+        "appid",
+        "digest",
+        "registered",
+        "status",
+        "reason",
+        "requested_at",
+        "approvals_needed",
+    )
+    names += ("expires_at", "decided_at", "decision_note", "epoch", "ended_at")
+    return {
+        **{name: getattr(found, name) for name in names},
+        "pair": found.pair.name,
+        "edits": [{"identity": key, "cluster": cluster} for key, cluster in found.edits.items()],
+        "requested_by": found.requested_by.get_username(),
+        "decided_by": found.decided_by.get_username() if found.decided_by else None,
+        "approvals": [{"by": given.user.get_username(), "at": given.at} for given in found.approvals.all()],
+        "outcome": [sentence(said) for said in found.outcome_sentences],
+    }
+
+
+def _the_appid(user: Any, values: dict[str, Any]) -> AppID:
+    """:raises Http404: there is none of the pair, or ``user`` may not see it."""
+    pair = the_pair(user, values["pair"])
+    found = selectors.appids(user).filter(pair=pair, name=values["appid"]).first()
+    if found is None:
+        raise Http404(_("Pair %(pair)s has no AppID %(name)s.") % {"pair": pair, "name": values["appid"]})
+    return found
+
+
+class Preview(View):
+    @extend_schema(
+        operation_id="preview_binding_change",
+        summary="What a change would write, and what stands against it. Changes nothing.",
+        request=shapes.BindingsRequest,
+        responses={200: shapes.JudgementShape, **problems(400, 404, 409, 503)},
+    )
+    def post(self, request: Request) -> Response:
+        values = self.validated(shapes.BindingsRequest)
+        appid = _the_appid(request.user, values)
+        found = asking.look(appid, shapes.wanted_of(appid.name, values), register=values["register"])
+        parts = ("client_id", "topic", "group", "before", "after")
+        return Response(
+            {
+                "edits": [{"identity": i.key, "cluster": cluster} for i, cluster in found.edits.items()],
+                "digest": digest_of(appid.pair.name, appid.name, found.edits),
+                "objections": [sentence(reason) for reason in found.objections],
+                "moves": [{name: getattr(move, name) for name in parts} for move in found.moves],
+            }
+        )
+
+
+class ChangeQuery(s.Serializer):
+    """``?inbox=waiting&status=applied``."""
+
+    inbox = s.ChoiceField(
+        ["all", "waiting", "mine"], default="all", help_text="Those that wait for you, or that you requested."
+    )
+    status = s.ChoiceField([status.value for status in Status], required=False)
+    pair = s.SlugField(max_length=40, required=False)
+    appid = s.CharField(max_length=200, required=False, help_text="The exact name.")
+
+
+class Changes(PagedView):
+    @extend_schema(
+        operation_id="list_binding_changes",
+        summary="Changes of bindings by hand, newest first.",
+        parameters=[ChangeQuery, *PAGES],
+        responses={200: shapes.ChangeShape(many=True), **problems(400, 404)},
+    )
+    def get(self, request: Request) -> Response:
+        asked = self.validated(ChangeQuery, request.query_params.dict())
+        user = request.user
+        found = changes.waiting_for(user) if asked["inbox"] == "waiting" else changes.changes(user)
+        if asked["inbox"] == "mine":
+            found = found.filter(requested_by=user)
+        for name, field in (("status", "status"), ("pair", "pair__name"), ("appid", "appid")):
+            if name in asked:
+                found = found.filter(**{field: asked[name]})
+        return self.page(found.prefetch_related("approvals__user"), shown)
+
+    @extend_schema(
+        operation_id="request_binding_change",
+        summary="Ask to bind and unbind by hand. Somebody else has to approve it; nobody moves by it.",
+        request=shapes.ChangeRequest,
+        parameters=[KEY],
+        responses={201: shapes.ChangeShape, **problems(400, 404, 409, 412, 422, 503)},
+    )
+    @idempotent
+    def post(self, request: Request) -> Response:
+        values = self.validated(shapes.ChangeRequest)
+        appid = _the_appid(request.user, values)
+        made = asking.request(
+            asking.Asked(
+                request.user,
+                appid,
+                shapes.wanted_of(appid.name, values),
+                values["reason"],
+                address_of(request),
+                browser(request),
+                values["register"],
+            ),
+            values["digest"],
+        )
+        return Response(shown(made), status=201)
+
+
+class OneChange(View):
+    @extend_schema(
+        operation_id="show_binding_change",
+        summary="A change, with its approvals and what came of it.",
+        responses={200: shapes.ChangeShape, **problems(404)},
+    )
+    def get(self, request: Request, key: str) -> Response:
+        return Response(shown(changes.the_change(request.user, key)))
+
+
+class ApproveChange(View):
+    @extend_schema(
+        operation_id="approve_binding_change",
+        summary="Approve a change. With the last approval a worker writes it (202).",
+        request=shapes.ChangeApprovalRequest,
+        parameters=[KEY],
+        responses={
+            200: shapes.ChangeShape,
+            202: shapes.ChangeShape,
+            **problems(400, 404, 409, 412, 422, 503),
+        },
+    )
+    @idempotent
+    def post(self, request: Request, key: str) -> Response:
+        from tasks.binding import start
+
+        values = self.validated(shapes.ChangeApprovalRequest)
+        held = deciding.approve(
+            request.user,
+            changes.the_change(request.user, key),
+            values["digest"],
+            start,
+            address_of(request),
+            values.get("approvals"),
+            browser(request),
+        )
+        return Response(shown(held), status=202 if held.current is Status.APPROVED else 200)
+
+
+class DeclineChange(View):
+    @extend_schema(
+        operation_id="decline_binding_change",
+        summary="Decline a change, with a reason.",
+        request=common.ReasonRequest,
+        parameters=[KEY],
+        responses={200: shapes.ChangeShape, **problems(400, 404, 409, 422)},
+    )
+    @idempotent
+    def post(self, request: Request, key: str) -> Response:
+        values = self.validated(common.ReasonRequest)
+        change = changes.the_change(request.user, key)
+        return Response(shown(deciding.decline(request.user, change, values["reason"], address_of(request))))
+
+
+class CancelChange(View):
+    @extend_schema(
+        operation_id="cancel_binding_change",
+        summary="Take a request back before it is approved.",
+        request=common.NothingRequest,
+        parameters=[KEY],
+        responses={200: shapes.ChangeShape, **problems(400, 404, 409, 422)},
+    )
+    @idempotent
+    def post(self, request: Request, key: str) -> Response:
+        self.validated(common.NothingRequest)
+        change = changes.the_change(request.user, key)
+        return Response(shown(deciding.cancel(request.user, change, address_of(request))))

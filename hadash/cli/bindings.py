@@ -1,0 +1,114 @@
+"""Commands about bindings by hand: bind, unbind, changes, approve-change, decline-change, cancel-change."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from typing import Any
+
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from hadash.cli import show
+from hadash.cli.client import Api
+
+REFUSED = 1
+
+
+def add_parsers(commands: Any) -> None:
+    """Add the commands to argparse's sub-commands."""
+    for name, text in (
+        ("bind", "ask to bind something to the cluster that serves it now"),
+        ("unbind", "ask to unbind something, where nobody moves by it"),
+    ):
+        asked = commands.add_parser(name, help=text)
+        asked.add_argument("--pair", required=True)
+        asked.add_argument("--appid", required=True)
+        asked.add_argument("--instance", default="", help="an InstanceID of it")
+        asked.add_argument("--topic", action="append", default=[], help="a Topic; several are one Topic list")
+        asked.add_argument("--group", default="", help="a consumer group")
+        asked.add_argument("--reason", required=True)
+        if name == "bind":
+            asked.add_argument(
+                "--register", action="store_true", help="register the InstanceID if it is not registered"
+            )
+    listed = commands.add_parser("changes", help="changes of bindings by hand, newest first")
+    listed.add_argument("--inbox", choices=["all", "waiting", "mine"], default="all")
+    approve = commands.add_parser("approve-change", help="approve a change that you have looked at")
+    approve.add_argument("key")
+    approve.add_argument("--digest", help="of the change; without it you are asked")
+    decline = commands.add_parser("decline-change", help="decline a change")
+    decline.add_argument("key")
+    decline.add_argument("--reason", required=True)
+    commands.add_parser("cancel-change", help="take a change back").add_argument("key")
+
+
+def shown(change: dict[str, Any]) -> RenderableType:
+    """A change, what it writes and what came of it."""
+    head = Text.assemble(
+        (change["key"], "bold"),
+        "  ",
+        show.status(change["status"]),
+        "  ",
+        (change["digest"], "dim"),
+        f"  {change['reason']}",
+    )
+    edits = Table("identity", "becomes", box=None, pad_edge=False)
+    for edit in change["edits"]:
+        edits.add_row(edit["identity"], edit["cluster"] or "unbound")
+    return Group(head, edits, *(Text(said) for said in change["outcome"]))
+
+
+def _asked(name: str) -> Callable[[Api, argparse.Namespace, Console], int]:
+    def carry_out(api: Api, options: argparse.Namespace, out: Console) -> int:
+        identity = {"instance_id": options.instance, "topics": options.topic, "group": options.group}
+        body = {"pair": options.pair, "appid": options.appid, name: [identity]}
+        if name == "bind":
+            body["register"] = options.register
+        made = api.post("binding-changes/", {**body, "reason": options.reason})
+        out.print(shown(made))
+        out.print(f"Change {made['key']} is requested. Somebody else has to approve it.", markup=False)
+        return 0
+
+    return carry_out
+
+
+def _changes(api: Api, options: argparse.Namespace, out: Console) -> int:
+    for change in api.get("binding-changes/", inbox=options.inbox)["results"]:
+        out.print(shown(change))
+    return 0
+
+
+def _approve(api: Api, options: argparse.Namespace, out: Console) -> int:
+    found = api.get(f"binding-changes/{options.key}/")
+    digest = options.digest
+    if not digest:
+        out.print(shown(found))
+        typed = out.input(f"Type {options.key} to approve this change: ")
+        if typed.strip() != options.key:
+            out.print("Nothing was approved.")
+            return REFUSED
+        digest = found["digest"]
+    body = {"digest": digest, "approvals": len(found["approvals"])}
+    out.print(shown(api.post(f"binding-changes/{options.key}/approve/", body)))
+    return 0
+
+
+def _act(name: str) -> Callable[[Api, argparse.Namespace, Console], int]:
+    def carry_out(api: Api, options: argparse.Namespace, out: Console) -> int:
+        body = {"reason": options.reason} if hasattr(options, "reason") else {}
+        out.print(shown(api.post(f"binding-changes/{options.key}/{name}/", body)))
+        return 0
+
+    return carry_out
+
+
+COMMANDS: dict[str, Callable[[Api, argparse.Namespace, Console], int]] = {
+    "bind": _asked("bind"),
+    "unbind": _asked("unbind"),
+    "changes": _changes,
+    "approve-change": _approve,
+    "decline-change": _act("decline"),
+    "cancel-change": _act("cancel"),
+}

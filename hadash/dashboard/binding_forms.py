@@ -1,0 +1,85 @@
+"""Forms about bindings by hand and generated InstanceIDs. What is allowed is decided by the services."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from hadash.dashboard.forms import names_in
+from hadash.identity.identity import Identity, NotAnIdentity, parse
+from hadash.switching.by_hand.rule import Wanted
+
+
+class BindForm(forms.Form):
+    """Bind one identity of an AppID to where it is, or unbind some that are bound."""
+
+    KINDS = [
+        ("instance", _("One InstanceID")),
+        ("topics", _("A Topic, or a list of Topics")),
+        ("group", _("A consumer group")),
+        ("appid", _("The AppID itself")),
+    ]
+
+    act = forms.ChoiceField(choices=[("bind", "bind"), ("unbind", "unbind")], required=False)
+    kind = forms.ChoiceField(choices=KINDS, required=False)
+    instance = forms.CharField(required=False)
+    topics = forms.CharField(required=False)
+    group = forms.CharField(required=False)
+    #: Whether an InstanceID that is not registered is registered with it.
+    register = forms.BooleanField(required=False)
+    reason = forms.CharField(required=False)
+    #: Of what was shown.
+    digest = forms.CharField(required=False)
+
+    def __init__(self, *args: Any, appid: str, unbind: list[str], **kwargs: Any) -> None:
+        """:param unbind: keys of the identities that are ticked."""
+        super().__init__(*args, **kwargs)
+        self.appid, self.unbind = appid, unbind
+
+    def _value(self, name: str) -> str:
+        return str((self.cleaned_data if self.is_bound else self.initial).get(name) or "").strip()
+
+    @property
+    def the_act(self) -> str:
+        """Bind or unbind: what was chosen, else what the filled fields mean."""
+        return self._value("act") or ("unbind" if self.unbind else "bind")
+
+    @property
+    def the_kind(self) -> str:
+        chosen = self._value("kind")
+        if chosen:
+            return chosen
+        return next((name for name in ("topics", "group") if self._value(name)), "instance")
+
+    def wanted(self) -> Wanted | None:
+        """What is asked for; ``None`` as long as something of it is missing."""
+        if self.the_act == "unbind":
+            try:
+                found = tuple(parse(key) for key in self.unbind)
+            except NotAnIdentity:
+                return None
+            return Wanted(unbind=found) if found else None
+        kind = self.the_kind
+        if kind == "appid":
+            return Wanted(bind=(Identity(self.appid),))
+        if kind == "topics":
+            topics = tuple(names_in(self._value("topics")))
+            return Wanted(bind=(Identity(self.appid, topics=topics),)) if topics else None
+        name = self._value(kind)
+        if not name:
+            return None
+        if kind == "group":
+            return Wanted(bind=(Identity(self.appid, group=name),))
+        return Wanted(bind=(Identity(self.appid, name),))
+
+
+class GenerateForm(forms.Form):
+    """New InstanceIDs for Topics."""
+
+    topics = forms.CharField(required=False)
+    one = forms.ChoiceField(choices=[("each", "each"), ("one", "one")], required=False)
+    produce = forms.BooleanField(required=False)
+    consume = forms.BooleanField(required=False)
+    note = forms.CharField(required=False)

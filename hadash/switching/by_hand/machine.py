@@ -1,0 +1,68 @@
+"""All states and moves of a change by hand, as a table. Nothing else may set its status. Pure.
+
+``docs/bindings.md`` shows it, drawn by ``docs/draw_states.py``.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from hadash.switching.machine import IllegalMove
+
+
+class Status(StrEnum):
+    """Where a change is in its life."""
+
+    AWAITING_APPROVAL = "awaiting_approval"
+    #: A worker writes it.
+    APPROVED = "approved"
+    APPLIED = "applied"
+    FAILED = "failed"
+    DECLINED = "declined"
+    CANCELLED = "cancelled"
+    EXPIRED = "expired"
+
+
+class Event(StrEnum):
+    """What happens to a change."""
+
+    APPROVE = "approve"
+    DECLINE = "decline"
+    CANCEL = "cancel"
+    EXPIRE = "expire"
+    APPLY = "apply"
+    FAIL = "fail"
+
+
+#: status × event → status. What has been approved cannot be taken back: a worker may have written it already.
+MOVES: dict[Status, dict[Event, Status]] = {
+    Status.AWAITING_APPROVAL: {
+        Event.APPROVE: Status.APPROVED,
+        Event.DECLINE: Status.DECLINED,
+        Event.CANCEL: Status.CANCELLED,
+        Event.EXPIRE: Status.EXPIRED,
+    },
+    Status.APPROVED: {Event.APPLY: Status.APPLIED, Event.FAIL: Status.FAILED},
+    Status.APPLIED: {},
+    Status.FAILED: {},
+    Status.DECLINED: {},
+    Status.CANCELLED: {},
+    Status.EXPIRED: {},
+}
+
+#: Statuses in which something can still come of it.
+OPEN = frozenset({Status.AWAITING_APPROVAL, Status.APPROVED})
+
+
+def move(status: Status, event: Event) -> Status:
+    """The status after ``event``.
+
+    :raises IllegalMove: the table does not allow it.
+
+    >>> move(Status.APPROVED, Event.APPLY)
+    <Status.APPLIED: 'applied'>
+    """
+    try:
+        return MOVES[status][event]
+    except KeyError:
+        raise IllegalMove(f"A change that is {status.replace('_', ' ')} cannot {event}.") from None

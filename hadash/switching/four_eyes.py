@@ -1,0 +1,37 @@
+"""Who has agreed to something: counted alike for switches and for changes of bindings by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.auth.models import User
+
+from hadash.sentences import say
+from hadash.switching.refusals import Refused
+
+
+def note_approval(user: User, held: Any, browser: str, **noted: Any) -> int:
+    """Note one approval; how many are still missing. ``held`` is locked by the caller.
+
+    :param held: a row with ``requested_in``, ``approvals_needed`` and ``approvals``, each of which has a ``user`` and a ``browser``.
+    :param noted: what else the approval says.
+    :raises Refused: this person has approved already, or another one who has a part in it sat at the same browser.
+    """
+    others = held.approvals.exclude(user=user)
+    if browser and (browser == held.requested_in or others.filter(browser=browser).exists()):
+        raise Refused(
+            say(
+                "This browser was used to request or approve it already, with another account. "
+                "Approve it in a browser of your own."
+            )
+        )
+    _, new = held.approvals.get_or_create(user=user, defaults={**noted, "browser": browser})
+    missing: int = max(held.approvals_needed - held.approvals.count(), 0)
+    if not new:
+        raise Refused(
+            say(
+                "You have approved it already; somebody else has to, too (%(missing)s missing).",
+                missing=missing,
+            )
+        )
+    return missing
