@@ -57,6 +57,7 @@ class Switch(models.Model):
         (Kind.PLANNED.value, _("planned")),
         (Kind.REHEARSAL.value, _("rehearsal")),
         (Kind.EMERGENCY.value, _("emergency")),
+        (Kind.READ_SPLIT.value, _("read split")),
     ]
 
     key = models.CharField(max_length=20, unique=True, default=new_key)

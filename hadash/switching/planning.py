@@ -19,6 +19,7 @@ from hadash.switching.closure import Use
 from hadash.switching.machine import Kind
 from hadash.switching.plan import Plan, Scope
 from hadash.switching.radius import Draft, Estate, MirrorOf, draw_up
+from hadash.switching.readers import draw_up_readers
 
 
 class Refused(Exception):
@@ -49,7 +50,8 @@ def draft_for(pair: Pair, scope: Scope, target: Cluster, kind: Kind = Kind.PLANN
     if target not in pair.clusters:
         raise Refused(say("Cluster %(cluster)s is not in pair %(pair)s.", cluster=target, pair=pair))
     source = pair.other(target)
-    draft = draw_up(scope, source.name, target.name, estate_of(pair, source))
+    draw = draw_up_readers if kind is Kind.READ_SPLIT else draw_up
+    draft = draw(scope, source.name, target.name, estate_of(pair, source))
     try:
         against = dialect_of(pair).objections(draft.plan.identities, source.name)
     except BindingError as error:

@@ -12,7 +12,7 @@ from django.utils import timezone
 from hadash.audit.models import record
 from hadash.inventory.models import Pair
 from hadash.sentences import Sentence, say
-from hadash.switching.machine import FIRST, Event, Kind, Status, move
+from hadash.switching.machine import AT_ONCE, FIRST, Event, Status, move
 from hadash.switching.models import Switch, log_event, log_once
 from hadash.switching.planning import Refused
 from hadash.switching.policy import MAX_AHEAD, blackout_now
@@ -104,7 +104,7 @@ def may_begin(switch: Switch) -> Sentence | None:
             "It could not begin within %(seconds)s s: what people agreed to then may be true no more. Request it anew.",
             seconds=late,
         )
-    if switch.the_kind is not Kind.PLANNED:
+    if switch.the_kind in AT_ONCE:
         return None  # a rehearsal changes nothing, an emergency does not wait
     return nothing_may_start(switch.pair)
 

@@ -20,9 +20,9 @@ from hadash.switching.machine import (
     move,
 )
 from hadash.switching.stage_run import Limits, StageFailed
-from hadash.switching.stages import RUNS
+from hadash.switching.stages import run_of
 
-from .world import ORDERS_1, Happening, World, WorldError
+from .world import ORDERS_1, SPLIT, Happening, World, WorldError
 
 #: Short, so that a test does not poll thousands of times.
 QUICK = Limits(
@@ -135,7 +135,7 @@ class Walk:
             except WorldError as error:
                 following = self._failed(say("%(error)s", error=error))
             else:
-                following = after_success(self.stage)
+                following = after_success(self.stage, self.world.plan.kind)
             if isinstance(following, Event):
                 self.status = move(self.status, following)
                 return Ended(self.status, self.stage, self._failure or sentence, tuple(self.stages))
@@ -156,7 +156,7 @@ class Walk:
     def run_stage(self) -> Sentence:
         """Answer the commands of the current stage until it returns its sentence."""
         self.world.begin_stage()
-        run = RUNS[self.stage](self.world.plan, self.limits)
+        run = run_of(self.world.plan.kind, self.stage)(self.world.plan, self.limits)
         answer: Any = None
         nth = 0
         while True:
@@ -200,7 +200,7 @@ def run_stage(world: World, stage: Stage, limits: Limits = QUICK, faults: Iterab
 def steps(world: World, stage: Stage, limits: Limits = QUICK) -> Iterator[do.Command]:
     """Run one stage and stop before each command, so that a test can look and meddle."""
     world.begin_stage()
-    run = RUNS[stage](world.plan, limits)
+    run = run_of(world.plan.kind, stage)(world.plan, limits)
     answer: Any = None
     while True:
         try:
@@ -215,10 +215,12 @@ def world_before(
     stage: Stage, prepare: Callable[[World], None] = lambda world: None, **options: Any
 ) -> World:
     """A world in which every stage before ``stage`` went well; ``prepare`` changes it at the very start."""
+    if stage is Stage.FOLLOW:
+        options = {"plan": SPLIT, **options}  # no other kind comes to it
     world = World(**options)
     prepare(world)
     at = FIRST
-    kind = Kind.REHEARSAL if stage is Stage.REHEARSE else Kind.PLANNED
+    kind = Kind.REHEARSAL if stage is Stage.REHEARSE else world.plan.kind
     while at is not stage:
         run_stage(world, at)
         following = after_success(at, kind)
