@@ -16,7 +16,7 @@ from hadash.accounts.roles import ROLES, SCOPES
 from hadash.identity.names import MAX_NAME_LENGTH
 from hadash.inventory.models import Access
 from hadash.switching.closure import Dimension
-from hadash.switching.machine import Kind, Status
+from hadash.switching.machine import AT_ONCE, Kind, Status
 from hadash.switching.models import POLICY_FIELDS, Policy, StageRecord
 from hadash.switching.plan import Scope, ScopeKind
 
@@ -82,17 +82,18 @@ class PlanRequest(s.Serializer):
     pair = s.SlugField(max_length=40)
     scope = ScopeShape()
     target = s.SlugField(max_length=40, help_text="The cluster that everything moves to.")
+    kind = s.ChoiceField(
+        _words(Kind),
+        default=Kind.PLANNED.value,
+        help_text="A rehearsal touches no client; an emergency runs at once and is reviewed afterwards; a read split moves "
+        "consumers only, to the mirror or home from it.",
+    )
 
 
 class SwitchRequest(PlanRequest):
     reason = s.CharField(max_length=MAX_TEXT)
-    kind = s.ChoiceField(
-        _words(Kind),
-        default=Kind.PLANNED.value,
-        help_text="A rehearsal touches no client; an emergency runs at once and is reviewed afterwards.",
-    )
     ask_for_go = s.BooleanField(
-        default=False, help_text="Of a planned one: wait for a go when all checks hold."
+        default=False, help_text="Of one that has to be approved: wait for a go when all checks hold."
     )
     confirm = s.CharField(
         max_length=40,
@@ -117,7 +118,7 @@ class SwitchRequest(PlanRequest):
         if ("start_at" in attrs) != ("start_until" in attrs):
             missing = "start_until" if "start_at" in attrs else "start_at"
             raise s.ValidationError({missing: [_("A window has a beginning and an end.")]})
-        if attrs["kind"] != Kind.PLANNED:
+        if Kind(attrs["kind"]) in AT_ONCE:
             for name in ("start_at", "ask_for_go"):
                 if attrs.get(name):
                     raise s.ValidationError({name: [_("Not for this kind.")]})
@@ -176,6 +177,7 @@ class UseShape(s.Serializer):
 
 
 class DraftShape(s.Serializer):
+    kind = s.ChoiceField(_words(Kind))
     plan = PlanShape()
     plan_digest = s.CharField()
     objections = s.ListField(
@@ -184,7 +186,9 @@ class DraftShape(s.Serializer):
     uncovered = UseShape(many=True, help_text="Clients without an InstanceID that would stay behind.")
     members = MemberShape(many=True, help_text="Nearest first; at most 200.")
     held_by = s.CharField(allow_null=True, help_text="Key of the open switch that holds part of it.")
-    expected_pause_seconds = s.FloatField()
+    expected_pause_seconds = s.FloatField(
+        help_text="How long those who move will wait; nobody who writes waits for a read split."
+    )
     records_at_risk = s.IntegerField(allow_null=True, help_text="Not yet in the mirror; null when not known.")
 
 

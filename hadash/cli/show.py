@@ -13,6 +13,11 @@ from rich.text import Text
 
 #: Stages of a switch that goes well, and what a terminal says of the results of each.
 STAGES = ("precheck", "settle", "block", "drain", "translate", "forward", "reverse", "verify")
+#: The same of the kinds that go another way.
+WAYS = {
+    "rehearsal": ("precheck", "rehearse"),
+    "read-split": ("precheck", "settle", "block", "follow", "forward", "verify"),
+}
 MARKS = {
     "done": ("✓", "green"),
     "failed": ("✗", "red"),
@@ -72,7 +77,7 @@ def plan(draft: dict[str, Any]) -> RenderableType:
     risk = draft["records_at_risk"]
     parts.append(
         Text(
-            f"Writes wait for about {draft['expected_pause_seconds']:g} s. "
+            f"{_who_waits(found)} wait for about {draft['expected_pause_seconds']:g} s. "
             f"Not in the mirror yet: {'not known' if risk is None else risk} records."
         )
     )
@@ -118,13 +123,18 @@ def switch(found: dict[str, Any], log: Iterable[dict[str, Any]] = ()) -> Rendera
     if found["stages"]:
         parts += [_bar(found), _stages(found)]
     if found["blocked"]:
-        parts.append(Text("Writes are blocked.", style="bold red"))
+        parts.append(Text(f"{_who_waits(found)} wait.", style="bold red"))
     parts += [_line(line) for line in log]
     if found["outcome"]:
         parts.append(Text(found["outcome"], style=COLOURS.get(found["status"], "")))
     if found["refused_seconds"] is not None:
-        parts.append(Text(f"Writes were refused for {found['refused_seconds']:.2f} s.", style="dim"))
+        parts.append(Text(f"{_who_waits(found)} waited for {found['refused_seconds']:.2f} s.", style="dim"))
     return Group(*parts)
+
+
+def _who_waits(found: dict[str, Any]) -> str:
+    """Of a read split only those who read are stopped for a moment."""
+    return "Readers" if found["kind"] == "read-split" else "Writes"
 
 
 def _newest(found: dict[str, Any]) -> dict[str, dict[str, Any]]:
@@ -133,13 +143,13 @@ def _newest(found: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 def _bar(found: dict[str, Any]) -> ProgressBar:
     done = sum(attempt["result"] == "done" for name, attempt in _newest(found).items() if name != "return")
-    return ProgressBar(total=2 if found["kind"] == "rehearsal" else len(STAGES), completed=done, width=48)
+    return ProgressBar(total=len(WAYS.get(found["kind"], STAGES)), completed=done, width=48)
 
 
 def _stages(found: dict[str, Any]) -> Text:
     newest = _newest(found)
     words: list[Any] = []
-    way = ("precheck", "rehearse") if found["kind"] == "rehearsal" else STAGES
+    way = WAYS.get(found["kind"], STAGES)
     for name in (*way, *(["return"] if "return" in newest else [])):
         mark, colour = MARKS.get(newest[name]["result"], ("·", "")) if name in newest else ("·", "dim")
         words += [(f"{mark} {name}", colour), "  "]

@@ -88,7 +88,7 @@ def _post(request: HttpRequest, pair: Pair, appid: AppID | None) -> HttpResponse
         Kind.REHEARSAL: _("The rehearsal is running. No client notices anything."),
         Kind.EMERGENCY: _("The switch is running. Somebody else has to review it afterwards."),
     }
-    messages.success(request, said[form.the_kind()])
+    messages.success(request, said.get(form.the_kind(), said[Kind.PLANNED]))
     return redirect("switch", key=switch.key)
 
 
@@ -204,8 +204,10 @@ def proposal(form: RequestForm) -> dict[str, Any]:
                 if plan.covers(c["appid"], c["client_id"])
             }
         ),
+        "read_split": plan.kind is Kind.READ_SPLIT,
+        "from_mirror": radius.reads_from_mirrors(plan),
         "records_at_risk": radius.records_at_risk(mirrors),
-        "pause": radius.expected_pause(pair),
+        "pause": radius.expected_pause(pair, plan.kind),
         "silent": sorted(silent),
     }
 
