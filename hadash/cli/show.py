@@ -77,7 +77,7 @@ def plan(draft: dict[str, Any]) -> RenderableType:
     risk = draft["records_at_risk"]
     parts.append(
         Text(
-            f"{_who_waits(found)} wait for about {draft['expected_pause_seconds']:g} s. "
+            f"{'Readers' if _is_split(draft) else 'Writes'} wait for about {draft['expected_pause_seconds']:g} s. "
             f"Not in the mirror yet: {'not known' if risk is None else risk} records."
         )
     )
@@ -123,18 +123,19 @@ def switch(found: dict[str, Any], log: Iterable[dict[str, Any]] = ()) -> Rendera
     if found["stages"]:
         parts += [_bar(found), _stages(found)]
     if found["blocked"]:
-        parts.append(Text(f"{_who_waits(found)} wait.", style="bold red"))
+        parts.append(Text("Readers wait." if _is_split(found) else "Writes are blocked.", style="bold red"))
     parts += [_line(line) for line in log]
     if found["outcome"]:
         parts.append(Text(found["outcome"], style=COLOURS.get(found["status"], "")))
     if found["refused_seconds"] is not None:
-        parts.append(Text(f"{_who_waits(found)} waited for {found['refused_seconds']:.2f} s.", style="dim"))
+        what = "Readers waited" if _is_split(found) else "Writes were refused"
+        parts.append(Text(f"{what} for {found['refused_seconds']:.2f} s.", style="dim"))
     return Group(*parts)
 
 
-def _who_waits(found: dict[str, Any]) -> str:
-    """Of a read split only those who read are stopped for a moment."""
-    return "Readers" if found["kind"] == "read-split" else "Writes"
+def _is_split(found: dict[str, Any]) -> bool:
+    """Whether it is a read split, for which nobody's writes wait."""
+    return bool(found["kind"] == "read-split")
 
 
 def _newest(found: dict[str, Any]) -> dict[str, dict[str, Any]]:

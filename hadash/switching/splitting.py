@@ -60,7 +60,7 @@ def check_readers(plan: Plan) -> Generator[do.Command, Any, None]:
     if loners:
         raise StageFailed(
             say(
-                "%(clients)s: it reads without being a member of a group, so nobody can tell it where to go on on "
+                "%(clients)s: it reads without being a member of a group, so its place cannot be carried over to "
                 "%(cluster)s. Let it subscribe in a group, or leave it out.",
                 clients=loners,
                 cluster=plan.target,

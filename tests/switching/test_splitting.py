@@ -38,7 +38,7 @@ def before(
         ),
         (
             lambda w: w.self_assigned.append("bill-3 (orders)"),
-            "bill-3 (orders): it reads without being a member of a group, so nobody can tell it where to go on on west. "
+            "bill-3 (orders): it reads without being a member of a group, so its place cannot be carried over to west. "
             "Let it subscribe in a group, or leave it out.",
         ),
         (
