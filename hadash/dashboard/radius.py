@@ -114,10 +114,13 @@ STAGES_BLOCKED = {stage.value: rule.writes_blocked for stage, rule in STAGES.ite
 
 
 def reads_from_mirrors(plan: Plan) -> bool:
-    """Whether the readers of a read split are on mirrors when it is done; else they come home to where is written."""
-    return Mirror.objects.filter(
-        pair__name=plan.pair, name__in=plan.mirrors, source__name=plan.source
-    ).exists()
+    """Whether it is a read split whose readers are on mirrors when it is done; else they come home, to where is written."""
+    return (
+        plan.kind is Kind.READ_SPLIT
+        and Mirror.objects.filter(
+            pair__name=plan.pair, name__in=plan.mirrors, source__name=plan.source
+        ).exists()
+    )
 
 
 def records_at_risk(mirrors: Iterable[Mirror]) -> int | None:
