@@ -13,8 +13,10 @@ from functools import partial
 
 from hadash.sentences import Sentence, say
 from hadash.switching.closure import (
+    APPID,
     BOUND_TOPICS,
     GROUP,
+    INSTANCE,
     AccessGraph,
     Closure,
     Dimension,
@@ -100,9 +102,10 @@ def _without_topics(estate: Estate, scope: Scope) -> Estate:
 
 def _uses_of(closure: Closure, estate: Estate) -> list[Use]:
     """All that the clients do that move, whatever Topic it is about, sorted."""
+    appids = {thing.appid for thing in closure.things(APPID, INSTANCE)}
     return sorted(
         use
-        for use in set(estate.uses)
+        for use in {use for use in estate.uses if use.appid in appids}
         if (who := _who(use, estate)) in closure and who not in closure.already
     )
 
