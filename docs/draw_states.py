@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -115,7 +116,12 @@ def _stages() -> Iterator[str]:
         well, badly = _after(stage)
         yield f"{_id(stage)} --> {_id(well)}"
         yield f"{_id(stage)} --> {_id(badly)}: fails"
-    yield f"{_id(Stage.PRECHECK)} --> {_id(Stage.REHEARSE)}: of a rehearsal"
+    drawn = {(stage, _after(stage)[0]) for stage in Stage}
+    for kind, way in WAYS.items():
+        for stage, following in pairwise(way):
+            if (stage, following) not in drawn:
+                drawn.add((stage, following))
+                yield f"{_id(stage)} --> {_id(following)}: of a {kind.replace('-', ' ')}"
     blocked = [_id(stage) for stage, rule in STAGES.items() if rule.writes_blocked]
     yield "classDef waiting fill:#cfe2ff,stroke:#084298,color:#052c65"
     yield f"class {','.join(blocked)} waiting"

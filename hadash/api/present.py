@@ -121,6 +121,7 @@ def draft(found: Draft, pair: Pair) -> dict[str, Any]:
     holder = radii.overlapping(plan)
     mirrors = Mirror.objects.filter(pair=pair, name__in=plan.mirrors).select_related("source")
     return {
+        "kind": plan.kind.value,
         "plan": plan.approved(),
         "plan_digest": plan.digest,
         "objections": [sentence(reason) for reason in found.objections],
@@ -143,7 +144,7 @@ def draft(found: Draft, pair: Pair) -> dict[str, Any]:
             for row in radius.rows(plan)
         ],
         "held_by": holder.key if holder is not None else None,
-        "expected_pause_seconds": radius.expected_pause(pair),
+        "expected_pause_seconds": radius.expected_pause(pair, plan.kind),
         "records_at_risk": radius.records_at_risk(mirrors),
     }
 

@@ -88,7 +88,8 @@ class PlanRequest(s.Serializer):
         _words(Kind),
         default=Kind.PLANNED.value,
         help_text="A rehearsal touches no client; an emergency runs at once and is reviewed afterwards; a restore goes back "
-        "from one switch; a migration deletes the old Topics after a term; a forced switch goes without the source, which is lost.",
+        "from one switch; a migration deletes the old Topics after a term; "
+        "a read split moves consumers only, to the mirror or home from it; a forced switch goes without the source, which is lost.",
     )
 
 
@@ -213,6 +214,7 @@ class FindingShape(s.Serializer):
 
 
 class DraftShape(s.Serializer):
+    kind = s.ChoiceField(_words(Kind))
     plan = PlanShape()
     plan_digest = s.CharField()
     objections = s.ListField(
@@ -222,7 +224,9 @@ class DraftShape(s.Serializer):
     findings = FindingShape(many=True, help_text="What rules say about the clients, the gravest first.")
     members = MemberShape(many=True, help_text="Nearest first; at most 200.")
     held_by = s.CharField(allow_null=True, help_text="Key of the open switch that holds part of it.")
-    expected_pause_seconds = s.FloatField()
+    expected_pause_seconds = s.FloatField(
+        help_text="How long those who move will wait; nobody who writes waits for a read split."
+    )
     records_at_risk = s.IntegerField(allow_null=True, help_text="Not yet in the mirror; null when not known.")
 
 

@@ -78,6 +78,12 @@ def _parser() -> argparse.ArgumentParser:
         asked.add_argument(
             "--widen", action="store_true", help="clients without an InstanceID take their AppID along"
         )
+        asked.add_argument(
+            "--kind",
+            choices=["planned", "read-split"],
+            default="planned",
+            help="read-split: only consumers move, to the mirror or home from it",
+        )
         if name == "request":
             asked.add_argument("--reason", required=True)
             asked.add_argument(
@@ -157,6 +163,7 @@ def _asked(options: argparse.Namespace) -> dict[str, Any]:
     return {
         "pair": options.pair,
         "target": options.to,
+        "kind": options.kind,
         "scope": {
             "kind": kind,
             "appid": options.appid,
@@ -185,7 +192,7 @@ def _request(api: Api, options: argparse.Namespace, out: Console) -> int:
         if migrates
         else "rehearsal"
         if options.rehearse
-        else "planned"
+        else options.kind
     )
     body = {
         **_asked(options),
@@ -197,8 +204,8 @@ def _request(api: Api, options: argparse.Namespace, out: Console) -> int:
         **({"retire_after_days": options.migrate} if migrates else {}),
     }
     made = api.post("switches/", body)
-    at_once = kind in ("emergency", "rehearsal")
-    what = f"is running ({kind})." if at_once else "is requested. Somebody else has to approve it."
+    approved = made["status"] == "awaiting_approval"
+    what = "is requested. Somebody else has to approve it." if approved else f"is running ({kind})."
     out.print(f"Switch {made['key']} {what}", markup=False)
     return _watched(api, made["key"], out) if options.watch else 0
 
@@ -235,9 +242,7 @@ def _approve(api: Api, options: argparse.Namespace, out: Console) -> int:
     found = _one(api, options.key)
     digest = options.plan
     if not digest:
-        draft = api.post(
-            "plans/", {"pair": found["pair"], "scope": found["scope"], "target": found["target"]}
-        )
+        draft = api.post("plans/", {name: found[name] for name in ("pair", "scope", "target", "kind")})
         out.print(show.switch(found), show.plan(draft))
         typed = out.input(f"Type {options.key} to approve this plan: ")
         if typed.strip() != options.key:

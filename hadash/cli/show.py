@@ -13,6 +13,11 @@ from rich.text import Text
 
 #: Stages of a switch that goes well, and what a terminal says of the results of each.
 STAGES = ("precheck", "settle", "block", "drain", "translate", "forward", "reverse", "verify")
+#: The same of the kinds that go another way.
+WAYS = {
+    "rehearsal": ("precheck", "rehearse"),
+    "read-split": ("precheck", "settle", "block", "follow", "forward", "verify"),
+}
 MARKS = {
     "done": ("✓", "green"),
     "failed": ("✗", "red"),
@@ -74,7 +79,7 @@ def plan(draft: dict[str, Any]) -> RenderableType:
     risk = draft["records_at_risk"]
     parts.append(
         Text(
-            f"Writes wait for about {draft['expected_pause_seconds']:g} s. "
+            f"{'Readers' if _is_split(draft) else 'Writes'} wait for about {draft['expected_pause_seconds']:g} s. "
             f"Not in the mirror yet: {'not known' if risk is None else risk} records."
         )
     )
@@ -120,14 +125,15 @@ def switch(found: dict[str, Any], log: Iterable[dict[str, Any]] = ()) -> Rendera
     if found["stages"]:
         parts += [_bar(found), _stages(found)]
     if found["blocked"]:
-        parts.append(Text("Writes are blocked.", style="bold red"))
+        parts.append(Text("Readers wait." if _is_split(found) else "Writes are blocked.", style="bold red"))
     parts += [_line(line) for line in log]
     if found["outcome"]:
         parts.append(Text(found["outcome"], style=COLOURS.get(found["status"], "")))
     if found["retirement"] is not None:
         parts.append(_retirement(found))
     if found["refused_seconds"] is not None:
-        parts.append(Text(f"Writes were refused for {found['refused_seconds']:.2f} s.", style="dim"))
+        what = "Readers waited" if _is_split(found) else "Writes were refused"
+        parts.append(Text(f"{what} for {found['refused_seconds']:.2f} s.", style="dim"))
     return Group(*parts)
 
 
@@ -139,19 +145,24 @@ def _retirement(found: dict[str, Any]) -> Text:
     return Text(f"{text}. {held['outcome']}".strip(), style="red" if held["status"] == "failed" else "")
 
 
+def _is_split(found: dict[str, Any]) -> bool:
+    """Whether it is a read split, for which nobody's writes wait."""
+    return bool(found["kind"] == "read-split")
+
+
 def _newest(found: dict[str, Any]) -> dict[str, dict[str, Any]]:
     return {attempt["stage"]: attempt for attempt in found["stages"]}
 
 
 def _bar(found: dict[str, Any]) -> ProgressBar:
     done = sum(attempt["result"] == "done" for name, attempt in _newest(found).items() if name != "return")
-    return ProgressBar(total=2 if found["kind"] == "rehearsal" else len(STAGES), completed=done, width=48)
+    return ProgressBar(total=len(WAYS.get(found["kind"], STAGES)), completed=done, width=48)
 
 
 def _stages(found: dict[str, Any]) -> Text:
     newest = _newest(found)
     words: list[Any] = []
-    way = ("precheck", "rehearse") if found["kind"] == "rehearsal" else STAGES
+    way = WAYS.get(found["kind"], STAGES)
     for name in (*way, *(["return"] if "return" in newest else [])):
         mark, colour = MARKS.get(newest[name]["result"], ("·", "")) if name in newest else ("·", "dim")
         words += [(f"{mark} {name}", colour), "  "]

@@ -107,8 +107,10 @@ def forwarded(records: list[StageRecord]) -> bool:
     return any(r.stage == Stage.FORWARD and r.result == StageRecord.Result.DONE for r in records)
 
 
-def longest_pause(samples: list[dict[str, Any]]) -> float | None:
+def longest_pause(samples: list[dict[str, Any]], *, reading: bool = False) -> float | None:
     """The longest time without a produced record between two windows that had some; as exact as the windows.
+
+    :param reading: count the consumed records instead.
 
     Time without samples is a gap in what is known, not a pause.
     """
@@ -120,7 +122,7 @@ def longest_pause(samples: list[dict[str, Any]]) -> float | None:
         if last_at is not None and at - last_at > 2 * SAMPLE_SECONDS:
             busy_at = None
         last_at = at
-        if any(int(produced) for produced, _consumed in sample["clusters"].values()):
+        if any(int(records[reading]) for records in sample["clusters"].values()):
             if busy_at is not None:
                 longest = max(longest or 0.0, at - busy_at - SAMPLE_SECONDS)
             busy_at = at

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from django.utils.translation import gettext as _
 
+from hadash.switching.machine import Kind
 
-def script_phrases() -> dict[str, str]:
-    """Places are ``{name}``: scripts fill them."""
+
+def script_phrases(kind: Kind = Kind.PLANNED) -> dict[str, str]:
+    """For the page of a switch of this kind. Places are ``{name}``: scripts fill them."""
     return {
         "clients": _("Clients"),
         "client": _("Client"),
@@ -51,5 +53,5 @@ def script_phrases() -> dict[str, str]:
         "as_of": _("as of {time}"),
         "min": _("min"),
         "picture": _("Clients, Gateways and clusters of this switch"),
-        "writes_refused": _("writes wait"),
+        "writes_refused": _("readers wait") if kind is Kind.READ_SPLIT else _("writes wait"),
     }

@@ -13,7 +13,7 @@ from hadash.identity.identity import parse
 from hadash.inventory.models import Pair
 from hadash.mirroring.models import Mirror
 from hadash.switching.closure import GROUP, TOPIC
-from hadash.switching.machine import STAGES, Status
+from hadash.switching.machine import STAGES, WAY, WAYS, Kind, Status
 from hadash.switching.models import Switch
 from hadash.switching.plan import Member, Plan
 
@@ -92,20 +92,35 @@ def _chain(member: Member, by_key: dict[str, Member]) -> tuple[str, ...]:
     return tuple(_name(one.key) for one in reversed(found))
 
 
-def expected_pause(pair: Pair) -> float:
-    """Seconds for which writes will wait: the median of the pair's last switches, else what a healthy stack takes."""
-    done = Switch.objects.filter(pair=pair, status=Status.SUCCEEDED.value).order_by("-ended_at")
+def expected_pause(pair: Pair, kind: Kind = Kind.PLANNED) -> float:
+    """Seconds for which clients will wait: the median of the pair's last switches that went the same way, else what a healthy
+    stack takes."""
+    way = WAY if kind is Kind.REHEARSAL else WAYS[kind]  # a rehearsal tells what the switch itself would take
+    alike = [other.value for other, stages in WAYS.items() if stages == way]
+    done = Switch.objects.filter(pair=pair, kind__in=alike, status=Status.SUCCEEDED.value).order_by(
+        "-ended_at"
+    )
     pauses = [
         sum(record.seconds or 0.0 for record in switch.stages.all() if STAGES_BLOCKED.get(record.stage))
         for switch in done.prefetch_related("stages")[:RECENT_SWITCHES]
     ]
     if pauses:
         return round(median(pauses), 2)
-    return round(sum(rule.expected_seconds for rule in STAGES.values() if rule.writes_blocked), 2)
+    return round(sum(STAGES[stage].expected_seconds for stage in way if STAGES[stage].writes_blocked), 2)
 
 
 #: Whether clients wait in a stage, by its name.
 STAGES_BLOCKED = {stage.value: rule.writes_blocked for stage, rule in STAGES.items()}
+
+
+def reads_from_mirrors(plan: Plan) -> bool:
+    """Whether it is a read split whose readers are on mirrors when it is done; else they come home, to where is written."""
+    return (
+        plan.kind is Kind.READ_SPLIT
+        and Mirror.objects.filter(
+            pair__name=plan.pair, name__in=plan.mirrors, source__name=plan.source
+        ).exists()
+    )
 
 
 def records_at_risk(mirrors: Iterable[Mirror]) -> int | None:

@@ -8,7 +8,7 @@ from django.utils.translation import gettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 
 from hadash.governance.findings import Code
-from hadash.switching.machine import Phase, Stage
+from hadash.switching.machine import Kind, Phase, Stage
 
 PHASES: dict[Phase, Any] = {
     Phase.BLOCK: pgettext_lazy("phase", "Block"),
@@ -22,6 +22,7 @@ STAGE_WORDS: dict[Stage, Any] = {
     Stage.BLOCK: _("block"),
     Stage.DRAIN: _("drain"),
     Stage.TRANSLATE: _("translate"),
+    Stage.FOLLOW: _("follow"),
     Stage.FORWARD: _("forward"),
     Stage.REVERSE: _("reverse"),
     Stage.VERIFY: _("verify"),
@@ -37,12 +38,24 @@ STAGE_PURPOSES: dict[Stage, Any] = {
     Stage.BLOCK: _("From here on nothing new reaches the source."),
     Stage.DRAIN: _("Waits for the mirror and proves that both sides end alike."),
     Stage.TRANSLATE: _("Sets the groups' offsets on the target and reads them back."),
+    Stage.FOLLOW: _(
+        "Waits until the target has what the readers may have seen, and sets their offsets there."
+    ),
     Stage.FORWARD: _("The clients belong to the target from here on."),
     Stage.REVERSE: _("The mirror turns round, off the critical path."),
     Stage.VERIFY: _("Every client is seen on the target and works there."),
     Stage.RETURN: _("Everything as it was before the switch."),
     Stage.ASSESS: _("Holds the mirror and counts what the target does not have."),
     Stage.REHEARSE: _("Measures the mirror and tries the offsets; clients notice nothing."),
+}
+
+#: The same of a read split, where it is not that of every switch.
+READ_SPLIT_PURPOSES: dict[Stage, Any] = {
+    Stage.SETTLE: _("Readers commit and park their rejoin; writes go on."),
+    Stage.BLOCK: _("The readers' fetches and commits wait; writes go on."),
+    Stage.FORWARD: _("The readers belong to the target from here on."),
+    Stage.VERIFY: _("Every reader is seen on the target and reads on there."),
+    Stage.RETURN: _("Everything as it was before the read split."),
 }
 
 VERBS: dict[str, Any] = {
@@ -146,8 +159,10 @@ def stage_word(stage: Stage) -> str:
     return str(STAGE_WORDS[stage])
 
 
-def stage_purpose(stage: Stage) -> str:
-    return str(STAGE_PURPOSES[stage])
+def stage_purpose(stage: Stage, kind: Kind = Kind.PLANNED) -> str:
+    """What a stage is for in a switch of this kind."""
+    own = READ_SPLIT_PURPOSES if kind is Kind.READ_SPLIT else {}
+    return str(own.get(stage, STAGE_PURPOSES[stage]))
 
 
 def verb_word(verb: str) -> str:

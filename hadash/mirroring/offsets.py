@@ -6,7 +6,7 @@ is known on both sides (an anchor, or both ends when the tail is proved equal) i
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from hadash.kafka.values import Partition
@@ -40,6 +40,25 @@ def written_up_to(anchor: Corresponding, last_copied: int | None) -> int:
     return anchor.target + (0 if last_copied is None else max(last_copied + 1 - anchor.source, 0))
 
 
+def ending_at(anchor: Corresponding, source_end: int) -> Corresponding:
+    """Where both sides would end if the source ended at ``source_end``.
+
+    >>> ending_at(Corresponding(source=100, target=0), source_end=140)
+    Corresponding(source=140, target=40)
+    """
+    return Corresponding(source_end, anchor.target + source_end - anchor.source)
+
+
+def held_by_both(anchor: Corresponding, source_end: int, target_end: int) -> Corresponding:
+    """The end of what both sides hold, whichever of them is the mirror.
+
+    >>> held_by_both(Corresponding(source=100, target=0), source_end=140, target_end=38)
+    Corresponding(source=138, target=38)
+    """
+    target = min(ending_at(anchor, source_end).target, target_end)
+    return Corresponding(anchor.source + target - anchor.target, target)
+
+
 def translate(committed: int, ends: Corresponding, source_start: int = 0, target_start: int = 0) -> int:
     """The committed offset on the target for ``committed`` on the source, with the tail proved equal.
 
@@ -71,6 +90,27 @@ def translate_groups(
         }
         for group, offsets in committed.items()
     }
+
+
+def skipped(
+    committed: Mapping[str, Mapping[Partition, int]],
+    points: Mapping[Partition, Corresponding],
+    source_starts: Mapping[Partition, int],
+    target_starts: Mapping[Partition, int],
+) -> Iterator[tuple[str, Partition, int]]:
+    """(group, partition, how many): records that a group has still to read on the source and the target has deleted.
+
+    What the source has deleted too is not among them: there the group could not read it either.
+    """
+    for group, offsets in sorted(committed.items()):
+        for partition, offset in sorted(offsets.items()):
+            if partition not in points:
+                continue
+            point = points[partition]
+            following = point.target - point.source + max(offset, source_starts.get(partition, 0))
+            lacking = target_starts.get(partition, 0) - following
+            if lacking > 0:
+                yield group, partition, lacking
 
 
 def furthest_back(

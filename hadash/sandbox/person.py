@@ -59,8 +59,10 @@ class Person:
                 return str(number)
         raise SandboxError(f"The page of AppIDs does not list {name}.")
 
-    def request(self, appid: str, instance: str | None, target: str, reason: str) -> str:
-        """Ask for a switch; its key. :raises SandboxError: with what the page says against it."""
+    def request(
+        self, appid: str, instance: str | None, target: str, reason: str, kind: str = "planned"
+    ) -> str:
+        """Ask for a switch of a ``kind`` that has to be approved; its key. :raises SandboxError: with what the page says against it."""
         answer = self.post(
             "switches/request/",
             appid=self.appid(appid),
@@ -68,6 +70,7 @@ class Person:
             instance=instance or "",
             target=target,
             reason=reason,
+            kind_of_switch=kind,
         )
         found = re.search(r"/switches/([0-9a-f]+)/$", str(answer.url))
         if answer.status_code != 200 or found is None:

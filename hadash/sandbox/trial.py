@@ -157,14 +157,19 @@ class Trial:
     # -- one switch -----------------------------------------------------------------------------------------------
 
     def switch(
-        self, appid: str, instance: str | None, target: str, moved: Sequence[ClientSpec] | None = None
+        self,
+        appid: str,
+        instance: str | None,
+        target: str,
+        moved: Sequence[ClientSpec] | None = None,
+        kind: str = "planned",
     ) -> Measured:
         """Request, approve, watch, measure.
 
         :param moved: the clients that move, where they are more than those of the AppID or InstanceID itself.
         """
         scope = f"{appid} › {instance}" if instance else appid
-        key = self.operator.request(appid, instance, target, f"Trial: {scope} to {target}")
+        key = self.operator.request(appid, instance, target, f"Trial: {scope} to {target}", kind)
         self.approver.approve(key).raise_for_status()
         state = self.approver.await_end(key, SWITCH_SECONDS)
         if moved is None:

@@ -9,6 +9,8 @@ from hadash.bindings.model import BindingState
 from hadash.kafka.values import Partition
 from hadash.sentences import say
 from hadash.switching import commands as do
+from hadash.switching.following import check_mirror, check_mirrors_read_from, check_readers
+from hadash.switching.machine import Kind
 from hadash.switching.plan import Plan
 from hadash.switching.stage_run import Limits, StageFailed, StageRun
 
@@ -68,12 +70,15 @@ def _checks(plan: Plan, limits: Limits) -> Generator[do.Command, Any, dict[str, 
             )
     yield from check_bindings(plan)
     yield from check_gateways()
-    yield from _check_mirrors(plan, limits)
+    split = plan.kind is Kind.READ_SPLIT
+    yield from (check_mirrors_read_from if split else _check_mirrors)(plan, limits)
     leaders = yield from _check_topics(plan)
     yield from _check_groups(plan)
+    if split:
+        yield from check_readers(plan)
     yield from _check_sign_in(plan)
     yield from _check_denials(plan)
-    if not limits.accept_acks_1:
+    if not (split or limits.accept_acks_1):
         yield from _check_acks(plan)
     yield from _check_assignors(plan)
     return leaders
@@ -134,24 +139,7 @@ def _check_mirrors(plan: Plan, limits: Limits) -> Generator[do.Command, Any, Non
             say("Mirror %(mirrors)s does not exist any more. Request the switch anew.", mirrors=gone)
         )
     for mirror, state, fault, lag in found:
-        if state != "running":
-            raise StageFailed(
-                say(
-                    "Mirror %(mirror)s is not running (%(state)s). %(fault)s",
-                    mirror=mirror,
-                    state=state,
-                    fault=fault,
-                )
-            )
-        if lag is None or lag > limits.max_lag:
-            raise StageFailed(
-                say(
-                    "Mirror %(mirror)s is %(lag)s records behind; at most %(limit)s are allowed to start a switch.",
-                    mirror=mirror,
-                    lag="?" if lag is None else lag,
-                    limit=limits.max_lag,
-                )
-            )
+        check_mirror(mirror, state, fault, lag, limits)
 
 
 def _check_topics(plan: Plan) -> Generator[do.Command, Any, dict[str, tuple[int, ...]]]:

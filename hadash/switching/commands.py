@@ -79,7 +79,19 @@ class CheckAssignors:
 
 @dataclass(frozen=True, slots=True)
 class CheckMirrors:
-    """→ list of (mirror, state, fault, lag in records or ``None``)."""
+    """→ list of (mirror, state, fault, lag in records or ``None``), of those that copy from one cluster, or of all."""
+
+    copying_from: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadWritten:
+    """→ Topic → the cluster on which it is written: the source of its mirror. Only Topics that a mirror carries."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckSelfAssigned:
+    """→ who of the plan's clients reads its Topics on the source without being a member of one of its groups, as texts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +103,8 @@ class ReadTopics:
 
 @dataclass(frozen=True, slots=True)
 class CopyAcls:
-    """Copy what the AppID may do from the source to the target, which stays closed for writing → how many rules were
-    missing."""
+    """Copy what the AppIDs may do from the source to the target → how many rules were missing. Topics of which the target
+    holds the mirror stay closed for writing there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +177,8 @@ class CompareTails:
 
 @dataclass(frozen=True, slots=True)
 class RecordDrained:
-    """Keep the drained point for the stages that follow, also in another process → ``None``."""
+    """Keep the drained point for the stages that follow, also in another process → ``None``. Of a read split: where the
+    source ended when its readers had stopped."""
 
     ends: Mapping[Partition, Corresponding]
 
@@ -350,6 +363,8 @@ Command = (
     | CheckAcks
     | CheckAssignors
     | CheckMirrors
+    | ReadWritten
+    | CheckSelfAssigned
     | ReadTopics
     | CopyAcls
     | CheckDenials

@@ -36,6 +36,7 @@ from hadash.switching.machine import Kind, Stage
 from hadash.switching.plan import Plan
 from hadash.switching.planning import plan_for
 from hadash.switching.refusals import Refused
+from hadash.switching.self_assigned import self_assigned
 from hadash.switching.whereabouts import bound_to
 
 #: Assignors whose members keep their partitions, and read on, while they rejoin. A client that names another one too
@@ -108,7 +109,7 @@ class Effects:
         assert self.journal is not None
         self.journal = replace(self.journal, stage=stage.value)
         self._began = time.monotonic()
-        if stage is Stage.DRAIN:
+        if stage in (Stage.DRAIN, Stage.FOLLOW):
             # While consumers settled, writes went on, and a Topic may have got another partition.
             self._partitions = None
 
@@ -208,6 +209,8 @@ class Effects:
     def _(self, command: do.ReadActivity) -> set[tuple[str, str]]:
         found = ask_about(self.plan, ask_every, "/access", "access")
         topics = set(self.plan.topics)
+        if self.plan.kind is Kind.READ_SPLIT:  # others of the same AppID stay, and may read the same
+            found = [a for a in found if self.plan.covers(a["appid"], a["client_id"])]
         return {
             (a["kind"], a["resource"])
             for a in found
@@ -236,7 +239,9 @@ class Effects:
     @carry_out.register
     def _(self, command: do.CopyAcls) -> int:
         source, target = self._clusters[self.plan.source], self._clusters[self.plan.target]
-        return standby.copy_acls(self._pair, source, target, self.plan.appids, self.plan.topics)
+        mirrored = {topic for m in self._mirrors() if m.source_id == source.pk for topic in m.topics}
+        closed = sorted(mirrored & set(self.plan.topics))
+        return standby.copy_acls(self._pair, source, target, self.plan.appids, closed)
 
     @carry_out.register
     def _(self, command: do.CheckDenials) -> list[str]:
@@ -356,9 +361,22 @@ class Effects:
     def _(self, command: do.CheckMirrors) -> list[tuple[str, str, str, int | None]]:
         found = []
         for mirror in self._mirrors():
+            if command.copying_from not in ("", mirror.source.name):
+                continue
             sample = mirroring.look(mirror)
             found.append((mirror.name, str(mirror.state), mirror.fault, sample.records))
         return found
+
+    @carry_out.register
+    def _(self, command: do.ReadWritten) -> dict[str, str]:
+        return {topic: mirror.source.name for mirror in self._mirrors() for topic in mirror.topics}
+
+    @carry_out.register
+    def _(self, command: do.CheckSelfAssigned) -> list[str]:
+        groups = self._client(self.plan.source).groups(self.plan.groups).values()
+        members = {member.client_id for group in groups for member in group.members}
+        connected = ask_about(self.plan, ask_every, "/clients", "clients")
+        return self_assigned(self.plan, self._pair, connected, members)
 
     @carry_out.register
     def _(self, command: do.ReadAnchors) -> dict[Partition, Corresponding]:

@@ -17,7 +17,8 @@ from hadash.switching import commands as do
 from hadash.switching.checks import check_bindings, check_gateways, check_plan, check_unused_groups
 from hadash.switching.plan import Plan
 from hadash.switching.stage_run import Limits, StageFailed, StageRun, drained
-from hadash.switching.steps import in_effect, obeyed, set_offsets
+from hadash.switching.steps import in_effect, obeyed
+from hadash.switching.translating import set_offsets
 
 
 def precheck(plan: Plan, limits: Limits) -> StageRun:
@@ -147,7 +148,7 @@ def translate(plan: Plan, limits: Limits) -> StageRun:
         return say("No consumer group moves: no offsets to translate.")
     sighted: do.Sighted = yield do.ReadSighted()
     wanted = translate_groups(sighted.positions, ends, {}, (yield do.ReadStarts(plan.target)))
-    count = yield from set_offsets(plan, wanted, ends)
+    yield from set_offsets(plan, wanted, ends)
     unknown = sorted(set(plan.groups) - set(wanted))
     if unknown:
         yield do.Say(
@@ -159,7 +160,7 @@ def translate(plan: Plan, limits: Limits) -> StageRun:
     return say(
         "Group offsets are set on %(cluster)s and read back (%(count)s in all), as they were seen %(age)s s ago: what was read "
         "since then is read again.",
-        count=count,
+        count=sum(len(offsets) for offsets in wanted.values()),
         cluster=plan.target,
         age="?" if sighted.positions_age is None else round(sighted.positions_age, 1),
     )

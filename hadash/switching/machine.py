@@ -23,6 +23,8 @@ class Kind(StrEnum):
     RESTORE = "restore"
     #: A planned one, after which the mirror is retired and the old Topics are removed (``retirement/``).
     MIGRATION = "migration"
+    #: Only consumers move, to the mirror or back; whoever writes stays, and so does the mirror's direction.
+    READ_SPLIT = "read-split"
 
 
 #: Kinds that run as soon as they are asked for; the others wait for approvals.
@@ -141,6 +143,7 @@ class Stage(StrEnum):
     BLOCK = "block"
     DRAIN = "drain"
     TRANSLATE = "translate"
+    FOLLOW = "follow"
     FORWARD = "forward"
     REVERSE = "reverse"
     VERIFY = "verify"
@@ -154,7 +157,8 @@ class StageRule:
     """``expected_seconds`` is what a healthy stack takes: the page compares with it.
 
     ``on_failure`` is the stage, or the event, that a failure leads to.
-    ``writes_blocked`` says whether clients wait during it.
+    ``writes_blocked`` says whether the clients that move wait during it. Those of a read split only read: their
+    fetches and commits wait, and nobody's writes do.
     """
 
     phase: Phase
@@ -171,6 +175,7 @@ STAGES: dict[Stage, StageRule] = {
     Stage.BLOCK: StageRule(Phase.BLOCK, 0.05, Stage.RETURN, writes_blocked=True),
     Stage.DRAIN: StageRule(Phase.BLOCK, 0.1, Stage.RETURN, writes_blocked=True),
     Stage.TRANSLATE: StageRule(Phase.BLOCK, 0.1, Stage.RETURN, writes_blocked=True),
+    Stage.FOLLOW: StageRule(Phase.BLOCK, 0.3, Stage.RETURN, writes_blocked=True),
     Stage.FORWARD: StageRule(Phase.FORWARD, 0.05, Event.GIVE_UP, writes_blocked=True),
     Stage.REVERSE: StageRule(Phase.FORWARD, 2.5, Event.GIVE_UP),
     Stage.VERIFY: StageRule(Phase.VERIFY, 5.0, Event.GIVE_UP),
@@ -203,6 +208,14 @@ WAYS: dict[Kind, tuple[Stage, ...]] = {
         Stage.BLOCK,
         Stage.ASSESS,
         Stage.TRANSLATE,
+        Stage.FORWARD,
+        Stage.VERIFY,
+    ),
+    Kind.READ_SPLIT: (
+        Stage.PRECHECK,
+        Stage.SETTLE,
+        Stage.BLOCK,
+        Stage.FOLLOW,
         Stage.FORWARD,
         Stage.VERIFY,
     ),

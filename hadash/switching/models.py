@@ -69,6 +69,7 @@ class Switch(models.Model):
         (Kind.FORCED.value, _("forced")),
         (Kind.RESTORE.value, _("restore")),
         (Kind.MIGRATION.value, _("migration")),
+        (Kind.READ_SPLIT.value, _("read split")),
     ]
 
     key = models.CharField(max_length=20, unique=True, default=new_key)

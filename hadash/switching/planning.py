@@ -19,6 +19,7 @@ from hadash.switching.closure import Use
 from hadash.switching.machine import Kind
 from hadash.switching.plan import Plan, Scope
 from hadash.switching.radius import Draft, Estate, MirrorOf, draw_up
+from hadash.switching.readers import draw_up_readers
 from hadash.switching.refusals import EnginesAway, Refused
 from hadash.switching.risks import findings_of, stops
 
@@ -33,7 +34,8 @@ def draft_for(pair: Pair, scope: Scope, target: Cluster, kind: Kind = Kind.PLANN
     source = pair.other(target)
     # A lost source cannot be asked for its rules; what the target does not allow could not be used there anyway.
     asked = target if kind is Kind.FORCED else source
-    draft = draw_up(scope, source.name, target.name, estate_of(pair, asked))
+    draw = draw_up_readers if kind is Kind.READ_SPLIT else draw_up
+    draft = draw(scope, source.name, target.name, estate_of(pair, asked))
     try:
         against = dialect_of(pair).objections(draft.plan.identities, source.name)
     except BindingError as error:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from hadash.bindings.model import Binding, BindingDocument, BindingState
@@ -32,7 +32,7 @@ from hadash.switching.closure import (
     identities_of,
     topic,
 )
-from hadash.switching.machine import Stage
+from hadash.switching.machine import Kind, Stage
 from hadash.switching.plan import Member, Plan, Scope, ScopeKind, member_key
 
 #: Characters of a switch's key, at most; each binding that it writes holds it.
@@ -105,15 +105,21 @@ def draw_up(scope: Scope, source: str, target: str, estate: Estate) -> Draft:
 def graph_of(scope: Scope, estate: Estate) -> AccessGraph:
     """The graph in which the closure of ``scope`` is found; the same for all scopes of its dimension and choice, unless an
     InstanceID is asked for that is not registered."""
-    instances: dict[str, frozenset[str]] = dict(estate.instances)
-    if scope.kind is ScopeKind.INSTANCE:
-        instances[scope.appid] = instances.get(scope.appid, frozenset()) | {scope.instance_id}
+    instances = with_asked(estate, scope).instances
     return AccessGraph(estate.uses, estate.documents, instances, scope.dimension, widen=scope.widen)
+
+
+def with_asked(estate: Estate, scope: Scope) -> Estate:
+    """With the InstanceID that is asked for, which need not be registered."""
+    if scope.kind is not ScopeKind.INSTANCE:
+        return estate
+    asked = estate.instances.get(scope.appid, frozenset()) | {scope.instance_id}
+    return replace(estate, instances={**estate.instances, scope.appid: asked})
 
 
 def draw_up_in(graph: AccessGraph, scope: Scope, source: str, target: str, estate: Estate) -> Draft:
     """The same in a graph that was made before."""
-    is_there = partial(_is_on, estate, target)
+    is_there = partial(is_on, estate, target)
     closure = graph.close(
         _asked(graph, scope, source, estate), is_there, there_by_default=estate.default == target
     )
@@ -124,28 +130,28 @@ def draw_up_in(graph: AccessGraph, scope: Scope, source: str, target: str, estat
         scope=scope,
         source=source,
         target=target,
-        identities=tuple(sorted(set(identities_of(closure, estate.documents, is_there)), key=_order)),
+        identities=tuple(sorted(set(identities_of(closure, estate.documents, is_there)), key=order_of)),
         topics=tuple(topics),
         groups=tuple(groups),
         mirrors=tuple(sorted(carrying)),
-        members=tuple(_members(closure, estate)),
+        members=tuple(members_of(closure, estate)),
     )
     reasons = [
-        *_nothing(plan, closure),
-        *_uncovered(closure.uncovered),
+        *nothing(plan, closure),
+        *uncovered_clients(closure.uncovered),
         *_divided(closure, estate, source, target),
         *_left_readers(closure, estate),
-        *_too_large(plan, estate),
+        *too_large(plan, estate),
         *objections,
     ]
     return Draft(plan, tuple(reasons), closure.uncovered)
 
 
-def _order(identity: Identity) -> tuple[str, str, tuple[str, ...], str]:
+def order_of(identity: Identity) -> tuple[str, str, tuple[str, ...], str]:
     return identity.appid, identity.instance_id or "", identity.topics, identity.group or ""
 
 
-def _is_on(estate: Estate, cluster: str, thing: Thing) -> bool:
+def is_on(estate: Estate, cluster: str, thing: Thing) -> bool:
     return estate.cluster_of(thing) == cluster
 
 
@@ -159,7 +165,8 @@ def _asked(graph: AccessGraph, scope: Scope, source: str, estate: Estate) -> lis
     return [*identities, *(topic(name) for m in estate.mirrors if m.source == source for name in m.topics)]
 
 
-def _members(closure: Closure, estate: Estate) -> Iterable[Member]:
+def members_of(closure: Closure, estate: Estate) -> Iterable[Member]:
+    """Each member with what pulled it in."""
     kinds = _kinds_of_use(estate.uses)
     for thing, because in closure.members.items():
         if because is None:
@@ -194,11 +201,16 @@ def _kinds_of_use(uses: Iterable[Use]) -> Callable[[Thing, Thing], str]:
 # -- what stands against it -----------------------------------------------------------------------------------------
 
 
-def _nothing(plan: Plan, closure: Closure) -> list[Sentence]:
+def nothing(plan: Plan, closure: Closure) -> list[Sentence]:
+    """That nobody would move."""
     if plan.topics and plan.identities:
         return []
     if not plan.identities and closure.already:
         return [say("%(who)s is bound to %(cluster)s already.", who=plan.scope, cluster=plan.target)]
+    if plan.kind is Kind.READ_SPLIT:
+        return [
+            say("Nobody is known to read through a Gateway what was asked for: there are no readers to move.")
+        ]
     if plan.scope.kind is not ScopeKind.APPID and plan.scope.kind is not ScopeKind.INSTANCE:
         return [say("Nobody is known to use it through a Gateway: there is nothing to move.")]
     return [
@@ -210,14 +222,15 @@ def _nothing(plan: Plan, closure: Closure) -> list[Sentence]:
     ]
 
 
-def _uncovered(uses: tuple[Use, ...]) -> list[Sentence]:
+def uncovered_clients(uses: tuple[Use, ...]) -> list[Sentence]:
+    """Who would stay for want of an InstanceID."""
     sentences = {
         "produce": "%(who)s writes to Topic %(what)s, has no InstanceID, and would stay.",
         "group": "%(who)s is a member of group %(what)s, has no InstanceID, and would stay.",
     }
     otherwise = "%(who)s reads Topic %(what)s, has no InstanceID, and would stay."
     declared = "%(who)s is declared to use %(what)s without an InstanceID, and would stay. Declare for which InstanceID."
-    return _listed(
+    return listed(
         [
             say(declared if u.declared else sentences.get(u.kind, otherwise), who=u.who, what=u.resource)
             for u in uses
@@ -246,6 +259,12 @@ def _divided(closure: Closure, estate: Estate, source: str, target: str) -> list
         )
         for use in sorted(set(writers))
     ]
+    return listed([*reasons, *of_no_side(closure, estate, source, target)])
+
+
+def of_no_side(closure: Closure, estate: Estate, source: str, target: str) -> list[Sentence]:
+    """Who moves and is on neither side."""
+    reasons = []
     for thing in closure.things(APPID, INSTANCE, BOUND_TOPICS, BOUND_GROUP):
         cluster = estate.cluster_of(thing)
         if cluster not in (source, target):
@@ -256,7 +275,7 @@ def _divided(closure: Closure, estate: Estate, source: str, target: str) -> list
                     cluster=cluster,
                 )
             )
-    return _listed(reasons)
+    return reasons
 
 
 def _governing(use: Use, estate: Estate) -> Thing:
@@ -278,7 +297,7 @@ def _left_readers(closure: Closure, estate: Estate) -> list[Sentence]:
         for name in groups[use.appid, use.client_id]
         if group(name) not in closure
     }
-    return _listed(
+    return listed(
         [
             say(
                 "Group %(group)s reads Topic %(topic)s, which would move without it: its offsets would not fit. "
@@ -291,7 +310,7 @@ def _left_readers(closure: Closure, estate: Estate) -> list[Sentence]:
     )
 
 
-def _too_large(plan: Plan, estate: Estate) -> list[Sentence]:
+def too_large(plan: Plan, estate: Estate) -> list[Sentence]:
     """All bindings change in one transaction, and ZooKeeper takes a megabyte at once."""
     cluster = max(plan.source, plan.target, key=len)
     longest = Binding(cluster, BindingState.FORWARD, switch="0" * KEY_LENGTH, stage=Stage.FORWARD.value)
@@ -305,7 +324,8 @@ def _too_large(plan: Plan, estate: Estate) -> list[Sentence]:
     ]
 
 
-def _listed(reasons: list[Sentence]) -> list[Sentence]:
+def listed(reasons: list[Sentence]) -> list[Sentence]:
+    """Not more reasons of one kind than anybody reads."""
     if len(reasons) <= MAX_REASONS:
         return reasons
     return [
@@ -346,7 +366,7 @@ def _mirrors(topics: set[str], source: str, mirrors: Iterable[MirrorOf]) -> tupl
         reasons.append(
             say("No mirror carries %(topics)s. Create one first.", topics=sorted(topics - carried))
         )
-    return carrying, _listed(reasons)
+    return carrying, listed(reasons)
 
 
 # -- who is where -----------------------------------------------------------------------------------------------------

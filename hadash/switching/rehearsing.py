@@ -6,7 +6,7 @@ from collections.abc import Generator
 from typing import Any
 
 from hadash.kafka.values import Partition
-from hadash.mirroring.offsets import Corresponding, translate_groups
+from hadash.mirroring.offsets import Corresponding, ending_at, translate_groups
 from hadash.sentences import say
 from hadash.switching import commands as do
 from hadash.switching.plan import Plan
@@ -58,7 +58,7 @@ def _points_now(plan: Plan) -> Generator[do.Command, Any, dict[Partition, Corres
                 partitions=unknown,
             )
         )
-    return {p: Corresponding(end, anchors[p].target + end - anchors[p].source) for p, end in ends.items()}
+    return {p: ending_at(anchors[p], end) for p, end in ends.items()}
 
 
 def _translatable(plan: Plan, points: dict[Partition, Corresponding]) -> Generator[do.Command, Any, int]:

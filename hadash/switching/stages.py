@@ -6,29 +6,30 @@ that cannot do its work raises :class:`StageFailed`, and the switch returns to t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator
 from typing import Any
 
 from hadash.bindings.model import BindingState
-from hadash.kafka.values import Partition
-from hadash.mirroring.offsets import Corresponding, furthest_back, translate_groups
 from hadash.mirroring.proof import Behind, Contradiction, compare_ends
 from hadash.sentences import say
 from hadash.switching import commands as do
 from hadash.switching import forcing
 from hadash.switching.checks import precheck, precheck_only
+from hadash.switching.following import follow, verify_readers
 from hadash.switching.machine import Kind, Stage
 from hadash.switching.plan import Plan
 from hadash.switching.rehearsing import rehearse
 from hadash.switching.stage_run import Limits, StageFailed, StageRun, drained
-from hadash.switching.steps import in_effect, set_offsets
+from hadash.switching.steps import in_effect
+from hadash.switching.translating import translate
 from hadash.switching.verifying import verify
 
 
 def settle(plan: Plan, limits: Limits) -> StageRun:
     """Consumers commit and park their rejoin, together. Reads and writes go on."""
     yield do.WarmUp()
-    yield do.AllowWrites(plan.target)
+    if plan.kind is not Kind.READ_SPLIT:  # whoever only reads needs no writing, and a mirror stays closed
+        yield do.AllowWrites(plan.target)
     waiting = yield from _members(plan)
     if waiting:
         yield from _gather(plan, limits, waiting)
@@ -81,6 +82,12 @@ def block(plan: Plan, limits: Limits) -> StageRun:
     """From here on nothing new reaches the source."""
     epoch = yield do.WriteBindings(plan.source, BindingState.BLOCK)
     yield from in_effect(epoch, limits.block, limits.fast_poll)
+    if plan.kind is Kind.READ_SPLIT:
+        return say(
+            "The readers on %(cluster)s wait, no commit of theirs is under way (epoch %(epoch)s).",
+            cluster=plan.source,
+            epoch=epoch,
+        )
     return say(
         "Writes to %(cluster)s are blocked, nothing is in flight (epoch %(epoch)s).",
         cluster=plan.source,
@@ -132,57 +139,6 @@ def drain(plan: Plan, limits: Limits) -> StageRun:
             yield do.Say(say("Waiting for the mirror: %(records)s records to go.", records=verdict.records))
 
 
-def translate(plan: Plan, limits: Limits) -> StageRun:
-    """Set every group's offsets on the target to the same records, and read them back."""
-    ends = yield from drained()
-    if not plan.groups:
-        yield from _stands_still(plan, ends)
-        return say("No consumer group moves: no offsets to translate.")
-    committed = yield do.ReadGroupOffsets(plan.source)
-    starts = yield do.ReadStarts(plan.source)
-    wanted = translate_groups(committed, ends, starts, (yield do.ReadStarts(plan.target)))
-    count = yield from set_offsets(plan, wanted, ends)
-    yield from _same_records(wanted, ends, limits)
-    yield from _stands_still(plan, ends)
-    return say(
-        "Group offsets are set on %(cluster)s and read back (%(count)s in all).",
-        count=count,
-        cluster=plan.target,
-    )
-
-
-def _same_records(
-    wanted: Mapping[str, Mapping[Partition, int]], ends: Mapping[Partition, Corresponding], limits: Limits
-) -> Generator[do.Command, Any, None]:
-    """What groups read next is the same on both sides. Of those at the end drain has proved it; before that records may be
-    there that the mirror has copied twice."""
-    points = furthest_back(wanted, ends, limits.tail_records)
-    if points:
-        difference = yield do.CompareTails(points)
-        if difference is not None:
-            raise StageFailed(difference)
-
-
-def _stands_still(plan: Plan, ends: Mapping[Partition, Corresponding]) -> Generator[do.Command, Any, None]:
-    """The last look before the clients are sent over: both sides are as they were when the mirror was drained."""
-    target_ends = yield do.ReadEnds(plan.target)
-    source_ends = yield do.ReadEnds(plan.source)
-    for cluster, found, before in (
-        (plan.source, source_ends, {p: point.source for p, point in ends.items()}),
-        (plan.target, target_ends, {p: point.target for p, point in ends.items()}),
-    ):
-        grown = sorted(p for p, end in before.items() if found[p] != end)
-        if grown:
-            raise StageFailed(
-                say(
-                    "%(partitions)s on %(cluster)s has grown since the mirror was drained: "
-                    "somebody writes past the Gateway.",
-                    partitions=grown,
-                    cluster=cluster,
-                )
-            )
-
-
 def forward(plan: Plan, limits: Limits) -> StageRun:
     """The clients belong to the target from the moment that every Gateway has this epoch."""
     epoch = yield do.WriteBindings(plan.target, BindingState.FORWARD)
@@ -218,8 +174,9 @@ def return_to_start(plan: Plan, limits: Limits) -> StageRun:
     """Undo: everything as it was before the switch. Safe from any stage before forward."""
     epoch = yield do.WriteBindings(plan.source, BindingState.FORWARD)
     yield from in_effect(epoch, limits.forward, limits.poll)
-    yield do.ResumeMirrors()
-    yield do.DenyWrites(plan.target)
+    if plan.kind is not Kind.READ_SPLIT:  # the target of readers that come home is where others write
+        yield do.ResumeMirrors()
+        yield do.DenyWrites(plan.target)
     return say("%(scope)s works on %(cluster)s as before.", scope=plan.scope, cluster=plan.source)
 
 
@@ -230,6 +187,7 @@ RUNS: dict[Stage, Callable[[Plan, Limits], StageRun]] = {
     Stage.BLOCK: block,
     Stage.DRAIN: drain,
     Stage.TRANSLATE: translate,
+    Stage.FOLLOW: follow,
     Stage.FORWARD: forward,
     Stage.REVERSE: reverse,
     Stage.VERIFY: verify,
@@ -249,6 +207,7 @@ RUNS_OF: dict[Kind, dict[Stage, Callable[[Plan, Limits], StageRun]]] = {
         Stage.FORWARD: forcing.forward,
         Stage.VERIFY: forcing.verify,
     },
+    Kind.READ_SPLIT: {Stage.VERIFY: verify_readers},
 }
 
 

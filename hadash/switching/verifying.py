@@ -94,6 +94,15 @@ def _missing_on_target(
                 target=plan.target,
                 count=extra,
             )
+    waiting = yield from not_arrived(plan, seen)
+    if waiting is not None:
+        return waiting
+    grown = {p.topic for p, point in ends.items() if target_ends[p] > point.target}
+    return (yield from _idle_on_target(plan, seen, grown, elapsed))
+
+
+def not_arrived(plan: Plan, seen: do.RecordSeen) -> Generator[do.Command, Any, Sentence | None]:
+    """Which clients are not on the target, and which groups have no members there; ``None`` when all are."""
     clients = yield do.ReadClients()
     late = sorted(c for c in seen.clients if plan.target not in clients.get(c, set()))
     if late:
@@ -104,8 +113,7 @@ def _missing_on_target(
         return say(
             "Waiting for group %(groups)s to have members on %(cluster)s.", groups=empty, cluster=plan.target
         )
-    grown = {p.topic for p, point in ends.items() if target_ends[p] > point.target}
-    return (yield from _idle_on_target(plan, seen, grown, elapsed))
+    return None
 
 
 def _idle_on_target(
@@ -121,11 +129,21 @@ def _idle_on_target(
         return say(
             "Waiting for writes to %(topics)s to arrive on %(cluster)s.", topics=idle, cluster=plan.target
         )
-    unread = [
+    return unread(plan, seen, grown, going_on)
+
+
+def unread(
+    plan: Plan, seen: do.RecordSeen, grown: set[str], going_on: set[tuple[str, str]]
+) -> Sentence | None:
+    """Which Topics were read shortly before the switch, have new records, and are not read on the target; ``None`` for none.
+
+    :param going_on: what is done on the target now (see :class:`hadash.switching.commands.ReadActivity`).
+    """
+    topics = [
         topic
         for kind, topic in seen.activity
         if kind == "consume" and topic in grown and (kind, topic) not in going_on
     ]
-    if unread:
-        return say("Waiting for %(topics)s to be read on %(cluster)s.", topics=unread, cluster=plan.target)
+    if topics:
+        return say("Waiting for %(topics)s to be read on %(cluster)s.", topics=topics, cluster=plan.target)
     return None

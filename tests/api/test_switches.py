@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,6 +17,7 @@ from hadash.sentences import say
 from hadash.switching import asking
 from hadash.switching.models import Switch
 from hadash.switching.plan import Plan
+from hadash.switching.radius import Draft
 from hadash.switching.refusals import EnginesAway, Refused
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
@@ -86,6 +89,35 @@ def test_from_the_request_to_its_run(
         "comment",
         "abort",
     ]
+
+
+def test_a_read_split_is_planned_approved_and_scheduled_as_what_it_is(
+    program: Callable[..., Any],
+    estate: Any,
+    plan: Plan,
+    planned: None,
+    wanted: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(
+        "hadash.api.views.switches.draft_for", lambda *asked: Draft(replace(plan, kind=asked[3]))
+    )
+    asked = {k: wanted[k] for k in ("pair", "scope", "target")} | {"kind": "read-split"}
+    assert program("vera").post("plans/", asked).json()["kind"] == "read-split"
+    now = timezone.now()
+    window = {
+        "start_at": (now + timedelta(hours=1)).isoformat(),
+        "start_until": (now + timedelta(hours=2)).isoformat(),
+    }
+    made = program("olga").post("switches/", {**wanted, **window, "kind": "read-split", "ask_for_go": True})
+    assert (made.status_code, made.json()["kind"], made.json()["status"]) == (
+        201,
+        "read-split",
+        "awaiting_approval",
+    )
+    for kind in ("rehearsal", "emergency"):
+        refused = program("olga").post("switches/", {**wanted, **window, "kind": kind})
+        assert (refused.status_code, list(refused.json()["errors"])) == (400, ["start_at"])
 
 
 def test_a_reason_is_needed_to_decline(program: Any, make_switch: Any) -> None:

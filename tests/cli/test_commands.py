@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -28,8 +29,10 @@ from hadash.accounts import tokens
 from hadash.accounts.roles import SCOPES
 from hadash.cli.__main__ import main
 from hadash.cli.client import Api
+from hadash.switching.machine import Kind
 from hadash.switching.models import BindingChange, Switch
 from hadash.switching.plan import Plan
+from hadash.switching.radius import Draft
 from hadash.switching.retirement.models import Retirement
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
@@ -120,6 +123,33 @@ def test_from_the_request_to_the_run(
     assert started == [switch.key]
     assert run("olga", "abort", switch.key)[0] == 0
     assert "olga asked to abort." in run("vera", "show", switch.key)[1]
+
+
+def test_a_read_split(
+    run: Run, estate: Any, planned: None, plan: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    split = replace(plan, kind=Kind.READ_SPLIT)
+    monkeypatch.setattr(
+        "hadash.api.views.switches.draft_for", lambda *asked: Draft(replace(plan, kind=asked[3]))
+    )
+    monkeypatch.setattr("hadash.switching.asking.plan_for", lambda *_: split)
+    code, text = run("vera", "plan", *WANTED, "--kind", "read-split")
+    assert (code, "Readers wait for about 0.4 s." in text) == (0, True)
+    assert "Writes wait" in run("vera", "plan", *WANTED)[1]
+    code, text = run("olga", "request", *WANTED, "--reason", "Load", "--kind", "read-split", "--ask-for-go")
+    switch = Switch.objects.get()
+    assert f"Switch {switch.key} is requested. Somebody else has to approve it." in text
+    assert (switch.the_kind, switch.ask_for_go) == (Kind.READ_SPLIT, True)
+    code, text = run("arne", "approve", switch.key, typed="no")
+    assert "Readers wait for about" in text, "the plan that is shown is one of the same kind"
+
+
+def test_watching_a_read_split_that_has_ended(run: Run, finished: Switch) -> None:
+    Switch.objects.filter(pk=finished.pk).update(kind=Kind.READ_SPLIT.value)
+    text = run("vera", "watch", finished.key)[1]
+    assert "Readers waited for 0.30 s." in text
+    assert "follow" in text
+    assert "reverse" not in text
 
 
 def test_watching_one_that_has_ended(run: Run, finished: Switch) -> None:

@@ -71,8 +71,8 @@ def killing_worker(demo: Demo, tmp_path: Path) -> Iterator[object]:
     demo.worker.start()
 
 
-def bound_to(bindings: BindingStore) -> Binding:
-    return resolve(bindings.document(APPID), INSTANCE, Binding("east"))
+def bound_to(bindings: BindingStore, appid: str = APPID, instance: str = INSTANCE) -> Binding:
+    return resolve(bindings.document(appid), instance, Binding("east"))
 
 
 @pytest.mark.parametrize(("stage", "command", "when"), POINTS, ids=lambda value: str(value))
@@ -95,6 +95,29 @@ def test_switch_survives_the_loss_of_its_worker(
     assert state["status"] == "succeeded", state["outcome"]
     assert binding.cluster == target
     assert [s["result"] for s in state["stages"] if s["stage"] == stage][-2:] == ["interrupted", "done"]
+
+
+@pytest.mark.parametrize(
+    ("command", "when"), [("WriteGroupOffsets", "after"), ("RecordDrained", "before")], ids=str
+)
+def test_readers_go_over_although_the_worker_dies_while_they_wait(
+    demo: Demo, trial: Trial, bindings: BindingStore, killing_worker, command: str, when: str
+) -> None:
+    """A read split to the mirror, and the one home, each cut off in the stage that only it has."""
+    assert demo.worker is not None
+    target = "west" if bound_to(bindings, "audit", "audit-clicks").cluster == "east" else "east"
+    worker = killing_worker("follow", command, when)
+
+    key = trial.operator.request("audit", "audit-clicks", target, "The worker dies in follow.", "read-split")
+    trial.approver.approve(key).raise_for_status()
+    assert worker.wait(timeout=KILL_SECONDS) == -9, "the worker was to be killed inside the stage"
+    demo.worker.start()
+    state = trial.approver.await_end(key, SWITCH_SECONDS)
+
+    assert state["status"] == "succeeded", state["outcome"]
+    binding = bound_to(bindings, "audit", "audit-clicks")
+    assert (binding.cluster, binding.state) == (target, BindingState.FORWARD)
+    assert [s["result"] for s in state["stages"] if s["stage"] == "follow"][-2:] == ["interrupted", "done"]
 
 
 def test_abort_returns_to_the_start_also_when_the_worker_dies_while_returning(

@@ -9,6 +9,7 @@ import pytest
 
 from hadash.bindings.store import BindingStore
 from hadash.identity.identity import Identity
+from hadash.sandbox.traffic.verdict import longest_gap
 from hadash.sandbox.trial import Trial
 
 pytestmark = pytest.mark.stack
@@ -42,9 +43,37 @@ def test_an_appid_takes_along_who_reads_what_it_writes(trial: Trial, bindings: B
         assert [binding.cluster for binding in found if binding is not None] == [target, target]
 
 
+def test_readers_go_to_the_mirror_and_come_home(trial: Trial, bindings: BindingStore) -> None:
+    """Only the consumers of ``audit`` move, under load. No binding of ``shop``, which writes, is touched, so it never waits."""
+    shop = bindings.document("shop")
+    writer = next(spec for spec in trial.demo.world.clients if spec.name == "clicks-writer")
+    for target in ("west", "east"):
+        measured = trial.switch("audit", "audit-clicks", target, kind="read-split")
+        assert measured.status == "succeeded", measured.outcome
+        assert list(measured.stages) == ["precheck", "settle", "block", "follow", "forward", "verify"]
+        bound = bindings.document("audit").binding_of(Identity("audit", "audit-clicks"))
+        assert bound is not None
+        assert bound.cluster == target
+        assert bindings.document("shop") == shop, "with the epochs in which it was written"
+        trial.log(f"{writer.name}: longest pause {longest_gap(trial.journal(writer), *measured.window)} s")
+
+
+def test_the_writers_follow_their_readers(trial: Trial, bindings: BindingStore) -> None:
+    """The readers are on west already when ``shop`` goes there; on the way back whoever reads comes along."""
+    assert trial.switch("audit", "audit-clicks", "west", kind="read-split").status == "succeeded"
+    for target in ("west", "east"):
+        measured = trial.switch("shop", None, target)
+        assert measured.status == "succeeded", measured.outcome
+        moved = [Identity("shop"), Identity("audit", "audit-clicks")]
+        found = [bindings.document(identity.appid).binding_of(identity) for identity in moved]
+        assert [binding.cluster for binding in found if binding is not None] == [target, target]
+
+
 def test_nothing_was_lost_duplicated_or_out_of_order(trial: Trial) -> None:
     verdict = trial.finish()
     assert verdict["clients_restarted"] == []
     assert verdict["delivery_failures"] == 0
-    assert (verdict["lost"], verdict["duplicated"], verdict["out_of_order"]) == (0, 0, 0), verdict["groups"]
+    # (As a text: pytest would cut the list short.)
+    unclean = str([group for group in verdict["groups"] if group["examples"]])
+    assert (verdict["lost"], verdict["duplicated"], verdict["out_of_order"]) == (0, 0, 0), unclean
     assert verdict["records_sent"] > 0

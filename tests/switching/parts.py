@@ -220,8 +220,8 @@ class Group:
             if cluster != owner.cluster or state is BindingState.BLOCK:
                 continue
             log = logs[owner.cluster][partition]
-            if self.position[partition] < log.start:
-                self.position[partition] = log.end  # auto.offset.reset=latest
+            if not log.start <= self.position[partition] <= log.end:
+                self.position[partition] = log.end  # out of range: auto.offset.reset=latest
             while (record := log.at(self.position[partition])) is not None:
                 if record in self.consumed and self.reread is not None:
                     self.reread.append(record)

@@ -119,6 +119,32 @@ class TestEmergency:
             deciding.review(people["bea"], switch, "x")
 
 
+class TestReadSplit:
+    def test_somebody_else_has_to_approve_it(self, asked: Any, approve: Any, started: list[str]) -> None:
+        switch = asking.request(asked("olga", Kind.READ_SPLIT))
+        assert (switch.the_kind, switch.current, started) == (Kind.READ_SPLIT, Status.AWAITING_APPROVAL, [])
+        assert approve("arne", switch).current is Status.RUNNING
+        assert started == [switch.key]
+        assert not ended(switch).to_be_reviewed
+
+    def test_it_begins_in_no_blackout(self, asked: Any, approve: Any, pair: Pair, people: Any) -> None:
+        switch = approve("arne", asking.request(asked("olga", Kind.READ_SPLIT)))
+        policy.add_blackout(people["ada"], pair, *in_hours(-1, 1), "Year-end closing")
+        assert "Year-end closing" in str(windows.may_begin(switch))
+
+    def test_it_can_wait_for_a_go(self, asked: Any, approve: Any) -> None:
+        switch = approve("arne", asking.request(asked("olga", Kind.READ_SPLIT), ask_for_go=True))
+        assert finish_precheck(switch).current is Status.PAUSED
+
+    def test_the_next_stage_is_one_of_its_own_way(self, asked: Any, approve: Any) -> None:
+        switch = approve("arne", asking.request(asked("olga", Kind.READ_SPLIT)))
+        assert finish_precheck(switch).stage == "settle"
+        execution = _Execution(switch, switch.token)
+        assert execution._following(switch, succeeded=True) == (Stage.BLOCK, True)
+        execution.stage = Stage.BLOCK
+        assert execution._following(switch, succeeded=True) == (Stage.FOLLOW, True), "readers wait: at once"
+
+
 class TestGo:
     @pytest.fixture
     def paused(self, asked: Any, approve: Any, started: list[str]) -> Switch:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -30,19 +31,18 @@ STRANGER = [Use("crm", "sync", "consume", "people"), Use("crm", "sync", "group",
 ORDERS = MirrorOf("orders", "east", frozenset({"orders"}))
 
 
-def draft(
-    asked: Identity | Scope,
+def estate_of(
     uses: Iterable[Use],
     mirrors: Sequence[MirrorOf] = (ORDERS,),
     bound: Mapping[Identity, str] | None = None,
     instances: Mapping[str, Iterable[str]] | None = None,
-    target: str = "west",
-) -> Draft:
+) -> Estate:
+    """What is known of a pair, in which whoever is not ``bound`` is on east."""
     documents: dict[str, BindingDocument] = {}
     for identity, cluster in (bound or {}).items():
         document = documents.get(identity.appid, BindingDocument(identity.appid))
         documents[identity.appid] = document.with_binding(identity, Binding(cluster))
-    estate = Estate(
+    return Estate(
         pair="main",
         clusters=("east", "west"),
         default="east",
@@ -51,6 +51,17 @@ def draft(
         instances={appid: frozenset(names) for appid, names in (instances or {}).items()},
         mirrors=tuple(mirrors),
     )
+
+
+def draft(
+    asked: Identity | Scope,
+    uses: Iterable[Use],
+    mirrors: Sequence[MirrorOf] = (ORDERS,),
+    bound: Mapping[Identity, str] | None = None,
+    instances: Mapping[str, Iterable[str]] | None = None,
+    target: str = "west",
+) -> Draft:
+    estate = estate_of(uses, mirrors, bound, instances)
     scope = asked if isinstance(asked, Scope) else Scope.of(asked)
     source = {"east": "west", "west": "east"}[target]
     return draw_up(scope, source, target, estate)
@@ -326,6 +337,38 @@ def test_more_than_one_transaction_takes(appids: int, too_many: bool) -> None:
         "This changes 4000 bindings at once, more than ZooKeeper takes in one transaction. Move it in parts."
     )
     assert reasons(Scope(ScopeKind.PAIR), uses) == ([refused] if too_many else [])
+
+
+class TestAfterAReadSplit:
+    """Readers that are on the target already, because they read from the mirror there."""
+
+    READERS = ("bill-1", "bill-2")
+
+    def there(self, cluster: str = "west") -> dict[Identity, str]:
+        return {Identity("shop", name): cluster for name in self.READERS}
+
+    def test_the_writers_follow_without_them(self) -> None:
+        found = plan(WEB, SHOP_USES, bound=self.there())
+        assert (found.identities, found.topics, found.groups) == ((WEB,), ("orders",), ())
+        named = [member.key for member in found.members if member.already]
+        assert named == ["instance:shop+bill-1", "instance:shop+bill-2"]
+
+    def test_also_as_a_whole_appid(self) -> None:
+        """The bindings of the readers are not written: they say already what they should."""
+        found = plan(SHOP, SHOP_USES, bound=self.there())
+        assert (found.identities, found.groups) == ((SHOP,), ())
+
+    def test_going_back_brings_them_along(self) -> None:
+        """They are where the writers are, and in a planned switch whoever uses a Topic moves with it."""
+        found = plan(
+            WEB,
+            SHOP_USES,
+            [replace(ORDERS, source="west")],
+            bound={**self.there(), WEB: "west"},
+            target="east",
+        )
+        assert [i.instance_id for i in found.identities] == ["bill-1", "bill-2", "web-1"]
+        assert found.groups == ("billing",)
 
 
 @pytest.mark.parametrize("count", [1000, 3600])

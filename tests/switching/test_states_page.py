@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import importlib.util
+import itertools
 from types import ModuleType
 
 import pytest
 from django.conf import settings
 
 from hadash.switching.by_hand import machine as by_hand
-from hadash.switching.machine import MOVES, Stage, Status
+from hadash.switching.machine import MOVES, WAYS, Kind, Stage, Status
 
 
 @pytest.fixture(scope="module")
@@ -36,6 +37,13 @@ def test_every_move_is_drawn(drawing: ModuleType) -> None:
         for status, moves in table.items():
             for event, after in moves.items():
                 assert f"{status} --> {after}: {event}" in lines
+
+
+@pytest.mark.parametrize("kind", Kind)
+def test_the_way_of_every_kind_is_drawn(drawing: ModuleType, kind: Kind) -> None:
+    lines = [line.strip().partition(":")[0] for line in drawing.page().splitlines()]
+    for stage, following in itertools.pairwise(WAYS[kind]):
+        assert f"stage_{stage} --> stage_{following}" in lines
 
 
 def test_every_stage_has_a_row_that_says_what_it_does(drawing: ModuleType) -> None:

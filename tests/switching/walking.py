@@ -22,7 +22,7 @@ from hadash.switching.machine import (
 from hadash.switching.stage_run import Limits, StageFailed
 from hadash.switching.stages import run_of
 
-from .world import ORDERS_1, Happening, World, WorldError
+from .world import ORDERS_1, SPLIT, Happening, World, WorldError
 
 #: Short, so that a test does not poll thousands of times.
 QUICK = Limits(
@@ -215,10 +215,12 @@ def world_before(
     stage: Stage, prepare: Callable[[World], None] = lambda world: None, **options: Any
 ) -> World:
     """A world in which every stage before ``stage`` went well; ``prepare`` changes it at the very start."""
+    if stage is Stage.FOLLOW:
+        options = {"plan": SPLIT, **options}  # no other kind comes to it
     world = World(**options)
     prepare(world)
     at = FIRST
-    kind = Kind.REHEARSAL if stage is Stage.REHEARSE else Kind.PLANNED
+    kind = Kind.REHEARSAL if stage is Stage.REHEARSE else world.plan.kind
     while at is not stage:
         run_stage(world, at)
         following = after_success(at, kind)

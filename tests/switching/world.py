@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from hadash.bindings.dialect import Waiting
 from hadash.bindings.membership import not_applied
@@ -22,7 +22,8 @@ from hadash.mirroring.offsets import Corresponding
 from hadash.mirroring.proof import compare_tails
 from hadash.sentences import Sentence
 from hadash.switching import commands as do
-from hadash.switching.plan import Plan, Scope
+from hadash.switching.machine import Kind
+from hadash.switching.plan import Plan, Scope, ScopeKind
 
 from .parts import Bound, Broken, Client, Gateway, Group, Log, Member, Mirror
 
@@ -38,6 +39,19 @@ WHOLE = Plan(
     identities=(Identity("shop"), Identity("shop", "web-1")),
 )
 
+#: The readers of orders go to the mirror; web-1, which writes, stays.
+SPLIT = Plan(
+    pair="main",
+    scope=Scope(ScopeKind.TOPICS, topics=("orders",)),
+    source="east",
+    target="west",
+    topics=("orders",),
+    groups=("billing",),
+    mirrors=("shop",),
+    identities=(Identity("shop", "bill-1"), Identity("shop", "bill-2")),
+    kind=Kind.READ_SPLIT,
+)
+
 #: Seconds that a command takes, and between two records of a producer.
 COMMAND_SECONDS = 0.001
 RECORD_SECONDS = 0.02
@@ -45,6 +59,8 @@ RECORD_SECONDS = 0.02
 CARTS, ORDERS_0, ORDERS_1 = Partition("carts", 0), Partition("orders", 0), Partition("orders", 1)
 PARTITIONS = (CARTS, ORDERS_0, ORDERS_1)
 
+
+T = TypeVar("T")
 
 #: Waiting at the Gateway or at the coordinator: either way the member has committed and works no more.
 _SETTLED = {"parked": "settled", "joining": "settled"}
@@ -63,6 +79,7 @@ class World:
         self.plan_now: Plan | list[Sentence] | None = None
         self.acks_1: list[str] = []
         self.cooperative: list[str] = []
+        self.self_assigned: list[str] = []
         self.now = 1000.0
         self.said: list[str] = []
         self.done: list[do.Command] = []
@@ -98,7 +115,12 @@ class World:
         self.mechanisms = {"east": {"SCRAM-SHA-256"}, "west": {"SCRAM-SHA-256"}}
         anchors = {p: Corresponding(log.end, 0) for p, log in self.logs["east"].items()}
         self.mirror = Mirror(
-            "shop", "east", "west", frozenset(plan.topics), anchors, {p: a.source for p, a in anchors.items()}
+            "shop",
+            "east",
+            "west",
+            frozenset(WHOLE.topics),
+            anchors,
+            {p: a.source for p, a in anchors.items()},
         )
         self.mirrors = [self.mirror]
         #: The broker of the target forgets this offset of group billing when it is written.
@@ -283,8 +305,13 @@ class World:
                 return list(self.acks_1)
             case do.CheckAssignors():
                 return list(self.cooperative)
-            case do.CheckMirrors():
-                return [self._look(mirror) for mirror in self.mirrors]
+            case do.CheckMirrors(source):
+                return [self._look(mirror) for mirror in self.mirrors if source in ("", mirror.source)]
+            case do.ReadWritten():
+                return {topic: mirror.source for mirror in self.mirrors for topic in mirror.topics}
+            case do.CheckSelfAssigned():
+                self._reach(plan.source)
+                return list(self.self_assigned)
             case do.ReadTopics(cluster):
                 self._reach(cluster)
                 return dict(self.topics[cluster])
@@ -292,7 +319,7 @@ class World:
                 self._reach(plan.source, plan.target)
                 missing = self.may_write[plan.source] and not self.may_write[plan.target]
                 self.may_write[plan.target] |= missing
-                self.denied[plan.target] |= missing
+                self.denied[plan.target] |= missing and self.mirror.target == plan.target
                 return int(missing)
             case do.CheckDenials():
                 self._reach(plan.source, plan.target)
@@ -321,12 +348,12 @@ class World:
                 return {(group.name, m.id): m.state for m in members if not m.deaf}
             case do.ReadEnds(cluster):
                 self._reach(cluster)
-                return {p: log.end for p, log in self.logs[cluster].items()}
+                return {p: log.end for p, log in self._moving(self.logs[cluster]).items()}
             case do.ReadStarts(cluster):
                 self._reach(cluster)
-                return {p: log.start for p, log in self.logs[cluster].items()}
+                return {p: log.start for p, log in self._moving(self.logs[cluster]).items()}
             case do.ReadAnchors():
-                return {p: a for mirror in self.mirrors for p, a in mirror.anchors.items()}
+                return {p: a for mirror in self.mirrors for p, a in self._moving(mirror.anchors).items()}
             case do.CompareTails(ends):
                 self._reach(plan.source, plan.target)
                 source, target = self.logs[plan.source], self.logs[plan.target]
@@ -378,6 +405,10 @@ class World:
             case _:
                 raise TypeError(f"unknown command {command!r}")
         return None
+
+    def _moving(self, found: Mapping[Partition, T]) -> dict[Partition, T]:
+        """What is asked about the plan's Topics."""
+        return {p: value for p, value in found.items() if p.topic in self.plan.topics}
 
     def _reach(self, *clusters: str) -> None:
         for cluster in clusters:
@@ -436,18 +467,27 @@ class World:
             raise Broken("The drained point was not recorded.")
         if self.plan.groups and not self._read_back:
             raise Broken("The group offsets were not read back.")
-        if self.placement is None or not self.writable(target):
+        split = self.plan.kind is Kind.READ_SPLIT
+        if self.placement is None or not (split or self.writable(target)):
             raise Broken("The target is not ready for the clients.")
         for partition, log in self.logs[source].items():
             lost = (set(log.records) & self.acknowledged) - set(self.logs[target][partition].records)
-            if lost and not self.tampered:
+            if lost and not (split or self.tampered):
                 raise Broken(f"{partition} lacks {len(lost)} acknowledged records on {target}.")
         for partition in self.group.partitions if self.plan.groups else ():
             there, here = (
-                self.logs[c][partition].at(self.group.committed[c][partition]) for c in (target, source)
+                self._following(c, partition, self.group.committed[c][partition]) for c in (target, source)
             )
             if there != here and not self.tampered:
                 raise Broken(f"The group would go on at {there} instead of {here} on {partition}.")
+
+    def _following(self, cluster: str, partition: Partition, offset: int) -> int | None:
+        """The record at an offset, also one that the mirror has not brought yet."""
+        log = self.logs[cluster][partition]
+        if offset < log.end or cluster != self.mirror.target:
+            return log.at(offset)
+        origin = self.logs[self.mirror.source][partition]
+        return origin.at(self.mirror.position[partition] + offset - log.end)
 
     # -- comparing ------------------------------------------------------------------------------------------------------
 

@@ -47,12 +47,8 @@ class Plans(View):
     def post(self, request: Request) -> Response:
         values = self.validated(shapes.PlanRequest)
         pair = the_pair(request.user, values["pair"])
-        draft = draft_for(
-            pair,
-            shapes.scope_of(values["scope"]),
-            the_cluster(pair, values["target"]),
-            Kind(values["kind"]),
-        )
+        scope, target = shapes.scope_of(values["scope"]), the_cluster(pair, values["target"])
+        draft = draft_for(pair, scope, target, Kind(values["kind"]))
         return Response(present.draft(draft, pair))
 
 
@@ -89,7 +85,7 @@ class Switches(PagedView):
 
     @extend_schema(
         operation_id="request_switch",
-        summary="Ask for a switch. Somebody else has to approve it; a rehearsal and an emergency run at once.",
+        summary="Ask for a switch. Rehearsals and emergencies run at once; the others have to be approved by somebody else.",
         request=shapes.SwitchRequest,
         parameters=[KEY],
         responses={201: shapes.WholeSwitchShape, **problems(400, 404, 409, 412, 422, 503)},

@@ -97,8 +97,8 @@ def stage_name(value: Any) -> str:
 
 
 @register.filter
-def purpose(value: Any) -> str:
-    return words.stage_purpose(words.Stage(value))
+def purpose(value: Any, kind: str = "planned") -> str:
+    return words.stage_purpose(words.Stage(value), words.Kind(kind))
 
 
 @register.filter

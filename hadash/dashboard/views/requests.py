@@ -95,9 +95,7 @@ def _post(request: HttpRequest, pair: Pair, appid: AppID | None) -> HttpResponse
         Kind.MIGRATION: _("The migration is requested. Somebody else has to approve it."),
         Kind.RESTORE: _("Going back is requested. Somebody else has to approve it."),
     }
-    messages.success(
-        request, said.get(form.the_kind(), _("The switch is requested. Others have to approve it."))
-    )
+    messages.success(request, said.get(form.the_kind(), said[Kind.PLANNED]))
     return redirect("switch", key=switch.key)
 
 
@@ -229,8 +227,10 @@ def proposal(form: RequestForm) -> dict[str, Any]:
                 if plan.covers(c["appid"], c["client_id"])
             }
         ),
+        "read_split": plan.kind is Kind.READ_SPLIT,
+        "from_mirror": radius.reads_from_mirrors(plan),
         "records_at_risk": radius.records_at_risk(mirrors),
-        "pause": radius.expected_pause(pair),
+        "pause": radius.expected_pause(pair, plan.kind),
         "removed_on": terms.expected(form.term()) if form.the_kind() is Kind.MIGRATION else None,
         "term": form.term(),
         "silent": sorted(silent),

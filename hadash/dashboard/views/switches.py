@@ -140,6 +140,8 @@ def parts_context(user: Any, switch: Switch) -> dict[str, Any]:
         "may_request_it": may_request
         and switch.the_kind is Kind.REHEARSAL
         and switch.current is Status.SUCCEEDED,
+        "read_split": switch.the_kind is Kind.READ_SPLIT,
+        "from_mirror": radius.reads_from_mirrors(plan),
         "again": _query_of(switch, switch.target.name, the_appid),
         "deciders": selectors.people_who(
             DECIDE, switch.pair, switch.requested_by, *(a.user for a in approvals)
@@ -156,7 +158,9 @@ def parts_context(user: Any, switch: Switch) -> dict[str, Any]:
         "ended": not switch.open,
         "refused_seconds": live.refused_seconds(records),
         "proved_equal": live.proved_equal(records),
-        "longest_pause": live.longest_pause(switch.traffic) if not switch.open else None,
+        "longest_pause": live.longest_pause(switch.traffic, reading=switch.the_kind is Kind.READ_SPLIT)
+        if not switch.open
+        else None,
         "sample_seconds": live.SAMPLE_SECONDS,
         "forwarded": live.forwarded(records),
     }
@@ -197,6 +201,8 @@ def _fields_of(switch: Switch, scope: Scope, target: str, appid: AppID | None) -
     values["dimension"] = scope.dimension.value
     if scope.widen:
         values["widen"] = "on"
+    if switch.the_kind is Kind.READ_SPLIT:
+        values["kind_of_switch"] = switch.kind
     return values
 
 
@@ -225,7 +231,7 @@ def _page(
             "sample_seconds": live.SAMPLE_SECONDS,
             "last_event": log[-1]["id"] if log else 0,
             "hues": selectors.hues(),
-            "phrases": script_phrases(),
+            "phrases": script_phrases(switch.the_kind),
         },
     }
     return render(request, "switches/page.html", context, status=status)

@@ -1,0 +1,111 @@
+"""Translate: the groups that move go on at the same records on the target. Pure; see ``stages.py``."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from typing import Any
+
+from hadash.kafka.values import Partition
+from hadash.mirroring.offsets import Corresponding, furthest_back, stale_offsets, translate_groups
+from hadash.sentences import Sentence, say
+from hadash.switching import commands as do
+from hadash.switching.plan import Plan
+from hadash.switching.stage_run import Limits, StageFailed, StageRun, drained
+
+#: Offsets by group and partition.
+GroupOffsets = Mapping[str, Mapping[Partition, int]]
+
+
+def translate(plan: Plan, limits: Limits) -> StageRun:
+    """Set every group's offsets on the target to the same records, and read them back."""
+    ends = yield from drained()
+    if not plan.groups:
+        yield from _stands_still(plan, ends)
+        return say("No consumer group moves: no offsets to translate.")
+    committed = yield do.ReadGroupOffsets(plan.source)
+    starts = yield do.ReadStarts(plan.source)
+    wanted = translate_groups(committed, ends, starts, (yield do.ReadStarts(plan.target)))
+    yield from set_offsets(plan, wanted, ends)
+    yield from same_records(wanted, ends, limits)
+    yield from _stands_still(plan, ends)
+    return are_set(plan, wanted)
+
+
+def are_set(plan: Plan, wanted: GroupOffsets) -> Sentence:
+    """What is said when :func:`set_offsets` has done its work."""
+    return say(
+        "Group offsets are set on %(cluster)s and read back (%(count)s in all).",
+        count=sum(len(offsets) for offsets in wanted.values()),
+        cluster=plan.target,
+    )
+
+
+def set_offsets(
+    plan: Plan, wanted: GroupOffsets, ends: Mapping[Partition, Corresponding]
+) -> Generator[do.Command, Any, None]:
+    """Write the groups' offsets on the target, take away what an earlier stay has left there, and read both back.
+
+    :param ends: the partitions that move; what groups have committed on others is left alone.
+    :raises StageFailed: the target does not hold what was written.
+    """
+    standing = yield do.ReadGroupOffsets(plan.target)
+    stale = stale_offsets(standing, wanted, ends)
+    if stale:
+        yield do.RemoveGroupOffsets(stale)
+    yield do.WriteGroupOffsets(wanted)
+    written = yield do.ReadGroupOffsets(plan.target)
+    for group, offsets in wanted.items():
+        for partition, offset in offsets.items():
+            found = written.get(group, {}).get(partition)
+            if found != offset:
+                raise StageFailed(
+                    say(
+                        "Group %(group)s on %(cluster)s stands at %(found)s on %(partition)s instead of %(offset)s.",
+                        group=group,
+                        cluster=plan.target,
+                        partition=partition,
+                        found="?" if found is None else found,
+                        offset=offset,
+                    )
+                )
+    left = stale_offsets(written, wanted, ends)
+    if left:
+        raise StageFailed(
+            say(
+                "Group %(group)s still has offsets of an earlier stay on %(cluster)s that could not be removed.",
+                group=min(left),
+                cluster=plan.target,
+            )
+        )
+
+
+def same_records(
+    wanted: GroupOffsets, ends: Mapping[Partition, Corresponding], limits: Limits
+) -> Generator[do.Command, Any, None]:
+    """What groups read next is the same on both sides. Of those at the end it was proved with ``ends``; before that records
+    may be there that the mirror has copied twice."""
+    points = furthest_back(wanted, ends, limits.tail_records)
+    if points:
+        difference = yield do.CompareTails(points)
+        if difference is not None:
+            raise StageFailed(difference)
+
+
+def _stands_still(plan: Plan, ends: Mapping[Partition, Corresponding]) -> Generator[do.Command, Any, None]:
+    """The last look before the clients are sent over: both sides are as they were when the mirror was drained."""
+    target_ends = yield do.ReadEnds(plan.target)
+    source_ends = yield do.ReadEnds(plan.source)
+    for cluster, found, before in (
+        (plan.source, source_ends, {p: point.source for p, point in ends.items()}),
+        (plan.target, target_ends, {p: point.target for p, point in ends.items()}),
+    ):
+        grown = sorted(p for p, end in before.items() if found[p] != end)
+        if grown:
+            raise StageFailed(
+                say(
+                    "%(partitions)s on %(cluster)s has grown since the mirror was drained: "
+                    "somebody writes past the Gateway.",
+                    partitions=grown,
+                    cluster=cluster,
+                )
+            )
