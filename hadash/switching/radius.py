@@ -110,7 +110,7 @@ def graph_of(scope: Scope, estate: Estate) -> AccessGraph:
 
 def draw_up_in(graph: AccessGraph, scope: Scope, source: str, target: str, estate: Estate) -> Draft:
     """The same in a graph that was made before."""
-    is_there = partial(_is_on, estate, target)
+    is_there = partial(is_on, estate, target)
     closure = graph.close(
         _asked(graph, scope, source, estate), is_there, there_by_default=estate.default == target
     )
@@ -142,13 +142,17 @@ def _order(identity: Identity) -> tuple[str, str, tuple[str, ...], str]:
     return identity.appid, identity.instance_id or "", identity.topics, identity.group or ""
 
 
-def _is_on(estate: Estate, cluster: str, thing: Thing) -> bool:
+def is_on(estate: Estate, cluster: str, thing: Thing) -> bool:
+    """Whether an identity is bound to ``cluster``."""
     return estate.cluster_of(thing) == cluster
 
 
 def _asked(graph: AccessGraph, scope: Scope, source: str, estate: Estate) -> list[Thing]:
-    if scope.kind is not ScopeKind.PAIR:
-        return scope.things
+    return everything_on(graph, source, estate) if scope.kind is ScopeKind.PAIR else scope.things
+
+
+def everything_on(graph: AccessGraph, source: str, estate: Estate) -> list[Thing]:
+    """All that is bound to one cluster, or mirrored from there."""
     identities = [
         thing for thing in graph.things if thing.identity is not None and estate.cluster_of(thing) == source
     ]
