@@ -15,6 +15,7 @@ app = Celery("hadash")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks(["tasks"], related_name="switching")
 app.autodiscover_tasks(["tasks"], related_name="watching")
+app.autodiscover_tasks(["tasks"], related_name="batches")
 
 
 @app.on_after_finalize.connect
@@ -22,12 +23,15 @@ def schedule(sender: Celery, **kwargs: object) -> None:
     """What beat starts. A run that is still going on is not started again: see ``tasks/single.py``."""
     from django.conf import settings
 
-    from tasks import switching, watching
+    from tasks import batches, switching, watching
 
     every = sender.add_periodic_task
     every(2.0, switching.pick_up_orphans.s(), name="pick up orphaned switches", expires=2)
     every(2.0, switching.start_due.s(), name="start due switches", expires=2)
     every(60.0, switching.expire_requests.s(), name="expire requests", expires=60)
+    advance = settings.BATCH_ADVANCE_SECONDS
+    every(advance, batches.advance_all.s(), name="move batches on", expires=advance)
+    every(60.0, batches.expire_requests.s(), name="expire batches", expires=60)
     every(settings.LAG_SAMPLE_SECONDS, watching.look_at_mirrors.s(), name="look at mirrors", expires=5)
     every(settings.ACCESS_COLLECT_SECONDS, watching.collect_access.s(), name="collect access", expires=5)
     every(settings.CLUSTER_LOOK_SECONDS, watching.look_at_clusters.s(), name="look at clusters", expires=15)

@@ -11,7 +11,7 @@ from hadash.dashboard.selectors import BoundAppID, BoundInstance
 from hadash.dashboard.templatetags.hadash import sentence
 from hadash.inventory.models import Cluster, Pair
 from hadash.mirroring.models import Mirror
-from hadash.switching import asking
+from hadash.switching import holding
 from hadash.switching.machine import STAGES, Stage
 from hadash.switching.models import Switch
 from hadash.switching.radius import Draft
@@ -80,7 +80,7 @@ def whole_switch(found: Switch) -> dict[str, Any]:
 def draft(found: Draft, pair: Pair) -> dict[str, Any]:
     """``DraftShape``."""
     plan = found.plan
-    holder = asking.overlapping(plan)
+    holder = holding.overlapping(plan)
     mirrors = Mirror.objects.filter(pair=pair, name__in=plan.mirrors).select_related("source")
     return {
         "plan": plan.approved(),

@@ -183,7 +183,7 @@ class DraftShape(s.Serializer):
     )
     uncovered = UseShape(many=True, help_text="Clients without an InstanceID that would stay behind.")
     members = MemberShape(many=True, help_text="Nearest first; at most 200.")
-    held_by = s.CharField(allow_null=True, help_text="Key of the open switch that holds part of it.")
+    held_by = s.CharField(allow_null=True, help_text="Key of the open switch or batch that holds part of it.")
     expected_pause_seconds = s.FloatField()
     records_at_risk = s.IntegerField(allow_null=True, help_text="Not yet in the mirror; null when not known.")
 

@@ -10,7 +10,7 @@ from typing import Any
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
-from django.db import connection, transaction
+from django.db import transaction
 from django.utils import timezone
 
 from hadash.accounts.roles import OPERATE, REQUEST, may
@@ -22,20 +22,14 @@ from hadash.mirroring.services import MirrorError
 from hadash.sentences import say
 from hadash.switching.checks import preflight
 from hadash.switching.effects import Effects, Facts
-from hadash.switching.machine import (
-    OPEN,
-    Kind,
-    Status,
-)
-from hadash.switching.models import Switch, log_event
+from hadash.switching.holding import lock_radii, overlapping
+from hadash.switching.machine import Kind, Status
+from hadash.switching.models import Batch, Switch, log_event
 from hadash.switching.plan import Plan, Scope
 from hadash.switching.planning import Busy, EnginesAway, PlanChanged, Refused, plan_for
 from hadash.switching.policy import limits_of, policy_of
 from hadash.switching.stage_run import StageFailed
 from hadash.switching.windows import check_window, run
-
-#: One lock in the database for everything that decides whether two radii overlap: requests are rare and short.
-_RADIUS_LOCK = 0x68616461
 
 
 def check_now(plan: Plan) -> None:
@@ -52,14 +46,6 @@ def check_now(plan: Plan) -> None:
         raise Refused(failure.sentence) from None
     except (BindingError, KafkaError, ConnectError, MirrorError) as error:
         raise EnginesAway(say("%(error)s", error=error)) from None
-
-
-def overlapping(plan: Plan) -> Switch | None:
-    """An open switch that touches the same Topics, groups or identities."""
-    for switch in Switch.objects.filter(pair__name=plan.pair, status__in=[s.value for s in OPEN]):
-        if plan.overlaps(switch.the_plan()):
-            return switch
-    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,33 +154,8 @@ def _planned(asked: Asked, digest: str) -> Plan:
 
 def _create(asked: Asked, plan: Plan, **values: Any) -> Switch:
     """The row of a new switch. In a transaction. :raises Busy: another switch holds part of its radius."""
-    _lock_radii()
-    other = overlapping(plan)
-    if other is not None:
-        raise Busy(
-            say(
-                "Switch %(key)s of %(scope)s (%(status)s) holds part of this radius. Wait for its end or cancel it.",
-                key=other.key,
-                scope=other.scope,
-                status=other.get_status_display(),
-            )
-        )
-    user, scope = asked.user, asked.scope
-    switch = Switch.objects.create(
-        kind=asked.kind.value,
-        pair=asked.pair,
-        appid=scope.appid,
-        instance_id=scope.instance_id,
-        source=Cluster.objects.get(name=plan.source),
-        target=asked.target,
-        asked=scope.to_json(),
-        plan=plan.to_json(),
-        plan_digest=plan.digest,
-        reason=asked.reason.strip(),
-        requested_by=user,
-        requested_in=asked.browser,
-        **values,
-    )
+    switch = create_row(asked, plan, **values)
+    user = asked.user
     log_event(switch, say("%(user)s requested the switch.", user=user.get_username()), actor=user)
     record(
         user,
@@ -209,6 +170,28 @@ def _create(asked: Asked, plan: Plan, **values: Any) -> Switch:
     return switch
 
 
-def _lock_radii() -> None:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_RADIUS_LOCK])
+def create_row(asked: Asked, plan: Plan, besides: Batch | None = None, **values: Any) -> Switch:
+    """The row of a new switch, when its radius is free. In a transaction.
+
+    :param besides: the batch that it belongs to. :raises Busy: a switch or another batch holds part of its radius.
+    """
+    lock_radii()
+    holder = overlapping(plan, besides)
+    if holder is not None:
+        raise Busy(holder.sentence)
+    scope = asked.scope
+    return Switch.objects.create(
+        kind=asked.kind.value,
+        pair=asked.pair,
+        appid=scope.appid,
+        instance_id=scope.instance_id,
+        source=Cluster.objects.get(name=plan.source),
+        target=asked.target,
+        asked=scope.to_json(),
+        plan=plan.to_json(),
+        plan_digest=plan.digest,
+        reason=asked.reason.strip(),
+        requested_by=asked.user,
+        requested_in=asked.browser,
+        **values,
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
@@ -16,7 +17,7 @@ from hadash.switching.machine import (
     Event,
     Status,
 )
-from hadash.switching.models import Approval, Switch, log_event
+from hadash.switching.models import Switch, log_event
 from hadash.switching.planning import PlanChanged, Refused, plan_for
 from hadash.switching.policy import blackout_now
 from hadash.switching.transitions import moved
@@ -59,7 +60,8 @@ def approve(
             raise Refused(say("This request has expired. Ask for the switch anew."))
         if seen is not None and seen != held.approvals.count():
             raise PlanChanged(say("Somebody else has approved it meanwhile. Look at it again."))
-        missing = _add_approval(user, held, digest, browser)
+        missing = add_approval(user, held, digest, browser)
+        _tell_approval(user, held, missing)
         if missing:
             held.status = Status.AWAITING_APPROVAL.value
         else:
@@ -74,8 +76,9 @@ def approve(
     return held
 
 
-def _add_approval(user: User, held: Switch, digest: str, browser: str) -> int:
-    """Note one approval; how many are still missing.
+def add_approval(user: User, held: Any, digest: str, browser: str) -> int:
+    """Note one approval of ``held``, a locked row with ``approvals``, ``approvals_needed`` and ``requested_in``; how many
+    are still missing.
 
     :raises Refused: this person has approved already, or another one who has a part in it sat at the same browser.
     """
@@ -87,9 +90,7 @@ def _add_approval(user: User, held: Switch, digest: str, browser: str) -> int:
                 "Approve it in a browser of your own."
             )
         )
-    _, new = Approval.objects.get_or_create(
-        switch=held, user=user, defaults={"plan_digest": digest, "browser": browser}
-    )
+    _, new = held.approvals.get_or_create(user=user, defaults={"plan_digest": digest, "browser": browser})
     missing = max(held.approvals_needed - held.approvals.count(), 0)
     if not new:
         raise Refused(
@@ -98,12 +99,15 @@ def _add_approval(user: User, held: Switch, digest: str, browser: str) -> int:
                 missing=missing,
             )
         )
+    return missing
+
+
+def _tell_approval(user: User, held: Switch, missing: int) -> None:
     log_event(held, say("%(user)s approved the switch.", user=user.get_username()), actor=user)
     if missing:
         log_event(held, say("It needs %(missing)s more.", missing=missing))
     elif held.start_at is not None and held.start_at > timezone.now():
         log_event(held, say("It starts at %(at)s.", at=utc(held.start_at)))
-    return missing
 
 
 def decline(user: User, switch: Switch, reason: str, address: str | None = None) -> Switch:

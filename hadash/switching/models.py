@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import math
-import secrets
 from typing import Any
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
+from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
 from hadash.identity.names import MAX_NAME_LENGTH
 from hadash.inventory.models import Cluster, Pair
 from hadash.sentences import Sentence
+from hadash.switching.batches.models import Batch as Batch  # (its tables are this application's, too)
+from hadash.switching.keys import new_key
 from hadash.switching.machine import OPEN, Kind, Status
 from hadash.switching.plan import Plan, Scope
-
-
-def new_key() -> str:
-    """The name of a switch in ZooKeeper and in addresses. Random: a new database must not meet old journals."""
-    return secrets.token_hex(5)
 
 
 def _seconds(label: Any, least: float, most: float = 3600) -> Any:
@@ -158,6 +155,9 @@ class Switch(models.Model):
     def scope(self) -> Scope:
         """What was asked for."""
         return Scope.from_json(self.asked)
+
+    def get_absolute_url(self) -> str:
+        return reverse("switch", args=[self.key])
 
     @property
     def subject(self) -> str:

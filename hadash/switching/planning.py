@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import replace
 
 from hadash.bindings.errors import BindingError
@@ -50,12 +51,20 @@ def draft_for(pair: Pair, scope: Scope, target: Cluster, kind: Kind = Kind.PLANN
         raise Refused(say("Cluster %(cluster)s is not in pair %(pair)s.", cluster=target, pair=pair))
     source = pair.other(target)
     draft = draw_up(scope, source.name, target.name, estate_of(pair, source))
+    (found,) = with_dialect(pair, [draft])
+    return replace(found, plan=replace(found.plan, kind=kind))
+
+
+def with_dialect(pair: Pair, drafts: Iterable[Draft]) -> list[Draft]:
+    """The same, also with what the pair's dialect of bindings says against them. :raises EnginesAway: ZooKeeper does not answer."""
+    dialect = dialect_of(pair)
     try:
-        against = dialect_of(pair).objections(draft.plan.identities, source.name)
+        return [
+            replace(d, objections=(*d.objections, *dialect.objections(d.plan.identities, d.plan.source)))
+            for d in drafts
+        ]
     except BindingError as error:
         raise EnginesAway(say("%(error)s", error=error)) from None
-    plan = replace(draft.plan, kind=kind)
-    return replace(draft, plan=plan, objections=(*draft.objections, *against))
 
 
 def plan_for(pair: Pair, scope: Scope, target: Cluster, kind: Kind = Kind.PLANNED) -> Plan:

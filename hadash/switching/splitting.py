@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from scipy.sparse import coo_array, csr_array
@@ -73,6 +73,20 @@ def drafts_of(radii: Sequence[Radius], estate: Estate, source: str, target: str)
         yield draw_up(radius.scope, source, target, parts.of(radius))
 
 
+def radii_again(scopes: Sequence[Scope], estate: Estate, target: str) -> Iterator[Radius]:
+    """What each of the scopes of a split moves now; they share their dimension and choice."""
+    if not scopes:
+        return
+    graph = AccessGraph(
+        estate.uses, estate.documents, estate.instances, scopes[0].dimension, widen=scopes[0].widen
+    )
+    for scope in scopes:
+        closure = graph.close(
+            scope.things, partial(is_on, estate, target), there_by_default=estate.default == target
+        )
+        yield Radius(scope, tuple(sorted(set(closure.members) - closure.already)))
+
+
 class _Split:
     """One split. Numbers are places in ``things``: those of the graph, then what was asked for and nobody knows."""
 
@@ -85,9 +99,7 @@ class _Split:
         self._numbers = {thing: number for number, thing in enumerate(self.things)}
         self._asked = np.zeros(len(self.things), bool)
         self._asked[[self._numbers[thing] for thing in asked]] = True
-        edges, there = graph.cut(
-            lambda thing: is_on(estate, target, thing), there_by_default=estate.default == target
-        )
+        edges, there = graph.cut(partial(is_on, estate, target), there_by_default=estate.default == target)
         self._there = np.zeros(len(self.things), bool)
         if there is not None:
             self._there[: len(there)] = there

@@ -19,7 +19,7 @@ from hadash.dashboard.views.common import address_of, denied, the_appid, the_pai
 from hadash.inventory.models import AppID, Cluster, Pair
 from hadash.mirroring.models import Mirror
 from hadash.sentences import Sentence, say
-from hadash.switching import asking
+from hadash.switching import asking, holding
 from hadash.switching.effects import ask_about
 from hadash.switching.machine import Kind
 from hadash.switching.models import Switch
@@ -195,7 +195,7 @@ def proposal(form: RequestForm) -> dict[str, Any]:
         "reasons": draft.objections,
         "uncovered": draft.uncovered,
         "members": radius.rows(plan),
-        "holder": asking.overlapping(plan),
+        "holder": holding.overlapping(plan),
         "plan_mirrors": [(mirror, states.of_mirror(mirror)) for mirror in mirrors],
         "plan_clients": sorted(
             {
