@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.urls import path, re_path
 from drf_spectacular.views import SpectacularJSONAPIView
 
-from hadash.api.views import appids, gateways, pairs, people, switches
+from hadash.api.views import appids, batches, gateways, pairs, people, switches
 from hadash.api.views.common import NoSuchAddress
 
 app_name = "api"
@@ -37,6 +37,15 @@ urlpatterns = [
     *(
         path(f"switches/<slug:key>/{name}/", view.as_view(), name=name)
         for name, view in switches.ACTS.items()
+    ),
+    path("batch-plans/", batches.BatchPlans.as_view(), name="batch-plans"),
+    path("batches/", batches.Batches.as_view(), name="batches"),
+    path("batches/<slug:key>/", batches.OneBatch.as_view(), name="batch"),
+    path("batches/<slug:key>/items/", batches.BatchItems.as_view(), name="batch-items"),
+    path("batches/<slug:key>/log/", batches.BatchLog.as_view(), name="batch-log"),
+    *(
+        path(f"batches/<slug:key>/{name}/", view.as_view(), name=f"batch-{name}")
+        for name, view in batches.ACTS.items()
     ),
     path("audit/", people.Audit.as_view(), name="audit"),
     re_path("", NoSuchAddress.as_view()),

@@ -47,6 +47,8 @@ def scope(value: dict[str, Any]) -> str:
             return f"{value['appid']} › {value['instance_id']}"
         case "topics":
             return f"Topics {', '.join(value['topics'])}"
+        case "several":
+            return ", ".join(key.partition(":")[2] for key in value["roots"])
     return "everything"
 
 

@@ -75,6 +75,18 @@ API: dict[tuple[str, str], frozenset[str]] = {
     ("POST", "switches/{switch}/retry/"): OPERATOR,
     ("POST", "switches/{switch}/close/"): OPERATOR,
     ("POST", "switches/{switch}/comment/"): INVOLVED,
+    ("POST", "batch-plans/"): EVERYBODY,
+    ("GET", "batches/"): EVERYBODY,
+    ("POST", "batches/"): ASKING,
+    ("GET", "batches/{batch}/"): EVERYBODY,
+    ("GET", "batches/{batch}/items/"): EVERYBODY,
+    ("GET", "batches/{batch}/log/"): EVERYBODY,
+    ("POST", "batches/{batch}/approve/"): APPROVER,
+    ("POST", "batches/{batch}/decline/"): APPROVER,
+    ("POST", "batches/{batch}/cancel/"): ASKING,
+    ("POST", "batches/{batch}/stop/"): INVOLVED,
+    ("POST", "batches/{batch}/go-on/"): OPERATOR,
+    ("POST", "batches/{batch}/end/"): OPERATOR,
     ("GET", "audit/"): EVERYBODY,
 }
 
@@ -105,6 +117,16 @@ PAGES: dict[tuple[str, str], frozenset[str]] = {
     ("POST", "switches/{switch}/abort/"): INVOLVED,
     ("POST", "switches/{switch}/retry/"): OPERATOR,
     ("POST", "switches/{switch}/close/"): OPERATOR,
+    ("GET", "batches/"): EVERYBODY,
+    ("GET", "batches/new/"): ASKING,
+    ("POST", "batches/new/"): ASKING,
+    ("GET", "batches/{batch}/"): EVERYBODY,
+    ("POST", "batches/{batch}/approve/"): APPROVER,
+    ("POST", "batches/{batch}/decline/"): APPROVER,
+    ("POST", "batches/{batch}/cancel/"): ASKING,
+    ("POST", "batches/{batch}/stop/"): INVOLVED,
+    ("POST", "batches/{batch}/go-on/"): OPERATOR,
+    ("POST", "batches/{batch}/end/"): OPERATOR,
     ("GET", "pairs/{pair_pk}/rules/"): EVERYBODY,
     ("POST", "pairs/{pair_pk}/rules/"): ADMINISTRATOR,
     ("POST", "pairs/{pair_pk}/blackouts/"): ADMINISTRATOR,
@@ -139,6 +161,7 @@ def things(
     planned: None,
     started: list[str],
     make_switch: Any,
+    make_batch: Any,
     plan: Any,
     monkeypatch: pytest.MonkeyPatch,
 ) -> dict[str, Any]:
@@ -151,6 +174,7 @@ def things(
     monkeypatch.setattr(gateways, "set_excluded", lambda client, gateway, excluded: None)
     monkeypatch.setattr(gateways, "zookeeper", lambda: None)
     switch = make_switch()
+    batch = make_batch()
     blackout = Blackout.objects.create(
         pair=estate.pair, begins="2030-01-01T00:00Z", ends="2030-01-02T00:00Z", reason="Holiday"
     )
@@ -160,6 +184,9 @@ def things(
     somebody = ensure_user("somebody", PASSWORD, "viewer")
     return {
         "switch": switch.key,
+        "batch": batch.key,
+        "batch_digest": batch.digest,
+        "way": f"{estate.pair.pk}:west",
         "appid": estate.shop.pk,
         "pair": "main",
         "pair_pk": estate.pair.pk,
@@ -182,8 +209,11 @@ def bodies(things: dict[str, Any]) -> dict[str, Any]:
             "target": "west",
             "reason": "x",
         },
-        "approve": {"plan_digest": things["digest"]},
+        "batch-plans": {"pair": "main", "target": "west"},
+        "batches": {"pair": "main", "target": "west", "reason": "x"},
+        "approve": {"plan_digest": things["digest"], "digest": things["batch_digest"]},
         "decline": {"reason": "x"},
+        "end": {"reason": "x"},
         "close": {"reason": "x"},
         "review": {"reason": "x"},
         "comment": {"text": "x"},
@@ -277,7 +307,8 @@ def test_pages(things: dict[str, Any], people: SimpleNamespace, method: str, add
     forms = {
         "request": {"appid": things["appid"], "scope": "appid", "target": "west", "reason": "x"},
         "preview": {"appid": things["appid"]},
-        "approve": {"plan_digest": things["digest"]},
+        "approve": {"plan_digest": things["digest"], "digest": things["batch_digest"]},
+        "new": {"way": things["way"], "reason": "x"},
         "exclude": {"gateway": "gateway-9", "typed": "gateway-9", "reason": "x"},
         "rules": {"approvals": 2},
         "blackouts": {"begins": "2030-02-01T00:00", "ends": "2030-02-02T00:00", "reason": "x"},
@@ -316,14 +347,15 @@ def test_a_role_on_one_pair_reaches_nothing_of_another(
         PairRole.objects.create(user=mara, group=Group.objects.get(name=role), pair=json_estate["pair"])
     program = Program(mara, ["request", "decide", "operate", "administer"])
     for method, address in API:
-        if not {"{switch}", "{appid}", "{pair}"} & set(address.split("/")):
+        if not {"{switch}", "{batch}", "{appid}", "{pair}"} & set(address.split("/")):
             continue
         answer = program.send(
             method, address.format(**things), bodies(things).get(address.rstrip("/").rpartition("/")[2])
         )
         assert answer.status_code == 404, (method, address, answer.status_code)
     assert [pair["name"] for pair in program.get("pairs/").json()] == ["other"]
-    assert program.get("switches/").json()["count"] == program.get("appids/").json()["count"] == 0
+    for listed in ("switches/", "batches/", "appids/"):
+        assert program.get(listed).json()["count"] == 0
     assert program.post("switches/", bodies(things)["switches"]).status_code == 404
     assert program.get("audit/").status_code == 403, "it holds what happens on all pairs"
     text = json.dumps(program.get("switches/").json())

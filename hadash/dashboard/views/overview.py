@@ -9,7 +9,7 @@ from django.shortcuts import render
 from django.utils import timezone
 
 from hadash.accounts.roles import VIEW, may_somewhere, pairs_where
-from hadash.dashboard import engines, selectors, states
+from hadash.dashboard import batches, engines, selectors, states
 from hadash.dashboard.views.common import user_of
 
 #: AppIDs on the overview; the rest are one click away.
@@ -52,6 +52,8 @@ def _context(request: HttpRequest) -> dict[str, Any]:
         "parked": sum(bool(c.get("parked")) for c in connected),
         "observed": observed,
         "covered": covered,
+        "batches": batches.rows(batches.running(user)),
+        "waiting_batches": batches.rows(batches.waiting_for(user)),
         "running": _with_state(selectors.running(user)),
         "waiting": _with_state(selectors.waiting_for(user)),
         "recent": _with_state(selectors.recent(user)),
