@@ -1,4 +1,4 @@
-"""Draws ``docs/states.md`` from the tables in :mod:`hadash.switching.machine`, so that the two cannot differ.
+"""Draws ``docs/states.md`` from the tables in :mod:`hadash.switching.machine` and of batches, so that the two cannot differ.
 
 Run it after a change of the tables: ``.venv/bin/python docs/draw_states.py``.
 """
@@ -6,13 +6,16 @@ Run it after a change of the tables: ``.venv/bin/python docs/draw_states.py``.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 if __name__ == "__main__":
     sys.path.insert(0, str(ROOT))
 
+from hadash.switching.batches import machine as batches  # noqa: E402
 from hadash.switching.machine import (  # noqa: E402
     ENDED,
     FIRST,
@@ -38,7 +41,8 @@ def page() -> str:
         [
             "# The states of a switch",
             "",
-            "Drawn by `docs/draw_states.py` from the tables in `hadash/switching/machine.py`. Do not edit.",
+            "Drawn by `docs/draw_states.py` from the tables in `hadash/switching/machine.py` and "
+            "`hadash/switching/batches/machine.py`. Do not edit.",
             "",
             "## Its life",
             "",
@@ -56,6 +60,16 @@ def page() -> str:
             "|---|---|---|---|---|---|",
             *_rows(),
             "",
+            "# The states of a batch",
+            "",
+            *_mermaid(_life_of(batches.Status, batches.MOVES, batches.OVER)),
+            "",
+            "## Its items",
+            "",
+            "Each is one radius, moved by a switch.",
+            "",
+            *_mermaid(_life_of(batches.ItemStatus, batches.ITEM_MOVES, batches.SETTLED)),
+            "",
         ]
     )
 
@@ -65,14 +79,24 @@ def _mermaid(lines: Iterator[str]) -> list[str]:
 
 
 def _life() -> Iterator[str]:
-    for status in Status:
+    yield from _life_of(Status, MOVES, ENDED)
+
+
+def _life_of(
+    statuses: Iterable[StrEnum],
+    moves: Mapping[Any, Mapping[Any, StrEnum]],
+    ended: Collection[StrEnum],
+) -> Iterator[str]:
+    """The first status is where it begins."""
+    known = list(statuses)
+    for status in known:
         yield f'state "{_shown(status)}" as {status}'
-    yield f"[*] --> {Status.AWAITING_APPROVAL}"
-    for status, moves in MOVES.items():
-        for event, after in moves.items():
-            yield f"{status} --> {after}: {event}"
-    for status in Status:
-        if status in ENDED:
+    yield f"[*] --> {known[0]}"
+    for before, after in moves.items():
+        for event, following in after.items():
+            yield f"{before} --> {following}: {event}"
+    for status in known:
+        if status in ended:
             yield f"{status} --> [*]"
 
 
@@ -116,7 +140,7 @@ def _id(node: Stage | Event) -> str:
     return f"stage_{node}" if isinstance(node, Stage) else str(_end(node))
 
 
-def _shown(status: Status) -> str:
+def _shown(status: StrEnum) -> str:
     return status.replace("_", " ")
 
 

@@ -94,7 +94,7 @@ def plan(draft: dict[str, Any]) -> RenderableType:
 def switches(rows: Iterable[dict[str, Any]]) -> Table:
     table = Table("key", "what", "from", "to", "status", "requested by", "at", box=None, pad_edge=False)
     for row in rows:
-        at = _when(row["requested_at"])
+        at = moment(row["requested_at"])
         table.add_row(
             row["key"],
             scope(row["scope"]),
@@ -149,9 +149,7 @@ def _stages(found: dict[str, Any]) -> Text:
 
 
 def _line(line: dict[str, Any]) -> Text:
-    return Text.assemble(
-        (f"{_clock(line['at'])} ", "dim"), (f"{line['stage']:>9} ", "cyan"), line["sentence"]
-    )
+    return Text.assemble((f"{clock(line['at'])} ", "dim"), (f"{line['stage']:>9} ", "cyan"), line["sentence"])
 
 
 def log_line(line: dict[str, Any]) -> Text:
@@ -159,9 +157,11 @@ def log_line(line: dict[str, Any]) -> Text:
     return _line(line)
 
 
-def _when(text: str) -> str:
+def moment(text: str) -> str:
+    """A time of the API on the clock of whoever looks."""
     return f"{datetime.fromisoformat(text).astimezone():%Y-%m-%d %H:%M}"
 
 
-def _clock(text: str) -> str:
+def clock(text: str) -> str:
+    """The same without the day."""
     return f"{datetime.fromisoformat(text).astimezone():%H:%M:%S}"

@@ -182,7 +182,7 @@ def make_batch(estate: SimpleNamespace, people: SimpleNamespace) -> Callable[...
         tell(
             batch,
             say(
-                "%(user)s requested the batch: %(count)s radii in %(waves)s waves.",
+                "%(user)s requested the batch (radii: %(count)s, waves: %(waves)s).",
                 user="olga",
                 count=count,
                 waves=count // 2,

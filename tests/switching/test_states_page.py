@@ -8,6 +8,7 @@ from types import ModuleType
 import pytest
 from django.conf import settings
 
+from hadash.switching.batches import machine as batches
 from hadash.switching.machine import MOVES, Stage, Status
 
 
@@ -31,9 +32,10 @@ def test_the_page_is_up_to_date(drawing: ModuleType) -> None:
 
 def test_every_move_is_drawn(drawing: ModuleType) -> None:
     lines = [line.strip() for line in drawing.page().splitlines()]
-    for status, moves in MOVES.items():
-        for event, after in moves.items():
-            assert f"{status} --> {after}: {event}" in lines
+    for table in (MOVES, batches.MOVES, batches.ITEM_MOVES):
+        for status, moves in table.items():
+            for event, after in moves.items():
+                assert f"{status} --> {after}: {event}" in lines
 
 
 def test_every_stage_has_a_row_that_says_what_it_does(drawing: ModuleType) -> None:

@@ -27,7 +27,7 @@ from hadash.switching.planning import Refused
 from hadash.switching.policy import blackout_now
 
 #: Radii on one page of a batch, and lines of its log: the newest.
-ITEMS_SHOWN = 50
+ITEMS_SHOWN = 25
 LINES_SHOWN = 200
 
 #: Radii that are left out, or have failed, which the head names.
@@ -56,8 +56,9 @@ def list_of_batches(request: HttpRequest) -> HttpResponse:
 
 @require_GET
 def batch(request: HttpRequest, key: str) -> HttpResponse:
-    """The page, or with htmx only what changes. ``?wave=``, ``?status=`` and ``?page=`` choose among its radii; ``?seen=`` is the
-    state that the rest of the page shows: when it is another one by now, the page is loaded anew."""
+    """The page, or with htmx only what changes. ``?wave=`` (or ``all``), ``?status=`` and ``?page=`` choose among its radii; without
+    them those of the wave that is on its way. ``?seen=`` is the state that the rest of the page shows: when it is another one by
+    now, the page is loaded anew."""
     found = the_batch(user_of(request), key)
     if not request.headers.get("HX-Request"):
         return _page(request, found)
@@ -75,11 +76,15 @@ def _seen(found: Batch) -> str:
 def _live(request: HttpRequest, found: Batch) -> dict[str, Any]:
     waves = batches.progress_of([found]).get(found.pk, [])
     wave, status = request.GET.get("wave", ""), request.GET.get("status", "")
+    if not wave and not status and found.current in (Status.RUNNING, Status.STOPPED):
+        wave = str(next((each.wave for each in waves if each.settled < each.total), ""))
     items = found.items.select_related("switch").defer(
         "plan", "switch__plan", "switch__traffic", "switch__facts"
     )
     if wave.isdecimal() and len(wave) < 7:
         items = items.filter(wave=int(wave))
+    else:
+        items = items.exclude(wave=LEFT_OUT)
     if status in set(ItemStatus):
         items = items.filter(status=status)
     page = paged(request, items, ITEMS_SHOWN)
@@ -89,7 +94,8 @@ def _live(request: HttpRequest, found: Batch) -> dict[str, Any]:
         "progress": batches.whole(waves),
         "took": batches.took(found),
         "waves": [(wave, states.of_item(wave.look)) for wave in waves],
-        "wave": wave,
+        "wave": wave if wave.isdecimal() else "",
+        "left_out_count": found.items.filter(wave=LEFT_OUT).count(),
         "status": status,
         "statuses": {value: states.of_item(ItemStatus(value)) for value in ItemStatus},
         "page": page,
@@ -126,7 +132,6 @@ def _page(
         "approvals": approvals,
         "approvals_missing": max(found.approvals_needed - len(approvals), 0),
         "left_out": found.items.filter(wave=LEFT_OUT)[:NAMED],
-        "left_out_count": found.items.filter(wave=LEFT_OUT).count(),
         "failed": failed[:NAMED] if stopped else [],
         "blackout": blackout_now(found.pair) if awaiting or found.current is Status.RUNNING else None,
         "may_decide": awaiting and may_decide and not own and user.pk not in {a.user_id for a in approvals},

@@ -107,7 +107,7 @@ def _create(asked: Asked, drawn: Drawn, window: tuple[datetime, datetime] | None
     tell(
         batch,
         say(
-            "%(user)s requested the batch: %(count)s radii in %(waves)s waves.",
+            "%(user)s requested the batch (radii: %(count)s, waves: %(waves)s).",
             user=user.get_username(),
             count=len(drawn.moving),
             waves=len(drawn.waves),

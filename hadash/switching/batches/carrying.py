@@ -119,8 +119,8 @@ def _verdict(items: list[BatchItem]) -> Sentence:
     done = sum(item.current is ItemStatus.DONE for item in items)
     dropped = len(items) - done
     if dropped:
-        return say("%(count)s radii have moved; %(dropped)s were left out.", count=done, dropped=dropped)
-    return say("All %(count)s radii have moved.", count=done)
+        return say("Moved: %(count)s. Left out: %(dropped)s.", count=done, dropped=dropped)
+    return say("All of it has moved (%(count)s in all).", count=done)
 
 
 def _failure(items: list[BatchItem]) -> Sentence:
@@ -164,7 +164,7 @@ def _begin(batch: Batch, item: BatchItem, items: list[BatchItem], start: Start) 
     """Let an item's switch run, or note why it cannot."""
     wave = [other for other in items if other.wave == item.wave]
     if item is min(wave, key=lambda other: other.position) and item.switch is None and not item.outcome:
-        tell(batch, say("Wave %(wave)s begins: %(count)s radii.", wave=item.wave, count=len(wave)))
+        tell(batch, say("Wave %(wave)s begins (%(count)s in all).", wave=item.wave, count=len(wave)))
     try:
         with transaction.atomic():
             item.switch = _switch_of(batch, item, start)

@@ -40,7 +40,7 @@ class TestAsking:
             (3, "dog", "waiting"),
             (3, "eel", "waiting"),
         ]
-        assert log(batch) == ["olga requested the batch: 5 radii in 3 waves."]
+        assert log(batch) == ["olga requested the batch (radii: 5, waves: 3)."]
 
     def test_those_with_the_fewest_clients_come_first(self, world: World, ask: Any) -> None:
         world.uses += [Use("ant", f"ant-{n}", "consume", "ant.t") for n in range(2, 5)]
@@ -204,7 +204,7 @@ class TestRunning:
         for switch in started[3:]:
             end(switch)
         assert advance(batch).current is Status.FINISHED
-        assert str(batch.events.last()) == "All 5 radii have moved."
+        assert str(batch.events.last()) == "All of it has moved (5 in all)."
 
     def test_each_switch_is_approved_by_those_who_approved_the_batch(
         self, pair: Pair, people: dict[str, User], ask: Any, approve: Any, started: list[Switch]
