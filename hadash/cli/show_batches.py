@@ -99,9 +99,10 @@ def batch(found: dict[str, Any], items: Iterable[dict[str, Any]] = ()) -> Render
     if waves.row_count:
         parts.append(waves)
     for item in items:
+        by = f" (switch {item['switch']})" if item["switch"] else ""
         said = f": {item['outcome']}" if item["outcome"] else ""
         style = COLOURS.get(item["status"], "")
-        parts.append(Text(f"{item['what']} {item['status']} {item['switch'] or ''}{said}", style=style))
+        parts.append(Text(f"{item['what']} {item['status']}{by}{said}", style=style))
     if found["outcome"]:
         parts.append(Text(found["outcome"], style=COLOURS.get(found["status"], "")))
     return Group(*parts)

@@ -29,6 +29,7 @@ from hadash.switching.closure import (
     Dimension,
     Thing,
     Use,
+    group,
     topic,
 )
 from hadash.switching.plan import Scope, ScopeKind, member_key
@@ -225,8 +226,19 @@ class _Parts:
                 found[name].append(place)
         return found
 
+    @cached_property
+    def _bound(self) -> Mapping[Thing, list[str]]:
+        """By Topic or group: the AppIDs that have a binding of its own for it, whether they use it or not."""
+        found: dict[Thing, list[str]] = defaultdict(list)
+        for appid, document in self._estate.documents.items():
+            for name in {*document.topics, *(n for names in document.topic_lists for n in names)}:
+                found[topic(name)].append(appid)
+            for name in document.groups:
+                found[group(name)].append(appid)
+        return found
+
     def of(self, radius: Radius) -> Estate:
-        """All that its AppIDs use, all who use its Topics and groups, and the mirrors of those."""
+        """All that its AppIDs use, all who use its Topics and groups or have bindings for them, and their mirrors."""
         uses: dict[Use, None] = {}
         for thing in radius.things:
             found = (
@@ -236,6 +248,7 @@ class _Parts:
             )
             uses.update(dict.fromkeys(found))
         appids = {use.appid for use in uses} | {thing.appid for thing in radius.things if thing.appid}
+        appids.update(appid for thing in radius.things for appid in self._bound.get(thing, ()))
         carried = [name for thing in radius.things if thing.kind == TOPIC for name in thing.names]
         mirrors = sorted({place for name in carried for place in self._mirrors.get(name, ())})
         documents: dict[str, BindingDocument] = {
