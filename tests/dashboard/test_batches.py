@@ -142,6 +142,13 @@ class TestThePage:
         assert "No mirror carries x. Create one first." in page
         assert f'value="{batch.digest}"' in page
 
+    def test_the_approver_sees_which_appids_move_together(self, as_arne: Client, make_batch: Any) -> None:
+        batch = make_batch()
+        item = batch.items.get(position=1)
+        item.plan = {**item.plan, "identities": ["audit", "shop+web"]}
+        item.save()
+        assert "audit, shop</span>" in as_arne.get(f"/batches/{batch.key}/").content.decode()
+
     def test_whoever_asked_sees_who_decides(self, as_olga: Client, make_batch: Any) -> None:
         page = as_olga.get(f"/batches/{make_batch().key}/").content.decode()
         assert "somebody else decides on it: Arne Approver" in page

@@ -78,9 +78,7 @@ def _live(request: HttpRequest, found: Batch) -> dict[str, Any]:
     wave, status = request.GET.get("wave", ""), request.GET.get("status", "")
     if not wave and not status and found.current in (Status.RUNNING, Status.STOPPED):
         wave = str(next((each.wave for each in waves if each.settled < each.total), ""))
-    items = found.items.select_related("switch").defer(
-        "plan", "switch__plan", "switch__traffic", "switch__facts"
-    )
+    items = found.items.select_related("switch").defer("switch__plan", "switch__traffic", "switch__facts")
     if wave.isdecimal() and len(wave) < 7:
         items = items.filter(wave=int(wave))
     else:
@@ -99,7 +97,7 @@ def _live(request: HttpRequest, found: Batch) -> dict[str, Any]:
         "status": status,
         "statuses": {value: states.of_item(ItemStatus(value)) for value in ItemStatus},
         "page": page,
-        "items": [(item, states.of_item(item.current)) for item in page.object_list],
+        "items": [(item, states.of_item(item.current), item.the_plan()) for item in page.object_list],
         "log": events,
         "live": found.open,
         "seen": _seen(found),
