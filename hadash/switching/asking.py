@@ -178,7 +178,7 @@ def create_row(asked: Asked, plan: Plan, besides: Batch | None = None, **values:
     lock_radii()
     holder = overlapping(plan, besides)
     if holder is not None:
-        raise Busy(holder.sentence)
+        raise Busy(holder.sentence if besides is None else holder.lasting)
     scope = asked.scope
     return Switch.objects.create(
         kind=asked.kind.value,

@@ -36,16 +36,29 @@ class Holder:
 
     @property
     def sentence(self) -> Sentence:
-        """For whoever asks for part of it, too."""
-        values = {"key": self.key, "scope": self.scope, "status": self.held.get_status_display()}
+        """For whoever asks for part of it, too; in the language of that person, because the status is a word of it."""
         if isinstance(self.held, Batch):
-            return say(
-                "Batch %(key)s (%(status)s) holds part of this radius: it moves %(scope)s. Wait for its end or cancel it.",
-                **values,
-            )
+            return self.lasting
         return say(
             "Switch %(key)s of %(scope)s (%(status)s) holds part of this radius. Wait for its end or cancel it.",
-            **values,
+            key=self.key,
+            scope=self.scope,
+            status=self.status,
+        )
+
+    @property
+    def lasting(self) -> Sentence:
+        """The same to be kept, and read in another language by others."""
+        if isinstance(self.held, Batch):
+            return say(
+                "Batch %(key)s holds part of this radius: it moves %(scope)s. Wait for its end or cancel it.",
+                key=self.key,
+                scope=self.scope,
+            )
+        return say(
+            "Switch %(key)s of %(scope)s holds part of this radius. Wait for its end or cancel it.",
+            key=self.key,
+            scope=self.scope,
         )
 
 

@@ -106,11 +106,10 @@ def _look(batch: Batch, item: BatchItem) -> None:
         tell(
             batch,
             say(
-                "%(scope)s (wave %(wave)s) has not moved as it should: switch %(key)s is %(status)s.",
+                "%(scope)s (wave %(wave)s) has not moved as it should: look at switch %(key)s.",
                 scope=item.scope,
                 wave=item.wave,
                 key=item.switch.key,
-                status=item.switch.get_status_display(),
             ),
         )
 

@@ -203,7 +203,7 @@ def _row(
     lag: int | None,
 ) -> _Found:
     holder = holder_of(draft.plan, held)
-    objections = (*draft.objections, *([holder.sentence] if holder is not None else []))
+    objections = (*draft.objections, *([holder.lasting] if holder is not None else []))
     # (Names that move together are one radius: it begins where the first of them would.)
     named = [said[thing] for thing in radius.things if thing in said] if said else []
     waves = [wave for _, wave in named if wave is not None]

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
-from django.utils import timezone
+from django.utils import timezone, translation
 
 from hadash.audit.models import Entry
 from hadash.inventory.models import Pair
+from hadash.sentences import Sentence
 from hadash.switching import holding, policy
 from hadash.switching.batches import carrying, deciding, directing, drawing
 from hadash.switching.batches.machine import Status
@@ -120,11 +121,20 @@ class TestAsking:
         holder = holding.overlapping(radius)
         assert holder is not None
         assert str(holder.sentence) == (
-            f"Batch {batch.key} (awaiting approval) holds part of this radius: it moves cat. "
-            "Wait for its end or cancel it."
+            f"Batch {batch.key} holds part of this radius: it moves cat. Wait for its end or cancel it."
         )
         with pytest.raises(Refused, match="5 of 5 radii cannot move"):
             ask()
+
+    def test_what_is_kept_reads_in_every_language(self, ask: Any) -> None:
+        """Why something was left out is read by others than the one who asked."""
+        first = ask(lines=[Line("ant")])
+        with translation.override("zh-hans"):
+            batch = ask(leave_out=True)
+        outcome = str(Sentence.from_json(batch.items.get(wave=0).outcome))
+        assert outcome == (
+            f"Batch {first.key} holds part of this radius: it moves ant. Wait for its end or cancel it."
+        )
 
 
 class TestDeciding:
@@ -323,7 +333,7 @@ class TestRunning:
         switch.save()
         end(started[0])
         assert advance(batch).current is Status.STOPPED
-        assert any("Switch other of bee (running) holds part of this radius" in line for line in log(batch))
+        assert any("Switch other of bee holds part of this radius" in line for line in log(batch))
 
 
 class TestDirecting:
