@@ -1,4 +1,4 @@
-"""Draws ``docs/states.md`` from the tables in :mod:`hadash.switching.machine`, so that the two cannot differ.
+"""Draws ``docs/states.md`` from the tables in :mod:`hadash.switching.machine` and of batches, so that the two cannot differ.
 
 Run it after a change of the tables: ``.venv/bin/python docs/draw_states.py``.
 """
@@ -16,6 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent
 if __name__ == "__main__":
     sys.path.insert(0, str(ROOT))
 
+from hadash.switching.batches import machine as batches  # noqa: E402
 from hadash.switching.by_hand import machine as by_hand  # noqa: E402
 from hadash.switching.machine import (  # noqa: E402
     FIRST,
@@ -44,7 +45,8 @@ def page() -> str:
         [
             "# The states of a switch",
             "",
-            "Drawn by `docs/draw_states.py` from the tables in `hadash/switching/machine.py`. Do not edit.",
+            "Drawn by `docs/draw_states.py` from the tables in `hadash/switching/machine.py` and "
+            "`hadash/switching/batches/machine.py`. Do not edit.",
             "",
             "## Its life",
             "",
@@ -70,11 +72,22 @@ def page() -> str:
             *_mermaid(_retirement()),
             "",
             f"A removal that runs takes away, in this order: {', '.join(Step)}. Before each it looks at everything again.",
+            "",
             "## A change of bindings by hand",
             "",
             "Drawn from `hadash/switching/by_hand/machine.py`; see [bindings.md](bindings.md).",
             "",
             *_mermaid(_life(by_hand.MOVES)),
+            "",
+            "# The states of a batch",
+            "",
+            *_mermaid(_life(batches.MOVES)),
+            "",
+            "## Its items",
+            "",
+            "Each is one radius, moved by a switch.",
+            "",
+            *_mermaid(_life(batches.ITEM_MOVES)),
             "",
         ]
     )

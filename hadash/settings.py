@@ -343,6 +343,18 @@ RETIREMENT_RETRY_SECONDS = number("HADASH_RETIREMENT_RETRY_SECONDS", 900)
 RETIREMENT_GONE_SECONDS = number("HADASH_RETIREMENT_GONE_SECONDS", 30)
 #: Seconds between two looks at whose day has come.
 RETIREMENT_LOOK_SECONDS = number("HADASH_RETIREMENT_LOOK_SECONDS", 15)
+#: Radii of one batch, at most: people look through what they approve, and each radius is planned before and again when its turn
+#: comes. Ten times as many would still be planned in seconds.
+BATCH_MAX_ITEMS = int(number("HADASH_BATCH_MAX_ITEMS", 1000))
+#: Switches of a batch that run at once: when nobody says otherwise, and at most. Each keeps a thread of the workers busy for its ten
+#: seconds, and a worker of the demo has eight; whatever else is switched meanwhile needs some, too.
+BATCH_PARALLELISM = int(number("HADASH_BATCH_PARALLELISM", 4))
+BATCH_MAX_PARALLELISM = int(number("HADASH_BATCH_MAX_PARALLELISM", 16))
+#: Radii of a wave when nobody says otherwise: about a minute of switches, after which a look is worth while.
+BATCH_WAVE_SIZE = int(number("HADASH_BATCH_WAVE_SIZE", 10))
+#: Seconds between two looks at running batches. The end of a switch moves its batch on at once; this is for what was lost with a
+#: worker.
+BATCH_ADVANCE_SECONDS = number("HADASH_BATCH_ADVANCE_SECONDS", 2)
 #: Days for which observed access counts as use when it is decided who else uses a Topic.
 ACCESS_WINDOW_DAYS = number("HADASH_ACCESS_WINDOW_DAYS", 7)
 #: Seconds between two samples of mirror lag, and how long samples are kept.

@@ -17,6 +17,7 @@ app.autodiscover_tasks(["tasks"], related_name="switching")
 app.autodiscover_tasks(["tasks"], related_name="retirement")
 app.autodiscover_tasks(["tasks"], related_name="watching")
 app.autodiscover_tasks(["tasks"], related_name="binding")
+app.autodiscover_tasks(["tasks"], related_name="batches")
 
 
 @app.on_after_finalize.connect
@@ -24,7 +25,7 @@ def schedule(sender: Celery, **kwargs: object) -> None:
     """What beat starts. A run that is still going on is not started again: see ``tasks/single.py``."""
     from django.conf import settings
 
-    from tasks import binding, retirement, switching, watching
+    from tasks import batches, binding, retirement, switching, watching
 
     every = sender.add_periodic_task
     every(2.0, switching.pick_up_orphans.s(), name="pick up orphaned switches", expires=2)
@@ -34,6 +35,9 @@ def schedule(sender: Celery, **kwargs: object) -> None:
     every(60.0, switching.expire_requests.s(), name="expire requests", expires=60)
     every(5.0, binding.pick_up_changes.s(), name="pick up changes of bindings", expires=5)
     every(60.0, binding.expire_changes.s(), name="expire changes of bindings", expires=60)
+    advance = settings.BATCH_ADVANCE_SECONDS
+    every(advance, batches.advance_all.s(), name="move batches on", expires=advance)
+    every(60.0, batches.expire_requests.s(), name="expire batches", expires=60)
     every(settings.LAG_SAMPLE_SECONDS, watching.look_at_mirrors.s(), name="look at mirrors", expires=5)
     every(settings.POSITION_NOTE_SECONDS, watching.note_positions.s(), name="note positions", expires=5)
     every(settings.ACCESS_COLLECT_SECONDS, watching.collect_access.s(), name="collect access", expires=5)

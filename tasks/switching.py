@@ -25,9 +25,13 @@ log = logging.getLogger(__name__)
 @shared_task(name="switching.run_stage", ignore_result=True)
 def run_stage(switch_pk: int, token: int) -> None:
     """Run the switch's current stage; the next one is a task of its own."""
+    from tasks import batches
+
     following = executor.run_stage(switch_pk, token)
     if following is not None:
         run_stage.delay(switch_pk, following)
+    else:
+        batches.switch_ended(switch_pk)
 
 
 @shared_task(name="switching.pick_up_orphans", ignore_result=True)

@@ -19,7 +19,7 @@ from hadash.inventory.models import Access
 from hadash.switching.closure import Dimension
 from hadash.switching.machine import AT_ONCE, Kind, Status
 from hadash.switching.models import POLICY_FIELDS, Policy, StageRecord
-from hadash.switching.plan import Scope, ScopeKind
+from hadash.switching.plan import Scope, ScopeKind, thing_named
 from hadash.switching.retirement.machine import Status as RetirementStatus
 
 #: Topics of one scope: more are "everything".
@@ -57,17 +57,34 @@ class ScopeShape(s.Serializer):
         default=False, help_text="Whether clients without an InstanceID take their whole AppID along."
     )
 
+    roots = s.ListField(
+        child=s.CharField(max_length=3 * (2 * MAX_NAME_LENGTH + MAX_RESOURCE)),
+        max_length=MAX_TOPICS,
+        required=False,
+        default=list,
+        help_text="Of “several”: what moves together, as a batch lists it (appid:shop, instance:shop+web, topic:orders).",
+    )
+
+    def validate_roots(self, value: list[str]) -> list[str]:
+        for key in value:
+            try:
+                thing_named(key)
+            except ValueError:
+                raise s.ValidationError(_("%(key)s names nothing that moves.") % {"key": key}) from None
+        return value
+
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         needed = {
             ScopeKind.APPID: ("appid",),
             ScopeKind.INSTANCE: ("appid", "instance_id"),
             ScopeKind.TOPICS: ("topics",),
             ScopeKind.PAIR: (),
+            ScopeKind.SEVERAL: ("roots",),
         }[ScopeKind(attrs["kind"])]
         faults = {name: [_("Needed for this kind.")] for name in needed if not attrs[name]}
         faults |= {
             name: [_("Not for this kind.")]
-            for name in ("appid", "instance_id", "topics")
+            for name in ("appid", "instance_id", "topics", "roots")
             if attrs[name] and name not in needed
         }
         if faults:
@@ -223,7 +240,7 @@ class DraftShape(s.Serializer):
     uncovered = UseShape(many=True, help_text="Clients without an InstanceID that would stay behind.")
     findings = FindingShape(many=True, help_text="What rules say about the clients, the gravest first.")
     members = MemberShape(many=True, help_text="Nearest first; at most 200.")
-    held_by = s.CharField(allow_null=True, help_text="Key of the open switch that holds part of it.")
+    held_by = s.CharField(allow_null=True, help_text="Key of the open switch or batch that holds part of it.")
     expected_pause_seconds = s.FloatField(
         help_text="How long those who move will wait; nobody who writes waits for a read split."
     )

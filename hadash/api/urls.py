@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.urls import path, re_path
 from drf_spectacular.views import SpectacularJSONAPIView
 
-from hadash.api.views import appids, bindings, declarations, gateways, pairs, people, switches
+from hadash.api.views import appids, batches, bindings, declarations, gateways, pairs, people, switches
 from hadash.api.views.common import NoSuchAddress
 
 app_name = "api"
@@ -53,6 +53,15 @@ urlpatterns = [
     path("binding-changes/<slug:key>/approve/", bindings.ApproveChange.as_view(), name="approve-change"),
     path("binding-changes/<slug:key>/decline/", bindings.DeclineChange.as_view(), name="decline-change"),
     path("binding-changes/<slug:key>/cancel/", bindings.CancelChange.as_view(), name="cancel-change"),
+    path("batch-plans/", batches.BatchPlans.as_view(), name="batch-plans"),
+    path("batches/", batches.Batches.as_view(), name="batches"),
+    path("batches/<slug:key>/", batches.OneBatch.as_view(), name="batch"),
+    path("batches/<slug:key>/items/", batches.BatchItems.as_view(), name="batch-items"),
+    path("batches/<slug:key>/log/", batches.BatchLog.as_view(), name="batch-log"),
+    *(
+        path(f"batches/<slug:key>/{name}/", view.as_view(), name=f"batch-{name}")
+        for name, view in batches.ACTS.items()
+    ),
     path("audit/", people.Audit.as_view(), name="audit"),
     re_path("", NoSuchAddress.as_view()),
 ]

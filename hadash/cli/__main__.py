@@ -1,6 +1,6 @@
 """``python -m hadash.cli``: plan, request, restore, approve, decline, cancel, go, watch, abort, retry, close, review, list, show; of a
 migration put-off, keep, retire; ``declarations`` with commands of its own; and for bindings by hand bind, unbind, changes,
-approve-change, decline-change, cancel-change.
+approve-change, decline-change, cancel-change; for many radii batch.
 
 ``HADASH_URL`` and ``HADASH_TOKEN`` say where and as whom (the page “Your tokens” issues tokens). Exit codes: 0 done, 1 refused or
 not successful, 2 wrong usage, 3 nobody answers or the outcome is not known.
@@ -11,26 +11,17 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from rich.console import Console
-from rich.live import Live
 
-from hadash.cli import bindings, declarations, show
+from hadash.cli import batches, bindings, declarations, show
 from hadash.cli.client import Api, ApiError
-
-#: Seconds between two looks at a running switch.
-LOOK_SECONDS = 0.3
-
-#: Seconds without an answer after which watching ends; the switch goes on without us.
-SILENT_SECONDS = 60.0
+from hadash.cli.watching import NO_ANSWER, REFUSED, watched
 
 #: Statuses in which a switch may still change by itself.
 GOING_ON = ("awaiting_approval", "approved", "running")
-
-REFUSED, NO_ANSWER = 1, 3
 
 
 def main(
@@ -144,6 +135,7 @@ def _parser() -> argparse.ArgumentParser:
         commands.add_parser(name, help=text).add_argument("key")
     declarations.add_to(commands)
     bindings.add_parsers(commands)
+    batches.add_to(commands)
     return parser
 
 
@@ -273,25 +265,11 @@ def _watch(api: Api, options: argparse.Namespace, out: Console) -> int:
 
 def _watched(api: Api, key: str, out: Console) -> int:
     """Watch until nothing more happens by itself; 0 when it succeeded."""
-    last, heard = 0, time.monotonic()
-    with Live(console=out, auto_refresh=False, transient=True) as live:
-        while True:
-            try:
-                found, lines = _one(api, key), api.get(f"switches/{key}/log/", after=last)
-            except ApiError as error:
-                if error.code or time.monotonic() - heard > SILENT_SECONDS:
-                    raise
-                time.sleep(LOOK_SECONDS)
-                continue
-            heard = time.monotonic()
-            for line in lines:
-                live.console.print(show.log_line(line))
-                last = line["id"]
-            live.update(show.switch(found), refresh=True)
-            if found["status"] not in GOING_ON:
-                break
-            time.sleep(LOOK_SECONDS)
-    out.print(show.switch(found))
+
+    def look(after: int) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+        return _one(api, key), api.get(f"switches/{key}/log/", after=after)
+
+    found = watched(look, show.log_line, show.switch, GOING_ON, out)
     return 0 if found["status"] == "succeeded" else REFUSED
 
 
@@ -313,6 +291,7 @@ _COMMANDS: dict[str, Callable[[Api, argparse.Namespace, Console], int]] = {
     "watch": _watch,
     **{name: _act(name) for name in (*_ACTS, "put-off", "keep", "retire")},
     **bindings.COMMANDS,
+    "batch": batches.run,
 }
 
 

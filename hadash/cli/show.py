@@ -54,6 +54,8 @@ def scope(value: dict[str, Any]) -> str:
             return f"{value['appid']} › {value['instance_id']}"
         case "topics":
             return f"Topics {', '.join(value['topics'])}"
+        case "several":
+            return ", ".join(key.partition(":")[2] for key in value["roots"])
     return "everything"
 
 
@@ -99,7 +101,7 @@ def plan(draft: dict[str, Any]) -> RenderableType:
 def switches(rows: Iterable[dict[str, Any]]) -> Table:
     table = Table("key", "what", "from", "to", "status", "requested by", "at", box=None, pad_edge=False)
     for row in rows:
-        at = _when(row["requested_at"])
+        at = moment(row["requested_at"])
         table.add_row(
             row["key"],
             scope(row["scope"]),
@@ -141,7 +143,7 @@ def _retirement(found: dict[str, Any]) -> Text:
     held = found["retirement"]
     text = f"Old Topics on {found['source']}: {held['status']}"
     if held["status"] == "waiting":
-        text += f", deleted on {_when(held['due_at'])}"
+        text += f", deleted on {moment(held['due_at'])}"
     return Text(f"{text}. {held['outcome']}".strip(), style="red" if held["status"] == "failed" else "")
 
 
@@ -170,9 +172,7 @@ def _stages(found: dict[str, Any]) -> Text:
 
 
 def _line(line: dict[str, Any]) -> Text:
-    return Text.assemble(
-        (f"{_clock(line['at'])} ", "dim"), (f"{line['stage']:>9} ", "cyan"), line["sentence"]
-    )
+    return Text.assemble((f"{clock(line['at'])} ", "dim"), (f"{line['stage']:>9} ", "cyan"), line["sentence"])
 
 
 def log_line(line: dict[str, Any]) -> Text:
@@ -180,9 +180,11 @@ def log_line(line: dict[str, Any]) -> Text:
     return _line(line)
 
 
-def _when(text: str) -> str:
+def moment(text: str) -> str:
+    """A time of the API on the clock of whoever looks."""
     return f"{datetime.fromisoformat(text).astimezone():%Y-%m-%d %H:%M}"
 
 
-def _clock(text: str) -> str:
+def clock(text: str) -> str:
+    """The same without the day."""
     return f"{datetime.fromisoformat(text).astimezone():%H:%M:%S}"

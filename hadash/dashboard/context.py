@@ -7,20 +7,20 @@ from typing import Any
 from django.http import HttpRequest
 from django.utils.functional import SimpleLazyObject
 
-from hadash.dashboard import changes, selectors
+from hadash.dashboard import batches, changes, selectors
 
 
 def waiting_count(user: Any) -> int:
-    """Switches and changes of bindings that wait for somebody. One query."""
-    of_switches, of_changes = (
+    """Switches, changes of bindings and batches that wait for somebody. One query."""
+    of_switches, *others = (
         found.order_by().values_list("key")
-        for found in (selectors.waiting_for(user), changes.waiting_for(user))
+        for found in (selectors.waiting_for(user), changes.waiting_for(user), batches.waiting_for(user))
     )
-    return of_switches.union(of_changes, all=True).count()
+    return of_switches.union(*others, all=True).count()
 
 
 def frame(request: HttpRequest) -> dict[str, Any]:
-    """Counts for the navigation and the hue of each cluster. Read only when a template asks; one query each."""
+    """Counts for the navigation and the hue of each cluster. Read only when a template asks; at most two queries each."""
     user = getattr(request, "user", None)
     if user is None or not user.is_authenticated:
         return {}
@@ -28,6 +28,7 @@ def frame(request: HttpRequest) -> dict[str, Any]:
         "nav": {
             "waiting": SimpleLazyObject(lambda: waiting_count(user)),
             "running": SimpleLazyObject(lambda: selectors.running(user).count()),
+            "batches": SimpleLazyObject(lambda: batches.running(user).count()),
         },
         "hues": SimpleLazyObject(selectors.hues),
     }

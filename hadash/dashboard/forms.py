@@ -22,7 +22,7 @@ from hadash.sentences import Sentence, say
 from hadash.switching.closure import Dimension
 from hadash.switching.machine import AT_ONCE, Kind
 from hadash.switching.models import POLICY_FIELDS, Policy
-from hadash.switching.plan import Scope, ScopeKind
+from hadash.switching.plan import Scope, ScopeKind, thing_named
 
 #: What separates Topics in a field: people paste lists, and a Chinese keyboard has commas of its own.
 _SEPARATORS = re.compile(r"[\s,;，；、]+")
@@ -56,7 +56,8 @@ def in_utc(form: forms.Form, *names: str) -> None:
             form.add_error(name, _("Type a date and a time, such as 2026-12-01 02:00."))
 
 
-def _offset_field() -> forms.IntegerField:
+def offset_field() -> forms.IntegerField:
+    """Beside a time: see :func:`in_utc`."""
     return forms.IntegerField(required=False, min_value=-24 * 60, max_value=24 * 60)
 
 
@@ -85,7 +86,7 @@ class BlackoutForm(forms.Form):
     begins = LocalTimeField(label=_("From"), error_messages={"required": _("Say when it begins.")})
     ends = LocalTimeField(label=_("To"), error_messages={"required": _("Say when it ends.")})
     reason = forms.CharField(label=_("Reason"), required=False)
-    begins_offset, ends_offset = _offset_field(), _offset_field()
+    begins_offset, ends_offset = offset_field(), offset_field()
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
@@ -181,11 +182,14 @@ class RequestForm(forms.Form):
         (ScopeKind.INSTANCE.value, _("One InstanceID")),
         (ScopeKind.TOPICS.value, _("Topics")),
         (ScopeKind.PAIR.value, _("Everything on one cluster")),
+        (ScopeKind.SEVERAL.value, _("What moved together before")),
     ]
 
     scope = forms.ChoiceField(choices=SCOPES, required=False)
     instance = forms.CharField(required=False)
     topics = forms.CharField(required=False)
+    #: What moved together in another switch, a line for each; nobody types it.
+    roots = forms.CharField(required=False)
     #: Whether InstanceIDs move by themselves.
     dimension = forms.ChoiceField(choices=[(d.value, d.value) for d in Dimension], required=False)
     #: Whether clients without an InstanceID take their whole AppID along.
@@ -209,7 +213,7 @@ class RequestForm(forms.Form):
     start = forms.ChoiceField(choices=[("now", "now"), ("window", "window")], required=False)
     start_at = LocalTimeField(required=False)
     start_until = LocalTimeField(required=False)
-    start_at_offset, start_until_offset = _offset_field(), _offset_field()
+    start_at_offset, start_until_offset = offset_field(), offset_field()
 
     def __init__(self, *args: Any, pair: Pair, appid: AppID | None = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -220,6 +224,8 @@ class RequestForm(forms.Form):
         """What is asked for: what was chosen, else what the filled fields mean."""
         values = self.cleaned_data if self.is_bound else self.initial
         chosen = values.get("scope")
+        if chosen == ScopeKind.SEVERAL and self.the_roots():
+            return ScopeKind.SEVERAL
         if chosen in set(ScopeKind) and (
             self.appid is not None or chosen in (ScopeKind.TOPICS, ScopeKind.PAIR)
         ):
@@ -227,6 +233,15 @@ class RequestForm(forms.Form):
         if self.appid is None or values.get("topics"):
             return ScopeKind.TOPICS
         return ScopeKind.INSTANCE if values.get("instance") else ScopeKind.APPID
+
+    def the_roots(self) -> tuple[str, ...]:
+        """Empty also for what names nothing."""
+        values = self.cleaned_data if self.is_bound else self.initial
+        keys = tuple((values.get("roots") or "").split("\n"))
+        try:
+            return keys if all(thing_named(key) for key in keys) else ()
+        except ValueError:
+            return ()
 
     def the_scope(self) -> Scope | None:
         """What is asked for; ``None`` as long as something of it is missing."""
@@ -245,6 +260,7 @@ class RequestForm(forms.Form):
             topics=topics if kind is ScopeKind.TOPICS else (),
             dimension=Dimension.APPID if values.get("dimension") == Dimension.APPID else Dimension.INSTANCE,
             widen=bool(values.get("widen")),
+            roots=self.the_roots() if kind is ScopeKind.SEVERAL else (),
         )
 
     def the_kind(self) -> Kind:

@@ -19,6 +19,8 @@ from hadash.bindings.model import BindingState, GatewayMember
 from hadash.inventory import differences
 from hadash.inventory.models import Cluster
 from hadash.mirroring.models import Mirror
+from hadash.switching.batches import machine as batches
+from hadash.switching.batches.models import Batch, BatchItem
 from hadash.switching.by_hand.machine import Status as ChangeStatus
 from hadash.switching.by_hand.models import BindingChange
 from hadash.switching.machine import Kind, Status
@@ -69,6 +71,26 @@ CHANGE_LOOKS: dict[ChangeStatus, tuple[str, str]] = {
     ChangeStatus.DECLINED: ("off", "off"),
     ChangeStatus.CANCELLED: ("off", "off"),
     ChangeStatus.EXPIRED: ("off", "off"),
+}
+
+BATCH_LOOKS: dict[batches.Status, tuple[str, str]] = {
+    batches.Status.AWAITING_APPROVAL: ("waiting", "waiting"),
+    batches.Status.APPROVED: ("waiting", "waiting"),
+    batches.Status.RUNNING: ("waiting", "running"),
+    batches.Status.STOPPED: ("bad", "bad"),
+    batches.Status.FINISHED: ("fine", "fine"),
+    batches.Status.ENDED: ("off", "interrupted"),
+    batches.Status.DECLINED: ("off", "off"),
+    batches.Status.CANCELLED: ("off", "off"),
+    batches.Status.EXPIRED: ("off", "off"),
+}
+
+ITEM_LOOKS: dict[batches.ItemStatus, tuple[str, str]] = {
+    batches.ItemStatus.WAITING: ("off", "pending"),
+    batches.ItemStatus.RUNNING: ("waiting", "running"),
+    batches.ItemStatus.DONE: ("fine", "fine"),
+    batches.ItemStatus.FAILED: ("bad", "bad"),
+    batches.ItemStatus.DROPPED: ("off", "off"),
 }
 
 RESULT_LOOKS: dict[str, tuple[str, str]] = {
@@ -133,6 +155,15 @@ def of_change(change: BindingChange) -> State:
 def status_words() -> dict[str, State]:
     """Every status with its look, for filters."""
     return {value: State(*STATUS_LOOKS[Status(value)], str(label)) for value, label in Switch.STATUS_LABELS}
+
+
+def of_batch(batch: Batch) -> State:
+    return State(*BATCH_LOOKS[batch.current], str(batch.get_status_display()))
+
+
+def of_item(status: batches.ItemStatus) -> State:
+    """Of one radius of a batch, or of a whole wave."""
+    return State(*ITEM_LOOKS[status], str(dict(BatchItem.STATUS_LABELS)[status.value]))
 
 
 def of_result(result: str) -> State:

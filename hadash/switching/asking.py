@@ -27,7 +27,7 @@ from hadash.switching.machine import (
     Kind,
     Status,
 )
-from hadash.switching.models import Switch, log_event
+from hadash.switching.models import Batch, Switch, log_event
 from hadash.switching.plan import Plan, Scope
 from hadash.switching.planning import plan_for
 from hadash.switching.policy import limits_of, policy_of
@@ -193,28 +193,9 @@ def _planned(asked: Asked, digest: str) -> Plan:
 
 
 def _create(asked: Asked, plan: Plan, **values: Any) -> Switch:
-    """The row of a new switch. In a transaction. :raises Busy: something else holds part of its radius."""
-    radii.lock()
-    radii.refuse_overlap(plan)
-    radii.refuse_while_bound_by_hand(plan)
-    user, scope = asked.user, asked.scope
-    switch = Switch.objects.create(
-        kind=asked.kind.value,
-        pair=asked.pair,
-        appid=scope.appid,
-        instance_id=scope.instance_id,
-        source=Cluster.objects.get(name=plan.source),
-        target=asked.target,
-        asked=scope.to_json(),
-        plan=plan.to_json(),
-        plan_digest=plan.digest,
-        reason=asked.reason.strip(),
-        restores=asked.restores if asked.kind is Kind.RESTORE else None,
-        retire_after_days=terms.days_of(asked.retire_after_days) if asked.kind is Kind.MIGRATION else None,
-        requested_by=user,
-        requested_in=asked.browser,
-        **values,
-    )
+    """The row of a new switch. In a transaction. :raises Busy: another switch holds part of its radius."""
+    switch = create_row(asked, plan, **values)
+    user = asked.user
     log_event(switch, say("%(user)s requested the switch.", user=user.get_username()), actor=user)
     if switch.restores is not None:
         log_event(switch, say("It goes back from switch %(key)s.", key=switch.restores.key))
@@ -233,3 +214,31 @@ def _create(asked: Asked, plan: Plan, **values: Any) -> Switch:
         reason=switch.reason,
     )
     return switch
+
+
+def create_row(asked: Asked, plan: Plan, besides: Batch | None = None, **values: Any) -> Switch:
+    """The row of a new switch, when its radius is free. In a transaction.
+
+    :param besides: the batch that it belongs to. :raises Busy: a switch or another batch holds part of its radius.
+    """
+    radii.lock()
+    radii.refuse_overlap(plan, besides)
+    radii.refuse_while_bound_by_hand(plan)
+    scope = asked.scope
+    return Switch.objects.create(
+        kind=asked.kind.value,
+        pair=asked.pair,
+        appid=scope.appid,
+        instance_id=scope.instance_id,
+        source=Cluster.objects.get(name=plan.source),
+        target=asked.target,
+        asked=scope.to_json(),
+        plan=plan.to_json(),
+        plan_digest=plan.digest,
+        reason=asked.reason.strip(),
+        restores=asked.restores if asked.kind is Kind.RESTORE else None,
+        retire_after_days=terms.days_of(asked.retire_after_days) if asked.kind is Kind.MIGRATION else None,
+        requested_by=asked.user,
+        requested_in=asked.browser,
+        **values,
+    )

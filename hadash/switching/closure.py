@@ -257,9 +257,19 @@ class AccessGraph:
         """
         wanted = sorted(set(asked))
         numbers = [self._numbers[thing] for thing in wanted if thing in self._numbers]
-        there = self._there(is_there, there_by_default)
-        order, because = _reached(self._edges if there is None else _cut(self._edges, there), numbers)
+        edges, there = self.cut(is_there, there_by_default=there_by_default)
+        order, because = _reached(edges, numbers)
         return Closure(self, order, because, there, [t for t in wanted if t not in self._numbers])
+
+    def cut(
+        self, is_there: Callable[[Thing], bool] | None = None, *, there_by_default: bool = False
+    ) -> tuple[csr_array, Array | None]:
+        """(what follows from what, without what follows from those who are there; which those are, ``None`` for nobody).
+
+        Both by the numbers of the things. Parameters as of :meth:`close`.
+        """
+        there = self._there(is_there, there_by_default)
+        return (self._edges if there is None else _cut(self._edges, there)), there
 
     def _there(self, is_there: Callable[[Thing], bool] | None, by_default: bool) -> Array | None:
         if is_there is None and not by_default:

@@ -9,6 +9,7 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
+from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
 from hadash.governance.findings import Code
@@ -17,6 +18,7 @@ from hadash.inventory.models import Cluster, Pair
 from hadash.kafka.values import Partition
 from hadash.mirroring.offsets import Corresponding
 from hadash.sentences import Sentence
+from hadash.switching.batches.models import Batch as Batch  # (its tables are this application's, too)
 from hadash.switching.by_hand.models import BindingApproval as BindingApproval
 from hadash.switching.by_hand.models import BindingChange as BindingChange
 from hadash.switching.keys import new_key
@@ -176,6 +178,9 @@ class Switch(models.Model):
     def scope(self) -> Scope:
         """What was asked for."""
         return Scope.from_json(self.asked)
+
+    def get_absolute_url(self) -> str:
+        return reverse("switch", args=[self.key])
 
     @property
     def subject(self) -> str:

@@ -11,8 +11,11 @@ from functools import cached_property
 from typing import Any
 
 from hadash.identity.identity import Identity, parse
-from hadash.switching.closure import Dimension, Thing, names_topic, thing_of, topic
+from hadash.switching.closure import GROUP, TOPIC, Dimension, Thing, group, names_topic, thing_of, topic
 from hadash.switching.machine import Kind
+
+#: Of several things, how many a text names.
+SHOWN_ROOTS = 3
 
 
 class ScopeKind(StrEnum):
@@ -23,6 +26,8 @@ class ScopeKind(StrEnum):
     TOPICS = "topics"
     #: Everything that is on one cluster of the pair.
     PAIR = "pair"
+    #: Several things that only move together: a radius that no single one of them reaches all of.
+    SEVERAL = "several"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +41,8 @@ class Scope:
     dimension: Dimension = Dimension.INSTANCE
     #: Whether clients without an InstanceID move their whole AppID, or stand against the switch.
     widen: bool = False
+    #: The several things, each as :func:`member_key` writes it.
+    roots: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, identity: Identity, *, widen: bool = False) -> Scope:
@@ -53,15 +60,22 @@ class Scope:
         """Where its closure begins; of a whole pair that depends on who is where."""
         if self.identity is not None:
             return [thing_of(self.identity)]
+        if self.roots:
+            return [thing_named(key) for key in self.roots]
         return [topic(name) for name in self.topics]
 
     def __str__(self) -> str:
         """
         >>> str(Scope(ScopeKind.TOPICS, topics=("orders", "returns")))
         'Topic orders, returns'
+        >>> str(Scope(ScopeKind.SEVERAL, roots=("appid:shop", "instance:crm+sync", "topic:orders", "appid:web")))
+        'shop, crm › sync, orders +1'
         """
         if self.kind is ScopeKind.PAIR:
             return "everything"
+        if self.roots:
+            more = f" +{len(self.roots) - SHOWN_ROOTS}" if len(self.roots) > SHOWN_ROOTS else ""
+            return ", ".join(str(thing) for thing in self.things[:SHOWN_ROOTS]) + more
         return str(self.identity) if self.identity is not None else f"Topic {', '.join(self.topics)}"
 
     def to_json(self) -> dict[str, Any]:
@@ -72,6 +86,8 @@ class Scope:
             "topics": list(self.topics),
             "dimension": self.dimension.value,
             "widen": self.widen,
+            # (Only where it says something: what was approved before there were any has the same digest still.)
+            **({"roots": list(self.roots)} if self.roots else {}),
         }
 
     @classmethod
@@ -83,6 +99,7 @@ class Scope:
             tuple(value["topics"]),
             Dimension(value["dimension"]),
             value["widen"],
+            tuple(value.get("roots", ())),
         )
 
 
@@ -109,6 +126,23 @@ def member_key(thing: Thing) -> str:
     """
     identity = thing.identity
     return f"{thing.kind}:{identity.key if identity is not None else thing.names[0]}"
+
+
+def thing_named(key: str) -> Thing:
+    """The thing that :func:`member_key` wrote.
+
+    :raises ValueError: the text names none.
+
+    >>> thing_named("instance:shop+web") == thing_of(Identity("shop", "web"))
+    True
+    """
+    kind, _, name = key.partition(":")
+    if kind in (TOPIC, GROUP) and name:
+        return topic(name) if kind == TOPIC else group(name)
+    thing = thing_of(parse(name))
+    if thing.kind != kind:
+        raise ValueError(f"{key!r} names nothing that moves.")
+    return thing
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import replace
 
 from hadash.bindings.errors import BindingError
@@ -36,17 +37,30 @@ def draft_for(pair: Pair, scope: Scope, target: Cluster, kind: Kind = Kind.PLANN
     asked = target if kind is Kind.FORCED else source
     draw = draw_up_readers if kind is Kind.READ_SPLIT else draw_up
     draft = draw(scope, source.name, target.name, estate_of(pair, asked))
+    draft = replace(draft, plan=replace(draft.plan, kind=kind))
+    (found,) = with_objections(pair, [draft], asked)
+    return found
+
+
+def with_objections(pair: Pair, drafts: Iterable[Draft], asked: Cluster) -> list[Draft]:
+    """The same, also with what the pair's dialect of bindings and the rules about clients say against them.
+
+    :param asked: the cluster that is asked about Topics. :raises EnginesAway: ZooKeeper or the cluster does not answer.
+    """
+    dialect, given = dialect_of(pair), list(drafts)
     try:
-        against = dialect_of(pair).objections(draft.plan.identities, source.name)
-    except BindingError as error:
+        of_dialect = [dialect.objections(d.plan.identities, d.plan.source) for d in given]
+        found = findings_of([d.plan for d in given], pair, asked)
+    except (BindingError, KafkaError) as error:
         raise EnginesAway(say("%(error)s", error=error)) from None
-    plan = replace(draft.plan, kind=kind)
-    try:
-        found = findings_of(plan, pair, asked)
-    except KafkaError as error:
-        raise EnginesAway(say("%(error)s", error=error)) from None
-    against += [finding.sentence for finding in found if stops(finding, pair, kind)]
-    return replace(draft, plan=plan, objections=(*draft.objections, *against), findings=tuple(found))
+    stopping = [
+        [f.sentence for f in here if stops(f, pair, d.plan.kind)]
+        for d, here in zip(given, found, strict=True)
+    ]
+    return [
+        replace(d, objections=(*d.objections, *said, *stopped), findings=tuple(here))
+        for d, said, stopped, here in zip(given, of_dialect, stopping, found, strict=True)
+    ]
 
 
 def plan_for(pair: Pair, scope: Scope, target: Cluster, kind: Kind = Kind.PLANNED) -> Plan:

@@ -152,12 +152,16 @@ def order_of(identity: Identity) -> tuple[str, str, tuple[str, ...], str]:
 
 
 def is_on(estate: Estate, cluster: str, thing: Thing) -> bool:
+    """Whether an identity is bound to ``cluster``."""
     return estate.cluster_of(thing) == cluster
 
 
 def _asked(graph: AccessGraph, scope: Scope, source: str, estate: Estate) -> list[Thing]:
-    if scope.kind is not ScopeKind.PAIR:
-        return scope.things
+    return everything_on(graph, source, estate) if scope.kind is ScopeKind.PAIR else scope.things
+
+
+def everything_on(graph: AccessGraph, source: str, estate: Estate) -> list[Thing]:
+    """All that is bound to one cluster, or mirrored from there."""
     identities = [
         thing for thing in graph.things if thing.identity is not None and estate.cluster_of(thing) == source
     ]

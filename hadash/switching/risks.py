@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
+
 from hadash.governance.findings import Circumstances, Finding, Seen, findings
 from hadash.inventory.models import Access, Cluster, Pair
 from hadash.inventory.selectors import access_since
@@ -15,33 +17,42 @@ from hadash.switching.policy import limits_of, stopping
 TOLD_ONLY = frozenset({Kind.REHEARSAL, Kind.EMERGENCY, Kind.FORCED})
 
 
-def findings_of(plan: Plan, pair: Pair, asked: Cluster) -> list[Finding]:
-    """What is found about the clients that move, the gravest first.
+def findings_of(plans: Sequence[Plan], pair: Pair, asked: Cluster) -> list[list[Finding]]:
+    """What is found about the clients that move, for each plan, the gravest first.
 
     :param asked: the cluster that is asked how many replicas Topics have. :raises KafkaError: it does not answer.
     """
-    rows = Access.objects.filter(pair=pair, appid__in=plan.appids, last_seen__gte=access_since())
-    topics, groups = set(plan.topics), set(plan.groups)
-    seen = [
-        Seen(row.appid, row.client_id, row.kind, row.resource, row.library, row.version, row.details)
-        for row in rows
-        if plan.covers(row.appid, row.client_id)
-        and row.resource in (groups if row.kind == Access.Kind.GROUP else topics)
+    seen = _seen({appid for plan in plans for appid in plan.appids}, pair)
+    used = [
+        [row for appid in plan.appids for row in seen.get(appid, ()) if _moves(row, plan)] for plan in plans
     ]
-    if not seen:
-        return []
-    replicas = client_for(asked.access).topics(plan.topics)
-    circumstances = Circumstances(
-        replicated=frozenset(name for name, info in replicas.items() if info.replication_factor > 1),
-        same_offsets=_same_offsets(pair, plan),
-        settle_seconds=limits_of(pair).settle,
-    )
-    return findings(seen, circumstances)
+    if not any(used):
+        return [[] for _ in plans]
+    replicas = client_for(asked.access).topics({topic for plan in plans for topic in plan.topics})
+    replicated = frozenset(name for name, info in replicas.items() if info.replication_factor > 1)
+    circumstances = Circumstances(replicated, _same_offsets(pair, plans), limits_of(pair).settle)
+    return [findings(rows, circumstances) for rows in used]
 
 
-def _same_offsets(pair: Pair, plan: Plan) -> frozenset[str]:
+def _seen(appids: Collection[str], pair: Pair) -> dict[str, list[Seen]]:
+    rows = Access.objects.filter(pair=pair, appid__in=appids, last_seen__gte=access_since())
+    found: dict[str, list[Seen]] = {}
+    for row in rows.only("appid", "client_id", "kind", "resource", "library", "version", "details"):
+        seen = Seen(row.appid, row.client_id, row.kind, row.resource, row.library, row.version, row.details)
+        found.setdefault(row.appid, []).append(seen)
+    return found
+
+
+def _moves(row: Seen, plan: Plan) -> bool:
+    names = plan.groups if row.kind == Access.Kind.GROUP else plan.topics
+    return row.resource in names and plan.covers(row.appid, row.client_id)
+
+
+def _same_offsets(pair: Pair, plans: Sequence[Plan]) -> frozenset[str]:
     """Topics of which every partition has the same offsets on both sides."""
-    anchors = Anchor.objects.filter(mirror__pair=pair, mirror__name__in=plan.mirrors)
+    anchors = Anchor.objects.filter(
+        mirror__pair=pair, mirror__name__in={m for plan in plans for m in plan.mirrors}
+    )
     same: dict[str, bool] = {}
     for topic, source, target in anchors.values_list("topic", "source_offset", "target_offset"):
         same[topic] = same.get(topic, True) and source == target

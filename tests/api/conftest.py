@@ -14,6 +14,7 @@ from dashboard.conftest import (
     estate,
     finished,
     handed,
+    make_batch,
     make_change,
     make_switch,
     plan,
@@ -22,6 +23,7 @@ from dashboard.conftest import (
 from dashboard.parts import PASSWORD
 from django.contrib.auth.models import User
 from django.test import Client
+from switching.batches.parts import World
 
 from hadash.accounts import tokens
 from hadash.accounts.roles import ROLES, SCOPES, ensure_user
@@ -91,14 +93,19 @@ def planned(monkeypatch: pytest.MonkeyPatch, plan: Plan) -> None:
     for view in (switches, requests):
         monkeypatch.setattr(view, "draft_for", lambda *_: Draft(plan))
     monkeypatch.setattr(asking, "check_now", lambda plan: None)
+    # A batch is planned from an estate in which five AppIDs share nothing.
+    World().take_over(monkeypatch)
+    monkeypatch.setattr("hadash.switching.batches.deciding.changed", lambda batch: [])
 
 
 @pytest.fixture
 def started(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Keys of the switches that were handed to the workers."""
+    import tasks.batches
     import tasks.switching
 
     keys: list[str] = []
+    monkeypatch.setattr(tasks.batches, "wake", keys.append)
     monkeypatch.setattr(tasks.switching, "start", lambda switch: keys.append(switch.key))
     return keys
 

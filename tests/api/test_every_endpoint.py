@@ -96,6 +96,18 @@ API: dict[tuple[str, str], frozenset[str]] = {
     ("POST", "switches/{switch}/keep/"): OPERATOR,
     ("POST", "switches/{switch}/retire/"): OPERATOR,
     ("POST", "switches/{switch}/comment/"): INVOLVED,
+    ("POST", "batch-plans/"): EVERYBODY,
+    ("GET", "batches/"): EVERYBODY,
+    ("POST", "batches/"): ASKING,
+    ("GET", "batches/{batch}/"): EVERYBODY,
+    ("GET", "batches/{batch}/items/"): EVERYBODY,
+    ("GET", "batches/{batch}/log/"): EVERYBODY,
+    ("POST", "batches/{batch}/approve/"): APPROVER,
+    ("POST", "batches/{batch}/decline/"): APPROVER,
+    ("POST", "batches/{batch}/cancel/"): ASKING,
+    ("POST", "batches/{batch}/stop/"): INVOLVED,
+    ("POST", "batches/{batch}/go-on/"): OPERATOR,
+    ("POST", "batches/{batch}/end/"): OPERATOR,
     ("GET", "audit/"): EVERYBODY,
 }
 
@@ -140,6 +152,16 @@ PAGES: dict[tuple[str, str], frozenset[str]] = {
     ("POST", "switches/{switch}/put-off/"): OPERATOR,
     ("POST", "switches/{switch}/keep/"): OPERATOR,
     ("POST", "switches/{switch}/retire/"): OPERATOR,
+    ("GET", "batches/"): EVERYBODY,
+    ("GET", "batches/new/"): ASKING,
+    ("POST", "batches/new/"): ASKING,
+    ("GET", "batches/{batch}/"): EVERYBODY,
+    ("POST", "batches/{batch}/approve/"): APPROVER,
+    ("POST", "batches/{batch}/decline/"): APPROVER,
+    ("POST", "batches/{batch}/cancel/"): ASKING,
+    ("POST", "batches/{batch}/stop/"): INVOLVED,
+    ("POST", "batches/{batch}/go-on/"): OPERATOR,
+    ("POST", "batches/{batch}/end/"): OPERATOR,
     ("GET", "pairs/{pair_pk}/rules/"): EVERYBODY,
     ("POST", "pairs/{pair_pk}/rules/"): ADMINISTRATOR,
     ("POST", "pairs/{pair_pk}/blackouts/"): ADMINISTRATOR,
@@ -175,6 +197,7 @@ def things(
     started: list[str],
     make_switch: Any,
     make_change: Any,
+    make_batch: Any,
     dialect: Any,
     handed: list[str],
     plan: Any,
@@ -188,7 +211,7 @@ def things(
     monkeypatch.setattr(gateways, "gateway_members", lambda: [gateway("gateway-9", live=False)])
     monkeypatch.setattr(gateways, "set_excluded", lambda client, gateway, excluded: None)
     monkeypatch.setattr(gateways, "zookeeper", lambda: None)
-    switch, change = make_switch(), make_change()
+    switch, change, batch = make_switch(), make_change(), make_batch()
     blackout = Blackout.objects.create(
         pair=estate.pair, begins="2030-01-01T00:00Z", ends="2030-01-02T00:00Z", reason="Holiday"
     )
@@ -199,6 +222,9 @@ def things(
     return {
         "switch": switch.key,
         "change": change.key,
+        "batch": batch.key,
+        "batch_digest": batch.digest,
+        "way": f"{estate.pair.pk}:west",
         "change_digest": change.digest,
         "instance": InstanceID.objects.get(name="shop-carts").pk,
         "appid": estate.shop.pk,
@@ -227,7 +253,10 @@ def bodies(things: dict[str, Any]) -> dict[str, Any]:
         "binding-changes": {"pair": "main", "appid": "shop", "bind": [{}], "reason": "x"},
         "preview": {"pair": "main", "appid": "shop", "bind": [{}]},
         "generate": {"topics": ["orders"]},
+        "batch-plans": {"pair": "main", "target": "west"},
+        "batches": {"pair": "main", "target": "west", "reason": "x"},
         "decline": {"reason": "x"},
+        "end": {"reason": "x"},
         "close": {"reason": "x"},
         "review": {"reason": "x"},
         "rebuild": {"confirm": "east", "note": "x"},
@@ -247,6 +276,14 @@ def bodies(things: dict[str, Any]) -> dict[str, Any]:
         "roles": {"role": "viewer", "pair": None},
         "tokens": {"name": "x"},
     }
+
+
+def body_of(things: dict[str, Any], path: str) -> Any:
+    """What is sent to an address (to those that end alike: what the thing before it needs)."""
+    word = path.rstrip("/").rpartition("/")[2]
+    if path.startswith("batches/") and word == "approve":
+        return {"digest": things["batch_digest"]}
+    return bodies(things).get(word)
 
 
 def routes(resolver: Any, before: str = "") -> Iterator[tuple[str, URLPattern]]:
@@ -289,7 +326,7 @@ def test_api(things: dict[str, Any], people: SimpleNamespace, method: str, addre
         program = Program(user, list(SCOPES))
         token = user.tokens.get()  # type: ignore[attr-defined]
         path = address.format(**things, token=token.pk)
-        body = bodies(things).get(path.rstrip("/").rpartition("/")[2])
+        body = body_of(things, path)
         if method == "DELETE" and path.endswith("roles/"):
             path, body = f"{path}?role=viewer", None
         if method == "DELETE" and path.endswith("instances/"):
@@ -308,9 +345,7 @@ def test_api(things: dict[str, Any], people: SimpleNamespace, method: str, addre
 def test_api_without_any_role(things: dict[str, Any], method: str, address: str) -> None:
     nobu = Program(User.objects.create_user("nobu"), list(SCOPES))
     own = ("openapi.json", "me/", "tokens/", "tokens/{token}/")
-    answer = nobu.send(
-        method, address.format(**things, token=0), bodies(things).get(address.rstrip("/").rpartition("/")[2])
-    )
+    answer = nobu.send(method, address.format(**things, token=0), body_of(things, address))
     if address in own:
         return
     if answer.status_code == 200:
@@ -333,6 +368,7 @@ def test_pages(things: dict[str, Any], people: SimpleNamespace, method: str, add
         "approve": {"plan_digest": things["digest"], "digest": things["change_digest"]},
         "change": {"act": "bind", "kind": "appid", "reason": "x"},
         "generate": {"topics": "orders"},
+        "new": {"way": things["way"], "reason": "x"},
         "exclude": {"gateway": "gateway-9", "typed": "gateway-9", "reason": "x"},
         "rules": {"approvals": 2},
         "blackouts": {"begins": "2030-02-01T00:00", "ends": "2030-02-02T00:00", "reason": "x"},
@@ -343,6 +379,8 @@ def test_pages(things: dict[str, Any], people: SimpleNamespace, method: str, add
         client = signed_in(User.objects.get(username=name))
         path = "/" + address.format(**things)
         values = forms.get(path.rstrip("/").rpartition("/")[2], {"reason": "x", "text": "x"})
+        if path.startswith("/batches/") and path.endswith("approve/"):
+            values = {"digest": things["batch_digest"]}
         answer = (
             client.generic(method, path)
             if method == "GET" and "preview" not in path
@@ -371,14 +409,13 @@ def test_a_role_on_one_pair_reaches_nothing_of_another(
         PairRole.objects.create(user=mara, group=Group.objects.get(name=role), pair=json_estate["pair"])
     program = Program(mara, list(SCOPES))
     for method, address in API:
-        if not {"{switch}", "{change}", "{appid}", "{pair}"} & set(address.split("/")):
+        if not {"{switch}", "{change}", "{batch}", "{appid}", "{pair}"} & set(address.split("/")):
             continue
-        answer = program.send(
-            method, address.format(**things), bodies(things).get(address.rstrip("/").rpartition("/")[2])
-        )
+        answer = program.send(method, address.format(**things), body_of(things, address))
         assert answer.status_code == 404, (method, address, answer.status_code)
     assert [pair["name"] for pair in program.get("pairs/").json()] == ["other"]
-    assert program.get("switches/").json()["count"] == program.get("appids/").json()["count"] == 0
+    for listed in ("switches/", "batches/", "appids/"):
+        assert program.get(listed).json()["count"] == 0
     assert program.post("switches/", bodies(things)["switches"]).status_code == 404
     assert program.get("audit/").status_code == 403, "it holds what happens on all pairs"
     text = json.dumps(program.get("switches/").json())

@@ -49,7 +49,11 @@ def test_writes_take_an_idempotency_key(program: Any) -> None:
         and "Idempotency-Key" not in {parameter["name"] for parameter in operation.get("parameters", ())}
     }
     # A plan and a preview change nothing; a token's secret is not kept, so its answer cannot be either.
-    changing_nothing = {"post /api/v1/plans/", "post /api/v1/binding-changes/preview/"}
+    changing_nothing = {
+        "post /api/v1/plans/",
+        "post /api/v1/batch-plans/",
+        "post /api/v1/binding-changes/preview/",
+    }
     assert lacking == changing_nothing | {"post /api/v1/tokens/"}
 
 
@@ -72,9 +76,11 @@ def secret(
     planned: None,
     started: list[str],
     make_switch: Any,
+    make_batch: Any,
 ) -> str:
-    """A token of somebody who may do everything; behind it an estate with a switch that waits."""
+    """A token of somebody who may do everything; behind it an estate with a switch and a batch that wait."""
     make_switch()
+    make_batch()
     people.olga.groups.set(Group.objects.filter(name__in=ROLES))
     return tokens.issue(people.olga, "fuzz", list(SCOPES), 1)[1]
 

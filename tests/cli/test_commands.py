@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,6 +18,7 @@ from dashboard.conftest import (
     estate,
     finished,
     handed,
+    make_batch,
     make_change,
     make_switch,
     plan,
@@ -29,6 +31,7 @@ from hadash.accounts import tokens
 from hadash.accounts.roles import SCOPES
 from hadash.cli.__main__ import main
 from hadash.cli.client import Api
+from hadash.switching.batches.models import Batch
 from hadash.switching.machine import Kind
 from hadash.switching.models import BindingChange, Switch
 from hadash.switching.plan import Plan
@@ -276,3 +279,69 @@ def test_a_change_declined_and_another_taken_back(run: Run, make_change: Any) ->
     one, other = make_change(), make_change()
     assert run("arne", "decline-change", one.key, "--reason", "Not now")[0] == 0
     assert "cancelled" in run("olga", "cancel-change", other.key)[1]
+
+
+class TestBatches:
+    WEST = ("--pair", "main", "--to", "west")
+
+    def test_the_plan_of_a_whole_cluster(self, run: Run, estate: Any, planned: None) -> None:
+        code, text = run("vera", "batch", "plan", *self.WEST, "--wave-size", "2")
+        assert code == 0
+        assert "5 radii in 3 waves: east → west, at most 4 at once" in text
+        assert "ant" in text
+
+    def test_from_a_list_to_its_end(
+        self,
+        run: Run,
+        people: SimpleNamespace,
+        estate: Any,
+        planned: None,
+        started: list[str],
+        tmp_path: Path,
+        django_capture_on_commit_callbacks: Any,
+    ) -> None:
+        names = tmp_path / "names.txt"
+        names.write_text("bee; 2\nant; 1\n")
+        code, text = run(
+            "olga", "batch", "request", *self.WEST, "--list", str(names), "--reason", "Relocation"
+        )
+        assert code == 0, text
+        batch = Batch.objects.get()
+        assert f"Batch {batch.key} is requested." in text
+        assert [(item.wave, str(item.scope)) for item in batch.items.all()] == [(1, "ant"), (2, "bee")]
+        assert batch.key in run("arne", "batch", "list", "--inbox", "waiting")[1]
+        code, text = run("arne", "batch", "approve", batch.key, typed="something else")
+        assert (code, "Nothing was approved." in text) == (1, True)
+        with django_capture_on_commit_callbacks(execute=True):
+            code, text = run("arne", "batch", "approve", batch.key, typed=batch.key)
+        assert code == 0, text
+        assert started == [batch.key]
+        run("olga", "batch", "stop", batch.key)
+        code, text = run("olga", "batch", "end", batch.key, "--reason", "Enough")
+        assert "olga ended it before all had moved: Enough" in text
+        code, text = run("vera", "batch", "watch", batch.key)
+        assert (code, "olga requested the batch (radii: 2, waves: 2)." in text) == (1, True)
+
+    def test_what_failed_is_shown_and_left_out(
+        self, run: Run, people: SimpleNamespace, make_batch: Any, started: list[str]
+    ) -> None:
+        batch = make_batch("stopped")
+        outcome = {"text": "Mirror %(mirror)s is not running.", "values": {"mirror": "shop"}}
+        batch.items.filter(position=1).update(status="failed", outcome=outcome)
+        assert (
+            "Topic topic-1 failed: Mirror shop is not running." in run("vera", "batch", "show", batch.key)[1]
+        )
+        assert run("olga", "batch", "go-on", batch.key, "--without")[0] == 1, "it takes a reason"
+        assert run("olga", "batch", "go-on", batch.key, "--without", "--reason", "Retired")[0] == 0
+        batch.refresh_from_db()
+        assert batch.status == "running"
+
+    @pytest.mark.parametrize("content", [b"ant; two", b"\xff\xfe"])
+    def test_a_list_that_cannot_be_read_is_not_sent(
+        self, run: Run, estate: Any, planned: None, tmp_path: Path, content: bytes
+    ) -> None:
+        names = tmp_path / "names.txt"
+        names.write_bytes(content)
+        code, text = run("olga", "batch", "plan", *self.WEST, "--list", str(names))
+        assert code == 1
+        assert "Line 1: write a name" in text or "cannot be read" in text

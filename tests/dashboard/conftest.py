@@ -24,10 +24,12 @@ from hadash.identity.identity import Identity
 from hadash.inventory.models import Access, AppID, InstanceID, Pair
 from hadash.mirroring.models import LagSample, Mirror
 from hadash.sentences import say
+from hadash.switching.batches.models import Batch, BatchItem, tell
+from hadash.switching.batches.models import digest_of as digest_of_batch
 from hadash.switching.by_hand import applying, asking, unregistering
 from hadash.switching.by_hand.models import BindingChange, digest_of
 from hadash.switching.models import StageRecord, Switch, log_event
-from hadash.switching.plan import Member, Plan, Scope
+from hadash.switching.plan import Member, Plan, Scope, ScopeKind
 
 
 @pytest.fixture(autouse=True)
@@ -138,6 +140,60 @@ def make_switch(estate: SimpleNamespace, people: SimpleNamespace, plan: Plan) ->
         )
         log_event(switch, say("%(user)s requested the switch.", user="olga"), actor=people.olga)
         return switch
+
+    return make
+
+
+@pytest.fixture
+def make_batch(estate: SimpleNamespace, people: SimpleNamespace) -> Callable[..., Batch]:
+    """A batch of Topics that share nothing, asked for by Olga: four of them, two in each wave."""
+
+    def make(status: str = "awaiting_approval", count: int = 4, **values: Any) -> Batch:
+        def a_plan(number: int) -> Plan:
+            scope = Scope(ScopeKind.TOPICS, topics=(f"topic-{number}",))
+            return Plan(
+                "main", scope, "east", "west", (Identity(f"app-{number}"),), scope.topics, (), ("shop",)
+            )
+
+        plans = [a_plan(number) for number in range(1, count + 1)]
+        items = [
+            BatchItem(
+                wave=(position + 1) // 2,
+                position=position,
+                asked=found.scope.to_json(),
+                plan=found.approved(),
+                plan_digest=found.digest,
+                clients=position,
+            )
+            for position, found in enumerate(plans, start=1)
+        ]
+        batch = Batch.objects.create(
+            **{
+                "pair": estate.pair,
+                "source": estate.east,
+                "target": estate.west,
+                "reason": "Leaving the old cluster",
+                "parallelism": 2,
+                "digest": digest_of_batch("east", "west", 2, items),
+                "requested_by": people.olga,
+                "expires_at": timezone.now() + timedelta(hours=1),
+                "status": status,
+                **values,
+            }
+        )
+        for item in items:
+            item.batch = batch
+            item.save()
+        tell(
+            batch,
+            say(
+                "%(user)s requested the batch (radii: %(count)s, waves: %(waves)s).",
+                user="olga",
+                count=count,
+                waves=count // 2,
+            ),
+        )
+        return batch
 
     return make
 

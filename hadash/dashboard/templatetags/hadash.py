@@ -238,6 +238,8 @@ def scope(context: Context, asked: Scope, on: Any = "") -> SafeString:
     """What a switch was asked for: an identity, Topics, or everything."""
     if asked.appid:
         return identity(context, asked.appid, asked.instance_id, on)
+    if asked.roots:
+        return format_html('<span class="identity none"><b>{}</b></span>', str(asked))
     what = (
         gettext("everything")
         if asked.kind is ScopeKind.PAIR

@@ -9,7 +9,7 @@ from django.shortcuts import render
 from django.utils import timezone
 
 from hadash.accounts.roles import VIEW, may_somewhere, pairs_where
-from hadash.dashboard import changes, engines, selectors, states
+from hadash.dashboard import batches, changes, engines, selectors, states
 from hadash.dashboard.views.common import user_of
 
 #: AppIDs on the overview; the rest are one click away.
@@ -56,6 +56,8 @@ def _context(request: HttpRequest) -> dict[str, Any]:
         "observed": observed,
         "covered": covered,
         "retirements": _retirements(user),
+        "batches": batches.rows(batches.running(user)),
+        "waiting_batches": batches.rows(batches.waiting_for(user)),
         "running": _with_state(selectors.running(user)),
         "waiting": [(switch, states.of_waiting(switch)) for switch in selectors.waiting_for(user)],
         "waiting_changes": [

@@ -20,7 +20,7 @@ from django.views.decorators.http import require_GET
 
 from hadash.accounts.browser import browser_of
 from hadash.accounts.roles import DECIDE, FORCE, OPERATE, REQUEST, may
-from hadash.dashboard import changes, engines, live, radius, selectors, states
+from hadash.dashboard import batches, changes, engines, live, radius, selectors, states
 from hadash.dashboard.phrases import script_phrases
 from hadash.dashboard.views.common import (
     address_of,
@@ -32,6 +32,7 @@ from hadash.dashboard.views.common import (
 from hadash.inventory.models import AppID
 from hadash.sentences import Sentence, say
 from hadash.switching import deciding, directing, restoring, tails
+from hadash.switching.batches import machine as batch_machine
 from hadash.switching.machine import Kind, Status
 from hadash.switching.models import Switch, Tail
 from hadash.switching.plan import Scope
@@ -47,6 +48,9 @@ from hadash.switching.retirement.models import Retirement
 SHOWN_CHANGES = 25
 
 INBOXES = ("all", "waiting", "mine")
+
+#: Of one's own batches, the newest that stand above one's switches.
+BATCHES_SHOWN = 10
 
 
 @require_GET
@@ -79,10 +83,18 @@ def switches(request: HttpRequest) -> HttpResponse:
         "status": status,
         "query": query,
         "statuses": states.status_words(),
+        "batches": batches.rows(batches.waiting_for(user))
+        if inbox == "waiting"
+        else batches.rows(batches.batches(user).filter(requested_by=user)[:BATCHES_SHOWN])
+        if inbox == "mine"
+        else [],
         "mine": selectors.switches(user)
         .filter(requested_by=user, status=Status.AWAITING_APPROVAL.value)
         .count()
-        + changes.in_inbox(user, "mine").filter(status=Status.AWAITING_APPROVAL.value).count(),
+        + changes.in_inbox(user, "mine").filter(status=Status.AWAITING_APPROVAL.value).count()
+        + batches.batches(user)
+        .filter(requested_by=user, status=batch_machine.Status.AWAITING_APPROVAL.value)
+        .count(),
     }
     return render(request, "switches/list.html", context)
 
@@ -198,6 +210,8 @@ def _fields_of(switch: Switch, scope: Scope, target: str, appid: AppID | None) -
         values["instance"] = scope.instance_id
     if scope.topics:
         values["topics"] = ", ".join(scope.topics)
+    if scope.roots:
+        values["roots"] = "\n".join(scope.roots)
     values["dimension"] = scope.dimension.value
     if scope.widen:
         values["widen"] = "on"

@@ -1,0 +1,202 @@
+"""The shapes of what is sent and answered about batches; see ``serializers.py``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from django.utils.translation import gettext as _
+from rest_framework import serializers as s
+
+from hadash.api.serializers import MAX_TEXT, ApprovalShape, ScopeShape
+from hadash.identity.names import MAX_NAME_LENGTH
+from hadash.switching.batches.drawing import Names
+from hadash.switching.batches.machine import ItemStatus, Status
+from hadash.switching.closure import Dimension
+
+#: The largest number of a wave.
+MAX_WAVE = 99_999
+
+
+class NamedShape(s.Serializer):
+    """One line of a list."""
+
+    name = s.CharField(max_length=MAX_NAME_LENGTH)
+    wave = s.IntegerField(required=False, allow_null=True, default=None, min_value=1, max_value=MAX_WAVE)
+
+
+class BatchPlanRequest(s.Serializer):
+    """Everything on the other cluster, or what ``list`` names; each name with all that moves with it."""
+
+    pair = s.SlugField(max_length=40)
+    target = s.SlugField(max_length=40, help_text="The cluster that everything moves to.")
+    list = s.ListField(
+        child=NamedShape(),
+        required=False,
+        min_length=1,
+        max_length=10 * settings.BATCH_MAX_ITEMS,
+        help_text="Without it everything on the other cluster.",
+    )
+    names = s.ChoiceField(
+        [each.value for each in Names], default=Names.APPIDS.value, help_text="What the list names."
+    )
+    dimension = s.ChoiceField([each.value for each in Dimension], default=Dimension.INSTANCE.value)
+    widen = s.BooleanField(default=False)
+    wave_size = s.IntegerField(
+        min_value=1,
+        max_value=settings.BATCH_MAX_ITEMS,
+        default=settings.BATCH_WAVE_SIZE,
+        help_text="Radii of a wave.",
+    )
+    first_wave = s.IntegerField(
+        min_value=1,
+        max_value=settings.BATCH_MAX_ITEMS,
+        required=False,
+        allow_null=True,
+        default=None,
+        help_text="Radii of the first one, if fewer are to try it.",
+    )
+    parallelism = s.IntegerField(
+        min_value=1,
+        max_value=settings.BATCH_MAX_PARALLELISM,
+        default=settings.BATCH_PARALLELISM,
+        help_text="Switches that run at once, at most.",
+    )
+    leave_out = s.BooleanField(
+        default=False,
+        help_text="Whether radii that cannot move are left out, instead of standing against it.",
+    )
+
+    def validate_list(self, value: Any) -> Any:
+        names = [line["name"] for line in value]
+        twice = (
+            sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
+        )
+        if twice:
+            raise s.ValidationError(_("Named twice: %(names)s.") % {"names": ", ".join(twice[:5])})
+        return value
+
+
+class BatchRequest(BatchPlanRequest):
+    reason = s.CharField(max_length=MAX_TEXT)
+    digest = s.CharField(
+        max_length=40,
+        required=False,
+        default="",
+        allow_blank=True,
+        help_text="Of what was shown: when it is something else by now, nothing is requested (412).",
+    )
+    start_at = s.DateTimeField(
+        required=False, help_text="From when its switches may start; without it as soon as it is approved."
+    )
+    start_until = s.DateTimeField(
+        required=False, help_text="Until when they may start: what has not, then waits for a person."
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if ("start_at" in attrs) != ("start_until" in attrs):
+            missing = "start_until" if "start_at" in attrs else "start_at"
+            raise s.ValidationError({missing: [_("A window has a beginning and an end.")]})
+        return attrs
+
+
+class BatchApprovalRequest(s.Serializer):
+    digest = s.CharField(max_length=40, help_text="Of the batch that is approved.")
+    approvals = s.IntegerField(
+        required=False,
+        min_value=0,
+        max_value=99,
+        help_text="How many approvals were seen: 412 if there are others now.",
+    )
+
+
+class GoOnRequest(s.Serializer):
+    without = s.BooleanField(
+        default=False, help_text="Whether what failed is left out; else it is tried again as it was approved."
+    )
+    reason = s.CharField(max_length=MAX_TEXT, required=False, default="", allow_blank=True)
+
+
+class RadiusShape(s.Serializer):
+    wave = s.IntegerField(help_text="0 for what is left out.")
+    scope = ScopeShape()
+    what = s.CharField()
+    plan_digest = s.CharField()
+    topics = s.IntegerField()
+    bindings = s.IntegerField()
+    clients = s.IntegerField(help_text="Distinct client.ids that move with it.")
+    records_at_risk = s.IntegerField(allow_null=True, help_text="Not yet in the mirror; null when not known.")
+    objections = s.ListField(child=s.CharField(), help_text="Why it cannot move; empty when it can.")
+
+
+class BatchDraftShape(s.Serializer):
+    source = s.CharField()
+    target = s.CharField()
+    digest = s.CharField()
+    parallelism = s.IntegerField()
+    waves = s.ListField(child=s.IntegerField(), help_text="How many radii each has.")
+    against = s.IntegerField(help_text="How many radii cannot move and are not left out.")
+    radii = RadiusShape(many=True)
+
+
+class CountsShape(s.Serializer):
+    done = s.IntegerField()
+    running = s.IntegerField()
+    failed = s.IntegerField()
+    dropped = s.IntegerField()
+    waiting = s.IntegerField()
+
+
+class BatchShape(s.Serializer):
+    key = s.CharField()
+    pair = s.CharField()
+    source = s.CharField()
+    target = s.CharField()
+    status = s.ChoiceField([each.value for each in Status])
+    reason = s.CharField()
+    parallelism = s.IntegerField()
+    digest = s.CharField()
+    radii = s.IntegerField()
+    counts = CountsShape()
+    requested_by = s.CharField()
+    requested_at = s.DateTimeField()
+    decided_by = s.CharField(allow_null=True)
+    decided_at = s.DateTimeField(allow_null=True)
+    start_at = s.DateTimeField(allow_null=True)
+    start_until = s.DateTimeField(allow_null=True)
+    expires_at = s.DateTimeField()
+    started_at = s.DateTimeField(allow_null=True)
+    ended_at = s.DateTimeField(allow_null=True)
+    outcome = s.CharField(allow_blank=True)
+
+
+class WaveShape(s.Serializer):
+    wave = s.IntegerField()
+    counts = CountsShape()
+
+
+class WholeBatchShape(BatchShape):
+    approvals = ApprovalShape(many=True)
+    approvals_needed = s.IntegerField()
+    decision_note = s.CharField(allow_blank=True)
+    waves = WaveShape(many=True)
+    left_out = s.ListField(child=s.CharField(), help_text="What was left out when it was asked for.")
+
+
+class BatchItemShape(s.Serializer):
+    wave = s.IntegerField()
+    position = s.IntegerField()
+    scope = ScopeShape()
+    what = s.CharField()
+    status = s.ChoiceField([each.value for each in ItemStatus])
+    clients = s.IntegerField()
+    plan_digest = s.CharField()
+    switch = s.CharField(allow_null=True, help_text="Key of the switch that moves it.")
+    outcome = s.CharField(allow_blank=True)
+
+
+class BatchLineShape(s.Serializer):
+    id = s.IntegerField()
+    at = s.DateTimeField()
+    actor = s.CharField()
+    sentence = s.CharField()

@@ -1,0 +1,260 @@
+"""Batches: what would move in which wave, and what people do with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers as s
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from hadash.api import batch_present as present
+from hadash.api import batch_serializers as shapes
+from hadash.api.idempotency import idempotent
+from hadash.api.pagination import Pages
+from hadash.api.serializers import NothingRequest, ReasonRequest
+from hadash.api.views.common import (
+    KEY,
+    PAGES,
+    PagedView,
+    View,
+    address_of,
+    browser,
+    problems,
+    the_cluster,
+    the_pair,
+)
+from hadash.dashboard import batches
+from hadash.dashboard.batches import the_batch
+from hadash.switching.batches import asking, deciding, directing
+from hadash.switching.batches.drawing import Names, Wanted, draw_up_batch
+from hadash.switching.batches.machine import ItemStatus, Status
+from hadash.switching.batches.models import Batch
+from hadash.switching.batches.waves import Line
+from hadash.switching.closure import Dimension
+
+#: Lines of a log that are answered at once; ``after`` has the next ones.
+LOG_LINES = 500
+
+#: Statuses in which workers go on with it.
+_GOING_ON = (Status.RUNNING,)
+
+
+def _wanted(user: Any, values: dict[str, Any]) -> Wanted:
+    pair = the_pair(user, values["pair"])
+    named = values.get("list")
+    return Wanted(
+        pair=pair,
+        target=the_cluster(pair, values["target"]),
+        lines=None if named is None else [Line(line["name"], line["wave"]) for line in named],
+        names=Names(values["names"]),
+        dimension=Dimension(values["dimension"]),
+        **{n: values[n] for n in ("widen", "wave_size", "first_wave", "parallelism", "leave_out")},
+    )
+
+
+class BatchPlans(View):
+    @extend_schema(
+        operation_id="plan_batch",
+        summary="The radii of a batch, their waves, and what stands against each. Changes nothing.",
+        request=shapes.BatchPlanRequest,
+        responses={200: shapes.BatchDraftShape, **problems(400, 404, 409, 503)},
+    )
+    def post(self, request: Request) -> Response:
+        values = self.validated(shapes.BatchPlanRequest)
+        return Response(present.draft(draw_up_batch(_wanted(request.user, values))))
+
+
+class BatchQuery(s.Serializer):
+    """``?inbox=waiting&status=running``."""
+
+    inbox = s.ChoiceField(
+        ["all", "waiting", "mine"], default="all", help_text="Those that wait for you, or that you requested."
+    )
+    status = s.ChoiceField([status.value for status in Status], required=False)
+    pair = s.SlugField(max_length=40, required=False)
+
+
+class Batches(View):
+    pagination_class = Pages
+
+    @extend_schema(
+        operation_id="list_batches",
+        summary="Batches, newest first.",
+        parameters=[BatchQuery, *PAGES],
+        responses={200: shapes.BatchShape(many=True), **problems(400, 404)},
+    )
+    def get(self, request: Request) -> Response:
+        asked = self.validated(BatchQuery, request.query_params.dict())
+        user = request.user
+        found = batches.waiting_for(user) if asked["inbox"] == "waiting" else batches.batches(user)
+        if asked["inbox"] == "mine":
+            found = found.filter(requested_by=user)
+        for name, column in (("status", "status"), ("pair", "pair__name")):
+            if name in asked:
+                found = found.filter(**{column: asked[name]})
+        pages = Pages()
+        rows = pages.paginate_queryset(found, request, view=self) or []
+        waves = batches.progress_of(rows)
+        return pages.get_paginated_response([present.batch(row, waves.get(row.pk, [])) for row in rows])
+
+    @extend_schema(
+        operation_id="request_batch",
+        summary="Ask for a batch. Somebody else has to approve it.",
+        request=shapes.BatchRequest,
+        parameters=[KEY],
+        responses={201: shapes.WholeBatchShape, **problems(400, 404, 409, 412, 422, 503)},
+    )
+    @idempotent
+    def post(self, request: Request) -> Response:
+        values = self.validated(shapes.BatchRequest)
+        asked = asking.Asked(
+            request.user,
+            _wanted(request.user, values),
+            values["reason"],
+            address_of(request),
+            browser(request),
+        )
+        window = (values["start_at"], values["start_until"]) if "start_at" in values else None
+        return Response(present.whole_batch(asking.request(asked, window, values["digest"])), status=201)
+
+
+class OneBatch(View):
+    @extend_schema(
+        operation_id="show_batch",
+        summary="A batch with its approvals and how far each wave is.",
+        responses={200: shapes.WholeBatchShape, **problems(404)},
+    )
+    def get(self, request: Request, key: str) -> Response:
+        return Response(present.whole_batch(the_batch(request.user, key)))
+
+
+class ItemQuery(s.Serializer):
+    wave = s.IntegerField(required=False, min_value=0, max_value=shapes.MAX_WAVE)
+    status = s.ChoiceField([status.value for status in ItemStatus], required=False)
+
+
+class BatchItems(PagedView):
+    @extend_schema(
+        operation_id="batch_items",
+        summary="The radii of a batch in the order in which they begin.",
+        parameters=[ItemQuery, *PAGES],
+        responses={200: shapes.BatchItemShape(many=True), **problems(400, 404)},
+    )
+    def get(self, request: Request, key: str) -> Response:
+        asked = self.validated(ItemQuery, request.query_params.dict())
+        found = the_batch(request.user, key).items.filter(**asked)
+        return self.page(found.select_related("switch").defer("plan"), present.item)
+
+
+class LogQuery(s.Serializer):
+    after = s.IntegerField(min_value=0, max_value=2**62, default=0, help_text="Only lines with larger ids.")
+
+
+class BatchLog(View):
+    @extend_schema(
+        operation_id="batch_log",
+        summary=f"What was said and done, oldest first; at most {LOG_LINES} lines.",
+        parameters=[LogQuery],
+        responses={200: shapes.BatchLineShape(many=True), **problems(400, 404)},
+    )
+    def get(self, request: Request, key: str) -> Response:
+        after = self.validated(LogQuery, request.query_params.dict())["after"]
+        lines = the_batch(request.user, key).events.filter(pk__gt=after).select_related("actor")
+        return Response([present.line(line) for line in lines[:LOG_LINES]])
+
+
+#: What an act does: (request, batch, values of its shape).
+Act = Callable[[Request, Batch, dict[str, Any]], Any]
+
+
+def act(name: str, summary: str, shape: type[s.Serializer], carry_out: Act) -> type[View]:
+    """The class of ``POST /batches/<key>/<act>/``."""
+
+    class OneAct(View):
+        @extend_schema(
+            operation_id=f"{name.replace('-', '_')}_batch",
+            summary=summary,
+            request=shape,
+            parameters=[KEY],
+            responses={
+                200: shapes.WholeBatchShape,
+                202: shapes.WholeBatchShape,
+                **problems(400, 404, 409, 412, 422, 503),
+            },
+        )
+        @idempotent
+        def post(self, request: Request, key: str) -> Response:
+            values = self.validated(shape)
+            carry_out(request, the_batch(request.user, key), values)
+            held = the_batch(request.user, key)
+            return Response(present.whole_batch(held), status=202 if held.current in _GOING_ON else 200)
+
+    OneAct.__name__ = OneAct.__qualname__ = f"{name.capitalize()}Batch"
+    return OneAct
+
+
+def _approve(request: Request, batch: Batch, values: dict[str, Any]) -> None:
+    from tasks.batches import wake
+
+    deciding.approve(
+        request.user,
+        batch,
+        values["digest"],
+        wake,
+        address_of(request),
+        values.get("approvals"),
+        browser(request),
+    )
+
+
+def _go_on(request: Request, batch: Batch, values: dict[str, Any]) -> None:
+    from tasks.batches import wake
+
+    directing.go_on(request.user, batch, wake, values["without"], values["reason"], address_of(request))
+
+
+ACTS: dict[str, type[View]] = {
+    "approve": act(
+        "approve",
+        "Approve a batch. With the last approval it runs (202), or waits for its window.",
+        shapes.BatchApprovalRequest,
+        _approve,
+    ),
+    "decline": act(
+        "decline",
+        "Decline a batch, with a reason.",
+        ReasonRequest,
+        lambda request, batch, values: deciding.decline(
+            request.user, batch, values["reason"], address_of(request)
+        ),
+    ),
+    "cancel": act(
+        "cancel",
+        "Take a batch back before it runs.",
+        NothingRequest,
+        lambda request, batch, values: deciding.cancel(request.user, batch, address_of(request)),
+    ),
+    "stop": act(
+        "stop",
+        "Let nothing new start; what was started ends by itself.",
+        NothingRequest,
+        lambda request, batch, values: directing.stop(request.user, batch, address_of(request)),
+    ),
+    "go-on": act(
+        "go-on",
+        "Let a stopped batch go on (202): with what failed again, or without it.",
+        shapes.GoOnRequest,
+        _go_on,
+    ),
+    "end": act(
+        "end",
+        "Give up the rest of a stopped batch.",
+        ReasonRequest,
+        lambda request, batch, values: directing.end(
+            request.user, batch, values["reason"], address_of(request)
+        ),
+    ),
+}

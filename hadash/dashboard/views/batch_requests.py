@@ -1,0 +1,90 @@
+"""Asking for a batch, with a preview of its waves and of what stands against them."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import Any
+
+from django.conf import settings
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods
+
+from hadash.accounts.browser import browser_of
+from hadash.accounts.roles import REQUEST, may_somewhere, pairs_where
+from hadash.dashboard import engines
+from hadash.dashboard.batch_forms import BatchForm
+from hadash.dashboard.views.common import address_of, denied, user_of
+from hadash.sentences import Sentence, say
+from hadash.switching.batches import asking
+from hadash.switching.batches.drawing import Drawn, draw_up_batch
+from hadash.switching.refusals import PlanChanged, Refused
+
+
+@require_http_methods(["GET", "POST"])
+def request_batch(request: HttpRequest) -> HttpResponse:
+    """GET: the form. POST: its fields; ``act=preview`` shows what would move, ``act=request`` asks for what was shown."""
+    user = user_of(request)
+    if not may_somewhere(user, REQUEST):
+        return denied(request, PermissionDenied("You may not request switches."), REQUEST)
+    pairs = list(pairs_where(user, REQUEST).select_related("first", "second"))
+    if request.method == "GET":
+        return _page(request, BatchForm(initial=request.GET.dict(), pairs=pairs))
+    form = BatchForm(request.POST, pairs=pairs)
+    valid = form.is_valid()
+    if form.list_faults:
+        return _page(request, form, refusals=form.list_faults, status=409)
+    if not valid:
+        return _page(request, form, status=409)
+    try:
+        fault = engines.look_at_gateways().fault
+        if fault:
+            raise Refused(
+                say("ZooKeeper does not answer (%(fault)s): no switch can be planned.", fault=fault)
+            )
+        if request.POST.get("act") != "request":
+            return _page(request, form, draw_up_batch(form.wanted()))
+        asked = asking.Asked(
+            user, form.wanted(), form.cleaned_data["reason"], address_of(request), browser_of(request)
+        )
+        made = asking.request(asked, form.window(), form.cleaned_data["digest"])
+    except PermissionDenied as error:
+        return denied(request, error, REQUEST)
+    except Refused as refusal:
+        return _page(request, form, _again(form, refusal), refusal.reasons, status=409)
+    messages.success(request, _("The batch is requested. Somebody else has to approve it."))
+    return redirect("batch", key=made.key)
+
+
+def _again(form: BatchForm, refusal: Refused) -> Drawn | None:
+    """What would move now, when that is what the refusal was about; nothing when it cannot even be drawn up."""
+    if not isinstance(refusal, PlanChanged) and not form.cleaned_data["digest"]:
+        return None
+    try:
+        return draw_up_batch(form.wanted())
+    except Refused:
+        return None
+
+
+def _page(
+    request: HttpRequest,
+    form: BatchForm,
+    drawn: Drawn | None = None,
+    refusals: list[Sentence] | None = None,
+    status: int = 200,
+) -> HttpResponse:
+    context: dict[str, Any] = {
+        "form": form,
+        "drawn": drawn,
+        "refusals": refusals or [],
+        "defaults": {"wave_size": settings.BATCH_WAVE_SIZE, "parallelism": settings.BATCH_PARALLELISM},
+    }
+    if drawn is not None:
+        context |= {
+            "waves": [(wave, list(rows)) for wave, rows in groupby(drawn.moving, key=lambda row: row.wave)],
+            "clients": sum(row.clients for row in drawn.moving),
+        }
+    return render(request, "batches/request.html", context, status=status)

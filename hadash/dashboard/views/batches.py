@@ -1,0 +1,240 @@
+"""The list of batches, the page of one, and everything that people do to a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_GET
+
+from hadash.accounts.browser import browser_of
+from hadash.accounts.roles import DECIDE, OPERATE, REQUEST, may
+from hadash.dashboard import batches, engines, selectors, states
+from hadash.dashboard.batches import the_batch
+from hadash.dashboard.views.common import address_of, denied, paged, user_of
+from hadash.sentences import Sentence, say
+from hadash.switching.batches import deciding, directing
+from hadash.switching.batches.drawing import LEFT_OUT
+from hadash.switching.batches.machine import ItemStatus, Status
+from hadash.switching.batches.models import Batch
+from hadash.switching.policy import blackout_now
+from hadash.switching.refusals import Refused
+
+#: Radii on one page of a batch, and lines of its log: the newest.
+ITEMS_SHOWN = 25
+LINES_SHOWN = 200
+
+#: Radii that are left out, or have failed, which the head names.
+NAMED = 20
+
+
+@require_GET
+def list_of_batches(request: HttpRequest) -> HttpResponse:
+    """``?status=`` as of :class:`Status`."""
+    found = batches.batches(user_of(request))
+    status = request.GET.get("status", "")
+    if status in set(Status):
+        found = found.filter(status=status)
+    page = paged(request, found)
+    context = {
+        "page": page,
+        "rows": batches.rows(page.object_list),
+        "status": status,
+        "statuses": {
+            value: states.State(*states.BATCH_LOOKS[Status(value)], str(label))
+            for value, label in Batch.STATUS_LABELS
+        },
+    }
+    return render(request, "batches/list.html", context)
+
+
+@require_GET
+def batch(request: HttpRequest, key: str) -> HttpResponse:
+    """The page, or with htmx only what changes. ``?wave=`` (or ``all``), ``?status=`` and ``?page=`` choose among its radii; without
+    them those of the wave that is on its way. ``?seen=`` is the state that the rest of the page shows: when it is another one by
+    now, the page is loaded anew."""
+    found = the_batch(user_of(request), key)
+    if not request.headers.get("HX-Request"):
+        return _page(request, found)
+    answer = render(request, "batches/live.html", _live(request, found))
+    if request.GET.get("seen") != _seen(found):
+        answer["HX-Refresh"] = "true"
+    return answer
+
+
+def _seen(found: Batch) -> str:
+    """What decides which acts the page offers."""
+    return f"{found.status}-{found.approvals.count()}"
+
+
+def _live(request: HttpRequest, found: Batch) -> dict[str, Any]:
+    waves = batches.progress_of([found]).get(found.pk, [])
+    wave, status = request.GET.get("wave", ""), request.GET.get("status", "")
+    if not wave and not status and found.current in (Status.RUNNING, Status.STOPPED):
+        wave = str(next((each.wave for each in waves if each.settled < each.total), ""))
+    items = found.items.select_related("switch").defer("switch__plan", "switch__traffic", "switch__facts")
+    if wave.isdecimal() and len(wave) < 7:
+        items = items.filter(wave=int(wave))
+    else:
+        items = items.exclude(wave=LEFT_OUT)
+    if status in set(ItemStatus):
+        items = items.filter(status=status)
+    page = paged(request, items, ITEMS_SHOWN)
+    events = found.events.select_related("actor").order_by("-pk")[:LINES_SHOWN]
+    return {
+        "batch": found,
+        "progress": batches.whole(waves),
+        "took": batches.took(found),
+        "waves": [(wave, states.of_item(wave.look)) for wave in waves],
+        "wave": wave if wave.isdecimal() else "",
+        "left_out_count": found.items.filter(wave=LEFT_OUT).count(),
+        "status": status,
+        "statuses": {value: states.of_item(ItemStatus(value)) for value in ItemStatus},
+        "page": page,
+        "items": [(item, states.of_item(item.current), item.the_plan()) for item in page.object_list],
+        "log": events,
+        "live": found.open,
+        "seen": _seen(found),
+    }
+
+
+def _page(
+    request: HttpRequest,
+    found: Batch,
+    refusals: list[Sentence] | None = None,
+    status: int = 200,
+    reason: str = "",
+) -> HttpResponse:
+    user = user_of(request)
+    may_decide, may_request = may(user, DECIDE, found.pair), may(user, REQUEST, found.pair)
+    awaiting, approved = found.current is Status.AWAITING_APPROVAL, found.current is Status.APPROVED
+    stopped = found.current is Status.STOPPED
+    approvals = list(found.approvals.select_related("user"))
+    own = found.requested_by_id == user.pk
+    failed = found.items.filter(status=ItemStatus.FAILED.value).select_related("switch")
+    context = {
+        **_live(request, found),
+        "state": states.of_batch(found),
+        "refusals": refusals or [],
+        "typed_reason": reason,
+        "awaiting": awaiting,
+        "approved": approved,
+        "stopped": stopped,
+        "own": own,
+        "approvals": approvals,
+        "approvals_missing": max(found.approvals_needed - len(approvals), 0),
+        "left_out": found.items.filter(wave=LEFT_OUT)[:NAMED],
+        "failed": failed[:NAMED] if stopped else [],
+        "blackout": blackout_now(found.pair) if awaiting or found.current is Status.RUNNING else None,
+        "may_decide": awaiting and may_decide and not own and user.pk not in {a.user_id for a in approvals},
+        "may_cancel": may_request and (awaiting or approved),
+        "may_stop": (may_request or may_decide) and found.current is Status.RUNNING,
+        "may_operate": may(user, OPERATE, found.pair) and stopped,
+        "deciders": selectors.people_who(DECIDE, found.pair, found.requested_by, *(a.user for a in approvals))
+        if awaiting
+        else [],
+        "operators": selectors.people_who(OPERATE, found.pair) if stopped else [],
+    }
+    return render(request, "batches/page.html", context, status=status)
+
+
+# -- acts ---------------------------------------------------------------------------------------------------------
+
+Act = Callable[[HttpRequest, Batch], str]
+
+
+def act(permission: str) -> Callable[[Act], Callable[[HttpRequest, str], HttpResponse]]:
+    """A POST that changes a batch: back to its page, with what came of it.
+
+    Refused: the page itself with the reasons, 409. Not allowed: 403 with who may (``permission`` holders).
+    """
+
+    def decorate(carry_out: Act) -> Callable[[HttpRequest, str], HttpResponse]:
+        @wraps(carry_out)
+        def view(request: HttpRequest, key: str) -> HttpResponse:
+            if request.method != "POST":  # an address that was copied, or a language changed after a refusal
+                return redirect("batch", key=key)
+            found = the_batch(user_of(request), key)
+            try:
+                messages.success(request, carry_out(request, found))
+            except PermissionDenied as error:
+                besides = found.requested_by if permission == DECIDE else None
+                return denied(request, error, permission, found.pair, besides)
+            except Refused as refusal:
+                again = the_batch(user_of(request), key)
+                return _page(request, again, refusal.reasons, 409, request.POST.get("reason", ""))
+            return redirect("batch", key=key)
+
+        return view
+
+    return decorate
+
+
+@act(DECIDE)
+def approve(request: HttpRequest, batch: Batch) -> str:
+    """Field ``digest``: what was shown."""
+    from tasks.batches import wake
+
+    user = user_of(request)
+    # Planning reads ZooKeeper: say that it is away instead of waiting for it.
+    fault = engines.look_at_gateways().fault
+    if fault and may(user, DECIDE, batch.pair) and user.pk != batch.requested_by_id:
+        raise Refused(say("ZooKeeper does not answer (%(fault)s): no switch can run.", fault=fault))
+    shown = request.POST.get("approvals", "")
+    held = deciding.approve(
+        user,
+        batch,
+        request.POST.get("digest", ""),
+        wake,
+        address_of(request),
+        seen=int(shown) if shown.isdecimal() and len(shown) < 4 else None,
+        browser=browser_of(request),
+    )
+    if held.current is Status.AWAITING_APPROVAL:
+        return _("You have approved it. Somebody else has to, too.")
+    if held.current is Status.APPROVED:
+        return _("Approved. The batch starts when its window comes.")
+    return _("Approved. The batch is running.")
+
+
+@act(DECIDE)
+def decline(request: HttpRequest, batch: Batch) -> str:
+    """Field ``reason``."""
+    deciding.decline(user_of(request), batch, request.POST.get("reason", ""), address_of(request))
+    return _("Declined. The requester sees your reason.")
+
+
+@act(REQUEST)
+def cancel(request: HttpRequest, batch: Batch) -> str:
+    deciding.cancel(user_of(request), batch, address_of(request))
+    return _("The request is cancelled.")
+
+
+@act(REQUEST)
+def stop(request: HttpRequest, batch: Batch) -> str:
+    directing.stop(user_of(request), batch, address_of(request))
+    return _("Nothing new starts. What was started ends by itself.")
+
+
+@act(OPERATE)
+def go_on(request: HttpRequest, batch: Batch) -> str:
+    """Fields ``without`` (what failed is left out) and ``reason``."""
+    from tasks.batches import wake
+
+    without = bool(request.POST.get("without"))
+    reason = request.POST.get("reason", "")
+    directing.go_on(user_of(request), batch, wake, without, reason, address_of(request))
+    return _("It goes on.")
+
+
+@act(OPERATE)
+def end(request: HttpRequest, batch: Batch) -> str:
+    """Field ``reason``."""
+    directing.end(user_of(request), batch, request.POST.get("reason", ""), address_of(request))
+    return _("Ended. What has moved stays moved.")

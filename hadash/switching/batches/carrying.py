@@ -1,0 +1,269 @@
+"""Moving a batch on: what its switches have come to, and which of its items begin now.
+
+Whoever is told that something has happened, or looks by itself every few seconds, does the same: read how things stand, do the
+next thing, once. Under the lock of the batch's row, so two workers do not do it twice; and an item's switch is made in the transaction
+that notes it, so a worker that dies in between leaves both or neither.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from datetime import timedelta
+
+from django.conf import settings
+from django.db import InterfaceError, OperationalError, transaction
+from django.db.models import Q
+from django.utils import timezone
+
+from hadash.audit.models import record
+from hadash.sentences import Sentence, say
+from hadash.switching.asking import Asked, create_row
+from hadash.switching.batches import transitions
+from hadash.switching.batches.machine import (
+    Event,
+    Item,
+    ItemEvent,
+    ItemStatus,
+    Status,
+    move_item,
+    next_steps,
+    seen,
+)
+from hadash.switching.batches.models import Batch, BatchItem, tell, tell_once
+from hadash.switching.batches.transitions import Wake
+from hadash.switching.machine import Status as SwitchStatus
+from hadash.switching.models import Approval, Switch, log_event
+from hadash.switching.planning import plan_for
+from hadash.switching.refusals import PlanChanged, Refused
+from hadash.switching.windows import nothing_may_start, refuse_in_blackout, run, utc
+
+log = logging.getLogger(__name__)
+
+#: Lets a running switch begin; called after the commit.
+Start = Callable[[Switch], None]
+
+
+def going_on() -> list[str]:
+    """Keys of the batches about which something may have to be done."""
+    found = Batch.objects.filter(
+        Q(status__in=[Status.RUNNING.value, Status.STOPPED.value])
+        | Q(status=Status.ENDED.value, items__status=ItemStatus.RUNNING.value)
+    )
+    return list(found.order_by("pk").values_list("key", flat=True).distinct())
+
+
+def advance(key: str, start: Start) -> None:
+    """Move a batch on as far as it goes now. When somebody else is at it, there is nothing to do."""
+    while _step(key, start):
+        pass
+
+
+def _step(key: str, start: Start) -> bool:
+    """One thing, in one transaction; whether there may be another."""
+    with transaction.atomic():
+        rows = Batch.objects.select_for_update(of=("self",), skip_locked=True)
+        batch = rows.select_related("pair", "source", "target").filter(key=key).first()
+        if batch is None:
+            return False
+        items = {
+            item.position: item
+            for item in batch.items.select_related("switch").defer(
+                "plan", "switch__plan", "switch__traffic", "switch__facts"
+            )
+        }
+        for item in items.values():
+            _look(batch, item)
+        states = [Item(item.wave, item.position, item.current) for item in items.values()]
+        steps = next_steps(batch.current, states, batch.parallelism)
+        if steps.event is Event.FINISH:
+            transitions.end(batch, Event.FINISH, _verdict(list(items.values())))
+        elif steps.event is Event.STOP:
+            transitions.stop(batch, _failure(list(items.values())))
+        elif steps.start and _may_start(batch):
+            _begin(batch, items[steps.start[0]], list(items.values()), start)
+            _note_look(batch)
+            return True
+        if batch.current is Status.RUNNING:
+            _note_look(batch)
+    return False
+
+
+def _note_look(batch: Batch) -> None:
+    Batch.objects.filter(pk=batch.pk).update(looked_at=timezone.now())
+
+
+def _look(batch: Batch, item: BatchItem) -> None:
+    """Note what has become of an item's switch."""
+    if item.switch is None:
+        return
+    after = seen(item.current, item.switch.current)
+    if after is item.current:
+        return
+    item.status = after.value
+    item.outcome = item.switch.outcome if after is not ItemStatus.RUNNING else {}
+    item.save(update_fields=["status", "outcome"])
+    if after is ItemStatus.FAILED:
+        tell(
+            batch,
+            say(
+                "%(scope)s (wave %(wave)s) has not moved as it should: look at switch %(key)s.",
+                scope=item.scope,
+                wave=item.wave,
+                key=item.switch.key,
+            ),
+        )
+
+
+def _verdict(items: list[BatchItem]) -> Sentence:
+    done = sum(item.current is ItemStatus.DONE for item in items)
+    dropped = len(items) - done
+    if dropped:
+        return say("Moved: %(count)s. Left out: %(dropped)s.", count=done, dropped=dropped)
+    return say("All of it has moved (%(count)s in all).", count=done)
+
+
+def _failure(items: list[BatchItem]) -> Sentence:
+    first = next(item for item in items if item.current is ItemStatus.FAILED)
+    return say(
+        "Stopped: %(scope)s (wave %(wave)s) failed. Nothing new starts until somebody says how it goes on.",
+        scope=first.scope,
+        wave=first.wave,
+    )
+
+
+def _may_start(batch: Batch) -> bool:
+    """Whether something may begin now; when it never may, the batch is stopped."""
+    now = timezone.now()
+    if batch.start_until is not None and batch.start_until < now:
+        transitions.stop(
+            batch,
+            say(
+                "Stopped: its window has passed (%(until)s). Let it go on outside of it, or end it.",
+                until=utc(batch.start_until),
+            ),
+        )
+        return False
+    late = settings.SWITCH_BEGIN_SECONDS
+    if batch.looked_at is not None and now - batch.looked_at > timedelta(seconds=late):
+        transitions.stop(
+            batch,
+            say(
+                "Stopped: no worker has looked at it for %(seconds)s s. What people agreed to then may be true no more.",
+                seconds=round((now - batch.looked_at).total_seconds()),
+            ),
+        )
+        return False
+    blackout = nothing_may_start(batch.pair)
+    if blackout is not None:
+        tell_once(batch, blackout)
+    return blackout is None
+
+
+def _begin(batch: Batch, item: BatchItem, items: list[BatchItem], start: Start) -> None:
+    """Let an item's switch run, or note why it cannot."""
+    wave = [other for other in items if other.wave == item.wave]
+    if item is min(wave, key=lambda other: other.position) and item.switch is None and not item.outcome:
+        tell(batch, say("Wave %(wave)s begins (%(count)s in all).", wave=item.wave, count=len(wave)))
+    try:
+        with transaction.atomic():
+            item.switch = _switch_of(batch, item, start)
+        item.status, item.outcome = move_item(item.current, ItemEvent.START).value, {}
+    except (OperationalError, InterfaceError):
+        raise  # without the database nothing can be noted: it is tried again
+    except Refused as refused:
+        _fail(batch, item, refused.reasons[0])
+    except Exception as error:
+        log.exception("the switch of %s in batch %s could not be made", item.scope, batch.key)
+        _fail(
+            batch,
+            item,
+            say("Unexpected error (%(kind)s): %(error)s", kind=type(error).__name__, error=error),
+        )
+    item.save(update_fields=["status", "outcome", "switch"])
+
+
+def _fail(batch: Batch, item: BatchItem, sentence: Sentence) -> None:
+    item.switch = None
+    item.status, item.outcome = move_item(item.current, ItemEvent.FAIL).value, sentence.to_json()
+    tell(batch, sentence)
+
+
+def _switch_of(batch: Batch, item: BatchItem, start: Start) -> Switch:
+    """The item's switch, approved by those who have approved the batch.
+
+    :raises PlanChanged: it is not what was approved. :raises Refused: it cannot be carried out now.
+    """
+    plan = plan_for(batch.pair, item.scope, batch.target)
+    if plan.digest != item.plan_digest:
+        raise changed_since(item)
+    asked = Asked(
+        batch.requested_by, batch.pair, item.scope, batch.target, batch.reason, browser=batch.requested_in
+    )
+    switch = create_row(
+        asked,
+        plan,
+        besides=batch,
+        status=SwitchStatus.APPROVED.value,
+        approvals_needed=batch.approvals_needed,
+        decided_by=batch.decided_by,
+        decided_at=batch.decided_at,
+        expires_at=timezone.now() + timedelta(hours=settings.SWITCH_EXPIRY_HOURS),
+    )
+    for approval in batch.approvals.all():
+        Approval.objects.create(
+            switch=switch, user=approval.user, plan_digest=plan.digest, browser=approval.browser
+        )
+    log_event(
+        switch, say("Its turn in batch %(key)s has come (wave %(wave)s).", key=batch.key, wave=item.wave)
+    )
+    record(None, "start", switch.subject, batch=batch.key, plan=plan.approved(), plan_digest=plan.digest)
+    run(switch, start)
+    return switch
+
+
+def changed_since(item: BatchItem) -> PlanChanged:
+    """What is said of an item that would move otherwise than it was approved."""
+    return PlanChanged(
+        say(
+            "What would move with %(scope)s has changed since the batch was approved. Leave it out, and ask for it anew.",
+            scope=item.scope,
+        )
+    )
+
+
+def start_due(wake: Wake) -> int:
+    """Let the approved batches run whose window has come, and drop those whose window has passed; how many run."""
+    count = 0
+    due = Batch.objects.filter(status=Status.APPROVED.value, start_at__lte=timezone.now())
+    for batch in due.select_related("pair"):
+        try:
+            with transaction.atomic():
+                held = transitions.locked(batch)
+                if held.current is not Status.APPROVED:
+                    continue  # somebody was faster
+                if held.start_until is not None and held.start_until < timezone.now():
+                    sentence = say("Its window has passed, and it was not started: it is dropped.")
+                    transitions.end(held, Event.EXPIRE, sentence)
+                    continue
+                refuse_in_blackout(held.pair)
+                tell(held, say("Its window has come."))
+                transitions.run(held, wake)
+                record(None, "start", held.subject)
+                count += 1
+        except Refused as refused:
+            tell_once(batch, refused.reasons[0])
+    return count
+
+
+def expire_requests() -> int:
+    """End the batches that nobody decided on in time; how many."""
+    count = 0
+    for batch in Batch.objects.filter(status=Status.AWAITING_APPROVAL.value, expires_at__lt=timezone.now()):
+        with transaction.atomic():
+            held = transitions.locked(batch)
+            if held.current is Status.AWAITING_APPROVAL:  # else somebody decided in this moment
+                sentence = say("Nobody decided in time: the request has expired.")
+                transitions.end(held, Event.EXPIRE, sentence)
+                count += 1
+    return count

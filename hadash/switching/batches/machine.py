@@ -1,0 +1,198 @@
+"""All states and moves of a batch and of its items, as tables, and what is to be done next. Pure.
+
+``docs/states.md`` is drawn from these tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from hadash.switching import machine
+
+
+class Status(StrEnum):
+    """Where a batch is in its life."""
+
+    AWAITING_APPROVAL = "awaiting_approval"
+    APPROVED = "approved"
+    RUNNING = "running"
+    #: Nothing new starts; a person says how it goes on. What was started ends by itself.
+    STOPPED = "stopped"
+    FINISHED = "finished"
+    #: A person has given up the rest of it.
+    ENDED = "ended"
+    DECLINED = "declined"
+    CANCELLED = "cancelled"
+    EXPIRED = "expired"
+
+
+class Event(StrEnum):
+    """What happens to a batch."""
+
+    APPROVE = "approve"
+    DECLINE = "decline"
+    CANCEL = "cancel"
+    EXPIRE = "expire"
+    RUN = "run"
+    STOP = "stop"
+    GO_ON = "go on"
+    FINISH = "finish"
+    END = "end"
+
+
+#: status × event → status. An event that is not named here is refused, and the status stays.
+MOVES: dict[Status, dict[Event, Status]] = {
+    Status.AWAITING_APPROVAL: {
+        Event.APPROVE: Status.APPROVED,
+        Event.DECLINE: Status.DECLINED,
+        Event.CANCEL: Status.CANCELLED,
+        Event.EXPIRE: Status.EXPIRED,
+    },
+    Status.APPROVED: {
+        Event.RUN: Status.RUNNING,
+        Event.CANCEL: Status.CANCELLED,
+        Event.EXPIRE: Status.EXPIRED,
+    },
+    Status.RUNNING: {Event.STOP: Status.STOPPED, Event.FINISH: Status.FINISHED},
+    Status.STOPPED: {Event.GO_ON: Status.RUNNING, Event.END: Status.ENDED},
+    Status.FINISHED: {},
+    Status.ENDED: {},
+    Status.DECLINED: {},
+    Status.CANCELLED: {},
+    Status.EXPIRED: {},
+}
+
+#: Statuses in which a batch holds the radii of its items that have not moved yet.
+OPEN = frozenset({Status.AWAITING_APPROVAL, Status.APPROVED, Status.RUNNING, Status.STOPPED})
+OVER = frozenset(Status) - OPEN
+
+
+def move(status: Status, event: Event) -> Status:
+    """The status after ``event``.
+
+    :raises machine.IllegalMove: the table does not allow it.
+
+    >>> move(Status.STOPPED, Event.GO_ON)
+    <Status.RUNNING: 'running'>
+    """
+    try:
+        return MOVES[status][event]
+    except KeyError:
+        raise machine.IllegalMove(f"A batch that is {status.replace('_', ' ')} cannot {event}.") from None
+
+
+class ItemStatus(StrEnum):
+    """Where one radius of a batch is."""
+
+    WAITING = "waiting"
+    RUNNING = "running"
+    DONE = "done"
+    #: It has not moved, or not wholly: the batch stops.
+    FAILED = "failed"
+    #: It does not move with this batch: left out when it was asked for, or by a person later.
+    DROPPED = "dropped"
+
+
+class ItemEvent(StrEnum):
+    """What happens to an item."""
+
+    START = "start"
+    SUCCEED = "succeed"
+    FAIL = "fail"
+    #: Its switch, which asked for a person, runs again.
+    RESUME = "resume"
+    AGAIN = "again"
+    DROP = "drop"
+
+
+ITEM_MOVES: dict[ItemStatus, dict[ItemEvent, ItemStatus]] = {
+    ItemStatus.WAITING: {
+        ItemEvent.START: ItemStatus.RUNNING,
+        ItemEvent.FAIL: ItemStatus.FAILED,
+        ItemEvent.DROP: ItemStatus.DROPPED,
+    },
+    ItemStatus.RUNNING: {ItemEvent.SUCCEED: ItemStatus.DONE, ItemEvent.FAIL: ItemStatus.FAILED},
+    ItemStatus.FAILED: {
+        ItemEvent.RESUME: ItemStatus.RUNNING,
+        ItemEvent.SUCCEED: ItemStatus.DONE,
+        ItemEvent.AGAIN: ItemStatus.WAITING,
+        ItemEvent.DROP: ItemStatus.DROPPED,
+    },
+    ItemStatus.DONE: {},
+    ItemStatus.DROPPED: {},
+}
+
+#: Items that have not moved, and may still: their radii are held.
+AHEAD = frozenset({ItemStatus.WAITING, ItemStatus.RUNNING, ItemStatus.FAILED})
+#: Items that the next wave does not wait for any more.
+SETTLED = frozenset(ItemStatus) - AHEAD
+
+
+def move_item(status: ItemStatus, event: ItemEvent) -> ItemStatus:
+    """The item's status after ``event``. :raises machine.IllegalMove: the table does not allow it."""
+    try:
+        return ITEM_MOVES[status][event]
+    except KeyError:
+        raise machine.IllegalMove(f"An item that is {status} cannot {event}.") from None
+
+
+#: What the status of its switch means for an item; all others say that it is on its way.
+_SWITCH_EVENTS: dict[machine.Status, ItemEvent] = {
+    machine.Status.SUCCEEDED: ItemEvent.SUCCEED,
+    **dict.fromkeys(machine.ENDED - {machine.Status.SUCCEEDED}, ItemEvent.FAIL),
+    machine.Status.NEEDS_ATTENTION: ItemEvent.FAIL,
+}
+
+
+def seen(item: ItemStatus, switch: machine.Status) -> ItemStatus:
+    """The item's status when its switch is seen as ``switch``. The same again says nothing new.
+
+    >>> seen(ItemStatus.RUNNING, machine.Status.ROLLED_BACK)
+    <ItemStatus.FAILED: 'failed'>
+    """
+    if item is ItemStatus.WAITING:
+        return item  # a switch that it had is forgotten
+    event = _SWITCH_EVENTS.get(switch, ItemEvent.RESUME)
+    return ITEM_MOVES[item].get(event, item)
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """What counts of one item. Items of a wave begin in the order of their places."""
+
+    wave: int
+    place: int
+    status: ItemStatus
+
+
+@dataclass(frozen=True, slots=True)
+class Next:
+    """The places of the items that are to start now, or what happens to the batch. Both empty: wait."""
+
+    start: tuple[int, ...] = ()
+    event: Event | None = None
+
+
+def next_steps(status: Status, items: Iterable[Item], parallelism: int) -> Next:
+    """What a batch does next.
+
+    At most ``parallelism`` items are on their way at once; a wave begins when all of the one before have settled; and with
+    the first item that has failed nothing new begins.
+
+    >>> next_steps(Status.RUNNING, [Item(1, 1, ItemStatus.DONE), Item(2, 2, ItemStatus.WAITING)], 4)
+    Next(start=(2,), event=None)
+    """
+    if status is not Status.RUNNING:
+        return Next()
+    ahead = sorted((item for item in items if item.status in AHEAD), key=lambda item: (item.wave, item.place))
+    if not ahead:
+        return Next(event=Event.FINISH)
+    if any(item.status is ItemStatus.FAILED for item in ahead):
+        return Next(event=Event.STOP)
+    running = sum(item.status is ItemStatus.RUNNING for item in ahead)
+    waiting = [
+        item.place for item in ahead if item.wave == ahead[0].wave and item.status is ItemStatus.WAITING
+    ]
+    return Next(start=tuple(waiting[: max(parallelism - running, 0)]))

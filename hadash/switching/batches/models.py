@@ -1,0 +1,197 @@
+"""Tables: batches, the radii that they move, and what was said and done."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from django.conf import settings
+from django.db import models
+from django.urls import reverse
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
+
+from hadash.inventory.models import Cluster, Pair
+from hadash.sentences import Sentence
+from hadash.switching.batches.machine import OPEN, ItemStatus, Status
+from hadash.switching.keys import new_key
+from hadash.switching.plan import Plan, Scope
+
+
+class Batch(models.Model):
+    """Many radii of one pair that move to one cluster in waves, asked for and approved once."""
+
+    STATUS_LABELS = [
+        (Status.AWAITING_APPROVAL.value, _("awaiting approval")),
+        (Status.APPROVED.value, _("approved")),
+        (Status.RUNNING.value, _("running")),
+        (Status.STOPPED.value, pgettext_lazy("batch", "stopped")),
+        (Status.FINISHED.value, pgettext_lazy("batch", "finished")),
+        (Status.ENDED.value, pgettext_lazy("batch", "ended early")),
+        (Status.DECLINED.value, _("declined")),
+        (Status.CANCELLED.value, _("cancelled")),
+        (Status.EXPIRED.value, _("expired")),
+    ]
+
+    key = models.CharField(max_length=20, unique=True, default=new_key)
+    pair = models.ForeignKey(Pair, models.PROTECT, related_name="batches")
+    source = models.ForeignKey(Cluster, models.PROTECT, related_name="+")
+    target = models.ForeignKey(Cluster, models.PROTECT, related_name="+")
+    reason = models.TextField(_("reason"))
+    #: How many of its switches run at once, at most.
+    parallelism = models.PositiveSmallIntegerField()
+    #: Of everything that is approved: see :func:`digest_of`.
+    digest = models.CharField(max_length=40)
+
+    status = models.CharField(max_length=20, choices=STATUS_LABELS, default=Status.AWAITING_APPROVAL.value)
+    outcome = models.JSONField(default=dict)
+
+    requested_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.PROTECT, related_name="requested_batches"
+    )
+    requested_at = models.DateTimeField(auto_now_add=True)
+    #: The browser that it was requested in (see ``accounts/browser.py``); empty for a program.
+    requested_in = models.CharField(max_length=40, blank=True)
+    #: How many have to approve it: the pair's policy when it was requested.
+    approvals_needed = models.PositiveSmallIntegerField(default=1)
+    decided_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="+")
+    decided_at = models.DateTimeField(null=True)
+    decision_note = models.TextField(blank=True)
+    #: From when to when its switches may start; empty: as soon as it is approved, and as long as it takes.
+    start_at = models.DateTimeField(null=True)
+    start_until = models.DateTimeField(null=True)
+    expires_at = models.DateTimeField()
+    started_at = models.DateTimeField(null=True)
+    ended_at = models.DateTimeField(null=True)
+    #: When a worker looked at it last while it was running.
+    looked_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ("-requested_at",)
+        constraints = [
+            # Four eyes, whatever the code above it does.
+            models.CheckConstraint(
+                condition=models.Q(decided_by__isnull=True) | ~models.Q(decided_by=models.F("requested_by")),
+                name="batch_decided_by_somebody_else",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.key
+
+    def get_absolute_url(self) -> str:
+        return reverse("batch", args=[self.key])
+
+    @property
+    def subject(self) -> str:
+        """As the audit log calls it."""
+        return f"batch {self.key} ({self.source} → {self.target})"
+
+    @property
+    def current(self) -> Status:
+        return Status(self.status)
+
+    @property
+    def open(self) -> bool:
+        return self.current in OPEN
+
+
+class BatchItem(models.Model):
+    """One radius of a batch. What was left out by choice is one that is dropped from the beginning, in wave 0."""
+
+    STATUS_LABELS = [
+        (ItemStatus.WAITING.value, pgettext_lazy("item", "waiting")),
+        (ItemStatus.RUNNING.value, pgettext_lazy("item", "running")),
+        (ItemStatus.DONE.value, pgettext_lazy("item", "moved")),
+        (ItemStatus.FAILED.value, pgettext_lazy("item", "failed")),
+        (ItemStatus.DROPPED.value, pgettext_lazy("item", "left out")),
+    ]
+
+    batch = models.ForeignKey(Batch, models.CASCADE, related_name="items")
+    wave = models.PositiveIntegerField()
+    #: Its place in the batch, over all waves.
+    position = models.PositiveIntegerField()
+    #: What was asked for, and what would be carried out: a :class:`Scope`, and what is approved of a :class:`Plan`.
+    asked = models.JSONField()
+    plan = models.JSONField()
+    plan_digest = models.CharField(max_length=40)
+    #: Distinct client.ids that were known to use it when it was asked for.
+    clients = models.PositiveIntegerField(default=0)
+    status = models.CharField(max_length=12, choices=STATUS_LABELS, default=ItemStatus.WAITING.value)
+    #: Why it failed or was left out; of one that moved what its switch said.
+    outcome = models.JSONField(default=dict)
+    #: The switch that moves it; when it is tried again, the newest one.
+    switch = models.OneToOneField("switching.Switch", models.SET_NULL, null=True, related_name="batch_item")
+
+    class Meta:
+        ordering = ("position",)
+        constraints = [models.UniqueConstraint(fields=["batch", "position"], name="one_item_a_place")]
+
+    def __str__(self) -> str:
+        return f"{self.batch_id} {self.wave}/{self.position}: {self.scope}"
+
+    @property
+    def scope(self) -> Scope:
+        return Scope.from_json(self.asked)
+
+    @property
+    def current(self) -> ItemStatus:
+        return ItemStatus(self.status)
+
+    def the_plan(self) -> Plan:
+        return Plan.from_json(self.plan)
+
+
+class BatchApproval(models.Model):
+    """One person's yes to one batch as it was shown."""
+
+    batch = models.ForeignKey(Batch, models.CASCADE, related_name="approvals")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+")
+    at = models.DateTimeField(auto_now_add=True)
+    #: Of what was shown.
+    plan_digest = models.CharField(max_length=40)
+    #: The browser in which it was given; empty for a program.
+    browser = models.CharField(max_length=40, blank=True)
+
+    class Meta:
+        ordering = ("at",)
+        constraints = [models.UniqueConstraint(fields=["batch", "user"], name="one_batch_approval_a_person")]
+
+    def __str__(self) -> str:
+        return f"{self.user} approves batch {self.batch_id}"
+
+
+class BatchEvent(models.Model):
+    """One line of a batch's log."""
+
+    batch = models.ForeignKey(Batch, models.CASCADE, related_name="events")
+    at = models.DateTimeField(auto_now_add=True)
+    actor = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="+")
+    sentence = models.JSONField()
+
+    class Meta:
+        ordering = ("pk",)
+
+    def __str__(self) -> str:
+        return str(Sentence.from_json(self.sentence))
+
+
+def tell(batch: Batch, sentence: Sentence, actor: Any = None) -> None:
+    """Add a line to the log of ``batch``."""
+    BatchEvent.objects.create(batch=batch, sentence=sentence.to_json(), actor=actor)
+
+
+def tell_once(batch: Batch, sentence: Sentence) -> None:
+    """A line in the log, unless it is its last one already."""
+    last = batch.events.order_by("-pk").first()
+    if last is None or last.sentence != sentence.to_json():
+        tell(batch, sentence)
+
+
+def digest_of(source: str, target: str, parallelism: int, items: Iterable[BatchItem]) -> str:
+    """What an approval is given to: every radius with its plan and its wave, what was left out, and how many at once."""
+    said = [[item.wave, item.asked, item.plan_digest, item.current is ItemStatus.DROPPED] for item in items]
+    text = json.dumps([source, target, parallelism, said], sort_keys=True, ensure_ascii=False)
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()

@@ -1,0 +1,81 @@
+"""The list that somebody typed, and which radius belongs to which wave. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hadash.sentences import Sentence, say
+
+#: What separates a name from the number of its wave: the comma belongs to names that are pasted from tables.
+_SEPARATORS = ";；"
+
+#: Digits of a wave's number: more is mistyped.
+_DIGITS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One name, and its wave when it says one."""
+
+    name: str
+    wave: int | None = None
+
+
+def read_list(text: str) -> tuple[list[Line], list[Sentence]]:
+    """The lines of a list, and what is wrong with it. Empty lines say nothing; the same line twice is one.
+
+    >>> read_list("orders; 2\\nreturns")[0]
+    [Line(name='orders', wave=2), Line(name='returns', wave=None)]
+    """
+    found: dict[str, Line] = {}
+    faults: list[Sentence] = []
+    for number, raw in enumerate(text.splitlines(), start=1):
+        line = raw.strip()
+        if not line:
+            continue
+        name, wave, understood = _parted(line)
+        if not understood:
+            faults.append(
+                say("Line %(line)s: write a name, or a name; and the number of its wave.", line=number)
+            )
+        elif name in found and found[name].wave != wave:
+            faults.append(
+                say("Line %(line)s: %(name)s stands in another wave above.", line=number, name=name)
+            )
+        else:
+            found.setdefault(name, Line(name, wave))
+    return list(found.values()), faults
+
+
+def _parted(line: str) -> tuple[str, int | None, bool]:
+    """(name, wave, whether it can be understood)."""
+    for separator in _SEPARATORS:
+        name, found, tail = line.rpartition(separator)
+        number = tail.strip()
+        if found:
+            good = bool(name.strip()) and number.isascii() and number.isdecimal() and len(number) <= _DIGITS
+            return name.strip(), int(number) if good else None, good and int(number) > 0
+    return line, None, True
+
+
+def in_waves(said: Sequence[int | None], size: int, first: int | None = None) -> list[int]:
+    """The wave of each radius: the one that was said, and of the others ``size`` in each wave after those.
+
+    :param first: how many the first of those waves has; ``None`` for as many as the others.
+
+    >>> in_waves([None] * 5, 2, first=1)
+    [1, 2, 2, 3, 3]
+    >>> in_waves([None, 1, None, 2], 1)
+    [3, 1, 4, 2]
+    """
+    wave = max((number for number in said if number is not None), default=0) + 1
+    room = size if first is None else first
+    found = []
+    for number in said:
+        if number is None:
+            if not room:
+                wave, room = wave + 1, size
+            room -= 1
+        found.append(wave if number is None else number)
+    return found

@@ -1,0 +1,50 @@
+"""An estate of AppIDs that share nothing, or what a test makes of it; planning looks there instead of at servers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pytest
+
+from hadash.inventory.models import Cluster, Pair
+from hadash.switching.batches import carrying, directing, drawing
+from hadash.switching.batches.models import Batch
+from hadash.switching.closure import Use
+from hadash.switching.plan import Plan, Scope
+from hadash.switching.radius import Estate, MirrorOf, draw_up
+from hadash.switching.refusals import Refused
+
+
+class World:
+    """``uses`` is who uses what at this moment."""
+
+    def __init__(self, names: Iterable[str] = ("ant", "bee", "cat", "dog", "eel")) -> None:
+        self.uses = [Use(name, f"{name}-1", "produce", f"{name}.t") for name in names]
+        self.unmirrored: set[str] = set()
+
+    @property
+    def estate(self) -> Estate:
+        topics = {use.resource for use in self.uses} - self.unmirrored
+        mirrors = tuple(MirrorOf(name, "east", frozenset({name})) for name in sorted(topics))
+        return Estate("main", ("east", "west"), "east", tuple(self.uses), {}, {}, mirrors)
+
+    def plan(self, pair: Pair, scope: Scope, target: Cluster) -> Plan:
+        draft = draw_up(scope, pair.other(target).name, target.name, self.estate)
+        if draft.objections:
+            raise Refused(*draft.objections)
+        return draft.plan
+
+    def take_over(self, patch: pytest.MonkeyPatch) -> None:
+        patch.setattr(drawing, "estate_of", lambda pair, source: self.estate)
+        patch.setattr(drawing, "with_dialect", lambda pair, drafts: list(drafts))
+        for module in (carrying, directing):
+            patch.setattr(module, "plan_for", self.plan)
+
+
+def shown(batch: Batch) -> list[tuple[int, str, str]]:
+    """(wave, what moves, its status) of every item."""
+    return [(item.wave, str(item.scope), item.status) for item in batch.items.all()]
+
+
+def log(batch: Batch) -> list[str]:
+    return [str(event) for event in batch.events.all()]

@@ -1,0 +1,210 @@
+"""Splitting what is asked for into radii: disjoint, closed, together everything, whatever the order of what was observed."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Mapping, Sequence
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hadash.bindings.model import Binding, BindingDocument
+from hadash.identity.identity import Identity
+from hadash.switching.closure import AccessGraph, Dimension, Thing, Use, thing_of, topic
+from hadash.switching.plan import Scope, ScopeKind
+from hadash.switching.radius import Estate, MirrorOf, draw_up, everything_on, is_on
+from hadash.switching.splitting import Radius, drafts_of, radii_of
+
+
+def estate_of(
+    uses: Iterable[Use],
+    bound: Mapping[Identity, str] | None = None,
+    instances: Mapping[str, Iterable[str]] | None = None,
+    mirrors: Sequence[MirrorOf] = (),
+    default: str = "east",
+) -> Estate:
+    documents: dict[str, BindingDocument] = {}
+    for identity, cluster in (bound or {}).items():
+        document = documents.get(identity.appid, BindingDocument(identity.appid))
+        documents[identity.appid] = document.with_binding(identity, Binding(cluster))
+    registered = {appid: frozenset(names) for appid, names in (instances or {}).items()}
+    return Estate("main", ("east", "west"), default, tuple(uses), documents, registered, tuple(mirrors))
+
+
+def split(estate: Estate, asked: Iterable[Thing] | None = None, **options: bool) -> list[Radius]:
+    return radii_of(estate, "east", "west", asked, **options)
+
+
+def shown(radii: Iterable[Radius]) -> list[str]:
+    return [str(radius.scope) for radius in radii]
+
+
+def appids(*names: str) -> list[Thing]:
+    return [thing_of(Identity(name)) for name in names]
+
+
+SHARED = [
+    Use("shop", "web", "produce", "orders"),
+    Use("crm", "sync", "consume", "orders"),
+    Use("crm", "sync", "group", "crm-sync"),
+    Use("hr", "desk", "consume", "holidays"),
+    Use("till", "till-1", "produce", "sales"),
+]
+
+
+class TestEverythingOnACluster:
+    def test_what_shares_nothing_is_a_radius_of_its_own_and_the_smallest_comes_first(self) -> None:
+        assert shown(split(estate_of(SHARED))) == ["hr", "till", "crm"]
+
+    def test_who_is_on_the_target_already_is_not_asked_for_and_joins_nothing(self) -> None:
+        bridge = [
+            *SHARED,
+            Use("all", "reader", "consume", "holidays"),
+            Use("all", "reader", "consume", "sales"),
+        ]
+        assert shown(split(estate_of(bridge))) == ["crm", "all"]
+        assert shown(split(estate_of(bridge, {Identity("all"): "west"}))) == ["hr", "till", "crm"]
+
+    def test_two_appids_of_which_neither_brings_the_other_are_asked_for_together(self) -> None:
+        """Of each only an InstanceID uses the Topic, so the Topic takes both InstanceIDs along, but neither AppID."""
+        uses = [Use("a", "a-1", "produce", "t"), Use("b", "b-1", "consume", "t")]
+        (radius,) = split(estate_of(uses, instances={"a": ["a-1"], "b": ["b-1"]}))
+        assert radius.scope == Scope(ScopeKind.SEVERAL, roots=("appid:a", "appid:b"))
+        assert str(radius.scope) == "a, b"
+
+    def test_a_topic_with_a_binding_of_its_own_moves_with_its_appid(self) -> None:
+        """They share a document: two switches at once would be in each other's way."""
+        own = Identity("till", topics=("stock",))
+        uses = [*SHARED, Use("till", "till-1", "produce", "stock")]
+        assert shown(split(estate_of(uses, {own: "east"}))) == ["hr", "crm", "till, till#stock"]
+
+    def test_what_nobody_uses_moves_with_the_mirror_that_carries_it(self) -> None:
+        mirrors = [
+            MirrorOf("hr", "east", frozenset({"holidays", "archive"})),
+            MirrorOf("old", "east", frozenset({"x", "y"})),
+        ]
+        found = split(estate_of(SHARED, mirrors=mirrors))
+        assert shown(found) == ["till", "Topic x, y", "hr, archive", "crm"]
+
+
+class TestAList:
+    def test_only_what_moves_with_what_is_named(self) -> None:
+        assert shown(split(estate_of(SHARED), appids("hr", "shop"))) == ["hr", "shop"]
+
+    def test_names_that_move_together_are_one_radius(self) -> None:
+        assert shown(split(estate_of(SHARED), appids("shop", "crm"))) == ["crm"]
+
+    def test_topics(self) -> None:
+        assert shown(split(estate_of(SHARED), [topic("sales"), topic("holidays")])) == [
+            "Topic holidays",
+            "Topic sales",
+        ]
+
+    def test_what_nobody_knows_and_who_is_there_already_are_told(self) -> None:
+        estate = estate_of(SHARED, {Identity("hr"): "west"})
+        radii = split(estate, appids("hr", "nobody"))
+        against = [
+            [str(reason) for reason in draft.objections] for draft in drafts_of(radii, estate, "east", "west")
+        ]
+        assert against == [
+            ["hr is bound to west already."],
+            [
+                "nobody has not used any Topic through a Gateway: there is nothing to move. "
+                "Start its clients at the Gateway first."
+            ],
+        ]
+
+
+# -- properties -----------------------------------------------------------------------------------------------------
+
+APPIDS, CLIENTS, RESOURCES = "abcde", ("1", "2"), "tuvw"
+uses = st.lists(
+    st.builds(
+        Use,
+        st.sampled_from(APPIDS),
+        st.sampled_from(CLIENTS),
+        st.sampled_from(["produce", "consume", "group"]),
+        st.sampled_from(RESOURCES),
+        st.booleans(),
+    ),
+    max_size=14,
+)
+identities = st.one_of(
+    st.builds(Identity, st.sampled_from(APPIDS)),
+    st.builds(Identity, st.sampled_from(APPIDS), st.sampled_from(CLIENTS)),
+    st.builds(lambda a, t: Identity(a, topics=(t,)), st.sampled_from(APPIDS), st.sampled_from(RESOURCES)),
+    st.builds(lambda a, g: Identity(a, group=g), st.sampled_from(APPIDS), st.sampled_from(RESOURCES)),
+)
+estates = st.builds(
+    estate_of,
+    uses,
+    st.dictionaries(identities, st.sampled_from(["east", "west"]), max_size=5),
+    st.dictionaries(st.sampled_from(APPIDS), st.sets(st.sampled_from(CLIENTS)), max_size=3),
+    st.lists(
+        st.builds(
+            MirrorOf,
+            st.sampled_from(["m", "n"]),
+            st.sampled_from(["east", "west"]),
+            st.frozensets(st.sampled_from([*RESOURCES, "unused"]), min_size=1),
+        ),
+        max_size=2,
+        unique_by=lambda mirror: mirror.name,
+    ),
+    st.sampled_from(["east", "west"]),
+)
+
+
+@given(estates, st.sampled_from(Dimension), st.booleans())
+def test_radii_are_disjoint_closed_and_together_everything(
+    estate: Estate, dimension: Dimension, widen: bool
+) -> None:
+    radii = radii_of(estate, "east", "west", None, dimension, widen=widen)
+    graph = AccessGraph(estate.uses, estate.documents, estate.instances, dimension, widen=widen)
+
+    def there(thing: Thing) -> bool:
+        return is_on(estate, "west", thing)
+
+    def moved(asked: Iterable[Thing]) -> set[Thing]:
+        closure = graph.close(asked, there, there_by_default=estate.default == "west")
+        return set(closure.members) - closure.already
+
+    everything = [thing for radius in radii for thing in radius.things]
+    assert len(everything) == len(set(everything)), "no two have anything in common"
+    assert set(everything) == moved(everything_on(graph, "east", estate)), "together they are everything"
+    for radius in radii:
+        assert moved(radius.scope.things) == set(radius.things), (
+            "what is asked for brings all of it, and no more"
+        )
+
+
+@given(estates, st.booleans())
+def test_the_plan_of_a_part_is_the_one_that_the_whole_estate_gives(estate: Estate, widen: bool) -> None:
+    radii = radii_of(estate, "east", "west", widen=widen)
+    for radius, draft in zip(radii, drafts_of(radii, estate, "east", "west"), strict=True):
+        whole = draw_up(radius.scope, "east", "west", estate)
+        assert (draft.plan, draft.plan.digest) == (whole.plan, whole.plan.digest)
+        assert draft.objections == whole.objections
+        assert Scope.from_json(radius.scope.to_json()) == radius.scope
+
+
+@given(estates)
+def test_no_two_plans_overlap(estate: Estate) -> None:
+    plans = [draft.plan for draft in drafts_of(split(estate), estate, "east", "west")]
+    for place, plan in enumerate(plans):
+        assert not any(plan.overlaps(other) for other in plans[place + 1 :])
+
+
+@given(estates, st.randoms(use_true_random=False))
+def test_the_order_of_what_was_observed_does_not_matter(estate: Estate, chance: random.Random) -> None:
+    mixed = [*estate.uses]
+    chance.shuffle(mixed)
+    other = Estate(
+        estate.pair,
+        estate.clusters,
+        estate.default,
+        tuple(mixed),
+        estate.documents,
+        estate.instances,
+        estate.mirrors,
+    )
+    assert split(other) == split(estate)
