@@ -39,6 +39,10 @@ def refusal(before: Switch) -> Sentence | None:
     """Why nobody can go back from it, as far as its rows say; ``None`` when they say nothing against it."""
     if before.the_kind is Kind.REHEARSAL:
         return say("Switch %(key)s is a rehearsal: it has moved nothing.", key=before.key)
+    if before.the_kind is Kind.READ_SPLIT:
+        return say(
+            "Switch %(key)s has moved readers only: bring them home with a read split.", key=before.key
+        )
     if before.current not in MOVED:
         return say(
             "Switch %(key)s is %(status)s: only from one that has succeeded or was closed can be gone back.",

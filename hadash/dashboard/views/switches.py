@@ -147,7 +147,12 @@ def parts_context(user: Any, switch: Switch) -> dict[str, Any]:
         "past_return": switch.current is Status.RUNNING and not live.abortable(switch),
         "running": switch.current is Status.RUNNING,
         "may_retry": may_operate and switch.current is Status.NEEDS_ATTENTION,
-        "may_switch_back": may_request and restoring.refusal(switch) is None,
+        "may_switch_back": may_request
+        and (
+            switch.current in restoring.MOVED
+            if switch.the_kind is Kind.READ_SPLIT
+            else restoring.refusal(switch) is None
+        ),
         "gone_back": list(switch.restored_by.order_by("pk")),
         "may_request_it": may_request
         and switch.the_kind is Kind.REHEARSAL
@@ -197,7 +202,9 @@ def _query_of(switch: Switch, target: str, appid: AppID | None) -> str:
 
 
 def _query_back(switch: Switch, appid: AppID | None) -> str:
-    """The query of a request that goes back from it."""
+    """The query of a request that goes back from it: readers come home by a read split, everybody else by a restore."""
+    if switch.the_kind is Kind.READ_SPLIT:
+        return _query_of(switch, switch.source.name, appid)
     values = _fields_of(switch, restoring.scope_back(switch), switch.source.name, appid)
     return urlencode(values | {"kind_of_switch": Kind.RESTORE.value, "restores": switch.key})
 

@@ -36,7 +36,7 @@ class World:
 
     def take_over(self, patch: pytest.MonkeyPatch) -> None:
         patch.setattr(drawing, "estate_of", lambda pair, source: self.estate)
-        patch.setattr(drawing, "with_dialect", lambda pair, drafts: list(drafts))
+        patch.setattr(drawing, "with_objections", lambda pair, drafts, asked: list(drafts))
         for module in (carrying, directing):
             patch.setattr(module, "plan_for", self.plan)
 
