@@ -9,8 +9,7 @@ from celery import shared_task
 from hadash.inventory import services as inventory
 from hadash.inventory.models import Cluster, Pair
 from hadash.kafka.errors import KafkaError
-from hadash.mirroring import positions
-from hadash.mirroring import services as mirroring
+from hadash.mirroring import looking, positions
 from hadash.mirroring.models import Mirror
 from tasks.single import single
 
@@ -22,7 +21,7 @@ def look_at_mirrors() -> None:
     with single("look at mirrors") as won:
         if won:
             for mirror in Mirror.objects.select_related("source", "pair__first", "pair__second"):
-                mirroring.look(mirror)
+                looking.look(mirror)
 
 
 @shared_task(name="watching.look_at_clusters", ignore_result=True)
@@ -52,5 +51,5 @@ def note_positions() -> None:
 
 @shared_task(name="watching.trim", ignore_result=True)
 def trim() -> None:
-    mirroring.trim_samples()
+    looking.trim_samples()
     positions.trim_positions()

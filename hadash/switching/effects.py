@@ -24,8 +24,8 @@ from hadash.inventory.selectors import access_since
 from hadash.kafka.cluster import ClusterClient
 from hadash.kafka.errors import KafkaError
 from hadash.kafka.values import Partition, Record
+from hadash.mirroring import looking, standby
 from hadash.mirroring import services as mirroring
-from hadash.mirroring import standby
 from hadash.mirroring.models import Mirror
 from hadash.mirroring.offsets import Corresponding
 from hadash.mirroring.proof import compare_tails
@@ -363,7 +363,7 @@ class Effects:
         for mirror in self._mirrors():
             if command.copying_from not in ("", mirror.source.name):
                 continue
-            sample = mirroring.look(mirror)
+            sample = looking.look(mirror)
             found.append((mirror.name, str(mirror.state), mirror.fault, sample.records))
         return found
 

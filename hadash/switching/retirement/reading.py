@@ -10,6 +10,7 @@ from hadash.inventory.models import Access
 from hadash.inventory.selectors import access_since
 from hadash.kafka.cluster import ClusterClient
 from hadash.kafka.values import Partition
+from hadash.mirroring import looking
 from hadash.mirroring import services as mirroring
 from hadash.mirroring.models import Mirror
 from hadash.switching import radii
@@ -67,7 +68,7 @@ def _mirrors(plan: Plan, switch: Switch, stopping: bool) -> tuple[MirrorState, .
     found = mirrors_of(plan, switch)
     if not stopping:
         for mirror in found:
-            mirroring.look(mirror)
+            looking.look(mirror)
     return tuple(
         MirrorState(m.name, "" if stopping else str(m.state), m.fault, m.source.name, frozenset(m.topics))
         for m in found
