@@ -5,13 +5,13 @@ set -u
 cd "$(dirname "$0")/.."
 OWN="tests/e2e tests/sandbox"
 mkdir -p var/test-logs
-setsid .venv/bin/python -m pytest $OWN -o cache_dir=.pytest_cache_own > var/test-own.log 2>&1 &
+setsid .venv/bin/python -m pytest $OWN -o cache_dir=.pytest_cache_own --durations=15 > var/test-own.log 2>&1 &
 own=$!
 # Whatever ends this, ends the other lane with all that it has started: pytest's fixtures stop their servers on SIGTERM.
 trap 'kill -TERM -- "-$own" 2> /dev/null; wait "$own"' EXIT INT TERM
 ignored=()
 for folder in $OWN; do ignored+=("--ignore=$folder"); done
-.venv/bin/python -m hadash.sandbox exec -- .venv/bin/python -m pytest "${ignored[@]}"
+.venv/bin/python -m hadash.sandbox exec -- .venv/bin/python -m pytest "${ignored[@]}" --durations=15
 shared=$?
 echo "--- the tests with servers of their own ($OWN)"
 wait "$own"
