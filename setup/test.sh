@@ -3,7 +3,7 @@
 # waits for servers half of its time. What the second one printed follows when the first has ended.
 set -u
 cd "$(dirname "$0")/.."
-OWN="tests/e2e tests/sandbox"
+OWN="tests/e2e tests/sandbox/test_stack.py"
 mkdir -p var/test-logs
 setsid .venv/bin/python -m pytest $OWN -o cache_dir=.pytest_cache_own --durations=15 > var/test-own.log 2>&1 &
 own=$!

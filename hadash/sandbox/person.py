@@ -42,14 +42,13 @@ class Person:
         token = {"csrfmiddlewaretoken": self._http.cookies["hadash_csrf"]}
         return self._http.post(path, data={**token, **fields}, headers={"Referer": str(self._http.base_url)})
 
-    def call(self, method: str, path: str, values: dict[str, Any] | None = None) -> dict[str, Any]:
+    def call(self, method: str, path: str, values: dict[str, Any] | None = None) -> Any:
         """The API's answer to this session. :raises SandboxError: with what it says, if it is no success."""
         headers = {"X-CSRFToken": self._http.cookies["hadash_csrf"], "Referer": str(self._http.base_url)}
         answer = self._http.request(method, f"api/v1/{path}", json=values, headers=headers)
         if not answer.is_success:
             raise SandboxError(f"The API refuses {method} {path} ({answer.status_code}): {answer.text[:600]}")
-        found: dict[str, Any] = answer.json()
-        return found
+        return answer.json()
 
     def appid(self, name: str) -> str:
         """The number under which an AppID's page is found."""

@@ -1,0 +1,177 @@
+"""Looking at mirrors: how far they are, whether they run, where both sides correspond."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from datetime import timedelta
+
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+
+from hadash.kafka.errors import ConnectError, KafkaError
+from hadash.kafka.values import Partition
+from hadash.mirroring.lag import measure, seconds_behind
+from hadash.mirroring.models import Anchor, LagSample, Mirror
+from hadash.mirroring.offsets import Corresponding, mirrored_up_to
+from hadash.mirroring.recount import recount
+from hadash.mirroring.services import (
+    MirrorError,
+    anchor,
+    anchors_of,
+    cluster_client,
+    partitions_of,
+    status_of,
+)
+
+log = logging.getLogger(__name__)
+
+#: Records of a partition that are read to find out why its mirror holds more than its source: what a mirror copies in some
+#: seconds, between two looks.
+RECOUNT_RECORDS = 2000
+
+
+#: What a look writes.
+_LOOKED_AT = ("state", "fault", "lag_records", "lag_seconds", "looked_at", "sighted", "sighted_at")
+
+
+def look(mirror: Mirror) -> LagSample:
+    """Measure a mirror's lag and state, and keep the sample.
+
+    A mirror that is failed, stopped or silent is never "lag 0": its lag is still counted, and its state says
+    what is wrong; when a cluster does not answer the lag is unknown.
+    """
+    now = timezone.now()
+    sample = LagSample(mirror=mirror, at=now)
+    fault = ""
+    state = Mirror.State.UNKNOWN
+    try:
+        state, fault = _connector_state(mirror)
+        anchors, unknown = _anchors_now(mirror)
+        # The target first: read the other way round, a busy mirror could seem ahead of its source.
+        target_ends = cluster_client(mirror.target).end_offsets(anchors)
+        source_ends = cluster_client(mirror.source).end_offsets(anchors)
+        mirror.sighted = [[p.topic, p.partition, end] for p, end in sorted(source_ends.items())]
+        mirror.sighted_at = now
+        lag = measure(anchors, source_ends, target_ends)
+        if lag.excess and state is Mirror.State.RUNNING and not mirror.turning:
+            anchors |= _count_anew(mirror, {p: anchors[p] for p in lag.excess})
+            lag = measure(anchors, source_ends, target_ends)
+        sample.records = lag.records
+        sample.partitions = {str(p): records for p, records in lag.partitions.items()}
+        if mirror.turning:
+            state, fault = (state, fault) if state is Mirror.State.FAILED else (Mirror.State.TURNING, "")
+        elif lag.excess:
+            partition, count = next(iter(lag.excess.items()))
+            state = Mirror.State.FAILED
+            fault = f"The mirror of {partition} holds {count} records that its source does not."
+        sample.seconds = _seconds(mirror, now.timestamp(), anchors, source_ends, target_ends)
+        if unknown:
+            sample.records = sample.seconds = None
+            fault = fault or (
+                f"Of {', '.join(map(str, sorted(unknown)))} it is not known which records of both sides correspond."
+            )
+    except MirrorError as error:
+        state, fault = Mirror.State.FAILED, str(error)
+    except (KafkaError, ConnectError) as error:
+        fault = str(error)
+    sample.save()
+    mirror.state, mirror.fault = state, fault
+    mirror.lag_records, mirror.lag_seconds, mirror.looked_at = sample.records, sample.seconds, now
+    mirror.save(update_fields=[*_LOOKED_AT])
+    return sample
+
+
+def _anchors_now(mirror: Mirror) -> tuple[dict[Partition, Corresponding], set[Partition]]:
+    """The anchors, with those of partitions that were added since, and the partitions that cannot have one (yet).
+
+    A partition that begins with its first record on both sides has been copied from there on.
+    """
+    anchors = anchors_of(mirror)
+    here, there = cluster_client(mirror.source), cluster_client(mirror.target)
+    new = set(partitions_of(here, mirror.topics)) - anchors.keys()
+    if not new:
+        return anchors, new
+    both = new & set(partitions_of(there, mirror.topics))
+    here_starts, there_starts = here.start_offsets(both), there.start_offsets(both)
+    added = {p: Corresponding(0, 0) for p in both if here_starts[p] == there_starts[p] == 0}
+    Anchor.objects.bulk_create(
+        (anchor(mirror, p, point) for p, point in added.items()), ignore_conflicts=True
+    )
+    return anchors | added, new - added.keys()
+
+
+def _count_anew(mirror: Mirror, anchors: Mapping[Partition, Corresponding]) -> dict[Partition, Corresponding]:
+    """New anchors of those partitions of which it is proved that the mirror has only copied records twice.
+
+    Its Connect worker died. The copies stay in the target: who reads it from its beginning reads them twice. Where groups
+    stand is translated exactly all the same, because a switch compares the records there (see ``translate``).
+
+    :param anchors: of the partitions of which the target holds more than the source.
+    """
+    here, there = cluster_client(mirror.source), cluster_client(mirror.target)
+    # The target first: what it has then, the source has too.
+    copied = there.tail(there.end_offsets(anchors), there.start_offsets(anchors), RECOUNT_RECORDS)
+    written = here.tail(here.end_offsets(anchors), here.start_offsets(anchors), RECOUNT_RECORDS)
+    points = {p: recount(written[p], copied[p], known) for p, known in anchors.items()}
+    found = {p: point for p, point in points.items() if point is not None}
+    with transaction.atomic():
+        held = Mirror.objects.select_for_update(of=("self",)).get(pk=mirror.pk)
+        if held.turning or held.source_id != mirror.source_id:
+            return {}  # a switch has begun to turn it round, from the point that it has proved
+        for p, point in found.items():
+            mirror.anchors.filter(topic=p.topic, partition=p.partition).update(
+                source_offset=point.source, target_offset=point.target
+            )
+            log.warning(
+                "Mirror %s has copied %d records of %s twice; it is counted anew from there on.",
+                mirror.name,
+                (point.target - point.source) - (anchors[p].target - anchors[p].source),
+                p,
+            )
+    return found
+
+
+def _connector_state(mirror: Mirror) -> tuple[Mirror.State, str]:
+    status = status_of(mirror)
+    if status is None:
+        return Mirror.State.STOPPED, "Connect knows no connector for it."
+    if status.failed:
+        return Mirror.State.FAILED, status.trace or "A task of its connector failed."
+    if status.running:
+        return Mirror.State.RUNNING, ""
+    if status.state in ("STOPPED", "PAUSED"):
+        return Mirror.State.STOPPED, f"Its connector is {status.state.lower()}."
+    return Mirror.State.UNKNOWN, f"Its connector is {status.state.lower()}."
+
+
+#: (time, end of the source) of this process's earlier looks, by mirror, direction and partition: enough to say how
+#: late a mirror is.
+_history: dict[tuple[int, int, Partition], list[tuple[float, int]]] = {}
+_HISTORY_LENGTH = 300
+
+
+def _seconds(
+    mirror: Mirror,
+    now: float,
+    anchors: Mapping[Partition, Corresponding],
+    source_ends: Mapping[Partition, int],
+    target_ends: Mapping[Partition, int],
+) -> float | None:
+    """How late the latest partition is; ``None`` when that of one cannot be known."""
+    latest: float | None = 0.0
+    for partition, end in source_ends.items():
+        history = _history.setdefault((mirror.pk, mirror.source_id, partition), [])
+        history.append((now, end))
+        del history[:-_HISTORY_LENGTH]
+        late = seconds_behind(now, mirrored_up_to(anchors[partition], target_ends[partition]), history)
+        latest = None if late is None or latest is None else max(latest, late)
+    return latest
+
+
+def trim_samples() -> int:
+    """Delete samples older than the setting says."""
+    before = timezone.now() - timedelta(hours=settings.LAG_KEPT_HOURS)
+    deleted, _ = LagSample.objects.filter(at__lt=before).delete()
+    return deleted
