@@ -88,11 +88,15 @@ class Applying:
         """
         appid, client_id = client.signed.appid, client.signed.client_id
         now = self._loop.time()
-        self.returning.expect(appid, client_id, now, now + self._gateway.settings.return_seconds)
+        until = now + self._gateway.settings.return_seconds
+        self.returning.expect(appid, client_id, client.relay.cluster, now, until)
+        log.info("%s is cut off from %s and may come back", client.describe(), client.relay.cluster)
         caught = {
             binding.epoch
             for binding in self._table.governing(appid, client_id)
-            if binding.state is BindingState.BLOCK and self.applied.is_pending(binding.epoch)
+            if binding.cluster == client.relay.cluster
+            and binding.state is BindingState.BLOCK
+            and self.applied.is_pending(binding.epoch)
         }
         for epoch in caught:
             log.warning("epoch %d cannot come into effect: %s was cut off", epoch, client.describe())
@@ -109,8 +113,9 @@ class Applying:
         held: dict[int, float] = {}
         for appid in appids:
             awaited = [(binding, everybody) for binding in self._table.bindings_of(appid) if everybody]
-            for client_id, until in self.returning.of(appid, now).items():
-                awaited += [(binding, until) for binding in self._table.governing(appid, client_id)]
+            for (client_id, cluster), until in self.returning.of(appid, now).items():
+                governing = self._table.governing(appid, client_id)
+                awaited += [(binding, until) for binding in governing if binding.cluster == cluster]
             for binding, until in awaited:
                 if binding.epoch > before and binding.state is not BindingState.FORWARD:
                     over = math.inf if binding.state is BindingState.BLOCK else until

@@ -15,17 +15,18 @@ class Returning:
     """Until when clients are expected back, in seconds of the clock that the caller uses."""
 
     def __init__(self) -> None:
-        self._clients: dict[str, dict[str, float]] = {}
+        self._clients: dict[str, dict[tuple[str, str], float]] = {}
         self._count = 0
         self._everybody = 0.0
 
-    def expect(self, appid: str, client_id: str, now: float, until: float) -> None:
-        """This client had writes under way when its connection ended."""
+    def expect(self, appid: str, client_id: str, cluster: str, now: float, until: float) -> None:
+        """This client had writes under way to ``cluster`` when its connection ended."""
         if self._count >= FORGET_ABOVE:
             self._forget(now)
         clients = self._clients.setdefault(appid, {})
-        self._count += client_id not in clients
-        clients[client_id] = max(until, clients.get(client_id, 0.0))
+        key = (client_id, cluster)
+        self._count += key not in clients
+        clients[key] = max(until, clients.get(key, 0.0))
 
     def expect_everybody(self, until: float) -> None:
         """Nobody knows who had writes under way."""
@@ -40,14 +41,14 @@ class Returning:
         """
         return self._everybody if self._everybody > now else 0.0
 
-    def of(self, appid: str, now: float) -> dict[str, float]:
-        """Who of an AppID is expected back, and until when.
+    def of(self, appid: str, now: float) -> dict[tuple[str, str], float]:
+        """Who of an AppID is expected back (client.id, and the cluster that may have its writes), and until when.
 
-        >>> returning = Returning(); returning.expect("shop", "web-1", 0.0, 30.0)
+        >>> returning = Returning(); returning.expect("shop", "web-1", "east", 0.0, 30.0)
         >>> returning.of("shop", 29.0), returning.of("shop", 30.0), returning.of("billing", 0.0)
-        ({'web-1': 30.0}, {}, {})
+        ({('web-1', 'east'): 30.0}, {}, {})
         """
-        return {client: until for client, until in self._clients.get(appid, {}).items() if until > now}
+        return {key: until for key, until in self._clients.get(appid, {}).items() if until > now}
 
     def _forget(self, now: float) -> None:
         self._clients = {appid: here for appid in self._clients if (here := self.of(appid, now))}
