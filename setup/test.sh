@@ -1,22 +1,24 @@
 #!/usr/bin/env bash
-# All tests, in two lanes beside each other: those that share one stack, and those that start servers of their own. Either lane
-# waits for servers half of its time. What the second one printed follows when the first has ended.
+# All tests, in two lanes beside each other, each with a stack of its own: a test waits for servers half of its time. The first
+# has the tests of whole demos, of the API and of the command line, so that both take about as long; what it printed follows
+# when the second has ended.
 set -u
 cd "$(dirname "$0")/.."
-OWN="tests/e2e tests/sandbox/test_stack.py"
+FIRST="tests/e2e tests/sandbox tests/api tests/cli"
 mkdir -p var/test-logs
-setsid .venv/bin/python -m pytest $OWN -o cache_dir=.pytest_cache_own --durations=15 > var/test-own.log 2>&1 &
-own=$!
-# Whatever ends this, ends the other lane with all that it has started: pytest's fixtures stop their servers on SIGTERM.
-trap 'kill -TERM -- "-$own" 2> /dev/null; wait "$own"' EXIT INT TERM
+setsid .venv/bin/python -m hadash.sandbox exec -- .venv/bin/python -m pytest $FIRST -o cache_dir=.pytest_cache_first --durations=15 \
+  > var/test-first.log 2>&1 &
+first=$!
+# Whatever ends this, ends the other lane with all that it has started: the stack's keeper obeys SIGTERM.
+trap 'kill -TERM -- "-$first" 2> /dev/null; wait "$first"' EXIT INT TERM
 ignored=()
-for folder in $OWN; do ignored+=("--ignore=$folder"); done
+for folder in $FIRST; do ignored+=("--ignore=$folder"); done
 .venv/bin/python -m hadash.sandbox exec -- .venv/bin/python -m pytest "${ignored[@]}" --durations=15
-shared=$?
-echo "--- the tests with servers of their own ($OWN)"
-wait "$own"
-alone=$?
+second=$?
+echo "--- the other lane ($FIRST)"
+wait "$first"
+other=$?
 trap - EXIT INT TERM
-cat var/test-own.log
-echo "--- shared stack: exit $shared; servers of their own: exit $alone"
-[ "$shared" -eq 0 ] && [ "$alone" -eq 0 ]
+cat var/test-first.log
+echo "--- exit codes: $second, and $other of the other lane"
+[ "$second" -eq 0 ] && [ "$other" -eq 0 ]
