@@ -63,7 +63,7 @@ def test_only_mirrors_that_they_will_read_from_are_looked_at(
         looked.append(mirror.name)
         return SimpleNamespace(records=0)
 
-    monkeypatch.setattr(effects.mirroring, "look", look)
+    monkeypatch.setattr(effects.looking, "look", look)
     plan = replace(SPLIT, topics=("orders", "people"), mirrors=("people", "shop"))
     found = hands(plan).carry_out(do.CheckMirrors(copying_from="east"))
     assert [name for name, *_ in found] == looked == ["shop"]
