@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import shutil
 import tempfile
 import time
 import urllib.parse
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
@@ -98,7 +100,9 @@ def tool_jars(version: str, java: Java, log: Log = print) -> list[Path]:
 def _cached(jars: Jars, java: Java, log: Log) -> list[Path]:
     libs = cache_dir() / jars.folder / "libs"
     if not libs.is_dir():
-        _fetch(jars, java, libs, log)
+        with _one_at_a_time(jars, libs.parent, log):
+            if not libs.is_dir():  # nobody has fetched them meanwhile
+                _fetch(jars, java, libs, log)
     return sorted(libs.glob("*.jar"))
 
 
@@ -108,10 +112,25 @@ def cache_dir() -> Path:
     return Path(configured) if configured else Path(__file__).resolve().parents[2] / "var" / "cache"
 
 
+@contextmanager
+def _one_at_a_time(jars: Jars, folder: Path, log: Log) -> Iterator[None]:
+    """Two stacks that start on a new machine share Ivy's cache, which bears only one user: the second waits for the first.
+
+    The system lets go of the lock when its holder ends, however that ends; and a download has its own timeouts.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "fetch.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            log(f"Another process is fetching {jars.what} already; waiting for it ...")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
 def _fetch(jars: Jars, java: Java, libs: Path, log: Log) -> None:
     """Fill `libs` atomically: a download that was interrupted leaves no folder of that name."""
     log(f"Fetching {jars.what} from Maven Central ({jars.about}) ...")
-    libs.parent.mkdir(parents=True, exist_ok=True)
     work = Path(tempfile.mkdtemp(prefix=".fetch-", dir=libs.parent))
     try:
         (work / "ivy.xml").write_text(_ivy_module(jars))
@@ -133,8 +152,6 @@ def _fetch(jars: Jars, java: Java, libs: Path, log: Log) -> None:
             str(work / "libs" / "[artifact]-[revision](-[classifier]).[ext]"),
         ]
         _run_ivy(jars.what, command, libs.parent / "fetch.log", log)
-        if libs.is_dir():  # somebody else was quicker
-            return
         (work / "libs").rename(libs)
     finally:
         shutil.rmtree(work, ignore_errors=True)

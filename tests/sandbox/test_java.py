@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -99,4 +101,30 @@ def test_interrupted_download_is_redone(tmp_path: Path, monkeypatch: pytest.Monk
     with pytest.raises(KeyboardInterrupt):
         downloads.kafka_jars(java.Java(Path("java"), 17), lambda line: None)
     folder = tmp_path / f"kafka-{downloads.KAFKA_VERSION}"
-    assert list(folder.iterdir()) == []
+    assert [entry.name for entry in folder.iterdir()] == ["fetch.lock"]
+
+
+def test_two_stacks_on_a_new_machine_fetch_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ivy's cache bears one user: who comes second says that it waits, and takes what the first has fetched."""
+    monkeypatch.delenv("KAFKA_HOME", raising=False)
+    monkeypatch.setenv("HADASH_CACHE", str(tmp_path))
+    fetched: list[str] = []
+    second_waits = threading.Event()
+
+    def fetch(what: str, command: list[str], log_path: Path, log: object) -> None:
+        fetched.append(what)
+        assert second_waits.wait(30)
+        target = Path(command[-1]).parent
+        target.mkdir()
+        (target / "kafka_2.13-3.9.2.jar").touch()
+
+    def hear(line: str) -> None:
+        if line.startswith("Another process is fetching Kafka"):
+            second_waits.set()
+
+    monkeypatch.setattr(downloads, "_run_ivy", fetch)
+    with ThreadPoolExecutor() as pool:
+        both = [pool.submit(downloads.kafka_jars, java.Java(Path("java"), 17), hear) for _ in range(2)]
+        names = [[jar.name for jar in one.result(60)] for one in both]
+    assert names == [["kafka_2.13-3.9.2.jar"]] * 2
+    assert fetched == [f"Kafka {downloads.KAFKA_VERSION}"]
