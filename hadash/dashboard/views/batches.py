@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import wraps
 from typing import Any
 
-from django.contrib import messages
-from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
 
 from hadash.accounts.browser import browser_of
 from hadash.accounts.roles import DECIDE, OPERATE, REQUEST, may
-from hadash.dashboard import batches, engines, selectors, states
+from hadash.dashboard import batches, selectors, states
 from hadash.dashboard.batches import the_batch
-from hadash.dashboard.views.common import address_of, denied, paged, user_of
-from hadash.sentences import Sentence, say
+from hadash.dashboard.views.acts import acts_on, approvals_need_zookeeper, approvals_seen
+from hadash.dashboard.views.common import address_of, paged, user_of
+from hadash.sentences import Sentence
 from hadash.switching.batches import deciding, directing
 from hadash.switching.batches.drawing import LEFT_OUT
 from hadash.switching.batches.machine import ItemStatus, Status
 from hadash.switching.batches.models import Batch
 from hadash.switching.policy import blackout_now
-from hadash.switching.refusals import Refused
 
 #: Radii on one page of a batch, and lines of its log: the newest.
 ITEMS_SHOWN = 25
@@ -146,34 +142,12 @@ def _page(
 
 # -- acts ---------------------------------------------------------------------------------------------------------
 
-Act = Callable[[HttpRequest, Batch], str]
+
+def _refused(request: HttpRequest, batch: Batch, reasons: list[Sentence]) -> HttpResponse:
+    return _page(request, batch, reasons, 409, request.POST.get("reason", ""))
 
 
-def act(permission: str) -> Callable[[Act], Callable[[HttpRequest, str], HttpResponse]]:
-    """A POST that changes a batch: back to its page, with what came of it.
-
-    Refused: the page itself with the reasons, 409. Not allowed: 403 with who may (``permission`` holders).
-    """
-
-    def decorate(carry_out: Act) -> Callable[[HttpRequest, str], HttpResponse]:
-        @wraps(carry_out)
-        def view(request: HttpRequest, key: str) -> HttpResponse:
-            if request.method != "POST":  # an address that was copied, or a language changed after a refusal
-                return redirect("batch", key=key)
-            found = the_batch(user_of(request), key)
-            try:
-                messages.success(request, carry_out(request, found))
-            except PermissionDenied as error:
-                besides = found.requested_by if permission == DECIDE else None
-                return denied(request, error, permission, found.pair, besides)
-            except Refused as refusal:
-                again = the_batch(user_of(request), key)
-                return _page(request, again, refusal.reasons, 409, request.POST.get("reason", ""))
-            return redirect("batch", key=key)
-
-        return view
-
-    return decorate
+act = acts_on(the_batch, "batch", _refused)
 
 
 @act(DECIDE)
@@ -182,18 +156,14 @@ def approve(request: HttpRequest, batch: Batch) -> str:
     from tasks.batches import wake
 
     user = user_of(request)
-    # Planning reads ZooKeeper: say that it is away instead of waiting for it.
-    fault = engines.look_at_gateways().fault
-    if fault and may(user, DECIDE, batch.pair) and user.pk != batch.requested_by_id:
-        raise Refused(say("ZooKeeper does not answer (%(fault)s): no switch can run.", fault=fault))
-    shown = request.POST.get("approvals", "")
+    approvals_need_zookeeper(user, batch)
     held = deciding.approve(
         user,
         batch,
         request.POST.get("digest", ""),
         wake,
         address_of(request),
-        seen=int(shown) if shown.isdecimal() and len(shown) < 4 else None,
+        seen=approvals_seen(request),
         browser=browser_of(request),
     )
     if held.current is Status.AWAITING_APPROVAL:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import timedelta
-from functools import wraps
 from typing import Any
 from urllib.parse import urlencode
 
@@ -25,6 +23,7 @@ from hadash.dashboard.changes import kind_of
 from hadash.dashboard.forms import names_in
 from hadash.dashboard.templatetags.hadash import listed
 from hadash.dashboard.views import appids
+from hadash.dashboard.views.acts import acts_on, approvals_seen
 from hadash.dashboard.views.common import address_of, denied, the_appid, user_of
 from hadash.identity.identity import Identity
 from hadash.inventory.declarations import NotDeclared
@@ -248,31 +247,11 @@ def _goes_on(found: BindingChange) -> bool:
     return timezone.now() - found.ended_at < timedelta(seconds=settings.BINDING_APPLY_SECONDS + 2)
 
 
-Act = Callable[[HttpRequest, BindingChange], str]
+def _refused(request: HttpRequest, found: BindingChange, reasons: list[Sentence]) -> HttpResponse:
+    return _page(request, found, reasons, 409, request.POST.get("reason", ""))
 
 
-def act(permission: str) -> Callable[[Act], Callable[[HttpRequest, str], HttpResponse]]:
-    """A POST that changes a change: back to its page. Refused: the page with the reasons, 409. Not allowed: 403 with who may."""
-
-    def decorate(carry_out: Act) -> Callable[[HttpRequest, str], HttpResponse]:
-        @wraps(carry_out)
-        def view(request: HttpRequest, key: str) -> HttpResponse:
-            if request.method != "POST":
-                return redirect("binding-change", key=key)
-            found = changes.the_change(user_of(request), key)
-            try:
-                messages.success(request, carry_out(request, found))
-            except PermissionDenied as error:
-                besides = found.requested_by if permission == DECIDE else None
-                return denied(request, error, permission, found.pair, besides)
-            except Refused as refusal:
-                found = changes.the_change(user_of(request), key)
-                return _page(request, found, refusal.reasons, 409, request.POST.get("reason", ""))
-            return redirect("binding-change", key=key)
-
-        return view
-
-    return decorate
+act = acts_on(changes.the_change, "binding-change", _refused)
 
 
 @act(DECIDE)
@@ -283,14 +262,13 @@ def approve(request: HttpRequest, found: BindingChange) -> str:
     user = user_of(request)
     if may(user, DECIDE, found.pair) and user.pk != found.requested_by_id:
         refuse_without_zookeeper()
-    shown = request.POST.get("approvals", "")
     held = deciding.approve(
         user,
         found,
         request.POST.get("digest", ""),
         start,
         address_of(request),
-        seen=int(shown) if shown.isdecimal() and len(shown) < 4 else None,
+        seen=approvals_seen(request),
         browser=browser_of(request),
     )
     if held.current is Status.AWAITING_APPROVAL:

@@ -2,42 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import timedelta
-from functools import wraps
 from typing import Any
 from urllib.parse import urlencode
 
 from django.conf import settings
-from django.contrib import messages
-from django.core.exceptions import PermissionDenied
 from django.db.models import Q
 from django.http import HttpRequest, HttpResponse, JsonResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import render
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
 
 from hadash.accounts.browser import browser_of
 from hadash.accounts.roles import DECIDE, FORCE, OPERATE, REQUEST, may
-from hadash.dashboard import batches, changes, engines, live, radius, selectors, states
+from hadash.dashboard import batches, changes, live, radius, selectors, states
 from hadash.dashboard.phrases import script_phrases
+from hadash.dashboard.views.acts import acts_on, approvals_need_zookeeper, approvals_seen
 from hadash.dashboard.views.common import (
     address_of,
-    denied,
     paged,
     the_switch,
     user_of,
 )
 from hadash.inventory.models import AppID
-from hadash.sentences import Sentence, say
+from hadash.sentences import Sentence
 from hadash.switching import deciding, directing, restoring, tails
 from hadash.switching.batches import machine as batch_machine
 from hadash.switching.machine import Kind, Status
 from hadash.switching.models import Switch, Tail
 from hadash.switching.plan import Scope
 from hadash.switching.policy import blackout_now
-from hadash.switching.refusals import Refused
 from hadash.switching.retirement import services as retirement
 from hadash.switching.retirement import terms
 from hadash.switching.retirement.machine import MOVES, Event
@@ -270,40 +265,13 @@ def state_json(request: HttpRequest, key: str) -> HttpResponse:
 
 # -- acts ---------------------------------------------------------------------------------------------------------
 
-Act = Callable[[HttpRequest, Switch], str]
+
+def _refused(request: HttpRequest, switch: Switch, reasons: list[Sentence]) -> HttpResponse:
+    typed = request.POST
+    return _page(request, switch, reasons, 409, typed.get("reason", ""), typed.get("text", ""))
 
 
-def act(permission: str) -> Callable[[Act], Callable[[HttpRequest, str], HttpResponse]]:
-    """A POST that changes a switch: back to its page, with what came of it.
-
-    Refused: the page itself with the reasons, 409. Not allowed: 403 with who may (``permission`` holders).
-    """
-
-    def decorate(carry_out: Act) -> Callable[[HttpRequest, str], HttpResponse]:
-        @wraps(carry_out)
-        def view(request: HttpRequest, key: str) -> HttpResponse:
-            if request.method != "POST":  # an address that was copied, or a language changed after a refusal
-                return redirect("switch", key=key)
-            found = the_switch(user_of(request), key)
-            try:
-                messages.success(request, carry_out(request, found))
-            except PermissionDenied as error:
-                besides = found.requested_by if permission == DECIDE else None
-                return denied(request, error, permission, found.pair, besides)
-            except Refused as refusal:
-                return _page(
-                    request,
-                    the_switch(user_of(request), key),
-                    refusal.reasons,
-                    409,
-                    reason=request.POST.get("reason", ""),
-                    comment=request.POST.get("text", ""),
-                )
-            return redirect("switch", key=key)
-
-        return view
-
-    return decorate
+act = acts_on(the_switch, "switch", _refused)
 
 
 @act(DECIDE)
@@ -312,18 +280,14 @@ def approve(request: HttpRequest, switch: Switch) -> str:
     from tasks.switching import start
 
     user = user_of(request)
-    # Planning reads ZooKeeper: say that it is away instead of waiting for it.
-    fault = engines.look_at_gateways().fault
-    if fault and may(user, DECIDE, switch.pair) and user.pk != switch.requested_by_id:
-        raise Refused(say("ZooKeeper does not answer (%(fault)s): no switch can run.", fault=fault))
-    shown = request.POST.get("approvals", "")
+    approvals_need_zookeeper(user, switch)
     held = deciding.approve(
         user,
         switch,
         request.POST.get("plan_digest", ""),
         start,
         address_of(request),
-        seen=int(shown) if shown.isdecimal() and len(shown) < 4 else None,
+        seen=approvals_seen(request),
         browser=browser_of(request),
     )
     if held.current is Status.AWAITING_APPROVAL:

@@ -1,0 +1,89 @@
+"""What people do to something that has a page of its own (a switch, a batch, a change of bindings): by POST, and back to the page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, Protocol, TypeVar
+
+from django.contrib import messages
+from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+
+from hadash.accounts.roles import DECIDE, may
+from hadash.dashboard import engines
+from hadash.dashboard.views.common import denied, user_of
+from hadash.inventory.models import Pair
+from hadash.sentences import Sentence, say
+from hadash.switching.refusals import Refused
+
+
+class Requested(Protocol):
+    """What acts are done to: somebody has asked for it, of a pair."""
+
+    pair: Pair
+    requested_by: User
+
+
+Held = TypeVar("Held", bound=Any)
+
+#: Carries an act out; what the page says of it.
+Act = Callable[[HttpRequest, Held], str]
+View = Callable[[HttpRequest, str], HttpResponse]
+
+
+def acts_on(
+    look: Callable[[Any, str], Held],
+    address: str,
+    refused: Callable[[HttpRequest, Held, list[Sentence]], HttpResponse],
+) -> Callable[[str], Callable[[Act[Held]], View]]:
+    """A decorator for acts, that takes the permission that each needs.
+
+    A POST goes back to the page, with what came of it. Refused: the page itself with the reasons, 409. Not allowed: 403 with who may.
+
+    :param look: the thing by user and key. :param address: the name of its page. :param refused: that page, with reasons.
+    """
+
+    def act(permission: str) -> Callable[[Act[Held]], View]:
+        def decorate(carry_out: Act[Held]) -> View:
+            @wraps(carry_out)
+            def view(request: HttpRequest, key: str) -> HttpResponse:
+                if (
+                    request.method != "POST"
+                ):  # an address that was copied, or a language changed after a refusal
+                    return redirect(address, key=key)
+                found = look(user_of(request), key)
+                try:
+                    messages.success(request, carry_out(request, found))
+                except PermissionDenied as error:
+                    besides = found.requested_by if permission == DECIDE else None
+                    return denied(request, error, permission, found.pair, besides)
+                except Refused as refusal:
+                    return refused(request, look(user_of(request), key), refusal.reasons)
+                return redirect(address, key=key)
+
+            return view
+
+        return decorate
+
+    return act
+
+
+def approvals_seen(request: HttpRequest) -> int | None:
+    """How many approvals the page showed (field ``approvals``); ``None`` when it does not say."""
+    shown = request.POST.get("approvals", "")
+    return int(shown) if shown.isdecimal() and len(shown) < 4 else None
+
+
+def approvals_need_zookeeper(user: User, held: Requested) -> None:
+    """An approval plans anew, and planning reads ZooKeeper: say that it is away instead of waiting for it.
+
+    :raises Refused: it is away. (Whoever may not approve hears that instead.)
+    """
+    if not may(user, DECIDE, held.pair) or user.pk == held.requested_by.pk:
+        return
+    fault = engines.look_at_gateways().fault
+    if fault:
+        raise Refused(say("ZooKeeper does not answer (%(fault)s): no switch can run.", fault=fault))
