@@ -1,4 +1,4 @@
-"""Batches as the dictionaries that the shapes of ``batch_serializers.py`` describe."""
+"""Batches as the dictionaries that :mod:`hadash.api.shapes.batches` describes."""
 
 from __future__ import annotations
 

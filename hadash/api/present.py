@@ -1,4 +1,4 @@
-"""Rows as the dictionaries that the shapes of ``serializers.py`` describe."""
+"""Rows as the dictionaries that :mod:`hadash.api.shapes` describes."""
 
 from __future__ import annotations
 

@@ -42,7 +42,6 @@ urlpatterns = [
     path("switches/", switches.Switches.as_view(), name="switches"),
     path("switches/<slug:key>/", switches.OneSwitch.as_view(), name="switch"),
     path("switches/<slug:key>/log/", switches.SwitchLog.as_view(), name="log"),
-    path("switches/<slug:key>/approve/", switches.Approve.as_view(), name="approve"),
     *(
         path(f"switches/<slug:key>/{name}/", view.as_view(), name=name)
         for name, view in switches.ACTS.items()
@@ -50,9 +49,10 @@ urlpatterns = [
     path("binding-changes/", bindings.Changes.as_view(), name="binding-changes"),
     path("binding-changes/preview/", bindings.Preview.as_view(), name="binding-preview"),
     path("binding-changes/<slug:key>/", bindings.OneChange.as_view(), name="binding-change"),
-    path("binding-changes/<slug:key>/approve/", bindings.ApproveChange.as_view(), name="approve-change"),
-    path("binding-changes/<slug:key>/decline/", bindings.DeclineChange.as_view(), name="decline-change"),
-    path("binding-changes/<slug:key>/cancel/", bindings.CancelChange.as_view(), name="cancel-change"),
+    *(
+        path(f"binding-changes/<slug:key>/{name}/", view.as_view(), name=f"{name}-change")
+        for name, view in bindings.ACTS.items()
+    ),
     path("batch-plans/", batches.BatchPlans.as_view(), name="batch-plans"),
     path("batches/", batches.Batches.as_view(), name="batches"),
     path("batches/<slug:key>/", batches.OneBatch.as_view(), name="batch"),

@@ -11,10 +11,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from hadash.accounts.roles import REGISTER, may
-from hadash.api import binding_shapes, present
-from hadash.api import serializers as shapes
+from hadash.api import present
 from hadash.api.idempotency import idempotent
 from hadash.api.pagination import Pages
+from hadash.api.shapes import bindings as binding_shapes
+from hadash.api.shapes import inventory as shapes
 from hadash.api.views.common import KEY, PAGES, PagedView, View, address_of, problems, the_appid
 from hadash.dashboard import engines, selectors
 from hadash.inventory import services

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from drf_spectacular.utils import extend_schema
@@ -11,10 +10,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from hadash.api import batch_present as present
-from hadash.api import batch_serializers as shapes
 from hadash.api.idempotency import idempotent
 from hadash.api.pagination import Pages
-from hadash.api.serializers import NothingRequest, ReasonRequest
+from hadash.api.shapes import batches as shapes
+from hadash.api.shapes.common import NothingRequest, ReasonRequest, window_of
+from hadash.api.views.acts import Acts
 from hadash.api.views.common import (
     KEY,
     PAGES,
@@ -26,6 +26,7 @@ from hadash.api.views.common import (
     the_cluster,
     the_pair,
 )
+from hadash.api.views.lists import LOG_LINES, InboxQuery, LogQuery, inbox
 from hadash.dashboard import batches
 from hadash.dashboard.batches import the_batch
 from hadash.switching.batches import asking, deciding, directing
@@ -34,12 +35,6 @@ from hadash.switching.batches.machine import ItemStatus, Status
 from hadash.switching.batches.models import Batch
 from hadash.switching.batches.waves import Line
 from hadash.switching.closure import Dimension
-
-#: Lines of a log that are answered at once; ``after`` has the next ones.
-LOG_LINES = 500
-
-#: Statuses in which workers go on with it.
-_GOING_ON = (Status.RUNNING,)
 
 
 def _wanted(user: Any, values: dict[str, Any]) -> Wanted:
@@ -67,14 +62,8 @@ class BatchPlans(View):
         return Response(present.draft(draw_up_batch(_wanted(request.user, values))))
 
 
-class BatchQuery(s.Serializer):
-    """``?inbox=waiting&status=running``."""
-
-    inbox = s.ChoiceField(
-        ["all", "waiting", "mine"], default="all", help_text="Those that wait for you, or that you requested."
-    )
+class BatchQuery(InboxQuery):
     status = s.ChoiceField([status.value for status in Status], required=False)
-    pair = s.SlugField(max_length=40, required=False)
 
 
 class Batches(View):
@@ -88,13 +77,7 @@ class Batches(View):
     )
     def get(self, request: Request) -> Response:
         asked = self.validated(BatchQuery, request.query_params.dict())
-        user = request.user
-        found = batches.waiting_for(user) if asked["inbox"] == "waiting" else batches.batches(user)
-        if asked["inbox"] == "mine":
-            found = found.filter(requested_by=user)
-        for name, column in (("status", "status"), ("pair", "pair__name")):
-            if name in asked:
-                found = found.filter(**{column: asked[name]})
+        found = inbox(request.user, asked, batches.batches, batches.waiting_for, "status")
         pages = Pages()
         rows = pages.paginate_queryset(found, request, view=self) or []
         waves = batches.progress_of(rows)
@@ -117,8 +100,8 @@ class Batches(View):
             address_of(request),
             browser(request),
         )
-        window = (values["start_at"], values["start_until"]) if "start_at" in values else None
-        return Response(present.whole_batch(asking.request(asked, window, values["digest"])), status=201)
+        made = asking.request(asked, window_of(values), values["digest"])
+        return Response(present.whole_batch(made), status=201)
 
 
 class OneBatch(View):
@@ -149,10 +132,6 @@ class BatchItems(PagedView):
         return self.page(found.select_related("switch").defer("plan"), present.item)
 
 
-class LogQuery(s.Serializer):
-    after = s.IntegerField(min_value=0, max_value=2**62, default=0, help_text="Only lines with larger ids.")
-
-
 class BatchLog(View):
     @extend_schema(
         operation_id="batch_log",
@@ -166,34 +145,7 @@ class BatchLog(View):
         return Response([present.line(line) for line in lines[:LOG_LINES]])
 
 
-#: What an act does: (request, batch, values of its shape).
-Act = Callable[[Request, Batch, dict[str, Any]], Any]
-
-
-def act(name: str, summary: str, shape: type[s.Serializer], carry_out: Act) -> type[View]:
-    """The class of ``POST /batches/<key>/<act>/``."""
-
-    class OneAct(View):
-        @extend_schema(
-            operation_id=f"{name.replace('-', '_')}_batch",
-            summary=summary,
-            request=shape,
-            parameters=[KEY],
-            responses={
-                200: shapes.WholeBatchShape,
-                202: shapes.WholeBatchShape,
-                **problems(400, 404, 409, 412, 422, 503),
-            },
-        )
-        @idempotent
-        def post(self, request: Request, key: str) -> Response:
-            values = self.validated(shape)
-            carry_out(request, the_batch(request.user, key), values)
-            held = the_batch(request.user, key)
-            return Response(present.whole_batch(held), status=202 if held.current in _GOING_ON else 200)
-
-    OneAct.__name__ = OneAct.__qualname__ = f"{name.capitalize()}Batch"
-    return OneAct
+acts = Acts("batch", the_batch, shapes.WholeBatchShape, present.whole_batch, (Status.RUNNING,))
 
 
 def _approve(request: Request, batch: Batch, values: dict[str, Any]) -> None:
@@ -217,13 +169,13 @@ def _go_on(request: Request, batch: Batch, values: dict[str, Any]) -> None:
 
 
 ACTS: dict[str, type[View]] = {
-    "approve": act(
+    "approve": acts.act(
         "approve",
         "Approve a batch. With the last approval it runs (202), or waits for its window.",
         shapes.BatchApprovalRequest,
         _approve,
     ),
-    "decline": act(
+    "decline": acts.act(
         "decline",
         "Decline a batch, with a reason.",
         ReasonRequest,
@@ -231,25 +183,25 @@ ACTS: dict[str, type[View]] = {
             request.user, batch, values["reason"], address_of(request)
         ),
     ),
-    "cancel": act(
+    "cancel": acts.act(
         "cancel",
         "Take a batch back before it runs.",
         NothingRequest,
         lambda request, batch, values: deciding.cancel(request.user, batch, address_of(request)),
     ),
-    "stop": act(
+    "stop": acts.act(
         "stop",
         "Let nothing new start; what was started ends by itself.",
         NothingRequest,
         lambda request, batch, values: directing.stop(request.user, batch, address_of(request)),
     ),
-    "go-on": act(
+    "go-on": acts.act(
         "go-on",
         "Let a stopped batch go on (202): with what failed again, or without it.",
         shapes.GoOnRequest,
         _go_on,
     ),
-    "end": act(
+    "end": acts.act(
         "end",
         "Give up the rest of a stopped batch.",
         ReasonRequest,

@@ -11,9 +11,10 @@ from rest_framework import serializers as s
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from hadash.api import binding_shapes as shapes
-from hadash.api import serializers as common
 from hadash.api.idempotency import idempotent
+from hadash.api.shapes import bindings as shapes
+from hadash.api.shapes.common import NothingRequest, ReasonRequest
+from hadash.api.views.acts import Acts
 from hadash.api.views.common import (
     KEY,
     PAGES,
@@ -24,6 +25,7 @@ from hadash.api.views.common import (
     problems,
     the_pair,
 )
+from hadash.api.views.lists import InboxQuery, inbox
 from hadash.dashboard import changes, selectors
 from hadash.dashboard.templatetags.hadash import sentence
 from hadash.inventory.models import AppID
@@ -87,14 +89,8 @@ class Preview(View):
         )
 
 
-class ChangeQuery(s.Serializer):
-    """``?inbox=waiting&status=applied``."""
-
-    inbox = s.ChoiceField(
-        ["all", "waiting", "mine"], default="all", help_text="Those that wait for you, or that you requested."
-    )
+class ChangeQuery(InboxQuery):
     status = s.ChoiceField([status.value for status in Status], required=False)
-    pair = s.SlugField(max_length=40, required=False)
     appid = s.CharField(max_length=200, required=False, help_text="The exact name.")
 
 
@@ -107,13 +103,7 @@ class Changes(PagedView):
     )
     def get(self, request: Request) -> Response:
         asked = self.validated(ChangeQuery, request.query_params.dict())
-        user = request.user
-        found = changes.waiting_for(user) if asked["inbox"] == "waiting" else changes.changes(user)
-        if asked["inbox"] == "mine":
-            found = found.filter(requested_by=user)
-        for name, field in (("status", "status"), ("pair", "pair__name"), ("appid", "appid")):
-            if name in asked:
-                found = found.filter(**{field: asked[name]})
+        found = inbox(request.user, asked, changes.changes, changes.waiting_for, "status", "appid")
         return self.page(found.prefetch_related("approvals__user"), shown)
 
     @extend_schema(
@@ -152,60 +142,42 @@ class OneChange(View):
         return Response(shown(changes.the_change(request.user, key)))
 
 
-class ApproveChange(View):
-    @extend_schema(
-        operation_id="approve_binding_change",
-        summary="Approve a change. With the last approval a worker writes it (202).",
-        request=shapes.ChangeApprovalRequest,
-        parameters=[KEY],
-        responses={
-            200: shapes.ChangeShape,
-            202: shapes.ChangeShape,
-            **problems(400, 404, 409, 412, 422, 503),
-        },
+acts = Acts("binding_change", changes.the_change, shapes.ChangeShape, shown, (Status.APPROVED,))
+
+
+def _approve(request: Request, change: BindingChange, values: dict[str, Any]) -> None:
+    from tasks.binding import start
+
+    deciding.approve(
+        request.user,
+        change,
+        values["digest"],
+        start,
+        address_of(request),
+        values.get("approvals"),
+        browser(request),
     )
-    @idempotent
-    def post(self, request: Request, key: str) -> Response:
-        from tasks.binding import start
-
-        values = self.validated(shapes.ChangeApprovalRequest)
-        held = deciding.approve(
-            request.user,
-            changes.the_change(request.user, key),
-            values["digest"],
-            start,
-            address_of(request),
-            values.get("approvals"),
-            browser(request),
-        )
-        return Response(shown(held), status=202 if held.current is Status.APPROVED else 200)
 
 
-class DeclineChange(View):
-    @extend_schema(
-        operation_id="decline_binding_change",
-        summary="Decline a change, with a reason.",
-        request=common.ReasonRequest,
-        parameters=[KEY],
-        responses={200: shapes.ChangeShape, **problems(400, 404, 409, 422)},
-    )
-    @idempotent
-    def post(self, request: Request, key: str) -> Response:
-        values = self.validated(common.ReasonRequest)
-        change = changes.the_change(request.user, key)
-        return Response(shown(deciding.decline(request.user, change, values["reason"], address_of(request))))
-
-
-class CancelChange(View):
-    @extend_schema(
-        operation_id="cancel_binding_change",
-        summary="Take a request back before it is approved.",
-        request=common.NothingRequest,
-        parameters=[KEY],
-        responses={200: shapes.ChangeShape, **problems(400, 404, 409, 422)},
-    )
-    @idempotent
-    def post(self, request: Request, key: str) -> Response:
-        self.validated(common.NothingRequest)
-        change = changes.the_change(request.user, key)
-        return Response(shown(deciding.cancel(request.user, change, address_of(request))))
+ACTS: dict[str, type[View]] = {
+    "approve": acts.act(
+        "approve",
+        "Approve a change. With the last approval a worker writes it (202).",
+        shapes.ChangeApprovalRequest,
+        _approve,
+    ),
+    "decline": acts.act(
+        "decline",
+        "Decline a change, with a reason.",
+        ReasonRequest,
+        lambda request, change, values: deciding.decline(
+            request.user, change, values["reason"], address_of(request)
+        ),
+    ),
+    "cancel": acts.act(
+        "cancel",
+        "Take a request back before it is approved.",
+        NothingRequest,
+        lambda request, change, values: deciding.cancel(request.user, change, address_of(request)),
+    ),
+}

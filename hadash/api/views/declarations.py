@@ -10,9 +10,9 @@ from rest_framework import serializers as s
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from hadash.api import serializers as shapes
 from hadash.api.idempotency import idempotent
 from hadash.api.problems import Problem
+from hadash.api.shapes import common as shapes
 from hadash.api.views.common import KEY, PAGES, PagedView, View, address_of, problems, the_appid, the_pair
 from hadash.dashboard import declared
 from hadash.dashboard.templatetags.hadash import sentence

@@ -8,8 +8,9 @@ from rest_framework.response import Response
 
 from hadash.accounts.roles import VIEW, may_somewhere
 from hadash.api import present
-from hadash.api import serializers as shapes
 from hadash.api.idempotency import idempotent
+from hadash.api.shapes import inventory as shapes
+from hadash.api.shapes.common import NothingRequest
 from hadash.api.views.common import KEY, View, address_of, problems
 from hadash.inventory.gateways import gateway_members
 from hadash.switching import gateways
@@ -46,7 +47,7 @@ class Include(View):
     @extend_schema(
         operation_id="include_gateway",
         summary="Let switches wait for it again.",
-        request=shapes.NothingRequest,
+        request=NothingRequest,
         parameters=[KEY],
         responses={204: None, **problems(400, 404, 409, 422, 503)},
     )

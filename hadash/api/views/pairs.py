@@ -11,8 +11,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from hadash.api import present
-from hadash.api import serializers as shapes
 from hadash.api.idempotency import idempotent
+from hadash.api.shapes import inventory as shapes
 from hadash.api.views.common import KEY, PAGES, PagedView, View, address_of, problems, the_pair
 from hadash.dashboard import selectors
 from hadash.inventory.models import Pair

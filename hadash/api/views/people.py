@@ -18,8 +18,8 @@ from hadash.accounts import people, tokens
 from hadash.accounts.models import ApiToken
 from hadash.accounts.roles import MANAGE_PEOPLE, ROLES, VIEW_AUDIT, may, may_somewhere
 from hadash.api import present
-from hadash.api import serializers as shapes
 from hadash.api.idempotency import idempotent
+from hadash.api.shapes import people as shapes
 from hadash.api.views.common import KEY, PAGES, PagedView, View, address_of, problems, the_pair
 from hadash.audit.models import Entry
 from hadash.inventory.models import Pair

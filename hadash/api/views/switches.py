@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-from django.db.models import Q
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers as s
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from hadash.api import present
-from hadash.api import serializers as shapes
 from hadash.api.idempotency import idempotent
+from hadash.api.shapes import switches as shapes
+from hadash.api.shapes.common import CommentRequest, NothingRequest, ReasonRequest, window_of
+from hadash.api.views.acts import Acts
 from hadash.api.views.common import (
     KEY,
     PAGES,
@@ -26,15 +26,13 @@ from hadash.api.views.common import (
     the_pair,
     the_switch,
 )
+from hadash.api.views.lists import LOG_LINES, InboxQuery, LogQuery, inbox
 from hadash.dashboard import live, selectors
 from hadash.switching import asking, deciding, directing, tails
 from hadash.switching.machine import Kind, Status
 from hadash.switching.models import Switch
 from hadash.switching.planning import draft_for
 from hadash.switching.retirement import services as retirement
-
-#: Lines of a log that are answered at once; ``after`` has the next ones.
-LOG_LINES = 500
 
 
 class Plans(View):
@@ -52,14 +50,8 @@ class Plans(View):
         return Response(present.draft(draft, pair))
 
 
-class SwitchQuery(s.Serializer):
-    """``?inbox=waiting&status=running``."""
-
-    inbox = s.ChoiceField(
-        ["all", "waiting", "mine"], default="all", help_text="Those that wait for you, or that you requested."
-    )
+class SwitchQuery(InboxQuery):
     status = s.ChoiceField([status.value for status in Status], required=False)
-    pair = s.SlugField(max_length=40, required=False)
     appid = s.CharField(max_length=200, required=False, help_text="The exact name of what was asked for.")
     topic = s.CharField(max_length=255, required=False, help_text="A Topic that moves.")
 
@@ -73,15 +65,10 @@ class Switches(PagedView):
     )
     def get(self, request: Request) -> Response:
         asked = self.validated(SwitchQuery, request.query_params.dict())
-        user = request.user
-        found = selectors.waiting_for(user) if asked["inbox"] == "waiting" else selectors.switches(user)
-        wanted = Q(requested_by=user) if asked["inbox"] == "mine" else Q()
-        for name, field in (("status", "status"), ("pair", "pair__name"), ("appid", "appid")):
-            if name in asked:
-                wanted &= Q(**{field: asked[name]})
+        found = inbox(request.user, asked, selectors.switches, selectors.waiting_for, "status", "appid")
         if "topic" in asked:
-            wanted &= Q(plan__topics__contains=[asked["topic"]])
-        return self.page(found.filter(wanted), present.switch)
+            found = found.filter(plan__topics__contains=[asked["topic"]])
+        return self.page(found, present.switch)
 
     @extend_schema(
         operation_id="request_switch",
@@ -113,7 +100,7 @@ def _asked_for(asked: asking.Asked, values: dict[str, Any]) -> Switch:
     """The new switch, of the kind that was asked for."""
     from tasks.switching import start
 
-    window = (values["start_at"], values["start_until"]) if "start_at" in values else None
+    window = window_of(values)
     match asked.kind:
         case Kind.REHEARSAL:
             return asking.rehearse(asked, start, values["plan_digest"])
@@ -135,10 +122,6 @@ class OneSwitch(View):
         return Response(present.whole_switch(the_switch(request.user, key)))
 
 
-class LogQuery(s.Serializer):
-    after = s.IntegerField(min_value=0, max_value=2**62, default=0, help_text="Only lines with larger ids.")
-
-
 class SwitchLog(View):
     @extend_schema(
         operation_id="switch_log",
@@ -153,170 +136,137 @@ class SwitchLog(View):
         return Response([{name: line[name] for name in names} for line in lines])
 
 
-class Approve(View):
-    @extend_schema(
-        operation_id="approve_switch",
-        summary="Approve a plan. With the last approval the switch runs (202), or waits for its window.",
-        request=shapes.ApprovalRequest,
-        parameters=[KEY],
-        responses={
-            200: shapes.WholeSwitchShape,
-            202: shapes.WholeSwitchShape,
-            **problems(400, 404, 409, 412, 422, 503),
-        },
+acts = Acts("switch", the_switch, shapes.WholeSwitchShape, present.whole_switch, (Status.RUNNING,))
+
+
+def _approve(request: Request, switch: Switch, values: dict[str, Any]) -> None:
+    from tasks.switching import start
+
+    deciding.approve(
+        request.user,
+        switch,
+        values["plan_digest"],
+        start,
+        address_of(request),
+        values.get("approvals"),
+        browser(request),
     )
-    @idempotent
-    def post(self, request: Request, key: str) -> Response:
-        from tasks.switching import start
-
-        values = self.validated(shapes.ApprovalRequest)
-        held = deciding.approve(
-            request.user,
-            the_switch(request.user, key),
-            values["plan_digest"],
-            start,
-            address_of(request),
-            values.get("approvals"),
-            browser(request),
-        )
-        return _done(held)
 
 
-def _done(held: Switch) -> Response:
-    """202 while workers go on with it."""
-    return Response(present.whole_switch(held), status=202 if held.current is Status.RUNNING else 200)
-
-
-#: What an act does: (user, switch, values of its shape, address).
-Act = Callable[[Any, Switch, dict[str, Any], str | None], Any]
-
-
-def act(name: str, summary: str, shape: type[s.Serializer], carry_out: Act) -> type[View]:
-    """The class of ``POST /switches/<key>/<act>/``."""
-
-    class OneAct(View):
-        @extend_schema(
-            operation_id=f"{name}_switch",
-            summary=summary,
-            request=shape,
-            parameters=[KEY],
-            responses={
-                200: shapes.WholeSwitchShape,
-                202: shapes.WholeSwitchShape,
-                **problems(400, 404, 409, 422, 503),
-            },
-        )
-        @idempotent
-        def post(self, request: Request, key: str) -> Response:
-            values = self.validated(shape)
-            found = the_switch(request.user, key)
-            carry_out(request.user, found, values, address_of(request))
-            return _done(the_switch(request.user, key))
-
-    OneAct.__name__ = OneAct.__qualname__ = name.title().replace("_", "")
-    return OneAct
-
-
-def _retry(user: Any, switch: Switch, values: dict[str, Any], address: str | None) -> Switch:
+def _retry(request: Request, switch: Switch, values: dict[str, Any]) -> None:
     from tasks.switching import start
 
-    return directing.retry(user, switch, start, address)
+    directing.retry(request.user, switch, start, address_of(request))
 
 
-def _go(user: Any, switch: Switch, values: dict[str, Any], address: str | None) -> Switch:
+def _go(request: Request, switch: Switch, values: dict[str, Any]) -> None:
     from tasks.switching import start
 
-    return directing.go(user, switch, start, address)
+    directing.go(request.user, switch, start, address_of(request))
 
 
-def _rebuild(user: Any, switch: Switch, values: dict[str, Any], address: str | None) -> Any:
+def _rebuild(request: Request, switch: Switch, values: dict[str, Any]) -> None:
     from tasks.switching import rebuild
 
-    return tails.ask_to_rebuild(user, switch, values["confirm"], values["note"], rebuild, address)
+    tails.ask_to_rebuild(
+        request.user, switch, values["confirm"], values["note"], rebuild, address_of(request)
+    )
 
 
-def _retire(user: Any, switch: Switch, values: dict[str, Any], address: str | None) -> None:
+def _retire(request: Request, switch: Switch, values: dict[str, Any]) -> None:
     from tasks.retirement import start
 
-    retirement.retire_now(user, switch, values["confirm"], start, address)
+    retirement.retire_now(request.user, switch, values["confirm"], start, address_of(request))
 
 
-def _put_off(user: Any, switch: Switch, values: dict[str, Any], address: str | None) -> None:
-    retirement.put_off(user, switch, values["days"], values["reason"], address)
+def _put_off(request: Request, switch: Switch, values: dict[str, Any]) -> None:
+    retirement.put_off(request.user, switch, values["days"], values["reason"], address_of(request))
 
 
-def _keep(user: Any, switch: Switch, values: dict[str, Any], address: str | None) -> None:
-    retirement.keep(user, switch, values["reason"], address)
+def _keep(request: Request, switch: Switch, values: dict[str, Any]) -> None:
+    retirement.keep(request.user, switch, values["reason"], address_of(request))
 
 
 ACTS: dict[str, type[View]] = {
-    "put-off": act(
-        "put_off",
+    "approve": acts.act(
+        "approve",
+        "Approve a plan. With the last approval the switch runs (202), or waits for its window.",
+        shapes.ApprovalRequest,
+        _approve,
+    ),
+    "put-off": acts.act(
+        "put-off",
         "Let the old Topics of a migration stay for some days more.",
         shapes.PutOffRequest,
         _put_off,
     ),
-    "keep": act("keep", "Let the old Topics of a migration stay for good.", shapes.ReasonRequest, _keep),
-    "retire": act(
+    "keep": acts.act("keep", "Let the old Topics of a migration stay for good.", ReasonRequest, _keep),
+    "retire": acts.act(
         "retire",
         "Delete the old Topics of a migration now. Workers go on with it; look at its ``retirement``.",
         shapes.RetireRequest,
         _retire,
     ),
-    "decline": act(
+    "decline": acts.act(
         "decline",
         "Decline a request, with a reason.",
-        shapes.ReasonRequest,
-        lambda user, switch, values, address: deciding.decline(user, switch, values["reason"], address),
-    ),
-    "cancel": act(
-        "cancel",
-        "Take a request back before it runs.",
-        shapes.NothingRequest,
-        lambda user, switch, values, address: deciding.cancel(user, switch, address),
-    ),
-    "go": act(
-        "go",
-        "Let a switch go on that waits for it (202).",
-        shapes.NothingRequest,
-        _go,
-    ),
-    "review": act(
-        "review",
-        "Say afterwards what is to be said of an emergency.",
-        shapes.ReasonRequest,
-        lambda user, switch, values, address: deciding.review(user, switch, values["reason"], address),
-    ),
-    "abort": act(
-        "abort",
-        "Ask a running switch to return to the start (202).",
-        shapes.NothingRequest,
-        lambda user, switch, values, address: directing.abort(user, switch, address),
-    ),
-    "retry": act(
-        "retry",
-        "Run the stage again in which a switch asked for a person (202).",
-        shapes.NothingRequest,
-        _retry,
-    ),
-    "close": act(
-        "close",
-        "End a switch that needs attention, and leave everything as it is.",
-        shapes.ReasonRequest,
-        lambda user, switch, values, address: directing.close_as_it_is(
-            user, switch, values["reason"], address
+        ReasonRequest,
+        lambda request, switch, values: deciding.decline(
+            request.user, switch, values["reason"], address_of(request)
         ),
     ),
-    "rebuild": act(
+    "cancel": acts.act(
+        "cancel",
+        "Take a request back before it runs.",
+        NothingRequest,
+        lambda request, switch, values: deciding.cancel(request.user, switch, address_of(request)),
+    ),
+    "go": acts.act(
+        "go",
+        "Let a switch go on that waits for it (202).",
+        NothingRequest,
+        _go,
+    ),
+    "review": acts.act(
+        "review",
+        "Say afterwards what is to be said of an emergency.",
+        ReasonRequest,
+        lambda request, switch, values: deciding.review(
+            request.user, switch, values["reason"], address_of(request)
+        ),
+    ),
+    "abort": acts.act(
+        "abort",
+        "Ask a running switch to return to the start (202).",
+        NothingRequest,
+        lambda request, switch, values: directing.abort(request.user, switch, address_of(request)),
+    ),
+    "retry": acts.act(
+        "retry",
+        "Run the stage again in which a switch asked for a person (202).",
+        NothingRequest,
+        _retry,
+    ),
+    "close": acts.act(
+        "close",
+        "End a switch that needs attention, and leave everything as it is.",
+        ReasonRequest,
+        lambda request, switch, values: directing.close_as_it_is(
+            request.user, switch, values["reason"], address_of(request)
+        ),
+    ),
+    "rebuild": acts.act(
         "rebuild",
         "After a forced switch: delete the Topics of the side that was lost, with their tail, and mirror them there anew.",
         shapes.RebuildRequest,
         _rebuild,
     ),
-    "comment": act(
+    "comment": acts.act(
         "comment",
         "Say something for all who look at it.",
-        shapes.CommentRequest,
-        lambda user, switch, values, address: deciding.comment(user, switch, values["text"], address),
+        CommentRequest,
+        lambda request, switch, values: deciding.comment(
+            request.user, switch, values["text"], address_of(request)
+        ),
     ),
 }

@@ -1,8 +1,4 @@
-"""The shapes of what is sent and answered. The OpenAPI document is made of them; what is allowed is decided by the services.
-
-Clusters, pairs and people are named by their unique names, switches by their keys, AppIDs by their numbers (their names may
-hold any character).
-"""
+"""Plans and switches."""
 
 from __future__ import annotations
 
@@ -12,44 +8,36 @@ from django.conf import settings
 from django.utils.translation import gettext as _
 from rest_framework import serializers as s
 
-from hadash.accounts.roles import ROLES, SCOPES
+from hadash.api.shapes.common import (
+    MAX_RESOURCE,
+    MAX_TEXT,
+    MAX_TOPICS,
+    ApprovalShape,
+    ReasonRequest,
+    SeenRequest,
+    WindowRequest,
+    words,
+)
 from hadash.governance.findings import Code, Severity
 from hadash.identity.names import MAX_NAME_LENGTH
-from hadash.inventory.models import Access
 from hadash.switching.closure import Dimension
 from hadash.switching.machine import AT_ONCE, Kind, Status
-from hadash.switching.models import POLICY_FIELDS, Policy, StageRecord
+from hadash.switching.models import StageRecord
 from hadash.switching.plan import Scope, ScopeKind, thing_named
 from hadash.switching.retirement.machine import Status as RetirementStatus
-
-#: Topics of one scope: more are "everything".
-MAX_TOPICS = 1000
-
-#: Characters of a reason or a note.
-MAX_TEXT = 2000
-
-#: Characters of a Topic or group name, as Kafka has them.
-MAX_RESOURCE = 255
-
-
-def _words(kind: Any) -> list[str]:
-    return [each.value for each in kind]
-
-
-# -- what is asked for ----------------------------------------------------------------------------------------------
 
 
 class ScopeShape(s.Serializer):
     """What is to move: an AppID, one InstanceID of it, some Topics, or everything that is on the other cluster."""
 
-    kind = s.ChoiceField(_words(ScopeKind))
+    kind = s.ChoiceField(words(ScopeKind))
     appid = s.CharField(max_length=MAX_NAME_LENGTH, required=False, default="", allow_blank=True)
     instance_id = s.CharField(max_length=MAX_NAME_LENGTH, required=False, default="", allow_blank=True)
     topics = s.ListField(
         child=s.CharField(max_length=MAX_RESOURCE), max_length=MAX_TOPICS, required=False, default=list
     )
     dimension = s.ChoiceField(
-        _words(Dimension),
+        words(Dimension),
         default=Dimension.INSTANCE.value,
         help_text="Whether InstanceIDs move by themselves, or AppIDs always as a whole.",
     )
@@ -102,7 +90,7 @@ class PlanRequest(s.Serializer):
     scope = ScopeShape()
     target = s.SlugField(max_length=40, help_text="The cluster that everything moves to.")
     kind = s.ChoiceField(
-        _words(Kind),
+        words(Kind),
         default=Kind.PLANNED.value,
         help_text="A rehearsal touches no client; an emergency runs at once and is reviewed afterwards; a restore goes back "
         "from one switch; a migration deletes the old Topics after a term; "
@@ -110,7 +98,7 @@ class PlanRequest(s.Serializer):
     )
 
 
-class SwitchRequest(PlanRequest):
+class SwitchRequest(PlanRequest, WindowRequest):
     reason = s.CharField(max_length=MAX_TEXT)
     restores = s.SlugField(
         max_length=20,
@@ -143,15 +131,9 @@ class SwitchRequest(PlanRequest):
         allow_blank=True,
         help_text="Of the plan that was shown: when it is another one by now, nothing is requested (412).",
     )
-    start_at = s.DateTimeField(
-        required=False, help_text="From when it may start; without it as soon as it is approved."
-    )
-    start_until = s.DateTimeField(required=False, help_text="Until when it may start: later it is dropped.")
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        if ("start_at" in attrs) != ("start_until" in attrs):
-            missing = "start_until" if "start_at" in attrs else "start_at"
-            raise s.ValidationError({missing: [_("A window has a beginning and an end.")]})
+        attrs = super().validate(attrs)
         unfit = ["start_at", "ask_for_go"] if attrs["kind"] in AT_ONCE else []
         unfit += ["restores"] if attrs["kind"] != Kind.RESTORE else []
         unfit += ["retire_after_days"] if attrs["kind"] != Kind.MIGRATION else []
@@ -163,18 +145,8 @@ class SwitchRequest(PlanRequest):
         return attrs
 
 
-class ApprovalRequest(s.Serializer):
+class ApprovalRequest(SeenRequest):
     plan_digest = s.CharField(max_length=40, help_text="Of the plan that is approved.")
-    approvals = s.IntegerField(
-        required=False,
-        min_value=0,
-        max_value=99,
-        help_text="How many approvals were seen: 412 if there are others now.",
-    )
-
-
-class ReasonRequest(s.Serializer):
-    reason = s.CharField(max_length=MAX_TEXT)
 
 
 class PutOffRequest(ReasonRequest):
@@ -183,17 +155,6 @@ class PutOffRequest(ReasonRequest):
 
 class RetireRequest(s.Serializer):
     confirm = s.CharField(max_length=40, help_text="The old cluster's name: its Topics are deleted there.")
-
-
-class CommentRequest(s.Serializer):
-    text = s.CharField(max_length=MAX_TEXT)
-
-
-class NothingRequest(s.Serializer):
-    """No fields."""
-
-
-# -- plans ----------------------------------------------------------------------------------------------------------
 
 
 class PlanShape(s.Serializer):
@@ -223,15 +184,15 @@ class UseShape(s.Serializer):
 
 
 class FindingShape(s.Serializer):
-    code = s.ChoiceField(_words(Code))
-    severity = s.ChoiceField(_words(Severity))
+    code = s.ChoiceField(words(Code))
+    severity = s.ChoiceField(words(Severity))
     stops = s.BooleanField(help_text="Whether it is among the objections, by the rules of the pair.")
     who = s.ListField(child=s.CharField())
     sentence = s.CharField()
 
 
 class DraftShape(s.Serializer):
-    kind = s.ChoiceField(_words(Kind))
+    kind = s.ChoiceField(words(Kind))
     plan = PlanShape()
     plan_digest = s.CharField()
     objections = s.ListField(
@@ -247,12 +208,9 @@ class DraftShape(s.Serializer):
     records_at_risk = s.IntegerField(allow_null=True, help_text="Not yet in the mirror; null when not known.")
 
 
-# -- switches -------------------------------------------------------------------------------------------------------
-
-
 class SwitchShape(s.Serializer):
     key = s.CharField()
-    kind = s.ChoiceField(_words(Kind))
+    kind = s.ChoiceField(words(Kind))
     pair = s.CharField()
     scope = ScopeShape()
     source = s.CharField()
@@ -260,7 +218,7 @@ class SwitchShape(s.Serializer):
     restores = s.CharField(
         allow_null=True, help_text="Of a restore: the key of the switch that it goes back from."
     )
-    status = s.ChoiceField(_words(Status))
+    status = s.ChoiceField(words(Status))
     stage = s.CharField(allow_blank=True)
     reason = s.CharField()
     requested_by = s.CharField()
@@ -284,11 +242,6 @@ class StageShape(s.Serializer):
     ended_at = s.DateTimeField(allow_null=True)
     seconds = s.FloatField(allow_null=True)
     sentence = s.CharField(allow_blank=True)
-
-
-class ApprovalShape(s.Serializer):
-    by = s.CharField()
-    at = s.DateTimeField()
 
 
 class LossShape(s.Serializer):
@@ -323,7 +276,7 @@ class RebuildRequest(s.Serializer):
 class RetirementShape(s.Serializer):
     """What becomes of the mirror and the old Topics after a migration."""
 
-    status = s.ChoiceField(_words(RetirementStatus))
+    status = s.ChoiceField(words(RetirementStatus))
     due_at = s.DateTimeField(help_text="When they are deleted by themselves, while it is waiting.")
     postponed = s.IntegerField(help_text="How often it was put off.")
     outcome = s.CharField(allow_blank=True)
@@ -365,190 +318,3 @@ class LogLineShape(s.Serializer):
     actor = s.CharField()
     stage = s.CharField(allow_blank=True)
     sentence = s.CharField()
-
-
-# -- what there is --------------------------------------------------------------------------------------------------
-
-
-class ClusterShape(s.Serializer):
-    name = s.CharField()
-    number = s.IntegerField()
-    bootstrap_servers = s.CharField()
-    security_protocol = s.CharField()
-    kafka_cluster_id = s.CharField(allow_blank=True)
-    brokers = s.ListField(child=s.DictField())
-    fault = s.CharField(allow_blank=True)
-    looked_at = s.DateTimeField(allow_null=True)
-
-
-class MirrorShape(s.Serializer):
-    name = s.CharField()
-    topics = s.ListField(child=s.CharField())
-    source = s.CharField()
-    target = s.CharField()
-    state = s.CharField()
-    fault = s.CharField(allow_blank=True)
-    lag_records = s.IntegerField(allow_null=True)
-    lag_seconds = s.FloatField(allow_null=True)
-    looked_at = s.DateTimeField(allow_null=True)
-
-
-class PairShape(s.Serializer):
-    name = s.CharField()
-    default = s.CharField(help_text="The cluster of everybody who has no binding.")
-    clusters = ClusterShape(many=True)
-    mirrors = MirrorShape(many=True)
-
-
-class RulesShape(s.ModelSerializer):
-    """What is null is as in the settings; ``in_effect`` has both."""
-
-    class Meta:
-        model = Policy
-        fields = POLICY_FIELDS
-        extra_kwargs = {name: {"required": False} for name in POLICY_FIELDS}
-
-    stopping = s.ListField(
-        child=s.ChoiceField(_words(Code)),
-        required=False,
-        allow_null=True,
-        help_text="Findings that stop a switch.",
-    )
-
-
-class BlackoutRequest(s.Serializer):
-    begins = s.DateTimeField()
-    ends = s.DateTimeField()
-    reason = s.CharField(max_length=300)
-
-
-class BlackoutShape(BlackoutRequest):
-    id = s.IntegerField()
-
-
-class BindingShape(s.Serializer):
-    cluster = s.CharField()
-    state = s.CharField()
-    epoch = s.IntegerField()
-    own = s.BooleanField(help_text="False when it comes from the AppID or the pair's default.")
-
-
-class InstanceShape(s.Serializer):
-    name = s.CharField()
-    registered = s.BooleanField()
-    binding = BindingShape(allow_null=True, help_text="null when ZooKeeper does not answer.")
-    last_seen = s.DateTimeField(allow_null=True)
-    last_cluster = s.CharField(allow_blank=True)
-
-
-class AppIDShape(s.Serializer):
-    id = s.IntegerField()
-    name = s.CharField()
-    pair = s.CharField()
-    owner = s.CharField(allow_blank=True)
-    binding = BindingShape(allow_null=True)
-    observed = s.IntegerField(help_text="Distinct client.ids that were seen.")
-    covered = s.IntegerField(help_text="Those of them that are registered.")
-    instances = InstanceShape(many=True)
-
-
-class InstanceRequest(s.Serializer):
-    name = s.CharField(max_length=MAX_NAME_LENGTH)
-    note = s.CharField(max_length=MAX_TEXT, required=False, default="", allow_blank=True)
-
-
-class AccessShape(s.Serializer):
-    client_id = s.CharField(allow_blank=True)
-    kind = s.ChoiceField(Access.Kind.values)
-    resource = s.CharField()
-    cluster = s.CharField()
-    host = s.CharField(allow_blank=True)
-    library = s.CharField(allow_blank=True)
-    version = s.CharField(allow_blank=True)
-    first_seen = s.DateTimeField()
-    last_seen = s.DateTimeField()
-
-
-class GatewayShape(s.Serializer):
-    id = s.CharField()
-    address = s.CharField()
-    version = s.CharField()
-    live = s.BooleanField()
-    excluded = s.BooleanField()
-    applied = s.IntegerField(help_text="The newest epoch that it has put into effect.")
-
-
-class ExcludeRequest(s.Serializer):
-    confirm = s.CharField(
-        max_length=200, help_text="The Gateway's id once more: its process does not run any more."
-    )
-    reason = s.CharField(max_length=MAX_TEXT)
-
-
-# -- people ---------------------------------------------------------------------------------------------------------
-
-
-class RoleShape(s.Serializer):
-    role = s.ChoiceField(sorted(ROLES))
-    pair = s.SlugField(max_length=40, allow_null=True, default=None, help_text="null for all pairs.")
-
-
-class PersonShape(s.Serializer):
-    username = s.CharField()
-    name = s.CharField(allow_blank=True)
-    active = s.BooleanField()
-    roles = RoleShape(many=True)
-
-
-class MeShape(PersonShape):
-    permissions = s.ListField(
-        child=s.CharField(), help_text="What may be done on some pair, with this token."
-    )
-
-
-class TokenRequest(s.Serializer):
-    name = s.CharField(max_length=100)
-    scopes = s.ListField(
-        child=s.ChoiceField(sorted(SCOPES)), required=False, default=list, max_length=len(SCOPES)
-    )
-    days = s.IntegerField(min_value=1, max_value=settings.TOKEN_MAX_DAYS, default=settings.TOKEN_DAYS)
-    pair = s.SlugField(max_length=40, required=False, allow_null=True, default=None)
-
-
-class TokenShape(s.Serializer):
-    id = s.IntegerField()
-    name = s.CharField()
-    beginning = s.CharField()
-    scopes = s.ListField(child=s.CharField())
-    pair = s.CharField(allow_null=True)
-    created_at = s.DateTimeField()
-    expires_at = s.DateTimeField()
-    last_used_at = s.DateTimeField(allow_null=True)
-    revoked_at = s.DateTimeField(allow_null=True)
-
-
-class NewTokenShape(TokenShape):
-    secret = s.CharField(help_text="Shown this once.")
-
-
-class AuditShape(s.Serializer):
-    number = s.IntegerField()
-    at = s.DateTimeField()
-    actor = s.CharField(allow_blank=True)
-    verb = s.CharField()
-    subject = s.CharField()
-    address = s.CharField(allow_null=True)
-    details = s.DictField()
-    previous = s.CharField()
-    digest = s.CharField()
-
-
-class ProblemShape(s.Serializer):
-    """RFC 9457."""
-
-    type = s.CharField()
-    title = s.CharField()
-    status = s.IntegerField()
-    detail = s.CharField(allow_blank=True)
-    reasons = s.ListField(child=s.CharField(), help_text="In the language of Accept-Language.")
-    errors = s.DictField(child=s.ListField(child=s.CharField()), required=False)

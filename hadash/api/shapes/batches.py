@@ -1,4 +1,4 @@
-"""The shapes of what is sent and answered about batches; see ``serializers.py``."""
+"""Batches."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from django.conf import settings
 from django.utils.translation import gettext as _
 from rest_framework import serializers as s
 
-from hadash.api.serializers import MAX_TEXT, ApprovalShape, ScopeShape
+from hadash.api.shapes.common import MAX_TEXT, ApprovalShape, SeenRequest, WindowRequest
+from hadash.api.shapes.switches import ScopeShape
 from hadash.identity.names import MAX_NAME_LENGTH
 from hadash.switching.batches.drawing import Names
 from hadash.switching.batches.machine import ItemStatus, Status
@@ -77,7 +78,7 @@ class BatchPlanRequest(s.Serializer):
         return value
 
 
-class BatchRequest(BatchPlanRequest):
+class BatchRequest(BatchPlanRequest, WindowRequest):
     reason = s.CharField(max_length=MAX_TEXT)
     digest = s.CharField(
         max_length=40,
@@ -86,28 +87,10 @@ class BatchRequest(BatchPlanRequest):
         allow_blank=True,
         help_text="Of what was shown: when it is something else by now, nothing is requested (412).",
     )
-    start_at = s.DateTimeField(
-        required=False, help_text="From when its switches may start; without it as soon as it is approved."
-    )
-    start_until = s.DateTimeField(
-        required=False, help_text="Until when they may start: what has not, then waits for a person."
-    )
-
-    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        if ("start_at" in attrs) != ("start_until" in attrs):
-            missing = "start_until" if "start_at" in attrs else "start_at"
-            raise s.ValidationError({missing: [_("A window has a beginning and an end.")]})
-        return attrs
 
 
-class BatchApprovalRequest(s.Serializer):
+class BatchApprovalRequest(SeenRequest):
     digest = s.CharField(max_length=40, help_text="Of the batch that is approved.")
-    approvals = s.IntegerField(
-        required=False,
-        min_value=0,
-        max_value=99,
-        help_text="How many approvals were seen: 412 if there are others now.",
-    )
 
 
 class GoOnRequest(s.Serializer):

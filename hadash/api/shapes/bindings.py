@@ -1,4 +1,4 @@
-"""The shapes of bindings by hand, beside those of :mod:`hadash.api.serializers`."""
+"""Bindings by hand."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from rest_framework import serializers as s
 
-from hadash.api.serializers import MAX_RESOURCE, MAX_TEXT, MAX_TOPICS, ApprovalShape
+from hadash.api.shapes.common import MAX_RESOURCE, MAX_TEXT, MAX_TOPICS, ApprovalShape, SeenRequest
 from hadash.identity.identity import Identity
 from hadash.identity.names import MAX_NAME_LENGTH
 from hadash.inventory import generating
@@ -73,14 +73,8 @@ class ChangeRequest(BindingsRequest):
     )
 
 
-class ChangeApprovalRequest(s.Serializer):
+class ChangeApprovalRequest(SeenRequest):
     digest = s.CharField(max_length=40, help_text="Of the change that is approved.")
-    approvals = s.IntegerField(
-        required=False,
-        min_value=0,
-        max_value=99,
-        help_text="How many approvals were seen: 412 if there are others now.",
-    )
 
 
 class EditShape(s.Serializer):

@@ -1,0 +1,85 @@
+"""What the shapes of several things share."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from django.utils.translation import gettext as _
+from rest_framework import serializers as s
+
+#: Topics of one scope: more are "everything".
+MAX_TOPICS = 1000
+
+#: Characters of a reason or a note.
+MAX_TEXT = 2000
+
+#: Characters of a Topic or group name, as Kafka has them.
+MAX_RESOURCE = 255
+
+
+def words(kind: Any) -> list[str]:
+    """The values of an enumeration."""
+    return [each.value for each in kind]
+
+
+class ReasonRequest(s.Serializer):
+    reason = s.CharField(max_length=MAX_TEXT)
+
+
+class CommentRequest(s.Serializer):
+    text = s.CharField(max_length=MAX_TEXT)
+
+
+class NothingRequest(s.Serializer):
+    """No fields."""
+
+
+class WindowRequest(s.Serializer):
+    """From when to when something may start."""
+
+    start_at = s.DateTimeField(
+        required=False, help_text="From when it may start; without it as soon as it is approved."
+    )
+    start_until = s.DateTimeField(
+        required=False,
+        help_text="Until when it may start: what has not started by then is dropped, of a batch it waits for a person.",
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if ("start_at" in attrs) != ("start_until" in attrs):
+            missing = "start_until" if "start_at" in attrs else "start_at"
+            raise s.ValidationError({missing: [_("A window has a beginning and an end.")]})
+        return attrs
+
+
+def window_of(values: dict[str, Any]) -> tuple[datetime, datetime] | None:
+    """What :class:`WindowRequest` has validated."""
+    return (values["start_at"], values["start_until"]) if "start_at" in values else None
+
+
+class SeenRequest(s.Serializer):
+    """An approval says what was seen."""
+
+    approvals = s.IntegerField(
+        required=False,
+        min_value=0,
+        max_value=99,
+        help_text="How many approvals were seen: 412 if there are others now.",
+    )
+
+
+class ApprovalShape(s.Serializer):
+    by = s.CharField()
+    at = s.DateTimeField()
+
+
+class ProblemShape(s.Serializer):
+    """RFC 9457."""
+
+    type = s.CharField()
+    title = s.CharField()
+    status = s.IntegerField()
+    detail = s.CharField(allow_blank=True)
+    reasons = s.ListField(child=s.CharField(), help_text="In the language of Accept-Language.")
+    errors = s.DictField(child=s.ListField(child=s.CharField()), required=False)

@@ -1,0 +1,126 @@
+"""Pairs, clusters, mirrors, AppIDs, access and Gateways."""
+
+from __future__ import annotations
+
+from rest_framework import serializers as s
+
+from hadash.api.shapes.common import MAX_TEXT, words
+from hadash.governance.findings import Code
+from hadash.identity.names import MAX_NAME_LENGTH
+from hadash.inventory.models import Access
+from hadash.switching.models import POLICY_FIELDS, Policy
+
+
+class ClusterShape(s.Serializer):
+    name = s.CharField()
+    number = s.IntegerField()
+    bootstrap_servers = s.CharField()
+    security_protocol = s.CharField()
+    kafka_cluster_id = s.CharField(allow_blank=True)
+    brokers = s.ListField(child=s.DictField())
+    fault = s.CharField(allow_blank=True)
+    looked_at = s.DateTimeField(allow_null=True)
+
+
+class MirrorShape(s.Serializer):
+    name = s.CharField()
+    topics = s.ListField(child=s.CharField())
+    source = s.CharField()
+    target = s.CharField()
+    state = s.CharField()
+    fault = s.CharField(allow_blank=True)
+    lag_records = s.IntegerField(allow_null=True)
+    lag_seconds = s.FloatField(allow_null=True)
+    looked_at = s.DateTimeField(allow_null=True)
+
+
+class PairShape(s.Serializer):
+    name = s.CharField()
+    default = s.CharField(help_text="The cluster of everybody who has no binding.")
+    clusters = ClusterShape(many=True)
+    mirrors = MirrorShape(many=True)
+
+
+class RulesShape(s.ModelSerializer):
+    """What is null is as in the settings; ``in_effect`` has both."""
+
+    class Meta:
+        model = Policy
+        fields = POLICY_FIELDS
+        extra_kwargs = {name: {"required": False} for name in POLICY_FIELDS}
+
+    stopping = s.ListField(
+        child=s.ChoiceField(words(Code)),
+        required=False,
+        allow_null=True,
+        help_text="Findings that stop a switch.",
+    )
+
+
+class BlackoutRequest(s.Serializer):
+    begins = s.DateTimeField()
+    ends = s.DateTimeField()
+    reason = s.CharField(max_length=300)
+
+
+class BlackoutShape(BlackoutRequest):
+    id = s.IntegerField()
+
+
+class BindingShape(s.Serializer):
+    cluster = s.CharField()
+    state = s.CharField()
+    epoch = s.IntegerField()
+    own = s.BooleanField(help_text="False when it comes from the AppID or the pair's default.")
+
+
+class InstanceShape(s.Serializer):
+    name = s.CharField()
+    registered = s.BooleanField()
+    binding = BindingShape(allow_null=True, help_text="null when ZooKeeper does not answer.")
+    last_seen = s.DateTimeField(allow_null=True)
+    last_cluster = s.CharField(allow_blank=True)
+
+
+class AppIDShape(s.Serializer):
+    id = s.IntegerField()
+    name = s.CharField()
+    pair = s.CharField()
+    owner = s.CharField(allow_blank=True)
+    binding = BindingShape(allow_null=True)
+    observed = s.IntegerField(help_text="Distinct client.ids that were seen.")
+    covered = s.IntegerField(help_text="Those of them that are registered.")
+    instances = InstanceShape(many=True)
+
+
+class InstanceRequest(s.Serializer):
+    name = s.CharField(max_length=MAX_NAME_LENGTH)
+    note = s.CharField(max_length=MAX_TEXT, required=False, default="", allow_blank=True)
+
+
+class AccessShape(s.Serializer):
+    client_id = s.CharField(allow_blank=True)
+    kind = s.ChoiceField(Access.Kind.values)
+    resource = s.CharField()
+    cluster = s.CharField()
+    host = s.CharField(allow_blank=True)
+    library = s.CharField(allow_blank=True)
+    version = s.CharField(allow_blank=True)
+    first_seen = s.DateTimeField()
+    last_seen = s.DateTimeField()
+
+
+class GatewayShape(s.Serializer):
+    id = s.CharField()
+    address = s.CharField()
+    version = s.CharField()
+    live = s.BooleanField()
+    excluded = s.BooleanField()
+    applied = s.IntegerField(help_text="The newest epoch that it has put into effect.")
+
+
+class ExcludeRequest(s.Serializer):
+    confirm = s.CharField(
+        max_length=200, help_text="The Gateway's id once more: its process does not run any more."
+    )
+    reason = s.CharField(max_length=MAX_TEXT)
