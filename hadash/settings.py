@@ -305,6 +305,12 @@ SWITCH_VERIFY_SECONDS = number("HADASH_SWITCH_VERIFY_SECONDS", 60)
 SWITCH_USED_LATELY_SECONDS = number("HADASH_SWITCH_USED_LATELY_SECONDS", 120)
 #: Seconds between two tries to ask a lost source for its tail.
 TAIL_LOOK_SECONDS = number("HADASH_TAIL_LOOK_SECONDS", 10)
+#: Seconds for which a lost source that answers may not know Topics that it had, before they count as lost with it: a cluster
+#: that starts says for a moment that its Topics do not exist.
+TAIL_UNKNOWN_SECONDS = number("HADASH_TAIL_UNKNOWN_SECONDS", 300)
+#: Seconds after the decision in which the lost side is tried to be rebuilt while a server does not answer. Later a person
+#: decides again: what is left may be needed otherwise by then.
+TAIL_REBUILD_SECONDS = number("HADASH_TAIL_REBUILD_SECONDS", 900)
 SWITCH_VERIFY_HOLD_SECONDS = number("HADASH_SWITCH_VERIFY_HOLD_SECONDS", 2)
 #: What clients wrote and read in the last seconds before a switch must go on after it: longer than the pauses of
 #: steady traffic, and than the clients' batching.

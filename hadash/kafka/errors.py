@@ -11,6 +11,17 @@ class ClusterUnavailable(KafkaError):
     """A cluster does not answer."""
 
 
+class TopicsUnknown(KafkaError):
+    """A cluster answers, but does not know Topics that it had. One that is just starting says so for a moment.
+
+    ``topics`` are their names.
+    """
+
+    def __init__(self, message: str, topics: tuple[str, ...]) -> None:
+        super().__init__(message)
+        self.topics = topics
+
+
 class CoordinatorMoved(KafkaError):
     """A broker that was asked about a group is not its coordinator (any more, or yet)."""
 

@@ -4,14 +4,15 @@ can be copied to them any more. They are deleted, made again, and copied from th
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 from django.conf import settings
 from django.db import transaction
 
 from hadash.inventory.models import Cluster
 from hadash.kafka.cluster import ClusterClient
-from hadash.kafka.values import Partition
+from hadash.kafka.errors import KafkaError, TopicsUnknown
+from hadash.kafka.values import Partition, TopicInfo
 from hadash.mirroring.models import Mirror
 from hadash.mirroring.offsets import Corresponding
 from hadash.mirroring.services import (
@@ -23,7 +24,6 @@ from hadash.mirroring.services import (
     connect_client,
     connector_of,
     nobody_else,
-    partitions_of,
     save_anchors,
     start,
     status_of,
@@ -31,7 +31,7 @@ from hadash.mirroring.services import (
 from hadash.mirroring.standby import deny_writes
 
 #: Seconds between two looks at Topics that are being deleted.
-POLL_SECONDS = 0.2
+POLL_SECONDS = 0.5
 
 
 def rebuild(mirror: Mirror, lost: Cluster, fence: Fence = nobody_else) -> None:
@@ -40,7 +40,7 @@ def rebuild(mirror: Mirror, lost: Cluster, fence: Fence = nobody_else) -> None:
 
     What ``lost`` held of them is gone, and with it the offsets of groups there.
 
-    :raises MirrorError: the mirror copies from the other cluster already, or Topics do not go away.
+    :raises MirrorError: the mirror is being turned round, or it runs from ``lost`` again, or Topics do not go away.
     :raises KafkaError, ConnectError: a server does not answer.
     """
     source = mirror.pair.other(lost)
@@ -50,7 +50,16 @@ def rebuild(mirror: Mirror, lost: Cluster, fence: Fence = nobody_else) -> None:
             _await_running(mirror)
             return
         raise MirrorError(f"Mirror {mirror.name} is being turned round.")
+    if not mirror.turning:
+        # A forced switch holds its mirrors back until this: somebody has let this one run since.
+        raise MirrorError(f"Mirror {mirror.name} copies from {lost.name} again: it is not to be rebuilt.")
     here, there = cluster_client(source), cluster_client(lost)
+    # Before anything is deleted: what is left is there, and says how the new Topics are to be.
+    infos = _all_of(here, mirror.topics)
+    configs = here.topic_configs(mirror.topics)
+    partitions = [Partition(t, index) for t, info in infos.items() for index in range(len(info.leaders))]
+    here.start_offsets(partitions)
+    brokers = len(there.brokers())
     connect = connect_client()
     for name in (connector_of(mirror, lost), connector_of(mirror, source)):
         if connect.status(name) is None:
@@ -62,8 +71,6 @@ def rebuild(mirror: Mirror, lost: Cluster, fence: Fence = nobody_else) -> None:
         connect.delete(name)
     fence()
     _delete_topics(there, mirror.topics)
-    configs, infos = here.topic_configs(mirror.topics), here.topics(mirror.topics)
-    brokers = len(there.brokers())
     fence()
     _create_topics(
         there,
@@ -74,7 +81,6 @@ def rebuild(mirror: Mirror, lost: Cluster, fence: Fence = nobody_else) -> None:
     )
     await_topics(there, list(mirror.topics))
     deny_writes(mirror.pair, lost, mirror.topics)
-    partitions = partitions_of(here, mirror.topics)
     starts, ends = here.start_offsets(partitions), there.end_offsets(partitions)
     filled = sorted(p for p, end in ends.items() if end != 0)
     if filled:
@@ -87,6 +93,24 @@ def rebuild(mirror: Mirror, lost: Cluster, fence: Fence = nobody_else) -> None:
         save_anchors(mirror, {p: Corresponding(starts[p], 0) for p in partitions})
     start(mirror, source, None, fence)
     _await_running(mirror)
+
+
+def _all_of(client: ClusterClient, topics: Sequence[str]) -> dict[str, TopicInfo]:
+    """``topics`` as the cluster has them. All of its Topics are asked for: to ask for one by name can create it.
+
+    :raises TopicsUnknown: it does not know one. :raises KafkaError: it has no leader for a partition, or does not answer.
+    """
+    found = client.topics()
+    missing = tuple(sorted(set(topics) - set(found)))
+    if missing:
+        message = f"Cluster {client.name} does not know Topic {missing[0]} (any more, or yet)."
+        raise TopicsUnknown(message, missing)
+    for topic in sorted(topics):
+        if -1 in found[topic].leaders:
+            raise KafkaError(
+                f"Cluster {client.name} has no leader for {topic}-{found[topic].leaders.index(-1)}."
+            )
+    return {topic: found[topic] for topic in sorted(topics)}
 
 
 def _await_running(mirror: Mirror) -> None:
@@ -108,7 +132,7 @@ def _delete_topics(client: ClusterClient, topics: list[str]) -> None:
     """Delete Topics, and wait until the cluster does not know them any more."""
     client.delete_topics(topics)
     deadline = time.monotonic() + settings.MIRROR_DELETE_SECONDS
-    while left := sorted(set(client.topics(topics)) & set(topics)):
+    while left := sorted(set(client.topics()) & set(topics)):
         if time.monotonic() > deadline:
             raise MirrorError(
                 f"Topic {left[0]} on cluster {client.name} is not gone after {settings.MIRROR_DELETE_SECONDS:.0f} s. "
@@ -121,20 +145,25 @@ def _create_topics(client: ClusterClient, topics: Mapping[str, tuple[int, int, M
     """Create Topics that were just deleted. A cluster with ZooKeeper goes on deleting when nobody sees them any more, and
     takes them to exist as long as it does: it is asked again."""
     deadline = time.monotonic() + settings.MIRROR_DELETE_SECONDS
-    while missing := set(topics) - set(client.topics(topics)):
+    while missing := set(topics) - set(client.topics()):
         client.create_topics({name: topics[name] for name in missing})
         if time.monotonic() > deadline:
             raise MirrorError(f"Topic {min(missing)} could not be made anew on cluster {client.name}.")
         time.sleep(POLL_SECONDS)
 
 
-def tail_of(lost: Cluster, points: dict[Partition, Corresponding]) -> dict[Partition, tuple[int, int]]:
-    """What ``lost`` holds beyond ``points``: by partition the first and the end offset, where there is anything.
+def tail_of(
+    lost: Cluster, points: dict[Partition, Corresponding], gone: Collection[str] = ()
+) -> dict[Partition, tuple[int, int]]:
+    """What ``lost`` holds beyond ``points``: by partition the first and the end offset, where there is anything. A partition
+    that has no point was never mirrored: all of it.
 
-    :raises KafkaError: the cluster does not answer.
+    :param gone: Topics that ``lost`` has lost for good; they have no tail.
+    :raises TopicsUnknown: it does not know one of the others (yet). :raises KafkaError: the cluster does not answer.
     """
     client = cluster_client(lost)
-    known = client.topics({p.topic for p in points})
-    asked = [p for p in points if p.topic in known and p.partition < len(known[p.topic].leaders)]
-    ends = client.end_offsets(asked)
-    return {p: (points[p].source, end) for p, end in sorted(ends.items()) if end > points[p].source}
+    known = _all_of(client, sorted({p.topic for p in points} - set(gone)))
+    partitions = [Partition(t, index) for t, info in known.items() for index in range(len(info.leaders))]
+    firsts = {p: points[p].source if p in points else 0 for p in partitions}
+    ends = client.end_offsets(partitions)
+    return {p: (firsts[p], end) for p, end in sorted(ends.items()) if end > firsts[p]}

@@ -236,9 +236,13 @@ class Tail(models.Model):
     reported_at = models.DateTimeField(null=True)
     #: Why it cannot be reported or rebuilt, as of the last try.
     fault = models.TextField(blank=True)
+    #: Since when the source has answered without knowing some of its Topics.
+    unknown_since = models.DateTimeField(null=True)
     decided_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="+")
     decided_at = models.DateTimeField(null=True)
     note = models.TextField(blank=True)
+    #: Names of the mirrors that are rebuilt: their clients may have gone back since, so they are never rebuilt twice.
+    rebuilt = models.JSONField(default=list)
 
     def __str__(self) -> str:
         return f"tail of {self.switch}: {self.status}"

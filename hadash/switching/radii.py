@@ -14,7 +14,7 @@ from hadash.switching.batches.models import Batch, BatchItem
 from hadash.switching.by_hand.machine import Status as ChangeStatus
 from hadash.switching.by_hand.models import BindingChange
 from hadash.switching.machine import OPEN
-from hadash.switching.models import Switch
+from hadash.switching.models import Switch, Tail
 from hadash.switching.plan import Plan, Scope
 from hadash.switching.refusals import Busy
 from hadash.switching.retirement.machine import Status
@@ -114,8 +114,21 @@ def retiring(plan: Plan) -> Retirement | None:
     return None
 
 
+def not_rebuilt(plan: Plan) -> Tail | None:
+    """The tail of a forced switch that stands in the way: its lost side is being built anew, or is not yet and ``plan`` would
+    send clients there. Its Topics hold what nobody else has, or are about to be deleted."""
+    tails = Tail.objects.exclude(status=Tail.Status.REBUILT).filter(switch__pair__name=plan.pair)
+    for tail in tails.select_related("switch__source"):
+        left = set(tail.switch.the_plan().mirrors) - set(tail.rebuilt)
+        meets = tail.status == Tail.Status.REBUILDING or plan.target == tail.switch.source.name
+        if meets and not left.isdisjoint(plan.mirrors):
+            return tail
+    return None
+
+
 def refuse_overlap(plan: Plan, besides: Batch | None = None) -> None:
-    """:raises Busy: an open switch, another batch, or the end of a migration, holds part of what ``plan`` touches.
+    """:raises Busy: an open switch, another batch, the end of a migration, or a lost side that is not rebuilt, holds part of what
+        ``plan`` touches.
 
     :param besides: the batch that asks, if one does: what is said is kept, and read by others.
     """
@@ -128,6 +141,15 @@ def refuse_overlap(plan: Plan, besides: Batch | None = None) -> None:
             say(
                 "At this moment the old Topics of migration %(key)s are removed. Look at it, and ask again when it has ended.",
                 key=gone.switch.key,
+            )
+        )
+    tail = not_rebuilt(plan)
+    if tail is not None:
+        raise Busy(
+            say(
+                "%(cluster)s was lost in switch %(key)s and is not rebuilt yet. Look at it, and ask again when it is.",
+                cluster=tail.switch.source.name,
+                key=tail.switch.key,
             )
         )
 

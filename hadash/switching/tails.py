@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
+from datetime import timedelta
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
@@ -17,7 +19,7 @@ from django.utils import timezone
 
 from hadash.accounts.roles import FORCE, may
 from hadash.audit.models import record
-from hadash.kafka.errors import ConnectError, KafkaError
+from hadash.kafka.errors import ConnectError, KafkaError, TopicsUnknown
 from hadash.kafka.values import Partition
 from hadash.mirroring.models import Mirror
 from hadash.mirroring.offsets import Corresponding
@@ -25,8 +27,9 @@ from hadash.mirroring.rebuild import rebuild, tail_of
 from hadash.mirroring.services import MirrorError
 from hadash.mirroring.standby import deny_writes
 from hadash.sentences import say
+from hadash.switching import radii
 from hadash.switching.models import Switch, Tail, log_event
-from hadash.switching.refusals import Refused
+from hadash.switching.refusals import Busy, Refused
 
 log = logging.getLogger(__name__)
 
@@ -55,9 +58,11 @@ def _look(tail: Tail) -> None:
     try:
         # First of all: whoever finds it back must not write to it.
         denied = deny_writes(switch.pair, switch.source, plan.topics)
-        found = tail_of(switch.source, tail.the_points())
+        found, gone = _tail_of(tail)
     except KafkaError as error:
-        Tail.objects.filter(pk=tail.pk, status=Tail.Status.WAITING).update(fault=str(error))
+        unknown_since = tail.unknown_since or timezone.now() if isinstance(error, TopicsUnknown) else None
+        waiting = Tail.objects.filter(pk=tail.pk, status=Tail.Status.WAITING)
+        waiting.update(fault=str(error), unknown_since=unknown_since)
         return
     with transaction.atomic():
         held = Tail.objects.select_for_update(of=("self",)).get(pk=tail.pk)
@@ -73,7 +78,39 @@ def _look(tail: Tail) -> None:
             records=records,
         )
         log_event(switch, sentence)
-        record(None, "report tail", switch.subject, records=records, partitions=held.found, denials=denied)
+        if gone:
+            log_event(
+                switch,
+                say(
+                    "%(topics)s do not exist on %(source)s any more: what was not mirrored of them is lost.",
+                    topics=list(gone),
+                    source=switch.source.name,
+                ),
+            )
+        record(
+            None,
+            "report tail",
+            switch.subject,
+            records=records,
+            partitions=held.found,
+            denials=denied,
+            gone=list(gone),
+        )
+
+
+def _tail_of(tail: Tail) -> tuple[dict[Partition, tuple[int, int]], tuple[str, ...]]:
+    """The tail, and the Topics that the source has lost for good.
+
+    :raises TopicsUnknown: it does not know all Topics, and may only be starting.
+    """
+    source, points = tail.switch.source, tail.the_points()
+    try:
+        return tail_of(source, points), ()
+    except TopicsUnknown as error:
+        since = tail.unknown_since
+        if since is None or timezone.now() - since < timedelta(seconds=settings.TAIL_UNKNOWN_SECONDS):
+            raise
+        return tail_of(source, points, error.topics), error.topics
 
 
 # -- what becomes of it -------------------------------------------------------------------------------------------
@@ -92,7 +129,7 @@ def ask_to_rebuild(
     :param confirmed: the name of the cluster once more. :param note: what became of the tail.
     :param start: called when it is decided; tasks pass what carries it out.
     :raises PermissionDenied: the user may not force switches.
-    :raises Refused: the tail is not reported yet, or the words are missing.
+    :raises Refused: the tail is not reported yet, the words are missing, or an open switch holds its mirrors.
     """
     if not may(user, FORCE, switch.pair):
         raise PermissionDenied("You may not decide about a lost cluster.")
@@ -103,7 +140,9 @@ def ask_to_rebuild(
         )
     if not note.strip():
         raise Refused(say("Say what became of the tail: whoever misses these records reads it."))
+    plan = switch.the_plan()
     with transaction.atomic():
+        radii.lock()
         held = Tail.objects.select_for_update(of=("self",)).filter(switch=switch).first()
         if held is None:
             raise Refused(say("This switch has left no tail."))
@@ -111,6 +150,10 @@ def ask_to_rebuild(
             raise Refused(
                 say("Its tail is %(status)s: there is nothing to decide.", status=held.get_status_display())
             )
+        left = set(plan.mirrors) - set(held.rebuilt)
+        holder = next((h for h in radii.holders(plan.pair) if not left.isdisjoint(h.plan.mirrors)), None)
+        if holder is not None:
+            raise Busy(holder.sentence)
         held.status, held.fault = Tail.Status.REBUILDING, ""
         held.decided_by, held.decided_at, held.note = user, timezone.now(), note.strip()
         held.save()
@@ -129,15 +172,24 @@ def ask_to_rebuild(
 def carry_out(tail: Tail) -> None:
     """Rebuild what was decided on. May be repeated after it was cut off.
 
-    While a server does not answer it is tried again at each look; a mirror that cannot be made is for a person.
+    While a server does not answer it is tried again at each look, for ``TAIL_REBUILD_SECONDS``; a mirror that cannot be made
+    is for a person. Nobody uses what is deleted: no switch goes there (:func:`hadash.switching.radii.not_rebuilt`).
     """
     switch = tail.switch
     if tail.status != Tail.Status.REBUILDING:
         return
     try:
         for mirror in _mirrors_of(switch):
+            if mirror.name in tail.rebuilt:
+                continue
             rebuild(mirror, switch.source)
+            tail.rebuilt = [*tail.rebuilt, mirror.name]
+            tail.save(update_fields=["rebuilt"])
     except (KafkaError, ConnectError) as error:
+        decided_at = tail.decided_at or timezone.now()
+        if timezone.now() - decided_at > timedelta(seconds=settings.TAIL_REBUILD_SECONDS):
+            _end(tail, Tail.Status.FAILED, str(error))
+            return
         Tail.objects.filter(pk=tail.pk, status=Tail.Status.REBUILDING).update(fault=str(error))
         return
     except MirrorError as error:

@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
+from django.utils import timezone
 
 from hadash.audit.models import Entry
 from hadash.inventory.models import Pair
-from hadash.kafka.errors import ClusterUnavailable
+from hadash.kafka.errors import ClusterUnavailable, TopicsUnknown
 from hadash.kafka.values import Partition
 from hadash.mirroring.offsets import Corresponding
 from hadash.mirroring.services import MirrorError
-from hadash.switching import asking, policy, tails
+from hadash.switching import asking, policy, radii, tails
 from hadash.switching.machine import Kind, Status
 from hadash.switching.models import Blackout, Switch, Tail
-from hadash.switching.refusals import Refused
+from hadash.switching.refusals import Busy, Refused
 
 from .test_approval import approve, ask, in_hours, log, pair, people, planned, started
 from .test_kinds import asked, ended
+from .world import WHOLE
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
 
@@ -161,7 +165,7 @@ class TestTail:
             tail.refresh_from_db()
             return tail.status, tail.fault
 
-        monkeypatch.setattr(tails, "_mirrors_of", lambda switch: ["shop"])
+        monkeypatch.setattr(tails, "_mirrors_of", lambda switch: [SimpleNamespace(name="shop")])
         away = "Cluster east does not answer."
         assert tried(ClusterUnavailable(away)) == ("rebuilding", away), "it is tried again by itself"
         assert tried(MirrorError("Topic orders is not gone.")) == ("failed", "Topic orders is not gone.")
@@ -170,3 +174,97 @@ class TestTail:
         tails.carry_out(Tail.objects.get(pk=tail.pk))
         tail.refresh_from_db()
         assert (tail.status, tail.fault) == ("rebuilt", "")
+
+    def test_a_source_that_does_not_know_its_topics_is_asked_again(
+        self, tail: Tail, source: Any, monkeypatch: pytest.MonkeyPatch, settings: Any
+    ) -> None:
+        """A cluster that starts says for a moment that its Topics do not exist: that is no tail of 0 records."""
+
+        def starting(cluster: Any, points: Any, gone: tuple[str, ...] = ()) -> Any:
+            if not gone:
+                raise TopicsUnknown("Cluster east does not know Topic orders.", ("orders",))
+            return {}
+
+        source["found"] = {}
+        monkeypatch.setattr(tails, "tail_of", starting)
+        tails.look_for_tails()
+        tails.look_for_tails()
+        tail.refresh_from_db()
+        assert (tail.status, tail.fault) == ("waiting", "Cluster east does not know Topic orders.")
+        assert tail.unknown_since is not None
+        settings.TAIL_UNKNOWN_SECONDS = 0
+        tails.look_for_tails()
+        tail.refresh_from_db()
+        assert tail.status == "reported"
+        assert log(tail.switch)[-1] == (
+            "orders do not exist on east any more: what was not mirrored of them is lost."
+        )
+
+
+class TestRebuilding:
+    """Who deletes Topics has to be sure that nobody uses them."""
+
+    BACK = replace(WHOLE, source="west", target="east")
+
+    @pytest.fixture
+    def tail(self, forced: Any) -> Tail:
+        """Of a radius with two mirrors, decided on."""
+        switch = ended(forced())
+        switch.plan = replace(WHOLE, mirrors=("carts", "shop")).to_json()
+        switch.save()
+        tails.open_tail(switch.key, {ORDERS: Corresponding(100, 60)})
+        Tail.objects.update(status=Tail.Status.REBUILDING, decided_at=timezone.now())
+        return Tail.objects.get()
+
+    @pytest.fixture
+    def rebuilt(self, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+        """The mirrors that were rebuilt; a server is away for that of ``shop``."""
+        done: list[str] = []
+
+        def rebuild(mirror: Any, lost: Any) -> None:
+            if mirror.name == "shop":
+                raise ClusterUnavailable("Cluster east does not answer.")
+            done.append(mirror.name)
+
+        monkeypatch.setattr(tails, "rebuild", rebuild)
+        mirrors = [SimpleNamespace(name="carts"), SimpleNamespace(name="shop")]
+        monkeypatch.setattr(tails, "_mirrors_of", lambda switch: mirrors)
+        return done
+
+    def test_a_mirror_that_is_rebuilt_is_never_rebuilt_again(self, tail: Tail, rebuilt: list[str]) -> None:
+        """Its clients may have gone back meanwhile: its Topics are those that everybody uses."""
+        for _ in range(3):
+            tails.carry_out(Tail.objects.get())
+        assert rebuilt == ["carts"]
+        tail.refresh_from_db()
+        assert (tail.status, tail.rebuilt) == ("rebuilding", ["carts"])
+
+    def test_it_is_not_tried_for_ever(self, tail: Tail, rebuilt: list[str], settings: Any) -> None:
+        """What is left may be needed otherwise by then: a person decides again."""
+        settings.TAIL_REBUILD_SECONDS = 0
+        tails.carry_out(tail)
+        tail.refresh_from_db()
+        assert (tail.status, tail.fault) == ("failed", "Cluster east does not answer.")
+
+    @pytest.mark.parametrize("status", ["waiting", "reported", "rebuilding", "failed"])
+    def test_nobody_goes_back_before(self, tail: Tail, status: str) -> None:
+        Tail.objects.update(status=status)
+        with pytest.raises(Busy, match=f"east was lost in switch {tail.switch.key} and is not rebuilt yet"):
+            radii.refuse_overlap(self.BACK)
+
+    def test_whoever_has_a_mirror_again_goes_back(self, tail: Tail, rebuilt: list[str]) -> None:
+        tails.carry_out(tail)
+        radii.refuse_overlap(replace(self.BACK, mirrors=("carts",)))
+        with pytest.raises(Busy):
+            radii.refuse_overlap(self.BACK)
+        Tail.objects.update(status=Tail.Status.REBUILT)
+        radii.refuse_overlap(self.BACK)
+
+    def test_it_is_not_decided_while_a_switch_holds_its_mirrors(
+        self, tail: Tail, ask: Any, people: dict[str, User]
+    ) -> None:
+        Tail.objects.update(status=Tail.Status.REBUILT)
+        ask()
+        Tail.objects.update(status=Tail.Status.REPORTED)
+        with pytest.raises(Busy, match="holds part of this radius"):
+            tails.ask_to_rebuild(people["rita"], tail.switch, "east", "Sent again", lambda tail: None)

@@ -1,0 +1,100 @@
+"""Before anything is deleted: the other side has it, and says so. (The whole on real clusters: tests/e2e/test_zzz_forced.py.)"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from hadash.kafka.errors import ClusterUnavailable, KafkaError, TopicsUnknown
+from hadash.kafka.values import Partition, TopicInfo
+from hadash.mirroring import rebuild
+from hadash.mirroring.offsets import Corresponding
+from hadash.mirroring.services import MirrorError
+
+EAST, WEST = SimpleNamespace(name="east", pk=1), SimpleNamespace(name="west", pk=2)
+ORDERS, GROWN = Partition("orders", 0), Partition("orders", 1)
+
+
+class Broken:
+    """A cluster that knows Topics with their leaders, and the end offsets of their partitions."""
+
+    def __init__(self, name: str, topics: dict[str, tuple[int, ...]], ends: dict[Partition, int]) -> None:
+        self.name, self.ends = name, ends
+        self.known = {topic: TopicInfo(topic, leaders, 1) for topic, leaders in topics.items()}
+
+    def topics(self) -> dict[str, TopicInfo]:
+        return self.known
+
+    def end_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
+        return {partition: self.ends[partition] for partition in partitions}
+
+
+class TestTail:
+    @pytest.fixture
+    def lost(self, monkeypatch: pytest.MonkeyPatch) -> Broken:
+        lost = Broken("east", {"orders": (0, 0)}, {ORDERS: 107, GROWN: 3})
+        monkeypatch.setattr(rebuild, "cluster_client", lambda cluster: lost)
+        return lost
+
+    def test_what_lies_beyond_the_points_and_partitions_that_were_never_mirrored(self, lost: Broken) -> None:
+        found = rebuild.tail_of(EAST, {ORDERS: Corresponding(100, 60)})  # type: ignore[arg-type]
+        assert found == {ORDERS: (100, 107), GROWN: (0, 3)}
+
+    def test_topics_that_are_not_known_are_no_empty_tail(self, lost: Broken) -> None:
+        lost.known = {}
+        points = {ORDERS: Corresponding(100, 60)}
+        with pytest.raises(TopicsUnknown, match="does not know Topic orders") as raised:
+            rebuild.tail_of(EAST, points)  # type: ignore[arg-type]
+        assert raised.value.topics == ("orders",)
+        assert rebuild.tail_of(EAST, points, gone=["orders"]) == {}  # type: ignore[arg-type]
+
+    def test_a_partition_without_a_leader_is_no_empty_tail(self, lost: Broken) -> None:
+        lost.known = {"orders": TopicInfo("orders", (0, -1), 1)}
+        with pytest.raises(KafkaError, match="no leader for orders-1"):
+            rebuild.tail_of(EAST, {ORDERS: Corresponding(100, 60)})  # type: ignore[arg-type]
+
+
+class TestRebuild:
+    @pytest.fixture
+    def mirror(self) -> Any:
+        return SimpleNamespace(
+            name="shop",
+            source_id=EAST.pk,
+            turning=True,
+            topics=["orders"],
+            pair=SimpleNamespace(other=lambda cluster: WEST),
+        )
+
+    @pytest.fixture(autouse=True)
+    def connect(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Whoever got as far as to Connect would delete next."""
+
+        def reached() -> Any:
+            raise AssertionError("It went on.")
+
+        monkeypatch.setattr(rebuild, "connect_client", reached)
+
+    @pytest.mark.parametrize("fault", ["away", "unknown", "leaderless"])
+    def test_nothing_is_deleted_while_the_other_side_does_not_have_it(
+        self, mirror: Any, monkeypatch: pytest.MonkeyPatch, fault: str
+    ) -> None:
+        """What is to be deleted may be the only copy in reach by now."""
+        other = Broken("west", {"orders": (-1,)} if fault == "leaderless" else {}, {})
+        if fault == "away":
+
+            def topics() -> Any:
+                raise ClusterUnavailable("Cluster west does not answer.")
+
+            monkeypatch.setattr(other, "topics", topics)
+        clusters = {"west": other, "east": Broken("east", {"orders": (0,)}, {})}
+        monkeypatch.setattr(rebuild, "cluster_client", lambda cluster: clusters[cluster.name])
+        with pytest.raises(KafkaError, match="Cluster west"):
+            rebuild.rebuild(mirror, EAST)  # type: ignore[arg-type]
+
+    def test_a_mirror_that_somebody_has_let_run_again_is_left_alone(self, mirror: Any) -> None:
+        mirror.turning = False
+        with pytest.raises(MirrorError, match="copies from east again"):
+            rebuild.rebuild(mirror, EAST)  # type: ignore[arg-type]
