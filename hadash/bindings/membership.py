@@ -14,6 +14,7 @@ from kazoo.exceptions import BadVersionError, NodeExistsError, NoNodeError
 
 from hadash.bindings import client as client_settings
 from hadash.bindings import layout
+from hadash.bindings.epochs import Report
 from hadash.bindings.errors import NameTaken, NoSuchMember
 from hadash.bindings.model import GatewayMember
 from hadash.identity.names import decode
@@ -42,7 +43,7 @@ class Member:
     ):
         self.client = client
         self.id = gateway_id
-        self._applied = self._known = 0
+        self._report: Report | None = None
         self._reporting = threading.RLock()
         self._record = {
             "host": socket.gethostname(),
@@ -53,9 +54,10 @@ class Member:
             "since": time.time(),
         }
 
-    def join(self, applied: int) -> None:
-        """Become a member (or again one), having put ``applied`` into effect.
+    def join(self, report: Report | None = None) -> None:
+        """Become a member (or again one, in a new session).
 
+        :param report: what is in effect, if it is later than what was reported last.
         :raises NameTaken: another process lives under this name, and still does when an old session would have ended.
         """
         path = layout.gateway(self.id)
@@ -71,12 +73,16 @@ class Member:
                 break
             except BadVersionError:
                 continue  # an operator has just said something
-        self.report_applied(applied)
+        with self._reporting:
+            # The loop reports on while a session begins: never back.
+            self.report_applied(
+                max(self._report or Report(), report or Report(), key=lambda told: told.latest)
+            )
         self._declare_live()
 
-    def predecessor_applied(self) -> int | None:
-        """What a process of this name that did not end in order had put into effect last; ``None`` when there is none."""
-        return _reported(self.client, self.id)[0] if self.client.exists(layout.gateway(self.id)) else None
+    def predecessor(self) -> Report | None:
+        """What a process of this name that did not end in order had in effect; ``None`` when there is none."""
+        return _reported(self.client, self.id) if self.client.exists(layout.gateway(self.id)) else None
 
     def _await_predecessor(self, held: dict[str, Any]) -> None:
         """Two processes under one name would report for each other. One that is known to be dead, or is this very
@@ -114,18 +120,11 @@ class Member:
                     pass
                 self.client.create(path, b"", ephemeral=True)
 
-    def report_applied(self, epoch: int, known: int = 0) -> None:
-        """Say that everything up to ``epoch`` is in effect here.
-
-        :param known: up to which epoch everything is obeyed here, although something may still be in flight that was sent
-            before.
-        """
-        path = layout.gateway_applied(self.id)
+    def report_applied(self, report: Report) -> None:
+        """Say what is in effect here."""
+        path, data = layout.gateway_applied(self.id), report.to_bytes()
         with self._reporting:
-            # Never back: a new session joins with what was in effect when it began, while the loop reports on.
-            self._applied = max(self._applied, epoch)
-            self._known = max(self._known, self._applied, known)
-            data = json.dumps({"epoch": self._applied, "known": self._known}).encode()
+            self._report = report
             try:
                 self.client.set(path, data)
             except NoNodeError:
@@ -169,7 +168,6 @@ def members(client: KazooClient) -> list[GatewayMember]:
         except NoNodeError:
             continue
         record = _record(data)
-        applied, known = _reported(client, gateway_id)
         found.append(
             GatewayMember(
                 id=gateway_id,
@@ -179,8 +177,7 @@ def members(client: KazooClient) -> list[GatewayMember]:
                 pid=int(_number(record.get("pid"))),
                 since=_number(record.get("since")),
                 live=client.exists(layout.gateway_live(gateway_id)) is not None,
-                applied=applied,
-                known=known,
+                report=_reported(client, gateway_id),
                 excluded=bool(record.get("excluded", False)),
             )
         )
@@ -200,22 +197,19 @@ def _number(value: Any) -> float:
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else 0.0
 
 
-def _reported(client: KazooClient, gateway_id: str) -> tuple[int, int]:
+def _reported(client: KazooClient, gateway_id: str) -> Report:
     """What a member says that it has in effect, and what it obeys."""
     try:
-        data, _ = client.get(layout.gateway_applied(gateway_id))
-        report = json.loads(data)
-        applied = int(report["epoch"])
-        return applied, max(applied, int(report.get("known", 0)))
-    except (NoNodeError, ValueError, KeyError, TypeError):
-        return 0, 0
+        return Report.from_bytes(client.get(layout.gateway_applied(gateway_id))[0])
+    except NoNodeError:
+        return Report()
 
 
 def not_told(found: list[GatewayMember], epoch: int) -> list[GatewayMember]:
-    """The members that may not obey a change of ``epoch`` yet."""
-    return [member for member in found if not member.excluded and member.known < epoch]
+    """The members that may not obey the change of ``epoch`` yet."""
+    return [member for member in found if not member.excluded and not member.report.obeys(epoch)]
 
 
 def not_applied(found: list[GatewayMember], epoch: int) -> list[GatewayMember]:
-    """The members that a change of ``epoch`` still waits for."""
-    return [member for member in found if not member.excluded and member.applied < epoch]
+    """The members that the change of ``epoch`` still waits for."""
+    return [member for member in found if not member.excluded and not member.report.has(epoch)]

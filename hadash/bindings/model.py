@@ -9,6 +9,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, TypeVar
 
+from hadash.bindings.epochs import Report
 from hadash.bindings.errors import TopicInTwoLists
 from hadash.identity.identity import Identity
 
@@ -376,8 +377,11 @@ class GatewayMember:
     pid: int
     since: float
     live: bool
-    #: Up to this epoch everything is in effect: nothing of before it is in flight.
-    applied: int
+    #: Which changes it has in effect.
+    report: Report
     excluded: bool = False
-    #: Up to this epoch everything is obeyed, though something of before it may be in flight.
-    known: int = 0
+
+    @property
+    def applied(self) -> int:
+        """Up to this epoch everything is in effect: nothing of before it is in flight."""
+        return self.report.applied

@@ -201,7 +201,7 @@ def of_gateway(member: GatewayMember, epoch: int | None) -> State:
         return State("off", "off", _("excluded"))
     if not member.live:
         return State("bad", "bad", _("does not answer"))
-    if epoch is not None and member.applied < epoch:
+    if epoch is not None and not member.report.has(epoch):
         return State("waiting", "waiting", _("applying"))
     return State("fine", "fine", _("in effect"))
 

@@ -106,8 +106,8 @@ async def _run(settings: GatewaySettings, accounts: Accounts, client: KazooClien
         ) from None
     # A member before it serves anybody: a switch must not overlook it.
     try:
-        gateway.applying.inherit(await asyncio.to_thread(member.predecessor_applied))
-        await asyncio.to_thread(member.join, gateway.applying.applied.value)
+        gateway.applying.inherit(await asyncio.to_thread(member.predecessor))
+        await asyncio.to_thread(member.join, gateway.applying.applied.report)
     except NameTaken as error:
         raise StartError(str(error)) from None
     try:
@@ -123,7 +123,7 @@ async def _run(settings: GatewaySettings, accounts: Accounts, client: KazooClien
         log.warning("ZooKeeper connection: %s", state)
         gateway.zookeeper_connected = state == KazooState.CONNECTED
         if gateway.zookeeper_connected:
-            client.handler.spawn(member.join, gateway.applying.applied.value)
+            client.handler.spawn(member.join)
 
     client.add_listener(on_state)
     for name in clusters:

@@ -7,6 +7,7 @@ import logging
 import math
 from typing import TYPE_CHECKING, Any
 
+from hadash.bindings.epochs import Report, Span
 from hadash.bindings.membership import Member
 from hadash.bindings.model import BindingState
 from hadash.bindings.watch import Update
@@ -39,11 +40,11 @@ class Applying:
     def update(self, update: Update) -> None:
         """Put a change of bindings into effect; its epoch is reported when it is (see :meth:`_in_effect`)."""
         before = self.applied.latest
-        self.applied.begin(update.epoch)
+        span = self.applied.begin(update.epoch)
         waits: list[Any] = []
         self.applied.read(update.documents)
         if not update.complete:
-            self.applied.not_read(update.unreadable, update.epoch)
+            self.applied.not_read(update.unreadable, span)
         changed = self._table.apply(update)
         log.info("epoch %d: bindings of %s", update.epoch, ", ".join(sorted(changed)[:10]) or "nobody")
         stops = self._stops()
@@ -57,7 +58,7 @@ class Applying:
                     waits.append(client.relay.quiet())
         # In slices: the change is in effect for whoever has not had its turn, too, and everybody else is served meanwhile.
         self._gateway.slices.run(self._gateway.purgatory.checking(changed), lambda _: None, _release_failed)
-        self._gateway.spawn(self._in_effect(update.epoch, waits))
+        self._gateway.spawn(self._in_effect(span, waits))
 
     def _stops(self) -> set[int]:
         """The epochs of the blocks that there are, and of what comes before a block."""
@@ -68,29 +69,32 @@ class Applying:
             if binding.state is not BindingState.FORWARD
         }
 
-    def inherit(self, applied: int | None) -> None:
+    def inherit(self, report: Report | None) -> None:
         """A process of this name was a Gateway before, and did not end in order: what it had sent to a cluster may still be
         worked off there, and nobody can tell when. The blocks that it had not put into effect are not in effect now.
 
         And its clients have to send again what was not answered, to the same cluster, which knows what it has already: it
         would be written twice if they found a block, and then the other cluster. See :meth:`_hold_for_the_returning`.
 
-        :param applied: the last epoch that it had put into effect; ``None`` when it ended in order, or there was none.
+        :param report: what it had put into effect; ``None`` when it ended in order, or there was none.
         """
-        if applied is not None:
-            self.applied.hold(epoch for epoch in self._stops() if epoch > applied)
+        if report is not None:
+            self.applied.hold(epoch for epoch in self._stops() if not report.has(epoch))
             self.returning.expect_everybody(self._loop.time() + self._gateway.settings.return_seconds)
 
-    def cut_off(self, client: Client) -> None:
-        """A client's connection, or its broker's, has ended while it had writes under way: it will send them again.
+    def cut_off(self, client: Client, seconds: float | None = None) -> None:
+        """A client's connection, or its broker's, has ended while it had writes under way, or they were refused although the
+        cluster may have them: it will send them again.
 
         A block that waits for them is in effect no more: it would catch what comes again, and send it to the other cluster.
+
+        :param seconds: for how long it is expected; ``return_seconds`` if nothing is said.
         """
         appid, client_id = client.signed.appid, client.signed.client_id
         now = self._loop.time()
-        until = now + self._gateway.settings.return_seconds
+        until = now + (self._gateway.settings.return_seconds if seconds is None else seconds)
         self.returning.expect(appid, client_id, client.relay.cluster, now, until)
-        log.info("%s is cut off from %s and may come back", client.describe(), client.relay.cluster)
+        log.info("%s may send again what %s has already", client.describe(), client.relay.cluster)
         caught = {
             binding.epoch
             for binding in self._table.governing(appid, client_id)
@@ -131,8 +135,9 @@ class Applying:
         log.info("epoch %d waits no more for clients to come back", epoch)
         self._reported.set()
 
-    async def _in_effect(self, epoch: int, waits: list[Any]) -> None:
+    async def _in_effect(self, span: Span, waits: list[Any]) -> None:
         """A block is in effect when nothing that it stops is in flight any more."""
+        epoch = span[1]
         waiting = {asyncio.ensure_future(wait) for wait in waits}
         while waiting:
             _, waiting = await asyncio.wait(waiting, timeout=self._gateway.settings.slow_block_seconds)
@@ -141,7 +146,7 @@ class Applying:
                 log.warning(
                     "epoch %d waits for %s", epoch, "; ".join(self._in_flight()) or "unknown requests"
                 )
-        self.applied.finish(epoch)
+        self.applied.finish(span)
         log.info("epoch %d is in effect", epoch)
         self._reported.set()
 
@@ -151,21 +156,21 @@ class Applying:
 
     async def keep_reporting(self) -> None:
         """Report the applied epoch, one write at a time; ZooKeeper's absence only delays it."""
-        reported = (-1, -1)
+        reported: Report | None = None
         while True:
             await self._reported.wait()
             self._reported.clear()
-            epoch, known = self.applied.value, self.applied.obeyed
-            if self._member is None or (epoch, known) == reported:
+            report = self.applied.report
+            if self._member is None or report == reported:
                 continue
             try:
-                await asyncio.to_thread(self._member.report_applied, epoch, known)
-                reported = (epoch, known)
-                log.info("epoch %d is reported", epoch)
+                await asyncio.to_thread(self._member.report_applied, report)
+                reported = report
+                log.info("reported: epoch %d, without %s", report.latest, list(report.missing) or "exception")
             except (
                 Exception
             ) as error:  # kazoo raises many kinds; the next change or reconnection reports again
-                log.warning("the applied epoch %d could not be reported: %s", epoch, error)
+                log.warning("epoch %d could not be reported: %s", report.latest, error)
                 await asyncio.sleep(1)
                 self._reported.set()
 

@@ -67,7 +67,7 @@ class Client:
         self.host = connection.host
         self.node = connection.node
         self.members = Members()
-        self.relay = Relay(gateway, signed, self.host, connection.replies, self.members)
+        self.relay = Relay(gateway, signed, self.host, connection.replies, self.members, self.maybe_written)
         self._parked: Parked | None = None
         self._wants_room = False
         #: Something of it has waited here: its client may have sent it again elsewhere.
@@ -136,6 +136,11 @@ class Client:
             self._leaves_by = Entry(self.connection.leave)
             self.gateway.timer.add(self._leaves_by, self._linger_seconds)
 
+    def left_during_sign_in(self) -> None:
+        """The client has hung up before it was served: what it sent behind its sign-in it may have sent again elsewhere."""
+        self._gone_since = self.gateway.loop.time()
+        self._has_waited = True
+
     def upstream_lost(self, why: str) -> None:
         """The broker has gone: what is under way may have happened, and nothing more can."""
         self._broker_gone = True
@@ -146,6 +151,13 @@ class Client:
         self.relay.mutations.abandon()
         self._drop()
         self.connection.leave()
+
+    def maybe_written(self, error: int) -> None:
+        """The broker has refused records that it may hold all the same; the client sends them again."""
+        settings = self.gateway.settings
+        # A broker that leads a partition no more says so of every write; the client is back in a moment.
+        soon = error == ErrorCode.not_leader_or_follower
+        self.gateway.applying.cut_off(self, settings.retry_seconds if soon else settings.return_seconds)
 
     def upstream_paused(self) -> None:
         """The broker's back-pressure on the client: ``waits`` says so, and what comes now waits here."""

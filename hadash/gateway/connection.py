@@ -144,6 +144,8 @@ class ClientConnection(asyncio.Protocol):
             return
         # Also when it has left by now: what it sent before that is to be passed on.
         self.client = Client(self.gateway, self, signed)
+        if self.gone:
+            self.client.left_during_sign_in()
         if signed.welcome and not (self.closing or self.gone or self.transport.is_closing()):
             self.transport.write(signed.welcome)
         self.client.begin()

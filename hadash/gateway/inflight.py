@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from functools import partial
 
 
 class InFlight:
-    """Counts mutations that are under way; those who wait for fewer are told."""
+    """Counts mutations that are under way; those who wait for fewer, or for those of now, are told.
 
-    __slots__ = ("_waiters", "abandoned", "count")
+    They leave in the order in which they have entered: answers go to the client in the order of its requests.
+    """
+
+    __slots__ = ("_left", "_present", "_waiters", "abandoned", "count")
 
     def __init__(self) -> None:
         self.count = 0
         self.abandoned = False
+        #: How many have left so far.
+        self._left = 0
         self._waiters: list[tuple[int, Callable[[], None]]] = []
+        #: Those who wait until so many have left.
+        self._present: list[tuple[int, asyncio.Future[None]]] = []
 
     def enter(self) -> None:
         self.count += 1
@@ -24,7 +30,8 @@ class InFlight:
         if self.abandoned:
             return
         self.count -= 1
-        if self._waiters:
+        self._left += 1
+        if self._waiters or self._present:
             self._tell()
 
     def _tell(self) -> None:
@@ -32,6 +39,10 @@ class InFlight:
         self._waiters = [entry for entry in self._waiters if not self.fewer_than(entry[0])]
         for tell in due:
             tell()
+        for until, gone in self._present:
+            if self._left >= until or self.abandoned:
+                _settle(gone)
+        self._present = [entry for entry in self._present if not entry[1].done()]
 
     def abandon(self) -> None:
         """The broker is gone: what is in flight may have happened, but no answer will say so."""
@@ -50,11 +61,13 @@ class InFlight:
         else:
             self._waiters.append((limit, tell))
 
-    async def wait_for_fewer_than(self, limit: int) -> None:
-        """Return when fewer than ``limit`` are in flight."""
-        fewer: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self.when_fewer_than(limit, partial(_settle, fewer))
-        await fewer
+    async def wait_for_present(self) -> None:
+        """Return when those that are in flight now are not any more; others may be by then."""
+        if self.fewer_than(1):
+            return
+        gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._present.append((self._left + self.count, gone))
+        await gone
 
 
 def _settle(future: asyncio.Future[None]) -> None:

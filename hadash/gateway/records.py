@@ -127,6 +127,36 @@ def _read_batches(data: bytes, start: int, end: int) -> tuple[int, int, int]:
     return records, producer_id, epoch
 
 
+def produce_errors(payload: bytes, version: int) -> list[int]:
+    """The error codes in the answer to a PRODUCE of version 3 to 9, without 0; none of what is no answer.
+
+    :param payload: from the correlation id on.
+    """
+    flexible = version >= 9
+    cursor, found = Cursor(payload, 4, flexible), []
+    try:
+        cursor.tags()
+        for _ in range(cursor.count()):
+            cursor.text()
+            for _ in range(cursor.count()):
+                cursor.skip(4)
+                error = cursor.int16()
+                cursor.skip(24 if version >= 5 else 16)  # base offset, append time, log start offset
+                if version >= 8:
+                    for _ in range(cursor.count()):
+                        cursor.skip(4)
+                        cursor.text()
+                        cursor.tags()
+                    cursor.text()
+                cursor.tags()
+                if error:
+                    found.append(error)
+            cursor.tags()
+    except (MalformedFrame, IndexError):
+        pass
+    return found
+
+
 class FetchedCounter:
     """Counts the records in a FETCH answer, versions 4 to 10, while it passes in pieces. Does no I/O.
 

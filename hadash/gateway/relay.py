@@ -23,7 +23,7 @@ from hadash.gateway.kinds import LOOK_UPS, MUTATIONS, Kind
 from hadash.gateway.members import Member, Members
 from hadash.gateway.observer import Observer
 from hadash.gateway.producer_ids import given_out, renumbered
-from hadash.gateway.records import FetchedCounter, Produced
+from hadash.gateway.records import FetchedCounter, Produced, produce_errors
 from hadash.gateway.refusals import refuse
 from hadash.gateway.replies import Reply, ReplyQueue
 from hadash.gateway.signin import SignedIn
@@ -32,6 +32,20 @@ from hadash.gateway.wire import Request, length_of
 
 if TYPE_CHECKING:
     from hadash.gateway.server import Gateway
+
+#: Errors of a PRODUCE after which the cluster may have its records all the same. What the client sends again is a duplicate
+#: if it goes elsewhere. (The leader has appended them, and has not heard of enough followers in time, or has lost the partition
+#: meanwhile.)
+MAYBE_WRITTEN = frozenset(
+    int(error)
+    for error in (
+        ErrorCode.unknown_server_error,
+        ErrorCode.not_leader_or_follower,
+        ErrorCode.request_timed_out,
+        ErrorCode.not_enough_replicas_after_append,
+        ErrorCode.kafka_storage_error,
+    )
+)
 
 #: Correlation id of the requests that the Gateway itself sends on a client's connection.
 OWN_CORRELATION_ID = -7
@@ -50,13 +64,21 @@ class Relay:
     """The requests of one signed-in client on their way to its cluster and back."""
 
     def __init__(
-        self, gateway: Gateway, signed: SignedIn, host: str, replies: ReplyQueue, members: Members
+        self,
+        gateway: Gateway,
+        signed: SignedIn,
+        host: str,
+        replies: ReplyQueue,
+        members: Members,
+        maybe_written: Callable[[int], None],
     ) -> None:
+        """:param maybe_written: called with an error of :data:`MAYBE_WRITTEN` before the client hears of it."""
         self.gateway = gateway
         self.signed = signed
         self.host = host
         self.replies = replies
         self.members = members
+        self._maybe_written = maybe_written
         self.mutations = InFlight()
         self.unanswered: list[Unanswered] = []
         self._acks0_on_the_way = False
@@ -185,10 +207,14 @@ class Relay:
             self._pass(request, None)
             return
 
-        def count(payload: bytes) -> None:
+        def answered(payload: bytes) -> None:
             self.observer.produced(records)
+            for error in produce_errors(payload, request.version):
+                if error in MAYBE_WRITTEN:
+                    self._maybe_written(error)
+                    break
 
-        self.send(request, transform=count)
+        self.send(request, transform=answered)
 
     @property
     def is_quiet(self) -> bool:
@@ -201,7 +227,8 @@ class Relay:
         return self.mutations.count > self._proves_acks0
 
     async def quiet(self) -> None:
-        """Return when every mutation has been answered (a block is then in effect here)."""
+        """Return when every mutation that was sent by now has been answered (a block is then in effect here: what comes
+        later is judged under it, and a client may have other Topics to write to)."""
         if self._acks0_on_the_way and not self.mutations.abandoned:
             # acks=0 has no answer. A broker works off a connection's requests one by one, so the answer to one
             # more request proves that it has worked off those before.
@@ -209,7 +236,7 @@ class Relay:
             self._proves_acks0 = True
             self.mutations.enter()
             self._send_own(Kind.API_VERSIONS, 0, self._acks0_proved)
-        await self.mutations.wait_for_fewer_than(1)
+        await self.mutations.wait_for_present()
 
     def _acks0_proved(self, payload: bytes) -> None:
         self._proves_acks0 = False

@@ -117,6 +117,9 @@ class GatewaySettings:
     #: their own connection broke, or the process that served them was killed), before what leads to a block is in effect: the
     #: longest that a client library waits by default before it connects again (kafka-python 30, librdkafka 15, Java 1).
     return_seconds: float = 30.0
+    #: Seconds that a client is given to send again what a broker has refused because it leads the partition no more: clients
+    #: ask for the new leader and try again after 0.1 s (librdkafka, Java) to 1 s.
+    retry_seconds: float = 5.0
     #: Seconds between reads of both clusters' API versions.
     versions_seconds: float = 30.0
     #: The folder of the lake that access reports are written to, and seconds from one batch to the next: few files of

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from hadash.bindings.epochs import Report, Span, merged
 from hadash.bindings.model import Binding, BindingDocument, BindingState, Placement
 from hadash.bindings.watch import Update
 from hadash.identity.resolve import reachable, resolve, resolve_topics
@@ -95,12 +96,12 @@ class BindingTable:
 
 
 class AppliedEpoch:
-    """The last epoch up to which every change is in effect, when changes come into effect out of order."""
+    """Which epochs are in effect, when changes come into effect out of order."""
 
     def __init__(self) -> None:
         self._latest = 0
-        self._pending: set[int] = set()
-        self._unreadable: dict[str, int] = {}
+        self._pending: list[Span] = []
+        self._unread: dict[str, tuple[Span, ...]] = {}
         self._held: set[int] = set()
 
     @property
@@ -118,46 +119,49 @@ class AppliedEpoch:
 
     def is_pending(self, epoch: int) -> bool:
         """Whether a change is known here, and not in effect yet."""
-        return epoch in self._pending
+        return any(first <= epoch <= last for first, last in self._pending)
 
     def release_but(self, standing: Iterable[int]) -> None:
         """Of the held epochs only those whose bindings still stand are held on."""
         self._held.intersection_update(standing)
 
-    def begin(self, epoch: int) -> None:
+    def begin(self, epoch: int) -> Span:
+        """Changes up to ``epoch`` are known now. Those that were read at once are one: none of them is in effect before all
+        are, because what is waited for is not told apart.
+
+        :returns: what :meth:`finish` takes when they are.
+        """
+        span = (min(self._latest + 1, epoch), epoch)
         self._latest = max(self._latest, epoch)
-        self._pending.add(epoch)
+        self._pending.append(span)
+        return span
 
-    def finish(self, epoch: int) -> None:
-        self._pending.discard(epoch)
+    def finish(self, span: Span) -> None:
+        self._pending.remove(span)
 
-    def not_read(self, appids: Iterable[str], epoch: int) -> None:
-        """The change of ``epoch`` holds bindings that this Gateway cannot read: what it does not know it has not put
-        into effect. The switch that made it waits, and names this Gateway."""
+    def not_read(self, appids: Iterable[str], span: Span) -> None:
+        """The changes of ``span`` hold bindings that this Gateway cannot read: what it does not know it has not put into
+        effect. The switch that made them waits, and names this Gateway."""
         for appid in appids:
-            self._unreadable.setdefault(appid, epoch)
+            self._unread[appid] = merged((*self._unread.get(appid, ()), span))
 
     def read(self, appids: Iterable[str]) -> None:
         """The bindings of ``appids`` are known now."""
         for appid in appids:
-            self._unreadable.pop(appid, None)
+            self._unread.pop(appid, None)
 
     @property
-    def obeyed(self) -> int:
-        """Up to this epoch every binding is known here, and nothing more is sent to where it does not lead.
-
-        >>> applied = AppliedEpoch(); applied.begin(7); applied.obeyed, applied.value
-        (7, 6)
+    def report(self) -> Report:
         """
-        return min(self._unreadable.values()) - 1 if self._unreadable else self._latest
+        >>> applied = AppliedEpoch(); first = applied.begin(7); both = applied.begin(9); applied.finish(first)
+        >>> applied.report
+        Report(latest=9, missing=((8, 9),), unread=())
+        """
+        unread = merged(span for spans in self._unread.values() for span in spans)
+        held = ((epoch, epoch) for epoch in self._held)
+        return Report(self._latest, merged((*self._pending, *held, *unread)), unread)
 
     @property
     def value(self) -> int:
-        """
-        >>> applied = AppliedEpoch(); applied.begin(7); applied.begin(8); applied.finish(8); applied.value
-        6
-        >>> applied.finish(7); applied.value
-        8
-        """
-        missing = self._pending | self._held | set(self._unreadable.values())
-        return min(missing) - 1 if missing else self._latest
+        """The last epoch up to which every change is in effect."""
+        return self.report.applied

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from hadash.bindings.epochs import Report
 from hadash.bindings.membership import not_applied
 from hadash.bindings.model import GatewayMember
 
-GATEWAY = GatewayMember("gateway-1", "h:9092", "http://h:9093", "0.1.0", 1, 0.0, live=True, applied=7)
+GATEWAY = GatewayMember("gateway-1", "h:9092", "http://h:9093", "0.1.0", 1, 0.0, live=True, report=Report(7))
 
 
 def test_a_member_that_is_behind_is_waited_for() -> None:
@@ -27,5 +28,5 @@ def test_an_excluded_member_is_not() -> None:
 
 
 def test_only_those_that_are_behind_are_named() -> None:
-    behind = replace(GATEWAY, id="gateway-2", applied=3)
+    behind = replace(GATEWAY, id="gateway-2", report=Report(3))
     assert not_applied([GATEWAY, behind, replace(GATEWAY, id="gateway-3")], 7) == [behind]

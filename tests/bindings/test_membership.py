@@ -15,6 +15,7 @@ from support.waiting import eventually
 from support.zookeeper import expire_session
 
 from hadash.bindings import layout
+from hadash.bindings.epochs import Report
 from hadash.bindings.errors import NameTaken
 from hadash.bindings.membership import Member, members, not_applied
 
@@ -29,7 +30,7 @@ def member(client: KazooClient, name: str = "gateway-1") -> Member:
 def gateway(connect_client: Callable[..., KazooClient]) -> Member:
     """A Gateway with a session of its own, that has joined with epoch 3 in effect."""
     made = member(connect_client())
-    made.join(3)
+    made.join(Report(3))
     return made
 
 
@@ -42,12 +43,12 @@ def test_a_member_says_who_it_is_and_what_it_has_in_effect(zookeeper: KazooClien
 
 def test_members_come_by_id(zookeeper: KazooClient) -> None:
     for name in ("b", "网关/1", "a"):
-        member(zookeeper, name).join(0)
+        member(zookeeper, name).join(Report(0))
     assert [m.id for m in members(zookeeper)] == ["网关/1", "a", "b"]
 
 
 def test_a_later_epoch_is_reported(zookeeper: KazooClient, gateway: Member) -> None:
-    gateway.report_applied(4)
+    gateway.report_applied(Report(4))
     assert [m.applied for m in members(zookeeper)] == [4]
 
 
@@ -60,11 +61,11 @@ def test_two_first_reports_at_once_are_both_made(
 
     def somebody_is_faster(path: str, *values: object, **options: object) -> object:
         monkeypatch.setattr(zookeeper, "create", create)
-        joining.report_applied(2)
+        joining.report_applied(Report(2))
         return create(path, *values, **options)
 
     monkeypatch.setattr(zookeeper, "create", somebody_is_faster)
-    joining.report_applied(3)
+    joining.report_applied(Report(3))
     assert [m.applied for m in members(zookeeper)] == [3]
 
 
@@ -91,7 +92,7 @@ def test_in_a_new_session_it_lives_again(
     expire_session(gateway.client, zookeeper_hosts)
     assert [m.live for m in members(zookeeper)] == [False]
     eventually(lambda: is_connected(gateway.client), "the new session")
-    gateway.join(5)
+    gateway.join(Report(5))
     assert [(m.live, m.applied) for m in members(zookeeper)] == [(True, 5)]
 
 
@@ -100,7 +101,7 @@ def test_a_restart_does_not_die_with_the_session_before_it(
 ) -> None:
     """The killed process's session has not expired yet when the new one joins."""
     restarted = member(connect_client())
-    restarted.join(3)
+    restarted.join(Report(3))
     gateway.client.stop()
     assert [m.live for m in members(zookeeper)] == [True]
     assert zookeeper.exists(layout.gateway_live("gateway-1")).ephemeralOwner == restarted.client.client_id[0]
@@ -126,7 +127,7 @@ class TestOneName:
     ) -> None:
         second = connect_client()
         with pytest.raises(NameTaken, match=r"'gateway-1' is running already \(pid \d+ on elsewhere\)"):
-            member(second).join(0)
+            member(second).join(Report(0))
         owner = second.exists(layout.gateway_live("gateway-1")).ephemeralOwner
         assert owner == elsewhere.client.client_id[0]
 
@@ -140,7 +141,7 @@ class TestOneName:
         second = connect_client()
         ending = threading.Timer(0.3, elsewhere.client.stop)
         ending.start()
-        member(second).join(0)
+        member(second).join(Report(0))
         ending.join()
         assert second.exists(layout.gateway_live("gateway-1")).ephemeralOwner == second.client_id[0]
 
@@ -153,7 +154,7 @@ class TestOneName:
         record = json.loads(zookeeper.get(path)[0])
         zookeeper.set(path, json.dumps({**record, "pid": dead.pid}).encode())
         second = connect_client()
-        member(second).join(0)
+        member(second).join(Report(0))
         assert zookeeper.exists(layout.gateway_live("gateway-1")).ephemeralOwner == second.client_id[0]
 
 
@@ -161,7 +162,7 @@ def test_joining_again_in_the_same_session_keeps_the_live_node(
     zookeeper: KazooClient, gateway: Member
 ) -> None:
     before = zookeeper.exists(layout.gateway_live("gateway-1"))
-    gateway.join(3)
+    gateway.join(Report(3))
     assert zookeeper.exists(layout.gateway_live("gateway-1")) == before
 
 
@@ -173,7 +174,7 @@ def exclude(client: KazooClient, name: str) -> None:
 
 def test_only_those_that_count_and_are_behind_are_waited_for(zookeeper: KazooClient) -> None:
     for name, applied in (("ahead", 9), ("behind", 6), ("excluded", 2)):
-        member(zookeeper, name).join(applied)
+        member(zookeeper, name).join(Report(applied))
     exclude(zookeeper, "excluded")
     assert [m.id for m in not_applied(members(zookeeper), 7)] == ["behind"]
     assert [m.excluded for m in members(zookeeper)] == [False, False, True]
@@ -181,7 +182,7 @@ def test_only_those_that_count_and_are_behind_are_waited_for(zookeeper: KazooCli
 
 def test_a_reconnection_does_not_undo_an_operators_exclusion(zookeeper: KazooClient, gateway: Member) -> None:
     exclude(zookeeper, "gateway-1")
-    gateway.join(3)
+    gateway.join(Report(3))
     assert [m.excluded for m in members(zookeeper)] == [True]
 
 

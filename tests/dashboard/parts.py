@@ -8,6 +8,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
+from hadash.bindings.epochs import Report
 from hadash.bindings.model import GatewayMember
 from hadash.inventory.models import Cluster
 
@@ -37,7 +38,7 @@ def cluster(name: str, number: int) -> Cluster:
     )
 
 
-def gateway(name: str = "gateway-1", **values: Any) -> GatewayMember:
+def gateway(name: str = "gateway-1", applied: int = 7, **values: Any) -> GatewayMember:
     return GatewayMember(
         **{
             "id": name,
@@ -47,7 +48,7 @@ def gateway(name: str = "gateway-1", **values: Any) -> GatewayMember:
             "pid": 1,
             "since": 0.0,
             "live": True,
-            "applied": 7,
+            "report": Report(applied),
             **values,
         }
     )

@@ -13,7 +13,7 @@ from support.messages import batch, produce
 
 from hadash.gateway.codec import ErrorCode, build, encode_response, response_module
 from hadash.gateway.kinds import OFFERED, Kind
-from hadash.gateway.records import FetchedCounter, ProducedPartition, read_produce
+from hadash.gateway.records import FetchedCounter, ProducedPartition, produce_errors, read_produce
 from hadash.gateway.wire import MalformedFrame, Request
 
 PRODUCE_VERSIONS = range(OFFERED[Kind.PRODUCE][0], OFFERED[Kind.PRODUCE][1] + 1)
@@ -109,6 +109,51 @@ class TestProduce:
         frame = sent.frame[: sent.body] + b"\xff" * 10
         with pytest.raises(MalformedFrame, match="more than five bytes"):
             read_produce(Request(sent.kind, 9, 7, "", frame, sent.body))
+
+
+def produced(version: int, errors: dict[str, list[ErrorCode]]) -> bytes:
+    """The payload of a PRODUCE response; each error says what is wrong with its first batch, where its version can."""
+    module: Any = response_module(Kind.PRODUCE, version)
+
+    def partition(index: int, error: ErrorCode) -> Any:
+        more: dict[str, Any] = {"record_errors": ()} if version >= 8 else {}
+        if version >= 8 and error is not ErrorCode.none:
+            first = build(module.BatchIndexAndErrorMessage, batch_index=0, batch_index_error_message="Why")
+            more = {"record_errors": (first,), "error_message": "为什么"}
+        return build(module.PartitionProduceResponse, index=index, error_code=error, base_offset=7, **more)
+
+    response = build(
+        module.ProduceResponse,
+        responses=tuple(
+            build(
+                module.TopicProduceResponse,
+                name=topic,
+                partition_responses=tuple(partition(index, error) for index, error in enumerate(found)),
+            )
+            for topic, found in errors.items()
+        ),
+        throttle_time=timedelta(0),
+    )
+    return encode_response(Kind.PRODUCE, version, 7, response)[4:]
+
+
+class TestProduced:
+    @every_produce
+    def test_the_errors_of_all_partitions(self, version: int) -> None:
+        none, late, moved = ErrorCode.none, ErrorCode.request_timed_out, ErrorCode.not_leader_or_follower
+        answer = produced(version, {"orders": [none, late, none], "订单": [moved], "empty": []})
+        assert produce_errors(answer, version) == [late, moved]
+
+    @every_produce
+    def test_none_when_all_is_well(self, version: int) -> None:
+        assert produce_errors(produced(version, {"orders": [ErrorCode.none] * 3}), version) == []
+
+    @every_produce
+    def test_an_answer_that_is_none_has_none(self, version: int) -> None:
+        """It is the client's to judge."""
+        whole = produced(version, {"orders": [ErrorCode.none, ErrorCode.request_timed_out]})
+        for end in range(len(whole)):
+            assert produce_errors(whole[:end], version) in ([], [ErrorCode.request_timed_out])
 
 
 def fetched(

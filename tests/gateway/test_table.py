@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hadash.bindings.epochs import Report
 from hadash.bindings.model import Binding, BindingDocument, Placement
 from hadash.bindings.watch import Update
 from hadash.gateway.table import AppliedEpoch, BindingTable
@@ -92,50 +95,74 @@ class TestPlacements:
 
 class TestAppliedEpoch:
     def test_nothing_yet(self) -> None:
-        assert AppliedEpoch().value == 0
+        assert AppliedEpoch().report == Report(0)
 
     def test_an_epoch_counts_when_it_is_finished(self) -> None:
         applied = AppliedEpoch()
-        applied.begin(5)
-        assert applied.value == 4
-        applied.finish(5)
-        assert applied.value == 5
+        applied.begin(4)
+        span = applied.begin(5)
+        assert not applied.report.has(5)
+        applied.finish(span)
+        assert applied.report.has(5)
 
-    def test_a_later_one_does_not_overtake_an_earlier(self) -> None:
+    def test_each_counts_by_itself(self) -> None:
+        """A block that waits for a broker that hangs holds up nobody else's."""
         applied = AppliedEpoch()
-        for epoch in (5, 6, 7):
-            applied.begin(epoch)
-        applied.finish(7)
-        applied.finish(5)
+        five, six, seven = (applied.begin(epoch) for epoch in (5, 6, 7))
+        applied.finish(seven)
+        applied.finish(five)
+        assert applied.report == Report(7, ((6, 6),))
         assert applied.value == 5
-        applied.finish(6)
-        assert applied.value == 7
+        applied.finish(six)
+        assert applied.report == Report(7)
+
+    def test_changes_that_were_read_at_once_are_all_in_effect_or_none(self) -> None:
+        """What the first of them stops may be what is waited for."""
+        applied = AppliedEpoch()
+        applied.finish(applied.begin(6))
+        span = applied.begin(8)
+        assert [applied.report.has(epoch) for epoch in (6, 7, 8)] == [True, False, False]
+        assert applied.is_pending(7) and applied.is_pending(8)
+        applied.finish(span)
+        assert applied.report == Report(8)
+
+    def test_the_same_epoch_read_twice(self) -> None:
+        """After a reconnection everything is read anew."""
+        applied = AppliedEpoch()
+        first, again = applied.begin(5), applied.begin(5)
+        applied.finish(again)
+        assert not applied.report.has(5)
+        applied.finish(first)
+        assert applied.report.has(5)
 
     def test_bindings_that_cannot_be_read_are_not_in_effect(self) -> None:
         """A newer control plane may write a state that this Gateway does not know: the switch has to wait for it."""
         applied = AppliedEpoch()
-        for epoch in (5, 6):
-            applied.begin(epoch)
-            applied.finish(epoch)
-        applied.not_read(["shop"], 6)
-        assert applied.value == 5
-        applied.begin(7)
-        applied.finish(7)
+        applied.finish(applied.begin(5))
+        span = applied.begin(6)
+        applied.not_read(["shop"], span)
+        applied.finish(span)
+        assert applied.report == Report(6, ((6, 6),), ((6, 6),))
+        applied.finish(applied.begin(7))
         applied.read(["billing"])
-        assert applied.value == 5
+        assert applied.report == Report(7, ((6, 6),), ((6, 6),)), "others are served as they are bound"
         applied.read(["shop"])
-        assert applied.value == 7
+        assert applied.report == Report(7)
 
-    @given(st.permutations(range(1, 8)))
-    def test_it_never_claims_what_is_not_finished(self, order: list[int]) -> None:
-        applied = AppliedEpoch()
-        for epoch in range(1, 8):
-            applied.begin(epoch)
-        unfinished = set(order)
-        for epoch in order:
-            unfinished.remove(epoch)
-            applied.finish(epoch)
-            assert applied.value == (min(unfinished) - 1 if unfinished else 7)
+    @given(st.lists(st.integers(1, 3), min_size=1, max_size=8), st.randoms())
+    def test_it_never_claims_what_is_not_finished(self, steps: list[int], random: Random) -> None:
+        """:param steps: by how much each change that is read is later than the one before."""
+        applied, epoch, open_spans = AppliedEpoch(), 0, []
+        for step in steps:
+            epoch += step
+            open_spans.append(applied.begin(epoch))
+        random.shuffle(open_spans)
+        while open_spans:
+            applied.finish(open_spans.pop())
+            missing = {e for first, last in open_spans for e in range(first, last + 1)}
+            assert {e for e in range(1, epoch + 1) if not applied.report.has(e)} == missing
+            assert applied.value == (min(missing) - 1 if missing else epoch)
+            assert all(applied.is_pending(e) == (e in missing) for e in range(1, epoch + 1))
 
 
 class TestHeld:
@@ -144,18 +171,17 @@ class TestHeld:
     def test_they_are_not_in_effect_as_long_as_they_stand(self) -> None:
         applied = AppliedEpoch()
         applied.hold([7])
-        applied.begin(7)
-        applied.finish(7)
-        assert applied.value == 6
-        applied.begin(8)
+        applied.finish(applied.begin(7))
+        assert not applied.report.has(7)
+        eight = applied.begin(8)
         applied.release_but({7})
-        applied.finish(8)
-        assert applied.value == 6
+        applied.finish(eight)
+        assert applied.report == Report(8, ((7, 7),))
 
     def test_they_count_when_their_bindings_are_others(self) -> None:
         applied = AppliedEpoch()
         applied.hold([7])
-        applied.begin(8)
+        eight = applied.begin(8)
         applied.release_but(set())
-        applied.finish(8)
-        assert applied.value == 8
+        applied.finish(eight)
+        assert applied.report == Report(8)

@@ -226,11 +226,15 @@ class ControlPlane:
 
     def in_effect(self, epoch: int, patience: float = PATIENCE_SECONDS) -> int:
         """``epoch``, as soon as all Gateways report it."""
-        eventually(lambda: self.applied() >= epoch, f"epoch {epoch} in effect", patience, every=0.01)
+        eventually(lambda: self.has(epoch), f"epoch {epoch} in effect", patience, every=0.01)
         return epoch
 
+    def has(self, epoch: int) -> bool:
+        """Whether all Gateways report the change of ``epoch`` as in effect."""
+        return all(m.report.has(epoch) for m in members(self.client))
+
     def applied(self) -> int:
-        """The epoch that all Gateways have in effect."""
+        """Up to which epoch all Gateways have everything in effect."""
         return min(m.applied for m in members(self.client))
 
 

@@ -26,6 +26,8 @@ class Proxy:
         self._requests.set()
         self._pumps: list[threading.Thread] = []
         self._open = True
+        #: What the target's answers say in place of what it says: a fault that a real one does not make on demand.
+        self.instead: dict[bytes, bytes] = {}
         #: Connections that were opened through it so far.
         self.opened = 0
         self._server = socket.create_server(("127.0.0.1", 0))
@@ -57,9 +59,14 @@ class Proxy:
         moment still passes.)"""
         self._requests.clear()
 
-    def release(self) -> None:
-        """Hand over what was held, and go on."""
+    def hand_over(self) -> None:
+        """What was held, and what comes from now on."""
         self._answers.set()
+
+    def release(self) -> None:
+        """Hand over what was held, and go on, with what the target itself says."""
+        self.instead = {}
+        self.hand_over()
         self._requests.set()
 
     def busy(self) -> int:
@@ -116,6 +123,8 @@ class Proxy:
         with contextlib.suppress(OSError):
             while data := source.recv(65536):
                 self._answers.wait()
+                for said, instead in self.instead.items():
+                    data = data.replace(said, instead)
                 sink.sendall(data)
         with contextlib.suppress(OSError):
             sink.shutdown(socket.SHUT_WR)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from hadash.bindings.epochs import Report
 from hadash.bindings.model import BindingState, GatewayMember
 from hadash.kafka.values import Partition, Record
 from hadash.mirroring.offsets import Corresponding, resume_after
@@ -86,9 +87,8 @@ class Gateway:
             1,
             0.0,
             self.live,
-            self.applied,
+            Report(self.applied),
             self.excluded,
-            self.applied,
         )
 
 

@@ -136,3 +136,64 @@ class TestBefore:
         move.block()
         move.release()
         assert "clients to come back" not in gateway.log()
+
+
+class TestRefusedButMaybeWritten:
+    """A leader that has appended a write and hears of too few followers in time refuses it, and keeps it."""
+
+    def answer_with(self, broker: Proxy, topic: str, error: ErrorCode) -> None:
+        """The records are written; partition 0 of ``topic`` is answered with ``error``, in PRODUCE version 9."""
+        before = topic.encode() + b"\x02" + bytes(4)
+        broker.instead = {before + bytes(2): before + error.to_bytes(2, "big")}
+
+    def test_nothing_leads_to_a_block_before_it_was_sent_again(
+        self, gateway: GatewayProcess, control: ControlPlane, app: App, move: Move, broker: Proxy
+    ) -> None:
+        topic = app.topic()
+        with signed_in(gateway, app) as client:
+            self.answer_with(broker, topic, ErrorCode.request_timed_out)
+            client.send_produce(topic, b"one")
+            assert client.produce_error() is ErrorCode.request_timed_out
+            epoch = move.write(BindingState.SETTLE)
+            assert gateway.logged(f"epoch {epoch} waits for clients to come back")
+            assert not control.has(epoch)
+            broker.release()
+            client.send_produce(topic, b"one")
+            assert client.produce_error() is ErrorCode.none
+            control.in_effect(epoch)
+            move.block()
+            move.release()
+
+    def test_a_block_that_waits_for_it_is_not_in_effect(
+        self, gateway: GatewayProcess, control: ControlPlane, app: App, move: Move, broker: Proxy
+    ) -> None:
+        topic = app.topic()
+        with signed_in(gateway, app) as client:
+            self.answer_with(broker, topic, ErrorCode.not_leader_or_follower)
+            write_unanswered(client, control, broker, topic)
+            epoch = move.write(BindingState.BLOCK)
+            gateway.logged(rf"epoch {epoch} waits for")
+            broker.hand_over()
+            assert client.produce_error() is ErrorCode.not_leader_or_follower
+            assert gateway.logged(rf"epoch {epoch} cannot come into effect: {app.appid} › raw")
+            assert not control.has(epoch)
+            move.release()
+
+
+def test_a_block_that_hangs_holds_up_nobody_else(
+    gateway: GatewayProcess, control: ControlPlane, app: App, move: Move, broker: Proxy
+) -> None:
+    topic = app.topic()
+    with signed_in(gateway, app) as client:
+        write_unanswered(client, control, broker, topic)
+        epoch = move.write(BindingState.BLOCK)
+        gateway.logged(rf"epoch {epoch} waits for")
+        others = Move(control, Identity("nobody"), "east")
+        others.to(BindingState.SETTLE)
+        others.block()
+        others.release()
+        assert not control.has(epoch)
+        broker.release()
+        assert client.produce_error() is ErrorCode.none
+        control.in_effect(epoch)
+        move.release()
