@@ -265,7 +265,7 @@ class Client:
         if request.kind is Kind.PRODUCE:
             message: Any = read_produce(request)
             self._refuse_transaction(message)
-            if self._must_wait_for_room():
+            if self._must_wait_for_room() or self._must_wait_to_open(message):
                 return False
         elif request.kind is Kind.FETCH and not (self.governing.by_request or self.gateway.redirects):
             message = None
@@ -307,6 +307,14 @@ class Client:
             return False
         self._wants_room = self._has_waited = True
         mutations.when_fewer_than(limit, self._has_room)
+        return True
+
+    def _must_wait_to_open(self, produced: Produced) -> bool:
+        """Whether the cluster has to learn first where the sequence of an idempotent producer begins."""
+        if not self.relay.has_to_open(produced):
+            return False
+        self._wants_room = self._has_waited = True
+        self.relay.mutations.when_fewer_than(1, self._has_room)
         return True
 
     def _has_room(self) -> None:

@@ -68,7 +68,7 @@ class Observer:
         total = 0
         acks, transactional = produced.acks, produced.transactional_id is not None
         now = self._traffic.clock()
-        for topic, _, records, size, producer_id, _, _ in produced.partitions:
+        for topic, _, records, size, producer_id, *_ in produced.partitions:
             local = topic, acks, producer_id >= 0, transactional
             fact = self._producing.get(local)
             if fact is None or fact.evicted:

@@ -33,6 +33,8 @@ class ProducedPartition(NamedTuple):
     producer_epoch: int
     #: Where its record batches begin in the frame.
     at: int
+    #: The first sequence number of an idempotent producer's.
+    sequence: int = -1
 
 
 class Produced(NamedTuple):
@@ -93,8 +95,8 @@ def _read_produce(request: Request) -> Produced:
             end = at + size
             if end > end_of_frame:
                 raise MalformedFrame(f"a field of {size} bytes at {at} in a frame of {end_of_frame}")
-            records, producer_id, epoch = _read_batches(data, at, end)
-            found.append(ProducedPartition(topic, partition, records, size, producer_id, epoch, at))
+            records, producer_id, epoch, sequence = _read_batches(data, at, end)
+            found.append(ProducedPartition(topic, partition, records, size, producer_id, epoch, at, sequence))
             at = end
             if flexible:
                 if data[at]:
@@ -110,37 +112,38 @@ def _read_produce(request: Request) -> Produced:
     return Produced(transactional_id, acks, tuple(found))
 
 
-def _read_batches(data: bytes, start: int, end: int) -> tuple[int, int, int]:
-    """Record count over all batches, and the producer of the first. A batch that is cut off is not counted."""
-    records, producer_id, epoch = 0, -1, -1
+def _read_batches(data: bytes, start: int, end: int) -> tuple[int, int, int, int]:
+    """Record count over all batches, and producer and sequence of the first. A batch that is cut off is not counted."""
+    records, producer_id, epoch, sequence = 0, -1, -1, -1
     at = start
     while at + _BATCH_HEADER <= end and data[at + _MAGIC_AT] == 2:
-        pid, pid_epoch, _, count = _PRODUCER.unpack_from(data, at + _PRODUCER_AT)
+        pid, pid_epoch, first, count = _PRODUCER.unpack_from(data, at + _PRODUCER_AT)
         if at == start:
-            producer_id, epoch = pid, pid_epoch
+            producer_id, epoch, sequence = pid, pid_epoch, first
         (length,) = _INT32.unpack_from(data, at + _BATCH_LENGTH_AT)
         at += _BATCH_OVERHEAD + length
         if length <= 0 or at > end:
             break
         if count > 0:
             records += count
-    return records, producer_id, epoch
+    return records, producer_id, epoch, sequence
 
 
-def produce_errors(payload: bytes, version: int) -> list[int]:
-    """The error codes in the answer to a PRODUCE of version 3 to 9, without 0; none of what is no answer.
+def produce_errors(payload: bytes, version: int) -> dict[tuple[str, int], int]:
+    """The error codes in the answer to a PRODUCE of version 3 to 9, by Topic and partition, without 0; none of what is no
+    answer.
 
     :param payload: from the correlation id on.
     """
     flexible = version >= 9
-    cursor, found = Cursor(payload, 4, flexible), []
+    cursor = Cursor(payload, 4, flexible)
+    found: dict[tuple[str, int], int] = {}
     try:
         cursor.tags()
         for _ in range(cursor.count()):
-            cursor.text()
+            topic = cursor.text() or ""
             for _ in range(cursor.count()):
-                cursor.skip(4)
-                error = cursor.int16()
+                partition, error = cursor.int32(), cursor.int16()
                 cursor.skip(24 if version >= 5 else 16)  # base offset, append time, log start offset
                 if version >= 8:
                     for _ in range(cursor.count()):
@@ -150,7 +153,7 @@ def produce_errors(payload: bytes, version: int) -> list[int]:
                     cursor.text()
                 cursor.tags()
                 if error:
-                    found.append(error)
+                    found[topic, partition] = error
             cursor.tags()
     except (MalformedFrame, IndexError):
         pass

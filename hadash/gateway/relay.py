@@ -22,6 +22,7 @@ from hadash.gateway.inflight import InFlight
 from hadash.gateway.kinds import LOOK_UPS, MUTATIONS, Kind
 from hadash.gateway.members import Member, Members
 from hadash.gateway.observer import Observer
+from hadash.gateway.opening import Opening, Openings
 from hadash.gateway.producer_ids import given_out, renumbered
 from hadash.gateway.records import FetchedCounter, Produced, produce_errors
 from hadash.gateway.refusals import refuse
@@ -80,6 +81,7 @@ class Relay:
         self.members = members
         self._maybe_written = maybe_written
         self.mutations = InFlight()
+        self.openings = Openings(gateway.settings.retry_seconds)
         self.unanswered: list[Unanswered] = []
         self._acks0_on_the_way = False
         self._proves_acks0 = False
@@ -195,8 +197,14 @@ class Relay:
 
     def _produce(self, request: Request, produced: Produced, binding: Binding) -> None:
         since = self.gateway.table.since(self.signed.appid, self.signed.client_id, binding)
+        opens: list[tuple[Opening, int]] = []
         if since is not None and not produced.transactional_id:
             # (A transaction's coordinator knows its producer by the id that it gave out.)
+            opens = self._opens(produced, since)
+            now = self.gateway.loop.time()
+            if produced.acks and any(self.openings.comes_too_early(*each, now) for each in opens):
+                self.answer(request, refuse(request))
+                return
             frame = renumbered(request.frame, produced, since)
             if frame is not request.frame:
                 request = replace(request, frame=frame)
@@ -206,15 +214,37 @@ class Relay:
             self.observer.produced(records)
             self._pass(request, None)
             return
+        if opens:
+            self.openings.sent(opens)
 
         def answered(payload: bytes) -> None:
             self.observer.produced(records)
-            for error in produce_errors(payload, request.version):
+            errors = produce_errors(payload, request.version)
+            if opens:
+                self.openings.answered(opens, set(errors), self.gateway.loop.time())
+            for error in errors.values():
                 if error in MAYBE_WRITTEN:
                     self._maybe_written(error)
                     break
 
         self.send(request, transform=answered)
+
+    def _opens(self, produced: Produced, since: Callable[[str], int]) -> list[tuple[Opening, int]]:
+        """The partitions whose order the cluster does not know yet, with the sequence numbers that come to them."""
+        found = []
+        for p in produced.partitions:
+            epoch = since(p.topic) if p.producer_id >= 0 else 0
+            if epoch:
+                opening = Opening(p.topic, p.partition, p.producer_id, p.producer_epoch, epoch)
+                if not self.openings.is_open(opening):
+                    found.append((opening, p.sequence))
+        return found
+
+    def has_to_open(self, produced: Produced) -> bool:
+        """Whether a first batch of one of these partitions is under way: this one is not sent before it is answered."""
+        if not self.openings.any_under_way:
+            return False
+        return any(self.openings.is_opening(p.topic, p.partition) for p in produced.partitions)
 
     @property
     def is_quiet(self) -> bool:

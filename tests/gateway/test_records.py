@@ -53,6 +53,7 @@ class TestProduce:
         found = read_produce(produce(version, {"orders": {0: IDEMPOTENT, 1: IDEMPOTENT}}))
         assert {(p.producer_id, p.producer_epoch) for p in found.partitions} == {(4_000_000_000, 9)}
         assert [p.records for p in found.partitions] == [3, 3]
+        assert [p.sequence for p in found.partitions] == [30, 30]
 
     @every_produce
     @pytest.mark.parametrize("acks", [0, 1, -1])
@@ -142,18 +143,21 @@ class TestProduced:
     def test_the_errors_of_all_partitions(self, version: int) -> None:
         none, late, moved = ErrorCode.none, ErrorCode.request_timed_out, ErrorCode.not_leader_or_follower
         answer = produced(version, {"orders": [none, late, none], "订单": [moved], "empty": []})
-        assert produce_errors(answer, version) == [late, moved]
+        assert produce_errors(answer, version) == {("orders", 1): late, ("订单", 0): moved}
 
     @every_produce
     def test_none_when_all_is_well(self, version: int) -> None:
-        assert produce_errors(produced(version, {"orders": [ErrorCode.none] * 3}), version) == []
+        assert produce_errors(produced(version, {"orders": [ErrorCode.none] * 3}), version) == {}
 
     @every_produce
     def test_an_answer_that_is_none_has_none(self, version: int) -> None:
         """It is the client's to judge."""
         whole = produced(version, {"orders": [ErrorCode.none, ErrorCode.request_timed_out]})
         for end in range(len(whole)):
-            assert produce_errors(whole[:end], version) in ([], [ErrorCode.request_timed_out])
+            assert produce_errors(whole[:end], version) in (
+                {},
+                {("orders", 1): ErrorCode.request_timed_out},
+            )
 
 
 def fetched(

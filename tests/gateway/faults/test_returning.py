@@ -197,3 +197,30 @@ def test_a_block_that_hangs_holds_up_nobody_else(
         assert client.produce_error() is ErrorCode.none
         control.in_effect(epoch)
         move.release()
+
+
+def test_a_refused_first_batch_is_not_overtaken(
+    gateway: GatewayProcess, control: ControlPlane, app: App, broker: Proxy
+) -> None:
+    """A cluster takes any sequence number as the first of a producer that has just moved there."""
+    topic = app.topic()
+    control.bind(Identity(app.appid), "west")
+    control.bind(Identity(app.appid), "east")
+    numbered = {"producer_id": 7, "epoch": 0}
+    before = topic.encode() + b"\x02" + bytes(4)
+    moved = before + ErrorCode.not_leader_or_follower.to_bytes(2, "big")
+    with signed_in(gateway, app) as client:
+        broker.instead = {before + bytes(2): moved}
+        broker.hold()
+        client.send_produce(topic, b"5", sequence=5, **numbered)
+        client.send_produce(topic, b"6", sequence=6, **numbered)
+        control.clusters.wait_for_end("east", topic, 1)
+        broker.hand_over()
+        assert client.produce_error() is ErrorCode.not_leader_or_follower
+        assert client.produce_error() is ErrorCode.not_leader_or_follower
+        assert control.clusters.end_offsets("east", topic) == {0: 1}
+        broker.release()
+        for sequence in (5, 6):
+            client.send_produce(topic, b"%d" % sequence, sequence=sequence, **numbered)
+            assert client.produce_error() in (ErrorCode.none, ErrorCode.duplicate_sequence_number)
+    assert control.clusters.values("east", topic) == [b"5", b"6"]

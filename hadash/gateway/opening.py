@@ -1,0 +1,79 @@
+"""In which order an idempotent producer's first batches come to a cluster that it has moved to (docs/adr/0005).
+
+A cluster that has never seen a producer id takes any sequence number as its first. So the order that idempotence promises begins
+with the first batch that it has taken: when that one is refused (its broker does not lead the partition yet) and the next, sent
+right behind it, is taken, the first comes too late, and its producer gives up. Until a cluster has taken the first batch of a
+partition, nothing is sent behind it; and when it was refused, what would come before it is refused, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+
+class Opening(NamedTuple):
+    """A partition that a producer id writes to; ``since``: the binding epoch since which it does here."""
+
+    topic: str
+    partition: int
+    producer_id: int
+    producer_epoch: int
+    since: int
+
+
+class Openings:
+    """Of one connection. ``now`` is in seconds of any clock.
+
+    >>> openings, orders = Openings(patience=5.0), Opening("orders", 0, 7, 0, 12)
+    >>> openings.sent([(orders, 30)]); openings.is_opening("orders", 0)
+    True
+    >>> openings.answered([(orders, 30)], refused={("orders", 0)}, now=1.0)
+    >>> openings.comes_too_early(orders, 35, now=1.1), openings.comes_too_early(orders, 30, now=1.1)
+    (True, False)
+    """
+
+    __slots__ = ("_opened", "_patience", "_refused", "_under_way")
+
+    def __init__(self, patience: float) -> None:
+        """:param patience: for how long the first batch is expected again: a producer may have given it up."""
+        self._patience = patience
+        self._opened: set[Opening] = set()
+        #: Topic and partition of the first batches that are not answered yet.
+        self._under_way: set[tuple[str, int]] = set()
+        #: The sequence number of the first batch that was refused, and until when it is expected again.
+        self._refused: dict[Opening, tuple[int, float]] = {}
+
+    @property
+    def any_under_way(self) -> bool:
+        return bool(self._under_way)
+
+    def is_open(self, opening: Opening) -> bool:
+        """Whether the cluster knows the order already."""
+        return opening in self._opened
+
+    def is_opening(self, topic: str, partition: int) -> bool:
+        """Whether a first batch is under way: the next one waits for its answer."""
+        return (topic, partition) in self._under_way
+
+    def comes_too_early(self, opening: Opening, sequence: int, now: float) -> bool:
+        """Whether the cluster would take a batch before one that it has refused."""
+        first, until = self._refused.get(opening, (sequence, now))
+        return sequence > first and now < until
+
+    def sent(self, batches: Iterable[tuple[Opening, int]]) -> None:
+        """First batches, with their sequence numbers, are on their way."""
+        self._under_way.update((opening.topic, opening.partition) for opening, _ in batches)
+
+    def answered(
+        self, batches: Iterable[tuple[Opening, int]], refused: set[tuple[str, int]], now: float
+    ) -> None:
+        """:param refused: the partitions whose batches were not taken."""
+        for opening, sequence in batches:
+            partition = (opening.topic, opening.partition)
+            self._under_way.discard(partition)
+            if partition in refused:
+                self._refused[opening] = (sequence, now + self._patience)
+            else:
+                self._refused.pop(opening, None)
+                self._opened.add(opening)
