@@ -401,6 +401,8 @@ class Client:
             self.relay.upstream.transport.resume_reading()
         if self.governing.belongs_here:
             self.relay.away_since = None
+            if self.governing.by_request:
+                self.relay.leave_groups(self.governing.is_away)
         elif self.relay.away_since is None:
             self.relay.away_since = self.gateway.loop.time()
             self.relay.leave_cluster()

@@ -52,6 +52,10 @@ class Governing:
             return self.binding.state is BindingState.BLOCK
         return self._table.any_blocked(self._appid, self._client_id)
 
+    def is_away(self, group: str) -> bool:
+        """Whether a group lives on the other cluster."""
+        return self._table.binding(self._appid, self._client_id, group=group).cluster != self._cluster
+
     def of(self, request: Request, message: Any) -> Binding | None:
         """The binding of a request; ``None`` when what it names lies in different clusters."""
         if not self.by_request:

@@ -65,9 +65,6 @@ class Members:
     def left(self, group: str) -> None:
         self._members.pop(group, None)
 
-    def clear(self) -> None:
-        self._members.clear()
-
     def note(self, request: Request, message: Any, state: str) -> None:
         """What a member's request says of it; other kinds say nothing."""
         if request.kind not in (Kind.HEARTBEAT, Kind.JOIN_GROUP):

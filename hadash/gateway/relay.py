@@ -325,12 +325,17 @@ class Relay:
 
     def leave_cluster(self) -> None:
         """The client has moved: end what still waits on the old cluster, and its memberships there."""
-        for waiting in self.unanswered:
+        self.leave_groups(lambda group: True)
+
+    def leave_groups(self, moved: Callable[[str], bool]) -> None:
+        """The same for the groups that have moved, of a client that may stay."""
+        for waiting in [each for each in self.unanswered if moved(each.message.group_id)]:
+            self.unanswered.remove(waiting)
             waiting.reply.complete(refuse(waiting.request, ErrorCode.not_coordinator, waiting.message))
-        self.unanswered.clear()
         for member in self.members.all():
-            self._send_leave(member)
-        self.members.clear()
+            if moved(member.group):
+                self._send_leave(member)
+                self.members.left(member.group)
 
     def _send_leave(self, member: Member) -> None:
         """Take a member out of its group on the old cluster, which would wait for it until its session ends."""

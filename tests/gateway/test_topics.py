@@ -249,6 +249,22 @@ class TestReading:
             assert kafka.committed("west", group) == {(topic, 0): 2}
             assert kafka.committed("east", group) == {}
 
+    def test_a_group_that_moves_by_itself_leaves_nobody_behind(
+        self, looking: GatewayProcess, control: ControlPlane, app: App, kafka: Clusters
+    ) -> None:
+        """Its client stays on both clusters; the old one would wait for the member until its session ends (45 s)."""
+        topic, group = app.topic(), app.group()
+        produce(app.config(looking.bootstrap), topic, b"one")
+        consumer = self.consumer(looking, app, group, topic)
+        assert read(consumer, 1) == [b"one"]
+        assert kafka.members("east", group) == 1
+        with bound(control, Identity(app.appid, topics=(topic,)), Identity(app.appid, group=group)):
+            eventually(lambda: kafka.members("east", group) == 0, "the end of the membership", patience=20)
+            produce(app.config(looking.bootstrap), topic, b"two")
+            assert read(consumer, 1) == [b"two"]
+            assert kafka.members("west", group) == 1
+            consumer.close()
+
     def test_a_group_without_one_lives_where_its_appid_does(
         self, looking: GatewayProcess, control: ControlPlane, app: App, kafka: Clusters
     ) -> None:

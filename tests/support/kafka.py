@@ -112,6 +112,11 @@ class Clusters:
     def values(self, cluster: str, topic: str) -> list[bytes]:
         return [message.value() or b"" for message in self.records(cluster, topic)]
 
+    def members(self, cluster: str, group: str) -> int:
+        """How many members a group has there."""
+        described = self.admin(cluster).describe_consumer_groups([group])[group].result(SECONDS)
+        return len(described.members)
+
     def committed(self, cluster: str, group: str) -> dict[tuple[str, int], int]:
         """A group's offsets by Topic and partition; empty for a group that the cluster does not know."""
         asked = [ConsumerGroupTopicPartitions(group)]
