@@ -30,7 +30,7 @@ def precheck(plan: Plan, limits: Limits) -> StageRun:
             )
         )
     yield do.PublishPlacement(leaders)
-    clients = yield do.ReadClients()
+    clients = yield do.ReadClients(limits.active)
     members = yield do.ReadMembers(plan.source)
     activity = yield do.ReadActivity(plan.source, limits.active)
     yield do.RecordSeen(

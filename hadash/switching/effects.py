@@ -32,6 +32,7 @@ from hadash.mirroring.proof import compare_tails
 from hadash.sentences import Sentence
 from hadash.switching import commands as do
 from hadash.switching import lost_source, tails
+from hadash.switching.connected import Name, where_they_are
 from hadash.switching.machine import Kind, Stage
 from hadash.switching.plan import Plan
 from hadash.switching.planning import plan_for
@@ -59,6 +60,15 @@ def ask_about(
     if len(wanted) > ASKED_BY_NAME:
         return [entry for entry in ask(path, key) if entry["appid"] in wanted]
     return [entry for appid in plan.appids for entry in ask(path, key, appid=appid)]
+
+
+def connected(
+    plan: Plan, ask: Callable[..., list[dict[str, Any]]], lately: float | None = None
+) -> dict[Name, set[str]]:
+    """See :func:`hadash.switching.connected.where_they_are`; :param ask: as of :func:`ask_about`."""
+    connections = ask_about(plan, ask, "/clients", "clients")
+    access = ask_about(plan, ask, "/access", "access") if plan.moves_by_topic else []
+    return where_they_are(plan, connections, access, lately)
 
 
 class Facts:
@@ -199,11 +209,8 @@ class Effects:
 
     @carry_out.register
     def _(self, command: do.ReadClients) -> dict[str, set[str]]:
-        clients: dict[str, set[str]] = {}
-        for c in ask_about(self.plan, ask_every, "/clients", "clients"):
-            if self.plan.covers(c["appid"], c["client_id"]):
-                clients.setdefault(self.plan.who(c["appid"], c["client_id"]), set()).add(c["cluster"])
-        return clients
+        found = connected(self.plan, ask_every, command.lately)
+        return {self.plan.who(*name): clusters for name, clusters in found.items()}
 
     @carry_out.register
     def _(self, command: do.ReadActivity) -> set[tuple[str, str]]:
