@@ -64,7 +64,7 @@ def translate(committed: int, ends: Corresponding, source_start: int = 0, target
 
     Both consumers then read the same record next. An offset before the source's first record (deleted by
     retention) counts as that first record; one beyond the end as the end. Retention works on each side by itself:
-    where the target has deleted more, its first record is next.
+    where the target has deleted more, its first record is next (who must not lose what is between asks :func:`skipped`).
 
     >>> translate(95, Corresponding(source=100, target=60))
     55

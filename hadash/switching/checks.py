@@ -13,6 +13,7 @@ from hadash.switching.following import check_mirror, check_mirrors_read_from, ch
 from hadash.switching.machine import Kind
 from hadash.switching.plan import Plan
 from hadash.switching.stage_run import Limits, StageFailed, StageRun
+from hadash.switching.translating import nothing_is_skipped
 
 
 def precheck(plan: Plan, limits: Limits) -> StageRun:
@@ -187,7 +188,8 @@ def _check_topics(plan: Plan) -> Generator[do.Command, Any, dict[str, tuple[int,
 
 
 def _check_groups(plan: Plan) -> Generator[do.Command, Any, None]:
-    for group, offsets in (yield do.ReadGroupOffsets(plan.source)).items():
+    committed = yield do.ReadGroupOffsets(plan.source)
+    for group, offsets in committed.items():
         others = sorted({p.topic for p in offsets} - set(plan.topics))
         if others:
             raise StageFailed(
@@ -198,6 +200,8 @@ def _check_groups(plan: Plan) -> Generator[do.Command, Any, None]:
                     topics=others,
                 )
             )
+    if plan.kind is not Kind.READ_SPLIT:  # its source may be the mirror: see :func:`check_readers`
+        yield from nothing_is_skipped(plan, committed, (yield do.ReadAnchors()))
     yield from check_unused_groups(plan)
 
 

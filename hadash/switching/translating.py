@@ -6,7 +6,7 @@ from collections.abc import Generator, Mapping
 from typing import Any
 
 from hadash.kafka.values import Partition
-from hadash.mirroring.offsets import Corresponding, furthest_back, stale_offsets, translate_groups
+from hadash.mirroring.offsets import Corresponding, furthest_back, skipped, stale_offsets, translate_groups
 from hadash.sentences import Sentence, say
 from hadash.switching import commands as do
 from hadash.switching.plan import Plan
@@ -23,12 +23,36 @@ def translate(plan: Plan, limits: Limits) -> StageRun:
         yield from _stands_still(plan, ends)
         return say("No consumer group moves: no offsets to translate.")
     committed = yield do.ReadGroupOffsets(plan.source)
-    starts = yield do.ReadStarts(plan.source)
-    wanted = translate_groups(committed, ends, starts, (yield do.ReadStarts(plan.target)))
+    starts, target_starts = yield from nothing_is_skipped(plan, committed, ends)
+    wanted = translate_groups(committed, ends, starts, target_starts)
     yield from set_offsets(plan, wanted, ends)
     yield from same_records(wanted, ends, limits)
     yield from _stands_still(plan, ends)
     return are_set(plan, wanted)
+
+
+def nothing_is_skipped(
+    plan: Plan, committed: GroupOffsets, points: Mapping[Partition, Corresponding]
+) -> Generator[do.Command, Any, tuple[dict[Partition, int], dict[Partition, int]]]:
+    """The first offsets of (source, target). Retention works on each side by itself: what a group has still to read must not
+    be gone on the target, because the source has it.
+
+    :param points: where both sides correspond, by the switch's direction. :raises StageFailed: it is gone.
+    """
+    source_starts = yield do.ReadStarts(plan.source)
+    target_starts = yield do.ReadStarts(plan.target)
+    for group, partition, count in skipped(committed, points, source_starts, target_starts):
+        raise StageFailed(
+            say(
+                "Group %(group)s has still to read %(count)s records of %(partition)s that %(cluster)s has deleted "
+                "already. Let it catch up first.",
+                group=group,
+                count=count,
+                partition=partition,
+                cluster=plan.target,
+            )
+        )
+    return source_starts, target_starts
 
 
 def are_set(plan: Plan, wanted: GroupOffsets) -> Sentence:
