@@ -156,6 +156,15 @@ def test_what_west_has_deleted_already_is_told() -> None:
     ) in world.said
 
 
+def test_old_offsets_beside_those_of_other_topics_hold_nothing_up() -> None:
+    world = LostWorld()
+    world.lose()
+    del world.positions["billing"][ORDERS_0]
+    world.group.committed["west"] = {ORDERS_0: 4, Partition("yearly", 0): 7}
+    assert forced(world).status is Status.SUCCEEDED
+    assert Partition("yearly", 0) in world.group.committed["west"]
+
+
 def test_a_group_that_was_never_seen_begins_where_it_says() -> None:
     world = LostWorld()
     world.lose()
