@@ -155,6 +155,28 @@ def stale_offsets(
     return {group: partitions for group, partitions in stale.items() if partitions}
 
 
+def to_try(
+    committed: Mapping[str, Mapping[Partition, int]],
+    standing: Mapping[str, Mapping[Partition, int]],
+    starts: Mapping[Partition, int],
+) -> dict[str, dict[Partition, int]]:
+    """Offsets whose writing on the target shows whether those of ``committed`` can be written there: what ``standing`` says, which
+    changes nothing. Only of a Topic on which a group has none there, the first ones.
+
+    :param starts: first offsets on the target.
+    """
+    found: dict[str, dict[Partition, int]] = {}
+    for group, offsets in committed.items():
+        there = standing.get(group, {})
+        known = {p.topic for p in offsets if p in there}
+        found[group] = {
+            p: there.get(p, starts[p])
+            for p in offsets
+            if p in starts and (p in there or p.topic not in known)
+        }
+    return found
+
+
 def resume_after(ends: Mapping[Partition, Corresponding]) -> dict[Partition, int]:
     """Where the opposite mirror goes on: the last record, by source partition of the *new* direction, that
     both sides hold. -1 where there is none. Everything after it is new, so nothing can go round in a loop."""

@@ -27,7 +27,7 @@ from hadash.kafka.values import Partition, Record
 from hadash.mirroring import looking, standby
 from hadash.mirroring import services as mirroring
 from hadash.mirroring.models import Mirror
-from hadash.mirroring.offsets import Corresponding
+from hadash.mirroring.offsets import Corresponding, to_try
 from hadash.mirroring.proof import compare_tails
 from hadash.sentences import Sentence
 from hadash.switching import commands as do
@@ -290,13 +290,11 @@ class Effects:
     def _try_group_offsets(self, partitions: list[Partition]) -> None:
         """Write what translate will write over: whether offsets can be written shows before clients wait for it."""
         source, target = self._client(self.plan.source), self._client(self.plan.target)
-        standing, starts = target.group_offsets(self.plan.groups), target.start_offsets(partitions)
-        target.set_group_offsets(
-            {
-                group: {p: standing.get(group, {}).get(p, starts[p]) for p in committed if p in starts}
-                for group, committed in source.group_offsets(self.plan.groups).items()
-            }
-        )
+        committed = source.group_offsets(self.plan.groups)
+        tried = to_try(committed, target.group_offsets(self.plan.groups), target.start_offsets(partitions))
+        # Here again, however long the reading took: who was replaced would write over what his successor has translated.
+        self._fence()
+        target.set_group_offsets(tried)
 
     @carry_out.register
     def _(self, command: do.ReadMembers) -> dict[str, set[str]]:
