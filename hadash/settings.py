@@ -284,6 +284,10 @@ SWITCH_SETTLE_SECONDS = number("HADASH_SWITCH_SETTLE_SECONDS", 45)
 SWITCH_BLOCK_SECONDS = number("HADASH_SWITCH_BLOCK_SECONDS", 10)
 #: Seconds for the mirror to drain, with writes blocked. The precheck measures the lag first.
 SWITCH_DRAIN_SECONDS = number("HADASH_SWITCH_DRAIN_SECONDS", 10)
+#: Seconds for which clients may wait in all, from the block on until forward begins; beyond it the switch returns, also when no
+#: single stage has taken too long. Java's request.timeout.ms is 30 s, the shortest time after which a usual client gives up a
+#: request that is not answered; what is left of it is for the way back.
+SWITCH_BLOCKED_SECONDS = number("HADASH_SWITCH_BLOCKED_SECONDS", 25)
 #: Seconds in which Connect has to take the order to pause a mirror, with writes blocked. It answers in some hundredths.
 SWITCH_CONNECT_SECONDS = number("HADASH_SWITCH_CONNECT_SECONDS", 5)
 #: Records of lag, over all partitions, with which a switch may start: what a mirror copies in a second.

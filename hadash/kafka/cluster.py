@@ -292,7 +292,7 @@ class ClusterClient:
         """Remove committed offsets. A group with members on this cluster refuses.
 
         librdkafka's Python client has no OffsetDelete: the group is deleted, and what it had committed elsewhere is
-        written anew.
+        written anew. Who dies in between loses that.
         """
         kept = {
             name: {p: offset for p, offset in committed.items() if p not in partitions[name]}

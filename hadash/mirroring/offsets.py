@@ -64,7 +64,7 @@ def translate(committed: int, ends: Corresponding, source_start: int = 0, target
 
     Both consumers then read the same record next. An offset before the source's first record (deleted by
     retention) counts as that first record; one beyond the end as the end. Retention works on each side by itself:
-    where the target has deleted more, its first record is next.
+    where the target has deleted more, its first record is next (who must not lose what is between asks :func:`skipped`).
 
     >>> translate(95, Corresponding(source=100, target=60))
     55
@@ -153,6 +153,28 @@ def stale_offsets(
         for group, offsets in standing.items()
     }
     return {group: partitions for group, partitions in stale.items() if partitions}
+
+
+def to_try(
+    committed: Mapping[str, Mapping[Partition, int]],
+    standing: Mapping[str, Mapping[Partition, int]],
+    starts: Mapping[Partition, int],
+) -> dict[str, dict[Partition, int]]:
+    """Offsets whose writing on the target shows whether those of ``committed`` can be written there: what ``standing`` says, which
+    changes nothing. Only of a Topic on which a group has none there, the first ones.
+
+    :param starts: first offsets on the target.
+    """
+    found: dict[str, dict[Partition, int]] = {}
+    for group, offsets in committed.items():
+        there = standing.get(group, {})
+        known = {p.topic for p in offsets if p in there}
+        found[group] = {
+            p: there.get(p, starts[p])
+            for p in offsets
+            if p in starts and (p in there or p.topic not in known)
+        }
+    return found
 
 
 def resume_after(ends: Mapping[Partition, Corresponding]) -> dict[Partition, int]:

@@ -7,12 +7,14 @@ from typing import Any
 
 from hadash.bindings.model import BindingState
 from hadash.kafka.values import Partition
+from hadash.mirroring.offsets import stale_offsets
 from hadash.sentences import say
 from hadash.switching import commands as do
 from hadash.switching.following import check_mirror, check_mirrors_read_from, check_readers
 from hadash.switching.machine import Kind
 from hadash.switching.plan import Plan
 from hadash.switching.stage_run import Limits, StageFailed, StageRun
+from hadash.switching.translating import nothing_else_is_removed, nothing_is_skipped
 
 
 def precheck(plan: Plan, limits: Limits) -> StageRun:
@@ -30,7 +32,7 @@ def precheck(plan: Plan, limits: Limits) -> StageRun:
             )
         )
     yield do.PublishPlacement(leaders)
-    clients = yield do.ReadClients()
+    clients = yield do.ReadClients(limits.active)
     members = yield do.ReadMembers(plan.source)
     activity = yield do.ReadActivity(plan.source, limits.active)
     yield do.RecordSeen(
@@ -187,7 +189,8 @@ def _check_topics(plan: Plan) -> Generator[do.Command, Any, dict[str, tuple[int,
 
 
 def _check_groups(plan: Plan) -> Generator[do.Command, Any, None]:
-    for group, offsets in (yield do.ReadGroupOffsets(plan.source)).items():
+    committed = yield do.ReadGroupOffsets(plan.source)
+    for group, offsets in committed.items():
         others = sorted({p.topic for p in offsets} - set(plan.topics))
         if others:
             raise StageFailed(
@@ -198,6 +201,11 @@ def _check_groups(plan: Plan) -> Generator[do.Command, Any, None]:
                     topics=others,
                 )
             )
+    anchors = yield do.ReadAnchors()
+    if plan.kind is not Kind.READ_SPLIT:  # its source may be the mirror: see :func:`check_readers`
+        yield from nothing_is_skipped(plan, committed, anchors)
+    standing = yield do.ReadGroupOffsets(plan.target)
+    nothing_else_is_removed(plan, standing, stale_offsets(standing, committed, anchors))
     yield from check_unused_groups(plan)
 
 

@@ -243,8 +243,11 @@ class ReverseMirrors:
 
 @dataclass(frozen=True, slots=True)
 class ReadClients:
-    """→ client (see :meth:`Plan.who`) → set of clusters that it is signed in to, for the clients of which all moves, as
-    the Gateways see it."""
+    """→ client (see :meth:`Plan.who`) → set of clusters that it is on, for the connected clients that move, as the Gateways see
+    it. Of those that move with a Topic's own binding only who used it in the last ``lately`` seconds (``None``: all): an idle
+    one has no reason to go to the other cluster."""
+
+    lately: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
@@ -17,7 +18,7 @@ from hadash.bindings.model import BindingState
 from hadash.inventory.gateways import GatewaySilent, ask_every
 from hadash.sentences import say
 from hadash.switching.commands import RecordSeen
-from hadash.switching.effects import ask_about, seen_to_json
+from hadash.switching.effects import connected, seen_to_json
 from hadash.switching.machine import (
     ABORTABLE,
     FIRST,
@@ -92,10 +93,10 @@ def _still_there(switch: Switch) -> dict[str, Any]:
     meanwhile would otherwise hold the switch, and with it the way back, for ever."""
     plan = switch.the_plan()
     try:
-        found = ask_about(plan, ask_every, "/clients", "clients")
+        found = connected(plan, ask_every, settings.SWITCH_ACTIVE_SECONDS)
     except (BindingError, GatewaySilent) as error:
         raise EnginesAway(say("%(error)s", error=error)) from None
-    there = {plan.who(c["appid"], c["client_id"]) for c in found if plan.covers(c["appid"], c["client_id"])}
+    there = {plan.who(*name) for name in found}
     return seen_to_json(RecordSeen(tuple(sorted(there)), (), ()))
 
 

@@ -27,11 +27,12 @@ from hadash.kafka.values import Partition, Record
 from hadash.mirroring import looking, standby
 from hadash.mirroring import services as mirroring
 from hadash.mirroring.models import Mirror
-from hadash.mirroring.offsets import Corresponding
+from hadash.mirroring.offsets import Corresponding, to_try
 from hadash.mirroring.proof import compare_tails
 from hadash.sentences import Sentence
 from hadash.switching import commands as do
 from hadash.switching import lost_source, tails
+from hadash.switching.connected import Name, where_they_are
 from hadash.switching.machine import Kind, Stage
 from hadash.switching.plan import Plan
 from hadash.switching.planning import plan_for
@@ -59,6 +60,15 @@ def ask_about(
     if len(wanted) > ASKED_BY_NAME:
         return [entry for entry in ask(path, key) if entry["appid"] in wanted]
     return [entry for appid in plan.appids for entry in ask(path, key, appid=appid)]
+
+
+def connected(
+    plan: Plan, ask: Callable[..., list[dict[str, Any]]], lately: float | None = None
+) -> dict[Name, set[str]]:
+    """See :func:`hadash.switching.connected.where_they_are`; :param ask: as of :func:`ask_about`."""
+    connections = ask_about(plan, ask, "/clients", "clients")
+    access = ask_about(plan, ask, "/access", "access") if plan.moves_by_topic else []
+    return where_they_are(plan, connections, access, lately)
 
 
 class Facts:
@@ -199,11 +209,8 @@ class Effects:
 
     @carry_out.register
     def _(self, command: do.ReadClients) -> dict[str, set[str]]:
-        clients: dict[str, set[str]] = {}
-        for c in ask_about(self.plan, ask_every, "/clients", "clients"):
-            if self.plan.covers(c["appid"], c["client_id"]):
-                clients.setdefault(self.plan.who(c["appid"], c["client_id"]), set()).add(c["cluster"])
-        return clients
+        found = connected(self.plan, ask_every, command.lately)
+        return {self.plan.who(*name): clusters for name, clusters in found.items()}
 
     @carry_out.register
     def _(self, command: do.ReadActivity) -> set[tuple[str, str]]:
@@ -283,13 +290,11 @@ class Effects:
     def _try_group_offsets(self, partitions: list[Partition]) -> None:
         """Write what translate will write over: whether offsets can be written shows before clients wait for it."""
         source, target = self._client(self.plan.source), self._client(self.plan.target)
-        standing, starts = target.group_offsets(self.plan.groups), target.start_offsets(partitions)
-        target.set_group_offsets(
-            {
-                group: {p: standing.get(group, {}).get(p, starts[p]) for p in committed if p in starts}
-                for group, committed in source.group_offsets(self.plan.groups).items()
-            }
-        )
+        committed = source.group_offsets(self.plan.groups)
+        tried = to_try(committed, target.group_offsets(self.plan.groups), target.start_offsets(partitions))
+        # Here again, however long the reading took: who was replaced would write over what his successor has translated.
+        self._fence()
+        target.set_group_offsets(tried)
 
     @carry_out.register
     def _(self, command: do.ReadMembers) -> dict[str, set[str]]:

@@ -11,7 +11,7 @@ import os
 import socket
 import threading
 import time
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
@@ -29,14 +29,24 @@ from hadash.kafka.errors import ConnectError, KafkaError
 from hadash.mirroring.services import MirrorError
 from hadash.sentences import Sentence, say
 from hadash.switching import transitions
-from hadash.switching.commands import WRITES, Pause, Together
+from hadash.switching.commands import WRITES, Pause, Together, WriteBindings
 from hadash.switching.effect_log import audited
 from hadash.switching.effects import Effects, Facts
-from hadash.switching.machine import ABORTABLE, STAGES, Event, Stage, Status, after_failure, after_success
+from hadash.switching.machine import (
+    ABORTABLE,
+    HOLDING,
+    STAGES,
+    Event,
+    Stage,
+    Status,
+    after_failure,
+    after_success,
+)
 from hadash.switching.models import StageRecord, Switch, log_event, log_once
+from hadash.switching.plan import Plan
 from hadash.switching.policy import limits_of
 from hadash.switching.stage_audit import record_stages
-from hadash.switching.stage_run import StageFailed, StageRun
+from hadash.switching.stage_run import StageFailed, StageRun, check_blocked
 from hadash.switching.stages import run_of
 from hadash.switching.traffic import keep_traffic
 from hadash.switching.windows import may_begin
@@ -254,9 +264,11 @@ class _Execution:
             except StopIteration as end:
                 sentence: Sentence = end.value
                 return sentence
-            if isinstance(command, Pause):
+            if self.stage in HOLDING:
+                self._check_holding(effects.plan, command)
+            elif isinstance(command, Pause):
                 self._check_abort()
-            elif isinstance(command, WRITES) or (
+            if isinstance(command, WRITES) or (
                 isinstance(command, Together) and any(isinstance(part, WRITES) for part in command.commands)
             ):
                 self._fence()
@@ -269,14 +281,29 @@ class _Execution:
                 timing[0] += 1
                 timing[1] = round(timing[1] + time.perf_counter() - began, 6)
 
-    def _check_abort(self) -> None:
-        """Whoever asked to abort is heard at the start of a stage and whenever it waits."""
+    def _check_abort(self) -> Any:
+        """Whoever asked to abort is heard at the start of a stage and whenever it waits; while clients wait, before each
+        command. What time it is, by the clock that all workers share; ``None`` when nobody can abort any more."""
         if self.stage not in ABORTABLE:
-            return
-        query = Switch.objects.filter(pk=self.switch.pk)
-        user = query.values_list("abort_requested_by__username", flat=True).first()
+            return None
+        query = Switch.objects.filter(pk=self.switch.pk).annotate(now=Now())
+        user, now = query.values_list("abort_requested_by__username", "now").get()
         if user:
             raise StageFailed(say("%(user)s aborted the switch.", user=user))
+        return now
+
+    def _check_holding(self, plan: Plan, command: Any) -> None:
+        """While clients wait, before each command: has somebody aborted, have they waited for too long?
+
+        They wait from the moment that the first Gateway hears of the block. When that was is kept, also for whoever takes over.
+        (After the last command of the last of these stages nothing is asked: forward frees them as soon as a return would.)
+        """
+        now = self._check_abort()
+        began = self.facts.values.get("blocked_at")
+        if began is not None:
+            check_blocked((now - datetime.fromisoformat(began)).total_seconds(), plan, self.limits)
+        elif isinstance(command, WriteBindings):
+            self.facts.put("blocked_at", now.isoformat())
 
     def _fence(self) -> None:
         """Called directly before whatever changes the world outside of ZooKeeper, which has a fence of its own.

@@ -10,12 +10,12 @@ from collections.abc import Generator, Mapping
 from typing import Any
 
 from hadash.kafka.values import Partition
-from hadash.mirroring.offsets import Corresponding, ending_at, held_by_both, skipped, translate_groups
+from hadash.mirroring.offsets import Corresponding, ending_at, held_by_both, translate_groups
 from hadash.sentences import Sentence, say
 from hadash.switching import commands as do
 from hadash.switching.plan import Plan
 from hadash.switching.stage_run import Limits, StageFailed, StageRun, drained
-from hadash.switching.translating import are_set, same_records, set_offsets
+from hadash.switching.translating import are_set, nothing_is_skipped, same_records, set_offsets
 from hadash.switching.verifying import not_arrived, unread
 
 #: Where both sides of each partition correspond.
@@ -67,7 +67,7 @@ def check_readers(plan: Plan) -> Generator[do.Command, Any, None]:
             )
         )
     committed = yield do.ReadGroupOffsets(plan.source)
-    yield from _nothing_is_skipped(plan, committed, (yield from _anchors(plan)))
+    yield from nothing_is_skipped(plan, committed, (yield from _anchors(plan)))
 
 
 def follow(plan: Plan, limits: Limits) -> StageRun:
@@ -82,7 +82,7 @@ def follow(plan: Plan, limits: Limits) -> StageRun:
     if not plan.groups:
         return say("No consumer group moves: no offsets to translate.")
     committed = yield do.ReadGroupOffsets(plan.source)
-    source_starts, target_starts = yield from _nothing_is_skipped(plan, committed, points)
+    source_starts, target_starts = yield from nothing_is_skipped(plan, committed, points)
     wanted = translate_groups(committed, points, source_starts, target_starts)
     yield from set_offsets(plan, wanted, points)
     yield from same_records(wanted, points, limits)
@@ -165,27 +165,6 @@ def _until_held(plan: Plan, limits: Limits, points: Points) -> Generator[do.Comm
         if elapsed > 0.5 and not told:
             told = True
             yield do.Say(say("Waiting for the mirror: %(records)s records to go.", records=missing))
-
-
-def _nothing_is_skipped(
-    plan: Plan, committed: Mapping[str, Mapping[Partition, int]], points: Points
-) -> Generator[do.Command, Any, tuple[dict[Partition, int], dict[Partition, int]]]:
-    """The first offsets of (source, target). Retention works on each side by itself: what a group has still to read must not
-    be gone on the target, because the source has it. :raises StageFailed: it is."""
-    source_starts = yield do.ReadStarts(plan.source)
-    target_starts = yield do.ReadStarts(plan.target)
-    for group, partition, count in skipped(committed, points, source_starts, target_starts):
-        raise StageFailed(
-            say(
-                "Group %(group)s has still to read %(count)s records of %(partition)s that %(cluster)s has deleted "
-                "already. Let it catch up first.",
-                group=group,
-                count=count,
-                partition=partition,
-                cluster=plan.target,
-            )
-        )
-    return source_starts, target_starts
 
 
 def verify_readers(plan: Plan, limits: Limits) -> StageRun:

@@ -11,7 +11,7 @@ from typing import Any
 
 from hadash.bindings.model import BindingState
 from hadash.kafka.values import Partition
-from hadash.mirroring.offsets import Corresponding, mirrored_up_to, translate_groups
+from hadash.mirroring.offsets import Corresponding, mirrored_up_to, skipped, translate_groups
 from hadash.sentences import say
 from hadash.switching import commands as do
 from hadash.switching.checks import check_bindings, check_gateways, check_plan, check_unused_groups
@@ -147,8 +147,10 @@ def translate(plan: Plan, limits: Limits) -> StageRun:
     if not plan.groups:
         return say("No consumer group moves: no offsets to translate.")
     sighted: do.Sighted = yield do.ReadSighted()
-    wanted = translate_groups(sighted.positions, ends, {}, (yield do.ReadStarts(plan.target)))
+    starts = yield do.ReadStarts(plan.target)
+    wanted = translate_groups(sighted.positions, ends, {}, starts)
     yield from set_offsets(plan, wanted, ends)
+    yield from _tell_of_skipped(plan, list(skipped(sighted.positions, ends, {}, starts)))
     unknown = sorted(set(plan.groups) - set(wanted))
     if unknown:
         yield do.Say(
@@ -164,6 +166,25 @@ def translate(plan: Plan, limits: Limits) -> StageRun:
         cluster=plan.target,
         age="?" if sighted.positions_age is None else round(sighted.positions_age, 1),
     )
+
+
+def _tell_of_skipped(plan: Plan, gone: list[tuple[str, Partition, int]]) -> Generator[do.Command, Any, None]:
+    """Say what groups cannot read any more. The other side is lost, so nothing is refused for it; and nobody knows what that had
+    deleted too.
+
+    :param gone: (group, partition, records).
+    """
+    if gone:
+        yield do.Say(
+            say(
+                "Group %(groups)s had still to read up to %(count)s records of %(partitions)s that %(cluster)s has deleted "
+                "already: it goes on with the first ones there.",
+                groups=sorted({group for group, _, _ in gone}),
+                count=sum(count for _, _, count in gone),
+                partitions=sorted({partition for _, partition, _ in gone}),
+                cluster=plan.target,
+            )
+        )
 
 
 def forward(plan: Plan, limits: Limits) -> StageRun:

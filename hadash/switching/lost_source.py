@@ -58,7 +58,7 @@ def users(pair: Pair, source: Cluster, plan: Plan) -> tuple[list[str], list[str]
     )
     clients, groups = set(), set()
     for row in rows:
-        if not plan.covers(row.appid, row.client_id):
+        if not plan.covers_use(row.appid, row.client_id, row.kind, row.resource):
             continue
         clients.add(plan.who(row.appid, row.client_id))
         if row.kind == Access.Kind.GROUP and row.resource in plan.groups:

@@ -224,6 +224,8 @@ WAYS: dict[Kind, tuple[Stage, ...]] = {
 ABORTABLE = frozenset(
     stage for stage, rule in STAGES.items() if rule.on_failure in (Stage.RETURN, Event.ROLL_BACK)
 )
+#: Those of them in which clients wait.
+HOLDING = frozenset(stage for stage in ABORTABLE if STAGES[stage].writes_blocked)
 
 
 def after_success(stage: Stage, kind: Kind = Kind.PLANNED) -> Stage | Event:

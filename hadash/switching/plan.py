@@ -11,7 +11,18 @@ from functools import cached_property
 from typing import Any
 
 from hadash.identity.identity import Identity, parse
-from hadash.switching.closure import GROUP, TOPIC, Dimension, Thing, group, names_topic, thing_of, topic
+from hadash.switching.closure import (
+    BOUND_TOPICS,
+    GROUP,
+    INSTANCE,
+    TOPIC,
+    Dimension,
+    Thing,
+    group,
+    names_topic,
+    thing_of,
+    topic,
+)
 from hadash.switching.machine import Kind
 
 #: Of several things, how many a text names.
@@ -195,6 +206,35 @@ class Plan:
             return True
         named = names_topic(client_id, appid)
         return named is not None and (appid, named) in self._bound_topics
+
+    def covers_use(self, appid: str, client_id: str, kind: str, resource: str) -> bool:
+        """Whether one use moves: all that its client does, or what it does with a Topic that has a binding of its own.
+
+        :param kind: produce, consume or group (whose members move as their clients do).
+        """
+        if self.covers(appid, client_id):
+            return True
+        by_topic = kind in ("produce", "consume") and (appid, resource) in self._bound_topics
+        return by_topic and not self._stays(appid, client_id)
+
+    @property
+    def moves_by_topic(self) -> bool:
+        """Whether Topics move by bindings of their own, and clients with a part of what they do."""
+        return bool(self._bound_topics)
+
+    @cached_property
+    def _there_already(self) -> frozenset[tuple[str, str, str]]:
+        """(kind, AppID, name) of the InstanceIDs and bound Topics that are on the target already."""
+        things = [thing_named(m.key) for m in self.members if m.already]
+        return frozenset((thing.kind, thing.appid, name) for thing in things for name in thing.names)
+
+    def _stays(self, appid: str, client_id: str) -> bool:
+        """Whether a client.id has a binding of its own, or names a Topic that has one, and is not moved by this plan: one
+        that uses what moves is on the target already."""
+        if (INSTANCE, appid, client_id) in self._there_already:
+            return True
+        named = names_topic(client_id, appid)
+        return named is not None and (BOUND_TOPICS, appid, named) in self._there_already
 
     def who(self, appid: str, client_id: str) -> str:
         """A client as this switch's log calls it."""

@@ -54,8 +54,9 @@ def limits_of(pair: Pair) -> Limits:
     return Limits(
         gather=settings.SWITCH_GATHER_SECONDS,
         settle=own(policy.settle_seconds, settings.SWITCH_SETTLE_SECONDS),
-        block=own(policy.block_seconds, settings.SWITCH_BLOCK_SECONDS),
-        drain=own(policy.drain_seconds, settings.SWITCH_DRAIN_SECONDS),
+        block=min(own(policy.block_seconds, settings.SWITCH_BLOCK_SECONDS), settings.SWITCH_BLOCKED_SECONDS),
+        drain=min(own(policy.drain_seconds, settings.SWITCH_DRAIN_SECONDS), settings.SWITCH_BLOCKED_SECONDS),
+        blocked=settings.SWITCH_BLOCKED_SECONDS,
         forward=settings.SWITCH_FORWARD_SECONDS,
         reverse=settings.SWITCH_REVERSE_SECONDS,
         verify=own(policy.verify_seconds, settings.SWITCH_VERIFY_SECONDS),

@@ -25,6 +25,7 @@ from hadash.switching.closure import (
     TOPIC,
     AccessGraph,
     Closure,
+    Dimension,
     Thing,
     Use,
     governing_of,
@@ -139,12 +140,18 @@ def draw_up_in(graph: AccessGraph, scope: Scope, source: str, target: str, estat
     reasons = [
         *nothing(plan, closure),
         *uncovered_clients(closure.uncovered),
-        *_divided(closure, estate, source, target),
+        *_divided(closure, _as_they_move(estate, scope), source, target),
         *_left_readers(closure, estate),
         *too_large(plan, estate),
         *objections,
     ]
     return Draft(plan, tuple(reasons), closure.uncovered)
+
+
+def _as_they_move(estate: Estate, scope: Scope) -> Estate:
+    """Where only whole AppIDs move, without the InstanceIDs that are merely registered: the graph does not know them, and
+    what such a client does is its AppID's."""
+    return replace(estate, instances={}) if scope.dimension is Dimension.APPID else estate
 
 
 def order_of(identity: Identity) -> tuple[str, str, tuple[str, ...], str]:

@@ -10,6 +10,8 @@ from hadash.kafka.values import Partition
 from hadash.mirroring.offsets import Corresponding
 from hadash.sentences import Sentence, say
 from hadash.switching import commands as do
+from hadash.switching.machine import Kind
+from hadash.switching.plan import Plan
 
 #: A stage in the making: yields commands, is sent their answers, returns its outcome.
 StageRun = Generator[do.Command, Any, Sentence]
@@ -31,6 +33,8 @@ class Limits:
     settle: float = 45.0
     block: float = 10.0
     drain: float = 10.0
+    #: For all stages together in which clients wait, until forward begins.
+    blocked: float = 25.0
     forward: float = 60.0
     reverse: float = 60.0
     verify: float = 60.0
@@ -50,3 +54,23 @@ def drained() -> Generator[do.Command, Any, dict[Partition, Corresponding]]:
         raise StageFailed(say("The drained point of this switch is not known."))
     found: dict[Partition, Corresponding] = ends
     return found
+
+
+def check_blocked(seconds: float, plan: Plan, limits: Limits) -> None:
+    """Before forward each stage keeps a limit of its own, or none, and clients wait for all of them together.
+
+    A forced switch has no limit: there is nothing to go back to.
+
+    :param seconds: since the block began. :raises StageFailed: clients have waited for too long.
+    """
+    if plan.kind is Kind.FORCED or seconds <= limits.blocked:
+        return
+    raise StageFailed(
+        say(
+            "Clients have waited for %(seconds)s s, and soon they would give up what they hold back: at most %(limit)s s are allowed. "
+            "They go on on %(cluster)s.",
+            seconds=round(seconds, 1),
+            limit=limits.blocked,
+            cluster=plan.source,
+        )
+    )

@@ -6,9 +6,10 @@ from collections.abc import Generator, Mapping
 from typing import Any
 
 from hadash.kafka.values import Partition
-from hadash.mirroring.offsets import Corresponding, furthest_back, stale_offsets, translate_groups
+from hadash.mirroring.offsets import Corresponding, furthest_back, skipped, stale_offsets, translate_groups
 from hadash.sentences import Sentence, say
 from hadash.switching import commands as do
+from hadash.switching.machine import Kind
 from hadash.switching.plan import Plan
 from hadash.switching.stage_run import Limits, StageFailed, StageRun, drained
 
@@ -23,12 +24,36 @@ def translate(plan: Plan, limits: Limits) -> StageRun:
         yield from _stands_still(plan, ends)
         return say("No consumer group moves: no offsets to translate.")
     committed = yield do.ReadGroupOffsets(plan.source)
-    starts = yield do.ReadStarts(plan.source)
-    wanted = translate_groups(committed, ends, starts, (yield do.ReadStarts(plan.target)))
+    starts, target_starts = yield from nothing_is_skipped(plan, committed, ends)
+    wanted = translate_groups(committed, ends, starts, target_starts)
     yield from set_offsets(plan, wanted, ends)
     yield from same_records(wanted, ends, limits)
     yield from _stands_still(plan, ends)
     return are_set(plan, wanted)
+
+
+def nothing_is_skipped(
+    plan: Plan, committed: GroupOffsets, points: Mapping[Partition, Corresponding]
+) -> Generator[do.Command, Any, tuple[dict[Partition, int], dict[Partition, int]]]:
+    """The first offsets of (source, target). Retention works on each side by itself: what a group has still to read must not
+    be gone on the target, because the source has it.
+
+    :param points: where both sides correspond, by the switch's direction. :raises StageFailed: it is gone.
+    """
+    source_starts = yield do.ReadStarts(plan.source)
+    target_starts = yield do.ReadStarts(plan.target)
+    for group, partition, count in skipped(committed, points, source_starts, target_starts):
+        raise StageFailed(
+            say(
+                "Group %(group)s has still to read %(count)s records of %(partition)s that %(cluster)s has deleted "
+                "already. Let it catch up first.",
+                group=group,
+                count=count,
+                partition=partition,
+                cluster=plan.target,
+            )
+        )
+    return source_starts, target_starts
 
 
 def are_set(plan: Plan, wanted: GroupOffsets) -> Sentence:
@@ -51,6 +76,7 @@ def set_offsets(
     standing = yield do.ReadGroupOffsets(plan.target)
     stale = stale_offsets(standing, wanted, ends)
     if stale:
+        nothing_else_is_removed(plan, standing, stale)
         yield do.RemoveGroupOffsets(stale)
     yield do.WriteGroupOffsets(wanted)
     written = yield do.ReadGroupOffsets(plan.target)
@@ -77,6 +103,35 @@ def set_offsets(
                 cluster=plan.target,
             )
         )
+
+
+def nothing_else_is_removed(
+    plan: Plan, standing: GroupOffsets, stale: Mapping[str, frozenset[Partition]]
+) -> None:
+    """A group's offsets can only be removed with the whole group (see :meth:`ClusterClient.remove_group_offsets`). Those of
+    Topics that move are written by translate, however often it is begun; those of others are gone if a worker dies in between.
+
+    A forced switch takes that risk: nobody can go back to the source meanwhile.
+
+    :param standing: what groups have committed on the target; :param stale: what has to be removed of it.
+    :raises StageFailed: a group has committed something there that stays.
+    """
+    if plan.kind is Kind.FORCED:
+        return
+    for group, partitions in sorted(stale.items()):
+        others = sorted({p.topic for p in standing[group]} - set(plan.topics))
+        if others:
+            raise StageFailed(
+                say(
+                    "Group %(group)s has offsets of an earlier stay on %(cluster)s, on %(topics)s, that it would go on from. They "
+                    "cannot be removed without those on %(others)s, which do not move. Delete them there "
+                    "(kafka-consumer-groups --delete-offsets).",
+                    group=group,
+                    cluster=plan.target,
+                    topics=sorted({p.topic for p in partitions}),
+                    others=others,
+                )
+            )
 
 
 def same_records(

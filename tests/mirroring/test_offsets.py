@@ -15,6 +15,7 @@ from hadash.mirroring.offsets import (
     never_back,
     resume_after,
     stale_offsets,
+    to_try,
     translate,
     translate_groups,
 )
@@ -162,3 +163,16 @@ def test_offsets_that_only_the_target_has_are_stale_within_the_radius() -> None:
     standing = {"billing": {moved: 3, also_moved: 4, elsewhere: 5}, "audit": {moved: 1}}
     wanted = {"billing": {moved: 9}, "audit": {moved: 2}}
     assert stale_offsets(standing, wanted, ends) == {"billing": frozenset([also_moved])}
+
+
+def test_what_is_tried_changes_nothing_where_something_stands() -> None:
+    first, second, other = Partition("orders", 0), Partition("orders", 1), Partition("carts", 0)
+    committed = {
+        "billing": {first: 100, second: 200, other: 300, Partition("gone", 0): 1},
+        "audit": {first: 5},
+    }
+    starts = {first: 10, second: 20, other: 30}
+    assert to_try(committed, {"billing": {first: 40}}, starts) == {
+        "billing": {first: 40, other: 30},
+        "audit": {first: 10},
+    }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -13,10 +14,12 @@ from django.utils import timezone
 from kazoo.client import KazooClient
 
 from hadash.bindings.errors import StaleWriter, StoreUnavailable
+from hadash.bindings.model import BindingState
 from hadash.inventory import dialects
 from hadash.inventory.models import Cluster, Pair
 from hadash.kafka.errors import ConnectUnavailable, KafkaError
 from hadash.sentences import Sentence, say
+from hadash.switching import commands as do
 from hadash.switching import executor, stages
 from hadash.switching.executor import _Execution
 from hadash.switching.machine import Stage, Status
@@ -207,6 +210,88 @@ def test_a_server_that_is_away_for_a_moment_after_forward_needs_nobody(
     assert (record.result, away) == (StageRecord.Result.DONE, [])
     said = [str(event) for event in switch.events.order_by("pk")]
     assert said == ["Kafka Connect does not answer", "broker 0 does not answer", "Done."]
+
+
+class TestHolding:
+    """While clients wait it is asked before each command whether they have to wait any longer."""
+
+    @pytest.fixture
+    def steps(
+        self, switch: Switch, zookeeper: KazooClient, monkeypatch: pytest.MonkeyPatch
+    ) -> list[Callable[[], object]]:
+        """What happens at each command of translate; nothing of the world is touched."""
+        happens: list[Callable[[], object]] = []
+
+        def run(plan: Any, limits: Any) -> Any:
+            for happen in happens:
+                happen()
+                yield do.Say(say("%(error)s", error="a step"))
+            return say("Done.")
+
+        def done(plan: Any, limits: Any) -> Any:
+            return say("As before.")
+            yield
+
+        monkeypatch.setattr(dialects, "zookeeper", lambda: zookeeper)
+        monkeypatch.setitem(stages.RUNS, Stage.TRANSLATE, run)
+        for stage in (Stage.FORWARD, Stage.RETURN):
+            monkeypatch.setitem(stages.RUNS, stage, done)
+        Switch.objects.filter(pk=switch.pk).update(stage=Stage.TRANSLATE.value)
+        return happens
+
+    def blocked_for(self, switch: Switch, seconds: float) -> None:
+        at = timezone.now() - timedelta(seconds=seconds)
+        Switch.objects.filter(pk=switch.pk).update(facts={"blocked_at": at.isoformat()})
+
+    def said(self, switch: Switch) -> list[str]:
+        executor.run_stage(switch.pk, 3)
+        return [str(event) for event in switch.events.order_by("pk")]
+
+    def test_an_abort_is_heard_before_the_next_command(
+        self, switch: Switch, steps: list[Callable[[], object]]
+    ) -> None:
+        olga = User.objects.get(username="olga")
+        steps += [
+            lambda: None,
+            lambda: Switch.objects.filter(pk=switch.pk).update(abort_requested_by=olga),
+            lambda: pytest.fail("it was not heard"),
+        ]
+        assert self.said(switch) == ["a step", "olga aborted the switch.", "As before."]
+
+    def test_who_has_waited_for_too_long_goes_back(
+        self, switch: Switch, steps: list[Callable[[], object]], settings: Any
+    ) -> None:
+        self.blocked_for(switch, settings.SWITCH_BLOCKED_SECONDS - 1)
+        steps += [lambda: None, lambda: time.sleep(1.2), lambda: pytest.fail("it went on")]
+        first, second, third = self.said(switch)
+        assert (first, third) == ("a step", "As before.")
+        assert "at most 25 s are allowed. They go on on east." in second
+        switch.refresh_from_db()
+        assert switch.current is Status.ROLLED_BACK
+
+    def test_forward_is_never_held_up_by_it(
+        self, switch: Switch, steps: list[Callable[[], object]], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Once it has begun to write there is no way back."""
+
+        def forward(plan: Any, limits: Any) -> Any:
+            yield do.Say(say("%(error)s", error="forward"))
+            return say("Done.")
+
+        monkeypatch.setitem(stages.RUNS, Stage.FORWARD, forward)
+        Switch.objects.filter(pk=switch.pk).update(stage=Stage.FORWARD.value)
+        self.blocked_for(switch, 1000)
+        assert self.said(switch) == ["forward", "Done."]
+
+    def test_when_it_began_is_kept_before_the_block_is_written(self, switch: Switch) -> None:
+        execution = _Execution(switch, switch.token)
+        execution.stage = Stage.BLOCK
+        execution._check_holding(WHOLE, do.WriteBindings("east", BindingState.BLOCK))
+        switch.refresh_from_db()
+        began = switch.facts["blocked_at"]
+        execution._check_holding(WHOLE, do.WriteBindings("east", BindingState.BLOCK))
+        switch.refresh_from_db()
+        assert switch.facts["blocked_at"] == began
 
 
 @pytest.mark.parametrize("stage", [Stage.REVERSE, Stage.VERIFY])

@@ -143,6 +143,28 @@ def test_consumers_skip_nothing_that_west_has() -> None:
     assert len(world.group.reread) <= read_again
 
 
+def test_what_west_has_deleted_already_is_told() -> None:
+    """Without the source there is nothing to go back to, so it stands against nothing."""
+    world = LostWorld(traffic=False)
+    world.lose()
+    world.positions["billing"][ORDERS_0] = world.logs["east"][ORDERS_0].start + 2
+    world.logs["west"][ORDERS_0].expire(5)
+    assert forced(world).status is Status.SUCCEEDED
+    assert (
+        "Group billing had still to read up to 3 records of orders-0 that west has deleted already: it goes on with the "
+        "first ones there."
+    ) in world.said
+
+
+def test_old_offsets_beside_those_of_other_topics_hold_nothing_up() -> None:
+    world = LostWorld()
+    world.lose()
+    del world.positions["billing"][ORDERS_0]
+    world.group.committed["west"] = {ORDERS_0: 4, Partition("yearly", 0): 7}
+    assert forced(world).status is Status.SUCCEEDED
+    assert Partition("yearly", 0) in world.group.committed["west"]
+
+
 def test_a_group_that_was_never_seen_begins_where_it_says() -> None:
     world = LostWorld()
     world.lose()

@@ -11,6 +11,7 @@ from hadash.switching.machine import (
     AT_ONCE,
     ENDED,
     FIRST,
+    HOLDING,
     MOVES,
     OPEN,
     STAGES,
@@ -63,6 +64,12 @@ def test_every_status_and_event(status: Status, event: Event) -> None:
 def test_the_sentence_of_a_refusal() -> None:
     with pytest.raises(IllegalMove, match=r"^A switch that is needs attention cannot roll back\.$"):
         move(Status.NEEDS_ATTENTION, Event.ROLL_BACK)
+
+
+def test_clients_wait_before_forward_only_where_a_failure_returns() -> None:
+    """Else one that has waited for too long could be sent back after forward has begun."""
+    assert {stage for stage in HOLDING if after_failure(stage) is not Stage.RETURN} == set()
+    assert {Stage.BLOCK, Stage.DRAIN, Stage.TRANSLATE, Stage.FOLLOW, Stage.ASSESS} == HOLDING
 
 
 def test_every_status_has_a_row_and_is_open_or_ended() -> None:

@@ -150,6 +150,44 @@ def test_a_bound_topic_covers_the_clients_that_name_it() -> None:
     assert not topic.covers("shop", "web-1")
 
 
+class TestUses:
+    """Orders moves with a binding of its own, and so do those of its clients that have none."""
+
+    plan = replace(
+        WHOLE,
+        identities=(Identity("shop", topics=("orders", "returns")),),
+        members=(
+            Member("bound topics:" + Identity("shop", topics=("orders", "returns")).key),
+            Member("instance:" + BATCH.key, "topic:orders", "consume", already=True),
+            Member("bound topics:" + Identity("shop", topics=("logs",)).key, "", "", already=True),
+        ),
+    )
+
+    @pytest.mark.parametrize("kind", ["produce", "consume"])
+    @pytest.mark.parametrize("client_id", ["web-1", "", "HA#shop#carts", "HA#shop#orders"])
+    def test_of_a_topic_with_a_binding_of_its_own_move(self, client_id: str, kind: str) -> None:
+        assert self.plan.covers_use("shop", client_id, kind, "orders")
+
+    @pytest.mark.parametrize(
+        ("appid", "client_id", "kind", "resource"),
+        [
+            ("shop", "web-1", "produce", "carts"),
+            ("crm", "web-1", "produce", "orders"),
+            ("shop", "web-1", "group", "orders"),
+            ("shop", "batch-1", "consume", "orders"),
+            ("shop", "HA#shop#logs", "consume", "orders"),
+        ],
+        ids=["another Topic", "another AppID", "a group", "on the target already", "named and there already"],
+    )
+    def test_others_do_not(self, appid: str, client_id: str, kind: str, resource: str) -> None:
+        assert not self.plan.covers_use(appid, client_id, kind, resource)
+
+    def test_of_who_moves_as_a_whole_all_do(self) -> None:
+        assert WHOLE.covers_use("shop", "web-1", "group", "billing")
+        assert not WHOLE.moves_by_topic
+        assert self.plan.moves_by_topic
+
+
 def test_clients_are_called_by_their_appid_too_when_there_are_several() -> None:
     both = replace(WHOLE, identities=(SHOP, Identity("crm")))
     assert (WHOLE.who("shop", "web-1"), both.who("shop", "web-1")) == ("web-1", "shop › web-1")

@@ -279,6 +279,16 @@ class TestDivided:
         found = plan(WEB, uses, bound={WEB: "east", Identity("shop", "bill-1"): "west"})
         assert found.identities == (WEB,)
 
+    @pytest.mark.parametrize("dimension", Dimension)
+    def test_a_registered_client_without_a_binding_is_where_its_appid_is(self, dimension: Dimension) -> None:
+        """Where only whole AppIDs move nobody looks at what is merely registered."""
+        uses = [Use("shop", "web-1", "consume", "orders"), Use("crm", "sync", "produce", "orders")]
+        scope = replace(Scope.of(SHOP), dimension=dimension)
+        found = reasons(scope, uses, bound={Identity("crm"): "west"}, instances={"crm": ["sync"]})
+        assert found == [
+            "crm › sync is on west already and writes to Topic orders, which moves only now. Switch it back first."
+        ]
+
 
 class TestThereAlready:
     def test_the_instances_of_an_appid_that_is_there_are_left_alone(self) -> None:

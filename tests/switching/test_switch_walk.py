@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 
 from hadash.identity.identity import Identity
 from hadash.switching import commands as do
-from hadash.switching.machine import ABORTABLE, WAY, Stage, Status
+from hadash.switching.machine import ABORTABLE, WAY, Kind, Stage, Status
 from hadash.switching.plan import Scope
+from hadash.switching.stage_run import StageFailed, check_blocked
 
-from .walking import HAPPENINGS, LASTING, ON_THE_WAY, Ended, Fault, Walk
+from .walking import HAPPENINGS, LASTING, ON_THE_WAY, QUICK, Ended, Fault, Walk
 from .world import PARTITIONS, WHOLE, World
 
 #: One instance moves alone; the consumers stay and read what the mirror brings back.
@@ -117,6 +118,39 @@ def test_clients_wait_no_longer_than_block_to_forward() -> None:
     )
     pauses = sum(c.seconds for c in world.done[blocked:forward] if isinstance(c, do.Pause))
     assert pauses < 0.1
+
+
+class SlowWest(World):
+    """Each answer about offsets on west takes a while, and no single stage takes too long by its own limit."""
+
+    def _answer(self, command: do.Command) -> Any:
+        if isinstance(command, do.ReadEnds | do.ReadStarts | do.ReadGroupOffsets) and self.blocked():
+            self.later(0.5)
+        return super()._answer(command)
+
+    def blocked(self) -> bool:
+        return self.table.get("shop", ("", ""))[1] == "block"
+
+
+def test_clients_never_wait_for_longer_than_is_allowed_in_all() -> None:
+    """Translate has no limit of its own; on a slow cluster writes would be blocked until producers give up."""
+    world = SlowWest()
+    before = world.situation()
+    ended = Walk(world, limits=replace(QUICK, drain=10)).run()
+    assert ended.status is Status.ROLLED_BACK
+    assert (
+        "soon they would give up what they hold back: at most 1.5 s are allowed. They go on on east."
+        in str(ended.sentence)
+    )
+    assert world.situation() == before
+    assert_works(world)
+
+
+def test_a_forced_switch_has_nothing_to_go_back_to() -> None:
+    check_blocked(1000, replace(WHOLE, kind=Kind.FORCED), QUICK)
+    check_blocked(QUICK.blocked, WHOLE, QUICK)
+    with pytest.raises(StageFailed):
+        check_blocked(QUICK.blocked + 0.1, WHOLE, QUICK)
 
 
 # -- one fault, everywhere --------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from hadash.switching import commands as do
 from hadash.switching.machine import (
     ABORTABLE,
     FIRST,
+    HOLDING,
     Event,
     Kind,
     Stage,
@@ -19,14 +20,23 @@ from hadash.switching.machine import (
     after_success,
     move,
 )
-from hadash.switching.stage_run import Limits, StageFailed
+from hadash.switching.stage_run import Limits, StageFailed, check_blocked
 from hadash.switching.stages import run_of
 
 from .world import ORDERS_1, SPLIT, Happening, World, WorldError
 
 #: Short, so that a test does not poll thousands of times.
 QUICK = Limits(
-    gather=0.3, settle=2, block=1, drain=1, forward=2, reverse=2, verify=2, verify_hold=0.2, fast_poll=0.02
+    gather=0.3,
+    settle=2,
+    block=1,
+    drain=1,
+    blocked=1.5,
+    forward=2,
+    reverse=2,
+    verify=2,
+    verify_hold=0.2,
+    fast_poll=0.02,
 )
 
 
@@ -120,6 +130,7 @@ class Walk:
         self.stage: Stage = FIRST
         self.stages: list[Stage] = []
         self._failure: Sentence | None = None
+        self._blocked_at: float | None = None
         self._faults = list(faults)
 
     def run(self) -> Ended:
@@ -167,12 +178,22 @@ class Walk:
                 return sentence
             due = self._due(nth, type(command))
             self._before(due)
+            self._check_holding(command)
             answer = self.world.carry_out(command)
             if "killed after" in due:
                 raise Killed
             if "answer lost" in due:
                 raise WorldError("The answer was lost: nobody knows whether it happened.")
             nth += 1
+
+    def _check_holding(self, command: do.Command) -> None:
+        """As the executor does while clients wait."""
+        if self.stage not in HOLDING:
+            return
+        if self._blocked_at is not None:
+            check_blocked(self.world.now - self._blocked_at, self.world.plan, self.limits)
+        elif isinstance(command, do.WriteBindings):
+            self._blocked_at = self.world.now
 
     def _due(self, nth: int, kind: type[do.Command]) -> set[str]:
         due = [fault for fault in self._faults if fault.stage is self.stage and fault.at in (nth, kind)]

@@ -21,7 +21,7 @@ from hadash.inventory.models import AppID, Cluster, Pair
 from hadash.mirroring.models import Mirror
 from hadash.sentences import Sentence, say
 from hadash.switching import asking, radii
-from hadash.switching.effects import ask_about
+from hadash.switching.effects import connected
 from hadash.switching.machine import Kind
 from hadash.switching.models import Switch
 from hadash.switching.plan import Scope, ScopeKind
@@ -207,7 +207,7 @@ def proposal(form: RequestForm) -> dict[str, Any]:
         silent.update(quiet)
         return entries
 
-    connections = ask_about(plan, ask, "/clients", "clients")
+    moving = connected(plan, ask)
     mirrors = Mirror.objects.filter(pair=pair, name__in=plan.mirrors).select_related(
         "source", "pair__first", "pair__second"
     )
@@ -220,13 +220,7 @@ def proposal(form: RequestForm) -> dict[str, Any]:
         "members": radius.rows(plan),
         "holder": radii.overlapping(plan),
         "plan_mirrors": [(mirror, states.of_mirror(mirror)) for mirror in mirrors],
-        "plan_clients": sorted(
-            {
-                plan.who(c["appid"], c["client_id"])
-                for c in connections
-                if plan.covers(c["appid"], c["client_id"])
-            }
-        ),
+        "plan_clients": sorted(plan.who(*name) for name in moving),
         "read_split": plan.kind is Kind.READ_SPLIT,
         "from_mirror": radius.reads_from_mirrors(plan),
         "records_at_risk": radius.records_at_risk(mirrors),

@@ -17,7 +17,7 @@ from hadash.sentences import Sentence, say
 from hadash.switching.batches.machine import ItemStatus
 from hadash.switching.batches.models import Batch, BatchItem, digest_of
 from hadash.switching.batches.waves import Line, in_waves
-from hadash.switching.closure import Dimension, Thing, thing_of, topic
+from hadash.switching.closure import Dimension, Thing, Use, thing_of, topic
 from hadash.switching.plan import Plan
 from hadash.switching.planning import estate_of, with_objections
 from hadash.switching.radii import Holder, holder_of, holders
@@ -230,12 +230,20 @@ def _ordered(found: list[_Found], wanted: Wanted) -> list[Row]:
 
 
 def _clients(estate: Estate, drafts: Iterable[Draft]) -> list[int]:
-    by_appid: dict[str, set[str]] = defaultdict(set)
+    """How many clients each draft moves, also those that it moves with one Topic only."""
+    by_appid: dict[str, list[Use]] = defaultdict(list)
     for use in estate.uses:
-        by_appid[use.appid].add(use.client_id)
+        by_appid[use.appid].append(use)
     return [
-        sum(d.plan.covers(appid, client) for appid in d.plan.appids for client in by_appid[appid])
-        for d in drafts
+        len(
+            {
+                (use.appid, use.client_id)
+                for appid in draft.plan.appids
+                for use in by_appid[appid]
+                if draft.plan.covers_use(use.appid, use.client_id, use.kind, use.resource)
+            }
+        )
+        for draft in drafts
     ]
 
 
