@@ -252,14 +252,17 @@ def store_access(facts: Iterable[dict[str, Any]], pairs: dict[str, Pair]) -> int
         )
         if key not in rows or rows[key].last_seen < row.last_seen:
             rows[key] = row
+    # In one order, whatever the order in which Gateways tell them: this runs for several at once, and PostgreSQL keeps each row
+    # locked until the transaction ends. Two that met in opposite orders would be a deadlock.
+    ordered = [rows[key] for key in sorted(rows)]
     with transaction.atomic():
         Access.objects.bulk_create(
-            rows.values(),
+            ordered,
             update_conflicts=True,
             unique_fields=["pair", "appid", "client_id", "kind", "resource", "cluster"],
             update_fields=["last_seen", "host", "library", "version", "details"],
         )
-        _register_seen(rows.values())
+        _register_seen(ordered)
     return len(rows)
 
 
