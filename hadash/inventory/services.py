@@ -155,6 +155,24 @@ def register_instance(
 
     :raises NotRegistered: the name is no client.id, names another AppID, or is registered already.
     """
+    (instance,) = register_instances(actor, appid, [name], note, address)
+    return instance
+
+
+def register_instances(
+    actor: Any, appid: AppID, names: Iterable[str], note: str = "", address: str | None = None
+) -> list[InstanceID]:
+    """The same for several, all or none."""
+    with transaction.atomic():
+        made = [_new_instance(appid, name, note) for name in names]
+        # After the last row: who waits for the log's chain must not keep others from what they need to leave it.
+        for instance in made:
+            record(actor, "register", f"InstanceID {instance}", address)
+    return made
+
+
+def _new_instance(appid: AppID, name: str, note: str) -> InstanceID:
+    """The row. :raises NotRegistered: see :func:`register_instance`."""
     try:
         name = validated(name, "InstanceID")
     except InvalidName as error:
@@ -171,8 +189,7 @@ def register_instance(
         )
     try:
         with transaction.atomic():
-            instance = InstanceID.objects.create(appid=appid, name=name, note=note.strip())
-            record(actor, "register", f"InstanceID {instance}", address)
+            return InstanceID.objects.create(appid=appid, name=name, note=note.strip())
     except IntegrityError:
         raise NotRegistered(
             say(
@@ -181,7 +198,6 @@ def register_instance(
                 appid=appid,
             )
         ) from None
-    return instance
 
 
 # -- clusters -----------------------------------------------------------------------------------------------------

@@ -328,10 +328,9 @@ class _Execution:
             record.effects, self.done = stored(self.done), []
             record.save()
             self._say(sentence)
-            if not at_once:
-                record_stages(self.switch)
             if not succeeded and self.unreachable and self.stage in RELEASING:
                 # Nobody could do more than wait: the lease runs out, and the stage is run again by itself.
+                record_stages(self.switch)
                 return False, False
             if isinstance(following, Stage):
                 values: dict[str, Any] = {"stage": following.value}
@@ -340,8 +339,11 @@ class _Execution:
                 Switch.objects.filter(pk=held.pk).update(**values)
                 if at_once:
                     self.stage, self.record = following, self._new_record(following, now)
+                else:
+                    record_stages(self.switch)
             elif following is Event.PAUSE:
                 transitions.pause(held)
+                record_stages(self.switch)
             else:
                 returned = self.stage is Stage.RETURN and succeeded
                 transitions.end(held, following, held.outcome_sentence if returned else sentence)
