@@ -147,6 +147,10 @@ def run_stage(switch_pk: int, token: int) -> int | None:
             # Before the stage could begin. The lease runs out, and it is tried again.
             log.warning("switch %s cannot go on: %s", switch.key, error)
             log_once(switch, say("%(error)s The switch goes on as soon as it answers.", error=error))
+        except BindingError as error:
+            # The same, for what a person has to correct: somebody has changed the engine's servers, or repairs a document.
+            log.warning("switch %s cannot go on: %s", switch.key, error)
+            log_once(switch, say("%(error)s The switch goes on as soon as that is corrected.", error=error))
         return None
 
 
