@@ -351,6 +351,9 @@ RETIREMENT_LEASE_SECONDS = number("HADASH_RETIREMENT_LEASE_SECONDS", 120)
 RETIREMENT_RETRY_SECONDS = number("HADASH_RETIREMENT_RETRY_SECONDS", 900)
 #: Seconds for deleted Topics to be gone from the cluster's metadata: its controller deletes large ones in the background.
 RETIREMENT_GONE_SECONDS = number("HADASH_RETIREMENT_GONE_SECONDS", 30)
+#: Seconds between the two looks that both have to miss a Topic before it counts as gone: a broker that has just been started says
+#: for a moment, well below a second, that its Topics do not exist.
+RETIREMENT_MISSING_SECONDS = number("HADASH_RETIREMENT_MISSING_SECONDS", 3)
 #: Seconds between two looks at whose day has come.
 RETIREMENT_LOOK_SECONDS = number("HADASH_RETIREMENT_LOOK_SECONDS", 15)
 #: Radii of one batch, at most: people look through what they approve, and each radius is planned before and again when its turn

@@ -62,10 +62,17 @@ def expire_requests() -> None:
 def look_for_tails() -> None:
     """Ask lost sources for their tails, and go on with what was to be rebuilt when a worker was lost."""
     with single("look for tails") as won:
-        if won:
+        if not won:
+            return
+        try:
             tails.look_for_tails()
-            for tail in Tail.objects.filter(status=Tail.Status.REBUILDING):
+        except Exception:  # what is to be rebuilt goes on all the same
+            log.exception("lost sources could not be asked for their tails")
+        for tail in Tail.objects.filter(status=Tail.Status.REBUILDING):
+            try:
                 tails.carry_out(tail)
+            except Exception:  # so do the others
+                log.exception("tail %s could not be rebuilt; it is tried again", tail)
 
 
 def rebuild(tail: Tail) -> None:

@@ -10,18 +10,32 @@ from hadash.inventory import services as inventory
 from hadash.inventory.models import Cluster, Pair
 from hadash.kafka.errors import KafkaError
 from hadash.mirroring import looking, positions
-from hadash.mirroring.models import Mirror
 from tasks.single import single
 
 log = logging.getLogger(__name__)
 
+#: Seconds after which a look at a pair that no worker has begun is dropped: the next ones are asked for already.
+LOOK_EXPIRES_SECONDS = 5.0
+
 
 @shared_task(name="watching.look_at_mirrors", ignore_result=True)
 def look_at_mirrors() -> None:
-    with single("look at mirrors") as won:
+    """A task for each pair: a cluster that is lost keeps its own pair waiting, and no other."""
+    for pk in _pairs_with_mirrors():
+        look_at_mirrors_of.apply_async((pk,), expires=LOOK_EXPIRES_SECONDS)
+
+
+@shared_task(name="watching.look_at_mirrors_of", ignore_result=True)
+def look_at_mirrors_of(pair_pk: int) -> None:
+    with single(f"look at mirrors of pair {pair_pk}") as won:
         if won:
-            for mirror in Mirror.objects.select_related("source", "pair__first", "pair__second"):
-                looking.look(mirror)
+            looking.look_at_pair(Pair.objects.get(pk=pair_pk))
+
+
+def _pairs_with_mirrors() -> list[int]:
+    return list(
+        Pair.objects.filter(mirrors__isnull=False).order_by("pk").distinct().values_list("pk", flat=True)
+    )
 
 
 @shared_task(name="watching.look_at_clusters", ignore_result=True)
@@ -29,7 +43,10 @@ def look_at_clusters() -> None:
     with single("look at clusters") as won:
         if won:
             for cluster in Cluster.objects.all():
-                inventory.look_at_cluster(cluster)
+                try:
+                    inventory.look_at_cluster(cluster)
+                except Exception:  # the others are looked at all the same
+                    log.exception("cluster %s could not be looked at", cluster)
 
 
 @shared_task(name="watching.collect_access", ignore_result=True)
@@ -41,8 +58,16 @@ def collect_access() -> None:
 
 @shared_task(name="watching.note_positions", ignore_result=True)
 def note_positions() -> None:
-    with single("note positions") as won:
-        for pair in Pair.objects.select_related("first", "second") if won else ():
+    """A task for each pair, as for mirrors."""
+    for pk in _pairs_with_mirrors():
+        note_positions_of.apply_async((pk,), expires=LOOK_EXPIRES_SECONDS)
+
+
+@shared_task(name="watching.note_positions_of", ignore_result=True)
+def note_positions_of(pair_pk: int) -> None:
+    with single(f"note positions of pair {pair_pk}") as won:
+        if won:
+            pair = Pair.objects.select_related("first", "second").get(pk=pair_pk)
             try:
                 positions.note_positions(pair)
             except KafkaError as error:

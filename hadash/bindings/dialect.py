@@ -6,7 +6,7 @@ which DiDi's brokers and Gateway obey. Nobody above this floor asks which one it
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -29,6 +29,10 @@ class Dialect(Protocol):
 
     def document(self, appid: str) -> BindingDocument:
         """What should be for one AppID; an empty document when nothing is bound."""
+        ...
+
+    def documents_now(self, appids: Iterable[str]) -> dict[str, BindingDocument]:
+        """The same for several, in the time that one takes."""
         ...
 
     def all_documents(self) -> dict[str, BindingDocument | None]:

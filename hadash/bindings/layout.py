@@ -12,6 +12,8 @@ GATEWAYS = "/gateways"
 SWITCHES = "/switches"
 CLUSTERS = "/clusters"
 PAIRS = "/pairs"
+#: Ephemeral: whoever holds it has lost too often, and the others let its change of bindings pass.
+TURN = "/turn"
 
 #: Created when the store is first opened.
 ROOTS = (BINDINGS, CHANGES, GATEWAYS, SWITCHES, CLUSTERS, PAIRS)

@@ -7,12 +7,14 @@ engines watch, and the journal of the switch that makes it. All of it happens, o
 from __future__ import annotations
 
 import json
+import random
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from kazoo.client import KazooClient
 from kazoo.exceptions import BadVersionError, KazooException, NodeExistsError, NoNodeError
+from kazoo.protocol.states import ZnodeStat
 
 from hadash.bindings import layout
 from hadash.bindings.client import LOST_REPLY, reaching
@@ -30,6 +32,22 @@ from hadash.identity.names import decode
 #: How often a change is tried again when somebody else changed the epoch or a document in between.
 #: Each try reads everything anew; ten in a row means that something writes in a loop.
 MAX_CONFLICTS = 10
+
+#: Seconds of the longest pause after the first try that lost, doubled after each further one, and what it grows to: a change of a
+#: few bindings takes some milliseconds, one of a thousand some tenths of a second, and clients wait for either. By chance,
+#: so that those who have met once do not meet again.
+CONFLICT_PAUSE_SECONDS = 0.01
+CONFLICT_PAUSE_MOST_SECONDS = 0.3
+
+#: Tries that a change loses before it asks the others to let it pass: a large one takes so long that among many small ones it
+#: would never be the fastest.
+TURN_AFTER = 2
+
+#: Seconds for which others let it pass, at most, and between two of their looks. A change of a thousand AppIDs takes a second on
+#: a busy machine; their own clients wait meanwhile, for which stages have ten. It is a courtesy and no lock: whoever
+#: goes on without it breaks nothing.
+TURN_SECONDS = 2.0
+TURN_POLL_SECONDS = 0.02
 
 #: Change nodes kept. An engine that is further behind reads all documents instead.
 CHANGES_KEPT = 1000
@@ -51,6 +69,33 @@ class Edit:
     stays: bool = False
 
 
+class _Turn:
+    """The request of one change that the others let it pass."""
+
+    def __init__(self, client: KazooClient) -> None:
+        self._client = client
+        self.asked_for = False
+
+    def ask_for(self) -> None:
+        """Once more if the others have waited long enough. While somebody else has asked, that one is let pass first."""
+        before, self.asked_for = self.asked_for, True  # at once: if the answer is lost it may be there
+        try:
+            self._client.create(layout.TURN, ephemeral=True)
+        except NodeExistsError:
+            self.asked_for = before
+
+    def give_up(self) -> None:
+        if self.asked_for:
+            self.end()
+
+    def end(self) -> None:
+        """Nobody has a turn for longer; its owner may not have been able to give it up. Best effort: the next one ends it."""
+        try:
+            self._client.delete(layout.TURN)
+        except (*LOST_REPLY, KazooException):
+            pass
+
+
 class BindingStore:
     """The bindings of one chroot, through a connected client. Every method raises ``StoreUnavailable`` when ZooKeeper
     does not answer."""
@@ -68,8 +113,15 @@ class BindingStore:
 
     def document(self, appid: str) -> BindingDocument:
         """The document of ``appid``; an empty one when it has none."""
+        return self.documents_now([appid])[appid]
+
+    def documents_now(self, appids: Iterable[str]) -> dict[str, BindingDocument]:
+        """The document of each of ``appids``; an empty one where it has none.
+
+        :raises BindingConflict: one cannot be parsed.
+        """
         with reaching():
-            return self._read(appid)[0]
+            return {appid: document for appid, (document, _) in self._read_all(appids).items()}
 
     def documents(self) -> dict[str, BindingDocument]:
         """All documents by AppID. One that cannot be parsed is left out."""
@@ -83,32 +135,40 @@ class BindingStore:
 
     def documents_of(self, names: Sequence[str]) -> dict[str, BindingDocument | None]:
         """The documents of these AppIDs, as :meth:`all_documents`; one that has none is missing."""
-        found: dict[str, BindingDocument | None] = {}
         with reaching():
-            for first in range(0, len(names), READ_AT_ONCE):
-                asked = names[first : first + READ_AT_ONCE]
-                answers = [self.client.get_async(layout.binding(appid)) for appid in asked]
-                for appid, answer in zip(asked, answers, strict=True):
-                    try:
-                        data, _ = answer.get()
-                    except NoNodeError:
-                        continue  # removed meanwhile
-                    found[appid] = BindingDocument.from_bytes(appid, data)
+            return {
+                appid: BindingDocument.from_bytes(appid, node[0])
+                for appid, node in self._nodes(names)
+                if node is not None
+            }
+
+    def _read_all(self, appids: Iterable[str]) -> dict[str, tuple[BindingDocument, int | None]]:
+        """Each document and its version; version ``None`` means that there is no node."""
+        found: dict[str, tuple[BindingDocument, int | None]] = {}
+        for appid, node in self._nodes(list(dict.fromkeys(appids))):
+            if node is None:
+                found[appid] = BindingDocument(appid), None
+                continue
+            document = BindingDocument.from_bytes(appid, node[0])
+            if document is None:
+                raise BindingConflict(
+                    f"The binding document of {appid} in ZooKeeper cannot be read. "
+                    f"Repair or delete {layout.binding(appid)} before changing it."
+                )
+            found[appid] = document, node[1].version
         return found
 
-    def _read(self, appid: str) -> tuple[BindingDocument, int | None]:
-        """The document and its version; version ``None`` means that there is no node."""
-        try:
-            data, stat = self.client.get(layout.binding(appid))
-        except NoNodeError:
-            return BindingDocument(appid), None
-        document = BindingDocument.from_bytes(appid, data)
-        if document is None:
-            raise BindingConflict(
-                f"The binding document of {appid} in ZooKeeper cannot be read. "
-                f"Repair or delete {layout.binding(appid)} before changing it."
-            )
-        return document, stat.version
+    def _nodes(self, appids: Sequence[str]) -> Iterator[tuple[str, tuple[bytes, ZnodeStat] | None]]:
+        """What stands in the nodes of some AppIDs, ``None`` where there is none. Many are asked for before the first answer is
+        awaited: one after the other they would take a thousand times as long as the way there and back."""
+        for first in range(0, len(appids), READ_AT_ONCE):
+            asked = appids[first : first + READ_AT_ONCE]
+            answers = [self.client.get_async(layout.binding(appid)) for appid in asked]
+            for appid, answer in zip(asked, answers, strict=True):
+                try:
+                    yield appid, answer.get()
+                except NoNodeError:
+                    yield appid, None
 
     # -- the journal of a switch ---------------------------------------------------------------------------
 
@@ -180,59 +240,99 @@ class BindingStore:
         :raises UnknownOutcome: the reply was lost and could not be read back.
         :raises StoreUnavailable: ZooKeeper cannot be reached; nothing was changed.
         """
-        for _ in range(MAX_CONFLICTS):
-            with reaching():
-                epoch = self._try_change(edits, journal, seen)
-            if epoch is not None:
-                return epoch
+        turn = _Turn(self.client)
+        try:
+            for lost in range(MAX_CONFLICTS):
+                if lost:
+                    longest = min(CONFLICT_PAUSE_SECONDS * 2 ** (lost - 1), CONFLICT_PAUSE_MOST_SECONDS)
+                    time.sleep(random.uniform(0, longest))
+                with reaching():
+                    if lost >= TURN_AFTER:
+                        turn.ask_for()
+                    epoch = self._try_change(edits, journal, seen, turn)
+                if epoch is not None:
+                    return epoch
+        finally:
+            turn.give_up()
         raise BindingConflict("The bindings change faster than this change can be made.")
 
     def _try_change(
-        self, edits: Sequence[Edit], journal: Journal | None, seen: Sequence[BindingDocument]
+        self, edits: Sequence[Edit], journal: Journal | None, seen: Sequence[BindingDocument], turn: _Turn
     ) -> int | None:
         """One attempt; ``None`` when somebody else was faster."""
+        held = self._read_in_turn([edit.identity.appid for edit in edits], turn)
+        for document in seen:
+            if document.appid in held and held[document.appid][0] != document:
+                raise BindingConflict(
+                    f"The bindings of {document.appid} have changed since they were looked at."
+                )
+        journal_version = self._journal_version(journal) if journal is not None else None
+        # The epoch last: every change of bindings writes it, so whatever takes time between here and the commit is time in which
+        # another change makes this one begin anew. What was read before has versions of its own in the transaction. That
+        # happens only if the epoch is still this one, so the new one is larger than any in a document or a journal.
         epoch_data, epoch_stat = self.client.get(layout.EPOCH)
         epoch = int(epoch_data or b"0") + 1
-        expected = {document.appid: document for document in seen}
-        editing: dict[str, tuple[Editing, int | None]] = {}
-        for edit in edits:
-            appid = edit.identity.appid
-            if appid not in editing:
-                document, version = self._read(appid)
-                if document != expected.get(appid, document):
-                    raise BindingConflict(f"The bindings of {appid} have changed since they were looked at.")
-                editing[appid] = Editing(document), version
-            edited, _ = editing[appid]
-            self._refuse_if_held(edited.document, edit, journal)
-            if edit.binding is None:
-                edited.unbind(edit.identity, epoch, stays=edit.stays)
-            else:
-                edited.bind(edit.identity, edit.binding, epoch, stays=edit.stays)
-        documents = {appid: (edited.document, version) for appid, (edited, version) in editing.items()}
+        edited = self._edited(
+            edits, journal, {appid: document for appid, (document, _) in held.items()}, epoch
+        )
 
         transaction = self.client.transaction()
-        for appid, (document, version) in documents.items():
-            path = layout.binding(appid)
+        for appid, document in edited.items():
+            path, version = layout.binding(appid), held[appid][1]
             if version is None:
                 transaction.create(path, document.to_bytes())
             else:
                 transaction.set_data(path, document.to_bytes(), version=version)
         transaction.set_data(layout.EPOCH, str(epoch).encode(), version=epoch_stat.version)
-        change = json.dumps({"epoch": epoch, "appids": sorted(documents)}, ensure_ascii=False).encode()
+        change = json.dumps({"epoch": epoch, "appids": sorted(edited)}, ensure_ascii=False).encode()
         transaction.create(layout.CHANGE_PREFIX, change, sequence=True)
         if journal is not None:
-            version = self._journal_version(journal)
             transaction.set_data(
-                layout.switch(journal.switch), replace(journal, epoch=epoch).to_bytes(), version=version
+                layout.switch(journal.switch),
+                replace(journal, epoch=epoch).to_bytes(),
+                version=journal_version,
             )
         try:
             results = transaction.commit()
         except LOST_REPLY as error:
-            return epoch if self._happened(documents, error) else None
+            return epoch if self._happened(edited, error) else None
         if any(isinstance(result, KazooException) for result in results):
             return None
         self._trim_changes()
         return epoch
+
+    def _read_in_turn(
+        self, appids: Sequence[str], turn: _Turn
+    ) -> dict[str, tuple[BindingDocument, int | None]]:
+        """:meth:`_read_all`, when nobody is to be let pass (any more)."""
+        deadline = time.monotonic() + TURN_SECONDS
+        while True:
+            somebody = self.client.exists_async(layout.TURN)  # with the documents, so that it costs nothing
+            held = self._read_all(appids)
+            if turn.asked_for or somebody.get() is None:
+                return held
+            if time.monotonic() > deadline:
+                turn.end()
+                return held
+            time.sleep(TURN_POLL_SECONDS)
+
+    def _edited(
+        self,
+        edits: Sequence[Edit],
+        journal: Journal | None,
+        documents: Mapping[str, BindingDocument],
+        epoch: int,
+    ) -> dict[str, BindingDocument]:
+        """``documents`` as they are after the edits. :raises BindingBusy: another switch holds an identity."""
+        editing = {appid: Editing(document) for appid, document in documents.items()}
+        for edit in edits:
+            edited = editing[edit.identity.appid]
+            self._refuse_if_held(edited.document, edit, journal)
+            if edit.binding is None:
+                edited.unbind(edit.identity, epoch, stays=edit.stays)
+            else:
+                edited.bind(edit.identity, edit.binding, epoch, stays=edit.stays)
+        return {appid: edited.document for appid, edited in editing.items()}
 
     @staticmethod
     def _refuse_if_held(document: BindingDocument, edit: Edit, journal: Journal | None) -> None:
@@ -254,13 +354,14 @@ class BindingStore:
         version: int = stat.version
         return version
 
-    def _happened(self, documents: dict[str, tuple[BindingDocument, int | None]], error: Exception) -> bool:
+    def _happened(self, documents: Mapping[str, BindingDocument], error: Exception) -> bool:
         """After a lost reply: did the transaction happen? It did when the documents are as it wrote them."""
         deadline = time.monotonic() + READ_BACK_SECONDS
         while time.monotonic() < deadline:
             try:
                 self.client.sync(layout.EPOCH)
-                happened = all(self._read(appid)[0] == document for appid, (document, _) in documents.items())
+                now = self._read_all(documents)
+                happened = all(now[appid][0] == document for appid, document in documents.items())
             except (*LOST_REPLY, NoNodeError):
                 continue  # each call itself waits for the connection
             return happened

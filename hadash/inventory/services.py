@@ -155,6 +155,24 @@ def register_instance(
 
     :raises NotRegistered: the name is no client.id, names another AppID, or is registered already.
     """
+    (instance,) = register_instances(actor, appid, [name], note, address)
+    return instance
+
+
+def register_instances(
+    actor: Any, appid: AppID, names: Iterable[str], note: str = "", address: str | None = None
+) -> list[InstanceID]:
+    """The same for several, all or none."""
+    with transaction.atomic():
+        made = [_new_instance(appid, name, note) for name in names]
+        # After the last row: who waits for the log's chain must not keep others from what they need to leave it.
+        for instance in made:
+            record(actor, "register", f"InstanceID {instance}", address)
+    return made
+
+
+def _new_instance(appid: AppID, name: str, note: str) -> InstanceID:
+    """The row. :raises NotRegistered: see :func:`register_instance`."""
     try:
         name = validated(name, "InstanceID")
     except InvalidName as error:
@@ -171,8 +189,7 @@ def register_instance(
         )
     try:
         with transaction.atomic():
-            instance = InstanceID.objects.create(appid=appid, name=name, note=note.strip())
-            record(actor, "register", f"InstanceID {instance}", address)
+            return InstanceID.objects.create(appid=appid, name=name, note=note.strip())
     except IntegrityError:
         raise NotRegistered(
             say(
@@ -181,7 +198,6 @@ def register_instance(
                 appid=appid,
             )
         ) from None
-    return instance
 
 
 # -- clusters -----------------------------------------------------------------------------------------------------
@@ -252,14 +268,17 @@ def store_access(facts: Iterable[dict[str, Any]], pairs: dict[str, Pair]) -> int
         )
         if key not in rows or rows[key].last_seen < row.last_seen:
             rows[key] = row
+    # In one order, whatever the order in which Gateways tell them: this runs for several at once, and PostgreSQL keeps each row
+    # locked until the transaction ends. Two that met in opposite orders would be a deadlock.
+    ordered = [rows[key] for key in sorted(rows)]
     with transaction.atomic():
         Access.objects.bulk_create(
-            rows.values(),
+            ordered,
             update_conflicts=True,
             unique_fields=["pair", "appid", "client_id", "kind", "resource", "cluster"],
             update_fields=["last_seen", "host", "library", "version", "details"],
         )
-        _register_seen(rows.values())
+        _register_seen(ordered)
     return len(rows)
 
 

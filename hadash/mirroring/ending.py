@@ -44,10 +44,13 @@ def go_on(mirror: Mirror, fence: Callable[[], None]) -> None:
     connect_client().resume(connector_of(mirror, mirror.source))
 
 
-def remove(mirror: Mirror, fence: Callable[[], None]) -> None:
+def remove(mirror: Mirror, fence: Callable[[], None], no_way_back: Callable[[], None] = lambda: None) -> None:
     """Delete the connectors of both directions with their offsets, and forget the mirror. May be repeated.
 
     Without their offsets: a mirror of the same name that is created later would leave out what this one has copied.
+
+    :param no_way_back: called before whatever :func:`go_on` cannot take back: without its offsets a mirror that is resumed
+        copies everything a second time.
     """
     connect = connect_client()
     for source in mirror.pair.clusters:
@@ -57,10 +60,12 @@ def remove(mirror: Mirror, fence: Callable[[], None]) -> None:
         fence()
         connect.stop(name)
         await_stopped(name)
+        no_way_back()
         try:
             connect.forget_offsets(name)
         except ConnectError as error:
             raise MirrorError(f"Connect does not forget the offsets of {name}: {error}") from None
         connect.delete(name)
+    no_way_back()
     fence()
     mirror.delete()

@@ -8,9 +8,11 @@ from datetime import timedelta
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import F
 from django.utils import timezone
 
-from hadash.kafka.errors import ConnectError, KafkaError
+from hadash.inventory.models import Pair
+from hadash.kafka.errors import ClusterUnavailable, ConnectError, KafkaError
 from hadash.kafka.values import Partition
 from hadash.mirroring.lag import measure, seconds_behind
 from hadash.mirroring.models import Anchor, LagSample, Mirror
@@ -36,15 +38,46 @@ RECOUNT_RECORDS = 2000
 _LOOKED_AT = ("state", "fault", "lag_records", "lag_seconds", "looked_at", "sighted", "sighted_at")
 
 
+def look_at_pair(pair: Pair) -> None:
+    """Look at all mirrors of a pair, one after the other; what goes wrong with one is not the others' matter.
+
+    When a cluster does not answer, the others of this round only say so: each of them would wait for it as long as the first.
+    Who was not looked at for the longest time comes first, so the next round begins with them: if only one broker is
+    away, whose mirrors come last from then on.
+    """
+    away = ""
+    oldest_first = Mirror.objects.filter(pair=pair).order_by(F("looked_at").asc(nulls_first=True), "name")
+    for mirror in oldest_first.select_related("source", "pair__first", "pair__second"):
+        try:
+            if away:
+                _note_unseen(mirror, f"{away} This mirror is looked at as soon as that is over.")
+            else:
+                _, away = _look(mirror)
+        except Exception:  # (deleted meanwhile, for one)
+            log.exception("mirror %s could not be looked at", mirror.name)
+
+
+def _note_unseen(mirror: Mirror, fault: str) -> None:
+    """Nobody knows how far it is. (When it was looked at last, and what was seen then, stays.)"""
+    Mirror.objects.filter(pk=mirror.pk).update(
+        state=Mirror.State.UNKNOWN, fault=fault, lag_records=None, lag_seconds=None
+    )
+
+
 def look(mirror: Mirror) -> LagSample:
     """Measure a mirror's lag and state, and keep the sample.
 
     A mirror that is failed, stopped or silent is never "lag 0": its lag is still counted, and its state says
     what is wrong; when a cluster does not answer the lag is unknown.
     """
+    return _look(mirror)[0]
+
+
+def _look(mirror: Mirror) -> tuple[LagSample, str]:
+    """The sample, and what was said of a cluster that did not answer; empty if both did."""
     now = timezone.now()
     sample = LagSample(mirror=mirror, at=now)
-    fault = ""
+    fault = away = ""
     state = Mirror.State.UNKNOWN
     try:
         state, fault = _connector_state(mirror)
@@ -76,11 +109,12 @@ def look(mirror: Mirror) -> LagSample:
         state, fault = Mirror.State.FAILED, str(error)
     except (KafkaError, ConnectError) as error:
         fault = str(error)
+        away = fault if isinstance(error, ClusterUnavailable) else ""
     sample.save()
     mirror.state, mirror.fault = state, fault
     mirror.lag_records, mirror.lag_seconds, mirror.looked_at = sample.records, sample.seconds, now
     mirror.save(update_fields=[*_LOOKED_AT])
-    return sample
+    return sample, away
 
 
 def _anchors_now(mirror: Mirror) -> tuple[dict[Partition, Corresponding], set[Partition]]:

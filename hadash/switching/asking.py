@@ -16,6 +16,7 @@ from django.utils import timezone
 from hadash.accounts.roles import FORCE, OPERATE, REQUEST, may
 from hadash.audit.models import record
 from hadash.bindings.errors import BindingError
+from hadash.inventory.gateways import GatewaySilent
 from hadash.inventory.models import Cluster, Pair
 from hadash.kafka.errors import ConnectError, KafkaError
 from hadash.mirroring.services import MirrorError
@@ -38,7 +39,10 @@ from hadash.switching.windows import check_window, run
 
 
 def check_now(plan: Plan) -> None:
-    """Run the read-only checks of the precheck. :raises Refused: with what stands against the switch."""
+    """Run the read-only checks of the precheck.
+
+    :raises Refused: with what stands against the switch. :raises EnginesAway: a server or a Gateway does not answer.
+    """
     check = forcing.preflight if plan.kind is Kind.FORCED else preflight
     run = check(plan, limits_of(Pair.objects.get(name=plan.pair)))
     try:
@@ -50,6 +54,8 @@ def check_now(plan: Plan) -> None:
         return
     except StageFailed as failure:
         raise Refused(failure.sentence) from None
+    except GatewaySilent as error:
+        raise EnginesAway(say("%(error)s Ask again when it answers.", error=error)) from None
     except (BindingError, KafkaError, ConnectError, MirrorError) as error:
         raise EnginesAway(say("%(error)s", error=error)) from None
 

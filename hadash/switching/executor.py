@@ -157,6 +157,10 @@ def run_stage(switch_pk: int, token: int) -> int | None:
             # Before the stage could begin. The lease runs out, and it is tried again.
             log.warning("switch %s cannot go on: %s", switch.key, error)
             log_once(switch, say("%(error)s The switch goes on as soon as it answers.", error=error))
+        except BindingError as error:
+            # The same, for what a person has to correct: somebody has changed the engine's servers, or repairs a document.
+            log.warning("switch %s cannot go on: %s", switch.key, error)
+            log_once(switch, say("%(error)s The switch goes on as soon as that is corrected.", error=error))
         return None
 
 
@@ -355,10 +359,9 @@ class _Execution:
             record.effects, self.done = stored(self.done), []
             record.save()
             self._say(sentence)
-            if not at_once:
-                record_stages(self.switch)
             if not succeeded and self.unreachable and self.stage in RELEASING:
                 # Nobody could do more than wait: the lease runs out, and the stage is run again by itself.
+                record_stages(self.switch)
                 return False, False
             if isinstance(following, Stage):
                 values: dict[str, Any] = {"stage": following.value}
@@ -367,8 +370,11 @@ class _Execution:
                 Switch.objects.filter(pk=held.pk).update(**values)
                 if at_once:
                     self.stage, self.record = following, self._new_record(following, now)
+                else:
+                    record_stages(self.switch)
             elif following is Event.PAUSE:
                 transitions.pause(held)
+                record_stages(self.switch)
             else:
                 returned = self.stage is Stage.RETURN and succeeded
                 transitions.end(held, following, held.outcome_sentence if returned else sentence)

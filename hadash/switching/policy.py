@@ -78,7 +78,8 @@ def set_policy(user: Any, pair: Pair, values: dict[str, Any], address: str | Non
     """
     _may_change(user, pair)
     with transaction.atomic():
-        Pair.objects.select_for_update(of=("self",)).get(pk=pair.pk)  # two may make the first one at once
+        # Two may make the first one at once. (No key: whoever only refers to the pair need not wait.)
+        Pair.objects.select_for_update(of=("self",), no_key=True).get(pk=pair.pk)
         policy = policy_of(pair)
         before = policy.values()
         for name, value in values.items():

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
+from hadash.bindings.errors import StoreUnavailable
 from hadash.inventory.gateways import ask_all
 from hadash.switching.models import Switch
+
+log = logging.getLogger(__name__)
 
 #: Seconds of traffic that are kept before and after a switch.
 TRAFFIC_MARGIN_SECONDS = 15.0
@@ -34,9 +38,16 @@ def traffic_questions(switch: Switch) -> list[dict[str, str]]:
 
 
 def keep_traffic(switch: Switch) -> None:
-    """Keep the samples around a switch that has ended: the Gateways forget them."""
+    """Keep the samples around a switch that has ended: the Gateways forget them.
+
+    Best effort: without ZooKeeper nobody knows where the Gateways are, and the switch has ended all the same.
+    """
     switch.refresh_from_db()
     if switch.started_at is None:
         return
-    samples = traffic_since(switch, switch.started_at.timestamp() - TRAFFIC_MARGIN_SECONDS)
+    try:
+        samples = traffic_since(switch, switch.started_at.timestamp() - TRAFFIC_MARGIN_SECONDS)
+    except StoreUnavailable as error:
+        log.warning("the traffic of switch %s is not kept: %s", switch.key, error)
+        return
     Switch.objects.filter(pk=switch.pk).update(traffic=samples)

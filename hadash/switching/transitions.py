@@ -17,6 +17,7 @@ from hadash.switching.machine import (
 from hadash.switching.models import Switch, log_event
 from hadash.switching.refusals import Refused
 from hadash.switching.retirement.services import switch_ended
+from hadash.switching.stage_audit import record_stages
 from hadash.switching.windows import utc
 
 
@@ -47,10 +48,11 @@ def pause(held: Switch) -> None:
 
 
 def end(held: Switch, event: Event, outcome: Sentence) -> None:
-    """End a running switch. ``held`` is locked by the caller."""
+    """End a running switch, with its stages in the audit log. ``held`` is locked by the caller."""
     held.status = move(held.current, event).value
     held.outcome = outcome.to_json()
     held.ended_at = timezone.now()
     held.save(update_fields=["status", "outcome", "ended_at"])
     switch_ended(held)
+    record_stages(held)
     record(None, held.status, held.subject, outcome=str(outcome))

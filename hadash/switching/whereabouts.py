@@ -15,7 +15,7 @@ def bound_to(pair: Pair, plan: Plan) -> dict[Identity, Binding]:
     :raises BindingError: the engine's servers do not answer.
     """
     bindings, default = dialect_of(pair), Binding(pair.default.name)
-    documents = {appid: bindings.document(appid) for appid in plan.appids}
+    documents = bindings.documents_now(plan.appids)
     return {
         identity: documents[identity.appid].binding_of(identity)
         or documents[identity.appid].default

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from kazoo.client import KazooClient
@@ -173,14 +175,106 @@ class TestConflicts:
         assert store.document("shop").default == stamped(WEST, 2)
 
     def test_a_race_that_is_always_lost_is_given_up_and_changed_nothing(
-        self, store: BindingStore, other_store: BindingStore, before_commit: BeforeCommit
+        self,
+        store: BindingStore,
+        other_store: BindingStore,
+        before_commit: BeforeCommit,
+        monkeypatch: pytest.MonkeyPatch,
     ) -> None:
+        monkeypatch.setattr(store_module, "TURN_SECONDS", 0)
         before_commit(store.client, lambda: other_store.change([Edit(BILLING, WEST)]), times=1000)
         with pytest.raises(
             BindingConflict, match=r"^The bindings change faster than this change can be made\.$"
         ):
             store.change([Edit(SHOP, WEST)])
         assert set(store.documents()) == {"billing"}
+
+    def test_what_others_change_while_it_reads_is_no_race(
+        self, store: BindingStore, other_store: BindingStore, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A change of a thousand AppIDs reads for a while; those of others go on meanwhile, each with an epoch."""
+        store.change([Edit(SHOP, EAST)])
+        real, others = store.client.get_async, [Edit(BILLING, WEST)]
+
+        def get_async(path: str, **arguments: Any) -> Any:
+            if path == layout.binding("shop") and others:
+                other_store.change([others.pop()])
+            return real(path, **arguments)
+
+        monkeypatch.setattr(store.client, "get_async", get_async)
+        monkeypatch.setattr(store_module, "MAX_CONFLICTS", 1)
+        assert store.change([Edit(SHOP, WEST)]) == 3
+        assert store.document("shop").default == stamped(WEST, 3)
+        assert store.document("billing").default == stamped(WEST, 2)
+
+    def test_whoever_lost_pauses_for_longer_and_longer(
+        self,
+        store: BindingStore,
+        other_store: BindingStore,
+        before_commit: BeforeCommit,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        """Two that begin anew at once would meet again."""
+        longest: list[float] = []
+        monkeypatch.setattr(store_module, "TURN_SECONDS", 0)
+        monkeypatch.setattr(store_module.random, "uniform", lambda least, most: longest.append(most) or 0.0)
+        before_commit(store.client, lambda: other_store.change([Edit(BILLING, WEST)]), times=7)
+        store.change([Edit(SHOP, WEST)])
+        assert longest == [0.01, 0.02, 0.04, 0.08, 0.16, 0.3, 0.3]
+
+    def test_a_large_change_gets_its_turn_among_small_ones(
+        self, store: BindingStore, other_store: BindingStore, before_commit: BeforeCommit
+    ) -> None:
+        """What takes long would always be overtaken: after some tries the others let it pass."""
+        over = threading.Event()
+
+        def others() -> None:
+            while not over.is_set():
+                other_store.change([Edit(BILLING, WEST)])
+
+        before_commit(store.client, lambda: time.sleep(0.2), times=1000)
+        busy = threading.Thread(target=others)
+        busy.start()
+        try:
+            store.change([Edit(SHOP, WEST)])
+        finally:
+            over.set()
+            busy.join()
+        assert store.client.exists(layout.TURN) is None
+
+    def test_a_turn_that_nobody_gives_up_ends(
+        self, store: BindingStore, other_store: BindingStore, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Its owner could not reach ZooKeeper, and still lives."""
+        monkeypatch.setattr(store_module, "TURN_SECONDS", 0.2)
+        other_store.client.create(layout.TURN, ephemeral=True)
+        began = time.monotonic()
+        store.change([Edit(SHOP, WEST)])
+        assert time.monotonic() - began >= 0.2
+        assert store.client.exists(layout.TURN) is None
+
+    def test_all_documents_are_asked_for_before_the_first_answer_is_awaited(
+        self, store: BindingStore, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        store.change([Edit(SHOP, WEST)])
+        real, order = store.client.get_async, []
+
+        class Answer:
+            def __init__(self, asked: Any) -> None:
+                order.append("asked")
+                self.asked = asked
+
+            def get(self) -> Any:
+                order.append("awaited")
+                return self.asked.get()
+
+        monkeypatch.setattr(store.client, "get_async", lambda path: Answer(real(path)))
+        found = store.documents_now(["shop", "nobody", "shop"])
+        assert order == ["asked", "asked", "awaited", "awaited"]
+        assert found == {
+            "shop": BindingDocument("shop", stamped(WEST, 1)),
+            "nobody": BindingDocument("nobody"),
+        }
 
 
 class TestBusy:

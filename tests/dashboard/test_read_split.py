@@ -16,7 +16,10 @@ from django.utils import timezone
 from hadash.dashboard import live, radius
 from hadash.dashboard.words import stage_purpose
 from hadash.identity.identity import Identity
+from hadash.inventory.gateways import GatewaySilent
 from hadash.sentences import say
+from hadash.switching import asking
+from hadash.switching.asking import check_now
 from hadash.switching.machine import WAYS, Kind, Stage
 from hadash.switching.models import StageRecord, Switch
 from hadash.switching.plan import Plan, Scope
@@ -129,6 +132,36 @@ def test_it_is_asked_for_in_the_form(
     assert switch.status == "awaiting_approval"
     assert set(planned[-2:]) == {Kind.READ_SPLIT}, "planned as what it is, also when it is asked for"
     assert "Somebody else has to approve it." in answer.content.decode()
+
+
+def test_while_a_gateway_does_not_answer_it_is_not_asked_for(
+    as_olga: Client,
+    estate: SimpleNamespace,
+    engines: Any,
+    planned: list[Kind],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whether somebody reads without a group only the Gateways know."""
+
+    def silent(effects: Any, command: Any) -> Any:
+        raise GatewaySilent("Gateway gw-1 does not answer at http://gw-1/clients (timed out).")
+
+    monkeypatch.setattr(asking, "check_now", check_now)
+    monkeypatch.setattr(asking.Effects, "carry_out", silent)
+    answer = as_olga.post(
+        reverse("request-switch"),
+        {
+            "appid": estate.shop.pk,
+            "scope": "instance",
+            "instance": "购物车",
+            "kind_of_switch": "read-split",
+            "reason": "Load off carts",
+        },
+    )
+    assert answer.status_code == 409
+    said = "Gateway gw-1 does not answer at http://gw-1/clients (timed out). Ask again when it answers."
+    assert said in answer.content.decode()
+    assert not Switch.objects.exists()
 
 
 def test_the_preview_says_what_readers_get_and_that_nobody_else_waits(

@@ -13,9 +13,15 @@ from django.db import OperationalError, transaction
 from django.utils import timezone
 from kazoo.client import KazooClient
 
-from hadash.bindings.errors import StaleWriter, StoreUnavailable
+from hadash.bindings.errors import (
+    BindingConflict,
+    BindingError,
+    NotConfigured,
+    StaleWriter,
+    StoreUnavailable,
+)
 from hadash.bindings.model import BindingState
-from hadash.inventory import dialects
+from hadash.inventory import dialects, gateways
 from hadash.inventory.models import Cluster, Pair
 from hadash.kafka.errors import ConnectUnavailable, KafkaError
 from hadash.sentences import Sentence, say
@@ -154,6 +160,55 @@ def test_while_zookeeper_is_away_the_switch_says_so_once_and_stays_an_orphan(
     ]
     switch.refresh_from_db()
     assert switch.current is Status.RUNNING
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        BindingConflict("The journal of switch 1 changes faster than it can be taken over."),
+        NotConfigured("Pair main names no ZooKeeper for east."),
+    ],
+)
+def test_what_a_person_has_to_correct_is_said_once(
+    switch: Switch, monkeypatch: pytest.MonkeyPatch, error: BindingError
+) -> None:
+    """Else its task would die every five seconds, and its log would say nothing."""
+
+    def refuse(execution: _Execution) -> bool:
+        raise error
+
+    monkeypatch.setattr(_Execution, "run", refuse)
+    monkeypatch.setattr(executor._Renewal, "__enter__", lambda self: None)
+    monkeypatch.setattr(executor._Renewal, "__exit__", lambda self, *exc: None)
+    assert executor.run_stage(switch.pk, 3) is None
+    assert executor.run_stage(switch.pk, 4) is None
+    assert [str(event) for event in switch.events.all()] == [
+        f"{error} The switch goes on as soon as that is corrected."
+    ]
+    switch.refresh_from_db()
+    assert switch.current is Status.RUNNING
+
+
+def test_an_end_without_zookeeper_is_an_end(
+    switch: Switch, zookeeper: KazooClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody can be asked for the traffic around it, which is no reason to say that it goes on."""
+
+    def away() -> Any:
+        raise StoreUnavailable("ZooKeeper cannot be reached (ConnectionLoss).")
+
+    def run(plan: Any, limits: Any) -> Any:
+        raise StoreUnavailable("ZooKeeper cannot be reached (ConnectionLoss).")
+        yield
+
+    monkeypatch.setattr(dialects, "zookeeper", lambda: zookeeper)
+    monkeypatch.setattr(gateways, "zookeeper", away)
+    monkeypatch.setitem(stages.RUNS, Stage.PRECHECK, run)
+    Switch.objects.filter(pk=switch.pk).update(stage=Stage.PRECHECK.value, started_at=timezone.now())
+    assert executor.run_stage(switch.pk, 3) is None
+    switch.refresh_from_db()
+    assert switch.current is Status.ROLLED_BACK
+    assert [str(event) for event in switch.events.all()] == ["ZooKeeper cannot be reached (ConnectionLoss)."]
 
 
 @pytest.mark.parametrize("stage", [Stage.FORWARD, Stage.RETURN])

@@ -146,6 +146,28 @@ class TestTail:
         with pytest.raises(Refused, match="being rebuilt"):
             rebuild(tail)
 
+    def test_one_that_goes_wrong_does_not_keep_the_others(
+        self, tail: Tail, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Neither asking nor rebuilding: each is somebody's lost cluster."""
+        from tasks import switching
+
+        other = Switch.objects.get(pk=tail.switch.pk)
+        other.pk, other.key = None, "other"
+        other.save()
+        Tail.objects.create(switch=other, points=[])
+        Tail.objects.update(status=Tail.Status.REBUILDING)
+        tried: list[int] = []
+
+        def failing(*arguments: Any) -> None:
+            tried.extend(one.pk for one in arguments)
+            raise ValueError("odd")
+
+        monkeypatch.setattr(tails, "look_for_tails", failing)
+        monkeypatch.setattr(tails, "carry_out", failing)
+        switching.look_for_tails()
+        assert sorted(tried) == sorted(Tail.objects.values_list("pk", flat=True))
+
     def test_a_rebuild_that_fails_is_told_and_can_be_asked_for_again(
         self, tail: Tail, source: Any, rebuild: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:

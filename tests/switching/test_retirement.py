@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,9 +14,14 @@ from django.core.exceptions import PermissionDenied
 from django.utils import timezone
 
 from hadash.audit.models import Entry
+from hadash.bindings.model import Binding
 from hadash.dashboard import selectors, states
 from hadash.inventory.models import Pair
-from hadash.kafka.errors import ClusterUnavailable
+from hadash.kafka.errors import ClusterUnavailable, ConnectError
+from hadash.kafka.values import Partition
+from hadash.mirroring import ending
+from hadash.mirroring.models import Anchor, Mirror
+from hadash.mirroring.services import MirrorError
 from hadash.sentences import say
 from hadash.switching import asking, directing, policy, transitions
 from hadash.switching.machine import Event, Kind
@@ -22,6 +29,7 @@ from hadash.switching.machine import Status as SwitchStatus
 from hadash.switching.models import Switch
 from hadash.switching.refusals import Busy, Refused
 from hadash.switching.retirement import reading, removing, services
+from hadash.switching.retirement.checks import Truth
 from hadash.switching.retirement.machine import OPEN, Status
 from hadash.switching.retirement.models import Retirement
 
@@ -386,6 +394,165 @@ class TestRemoving:
         assert services.take(held.pk, held.token) is not None
         removing.remove(held.pk, held.token)
         assert of(migrated).current is Status.RUNNING
+
+
+class FakeConnect:
+    """Connect with the connectors of two mirrors; ``broken`` are those whose offsets it does not forget."""
+
+    def __init__(self) -> None:
+        self.broken: set[str] = set()
+        self.names = {f"main.{name}.west.east" for name in ("carts", "orders")}
+        self.resumed: list[str] = []
+
+    def status(self, name: str) -> object | None:
+        return name if name in self.names else None
+
+    def stop(self, name: str) -> None: ...
+
+    def offsets(self, name: str) -> dict[Partition, int]:
+        return {Partition(name.split(".")[1], 0): 6}
+
+    def forget_offsets(self, name: str) -> None:
+        if name in self.broken:
+            raise ConnectError("The group's members are not gone yet.")
+
+    def delete(self, name: str) -> None:
+        self.names.remove(name)
+
+    def resume(self, name: str) -> None:
+        self.resumed.append(name)
+
+
+class TestBetweenTwoMirrors:
+    """The first one is gone, the second one is not."""
+
+    @pytest.fixture
+    def connect(self, monkeypatch: pytest.MonkeyPatch) -> FakeConnect:
+        connect = FakeConnect()
+        monkeypatch.setattr(ending, "connect_client", lambda: connect)
+        monkeypatch.setattr(ending, "status_of", lambda mirror: "stopped")
+        monkeypatch.setattr(ending, "await_stopped", lambda name: None)
+        monkeypatch.setattr(
+            ending,
+            "connector_of",
+            lambda mirror, source: f"main.{mirror.name}.{source}.{mirror.pair.other(source)}",
+        )
+        return connect
+
+    @pytest.fixture
+    def looked(self, monkeypatch: pytest.MonkeyPatch, migrated: Switch) -> list[dict[str, Any]]:
+        """With what is known everything is looked at; nothing stands against it. The old cluster is a bare one."""
+        looks: list[dict[str, Any]] = []
+
+        def look(switch: Switch, written: Any, **known: Any) -> Truth:
+            looks.append({"written": written, **known})
+            return Truth({identity: Binding("west") for identity in WHOLE.identities})
+
+        cluster = SimpleNamespace(
+            name="east",
+            topics=dict,
+            topic_configs=lambda topics: {},
+            group_offsets=lambda groups: {},
+            delete_topics=lambda topics: None,
+        )
+        monkeypatch.setattr(removing, "the_truth", look)
+        monkeypatch.setattr(removing.mirroring, "cluster_client", lambda _: cluster)
+        monkeypatch.setattr(removing.standby, "allow_writes", lambda cluster, topics: 0)
+        plan = replace(WHOLE, mirrors=("carts", "orders"))
+        Switch.objects.filter(pk=migrated.pk).update(plan=plan.to_json())
+        for name in plan.mirrors:
+            mirror = Mirror.objects.create(
+                pair=migrated.pair, name=name, topics=[name], source=migrated.pair.second
+            )
+            Anchor.objects.create(mirror=mirror, topic=name, partition=0, source_offset=0, target_offset=0)
+        return looks
+
+    @pytest.fixture
+    def half_done(
+        self, migrated: Switch, retire: Any, connect: FakeConnect, looked: Any, settings: Any
+    ) -> Switch:
+        settings.RETIREMENT_MISSING_SECONDS = 0
+        connect.broken = {"main.orders.west.east"}
+        held = retire(migrated)
+        removing.remove(held.pk, held.token)
+        migrated.refresh_from_db()
+        return migrated
+
+    def audited(self) -> list[Any]:
+        entries = Entry.objects.filter(verb="removed").order_by("number")
+        return [(entry.details["what"], list(entry.details["before"])) for entry in entries]
+
+    def test_the_other_one_does_not_run_again_and_how_far_both_have_written_stays_known(
+        self, half_done: Switch, connect: FakeConnect
+    ) -> None:
+        held = of(half_done)
+        assert (held.current, connect.resumed) == (Status.WAITING, [])
+        assert held.facts["written"] == [["carts", 0, 7], ["orders", 0, 7]]
+        assert held.removed == ["mirror carts", "mirror orders"], "what was begun cannot be taken back"
+        assert self.audited() == [("mirrors", ["carts"])]
+        assert any("the others stay stopped" in line for line in log(half_done))
+
+    def test_later_the_rest_goes_and_both_are_looked_at_until_then(
+        self, half_done: Switch, connect: FakeConnect, looked: list[dict[str, Any]], retire: Any
+    ) -> None:
+        connect.broken = set()
+        del looked[:]
+        held = retire(half_done)
+        removing.remove(held.pk, held.token)
+        assert of(half_done).current is Status.DONE
+        assert [{p.topic for p in look["written"]} for look in looked] == [{"carts", "orders"}] * 4 + [set()]
+        assert looked[0]["retired"] == {"carts", "orders"}
+        assert self.audited()[:2] == [("mirrors", ["carts"]), ("mirrors", ["orders"])]
+        assert [what for what, _ in self.audited()[2:]] == ["groups", "topics", "denials"]
+
+    def test_whoever_keeps_them_reads_what_is_gone(self, half_done: Switch, people: dict[str, User]) -> None:
+        services.keep(people["olga"], half_done, "x")
+        assert Entry.objects.get(verb="keep").details["removed"] == ["mirror carts", "mirror orders"]
+        assert "Removed already: mirror carts, mirror orders. What is left stays." in log(half_done)
+
+    def test_before_anything_is_gone_they_run_again(
+        self,
+        migrated: Switch,
+        retire: Any,
+        connect: FakeConnect,
+        looked: Any,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        def refuse(name: str) -> None:
+            raise MirrorError(f"Connector {name} has not stopped after 30 s.")
+
+        monkeypatch.setattr(ending, "await_stopped", refuse)
+        held = retire(migrated)
+        removing.remove(held.pk, held.token)
+        assert connect.resumed == ["main.carts.west.east", "main.orders.west.east"]
+        assert (of(migrated).removed, of(migrated).facts["written"]) == ([], None)
+
+
+class TestExisting:
+    """A broker that has just been started says for a moment that its Topics do not exist."""
+
+    @pytest.mark.parametrize(
+        ("first", "second", "said"),
+        [
+            (["carts", "orders"], [], ["carts", "orders"]),
+            ([], ["carts", "orders"], ["carts", "orders"]),
+            (["carts"], [], ["carts"]),
+            ([], [], []),
+        ],
+    )
+    def test_a_topic_is_gone_when_it_is_missing_twice(
+        self,
+        first: list[str],
+        second: list[str],
+        said: list[str],
+        settings: Any,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        answers, slept = [first, second], []
+        client: Any = SimpleNamespace(topics=lambda: dict.fromkeys([*answers.pop(0), "people"]))
+        monkeypatch.setattr(reading.time, "sleep", slept.append)
+        assert reading.existing(client, ("carts", "orders")) == said
+        assert slept == [settings.RETIREMENT_MISSING_SECONDS] * (first != ["carts", "orders"])
 
 
 def test_pages_show_what_is_open(migrated: Switch, people: dict[str, User]) -> None:

@@ -63,6 +63,9 @@ class DidiDialect:
     def document(self, appid: str) -> BindingDocument:
         return self.record.document(appid)
 
+    def documents_now(self, appids: Iterable[str]) -> dict[str, BindingDocument]:
+        return self.record.documents_now(appids)
+
     def all_documents(self) -> dict[str, BindingDocument | None]:
         return self.record.all_documents()
 
@@ -160,13 +163,13 @@ class DidiDialect:
         appids = sorted({i.appid for i in found.values() if i.instance_id is None})
         if not appids:
             return found
-        bound = {appid: self.record.document(appid).instances for appid in appids}
+        documents = self.record.documents_now(appids)
         shadows = self.estate.narrower(set(appids))
         for appid in appids:
             producers = [c for c in self.known_clients(appid) if c.startswith(names.BY_TOPIC)]
             shadows |= {names.node_of(who): who for who in (Identity(appid, c) for c in producers)}
         for node, identity in sorted(shadows.items()):
-            if identity.instance_id not in bound[identity.appid]:
+            if identity.instance_id not in documents[identity.appid].instances:
                 found.setdefault(node, identity)
         return found
 

@@ -149,11 +149,6 @@ def _create(asked: Asked, found: Judgement, digest: str) -> BindingChange:
                 )
             )
     registered = unregistered(asked.wanted, known_of(appid)) if asked.register else []
-    try:
-        for name in registered:
-            services.register_instance(asked.user, appid, name, address=asked.address)
-    except NotRegistered as refusal:
-        raise Refused(refusal.sentence) from None
     change = BindingChange.objects.create(
         pair=pair,
         appid=appid.name,
@@ -166,6 +161,11 @@ def _create(asked: Asked, found: Judgement, digest: str) -> BindingChange:
         approvals_needed=policy_of(pair).approvals,
         expires_at=timezone.now() + timedelta(hours=settings.SWITCH_EXPIRY_HOURS),
     )
+    # The first entry of the log comes after the last row: a row locks the pair, which others hold while they wait for the log.
+    try:
+        services.register_instances(asked.user, appid, registered, address=asked.address)
+    except NotRegistered as refusal:
+        raise Refused(refusal.sentence) from None
     record(
         asked.user,
         "request",

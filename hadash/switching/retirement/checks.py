@@ -37,7 +37,7 @@ class Truth:
     :param seen: who used such a Topic or group there since the switch, as texts.
     :param members: client.ids in each group, there.
     :param elsewhere: other Topics of which a group has offsets there.
-    :param mirrors: those that are not deleted yet.
+    :param mirrors: those that are not deleted yet. :param missing: names of those that somebody else has deleted.
     :param grown: partitions whose end there is not where the mirror's writing ended: (found, written).
     """
 
@@ -49,6 +49,7 @@ class Truth:
     members: Mapping[str, tuple[str, ...]] | None = None
     elsewhere: Mapping[str, tuple[str, ...]] | None = None
     mirrors: tuple[MirrorState, ...] = ()
+    missing: tuple[str, ...] = ()
     grown: Mapping[Partition, tuple[int, int]] | None = None
 
 
@@ -60,6 +61,7 @@ def objections(plan: Plan, truth: Truth) -> list[Sentence]:
         *_others(plan, truth),
         *_members(plan, truth.members or {}),
         *_elsewhere(plan, truth.elsewhere or {}),
+        *_missing(plan, truth.missing),
         *(reason for mirror in truth.mirrors for reason in _mirror(plan, mirror)),
         *_grown(plan, truth.grown or {}),
     ]
@@ -128,6 +130,16 @@ def _elsewhere(plan: Plan, elsewhere: Mapping[str, tuple[str, ...]]) -> Iterable
                 cluster=plan.source,
                 topics=_some(topics),
             )
+
+
+def _missing(plan: Plan, missing: tuple[str, ...]) -> Iterable[Sentence]:
+    if missing:
+        yield say(
+            "Mirror %(mirrors)s does not exist any more, so it is not known who wrote to its Topics on %(cluster)s. Keep the old "
+            "Topics; whoever knows that nobody needs them deletes them there.",
+            mirrors=_some(missing),
+            cluster=plan.source,
+        )
 
 
 def _mirror(plan: Plan, mirror: MirrorState) -> Iterable[Sentence]:

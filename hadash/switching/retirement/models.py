@@ -7,7 +7,7 @@ from django.db import models
 from django.utils.translation import pgettext_lazy
 
 from hadash.sentences import Sentence
-from hadash.switching.retirement.machine import OPEN, Status
+from hadash.switching.retirement.machine import OPEN, Status, Step
 
 
 class Retirement(models.Model):
@@ -59,5 +59,7 @@ class Retirement(models.Model):
 
     @property
     def removed(self) -> list[str]:
-        """The steps that are done."""
-        return list(self.facts.get("removed", ()))
+        """The steps that are done; of the mirrors, while not all of them are gone, each that is or cannot run again."""
+        steps = list(self.facts.get("removed", ()))
+        mirrors = [] if Step.MIRRORS.value in steps else self.facts.get("retired", ())
+        return [*(f"mirror {name}" for name in mirrors), *steps]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Collection, Mapping
+
+from django.conf import settings
 
 from hadash.inventory import services as inventory
 from hadash.inventory.gateways import ask_every
@@ -22,11 +25,13 @@ from hadash.switching.retirement.checks import MirrorState, Truth
 from hadash.switching.whereabouts import bound_to
 
 
-def the_truth(switch: Switch, written: Mapping[Partition, int], *, stopping: bool) -> Truth:
+def the_truth(
+    switch: Switch, written: Mapping[Partition, int], *, stopping: bool, retired: Collection[str] = ()
+) -> Truth:
     """All that is known now of what would be removed after ``switch``.
 
     :param written: where the mirrors' writing has ended, as far as they are stopped.
-    :param stopping: whether the mirrors need not run any more.
+    :param stopping: whether the mirrors need not run any more. :param retired: names of those that need not exist any more.
     :raises GatewaySilent, BindingError, KafkaError, ConnectError, EnginesAway: a server does not answer.
     """
     plan, pair = switch.the_plan(), switch.pair
@@ -34,6 +39,7 @@ def the_truth(switch: Switch, written: Mapping[Partition, int], *, stopping: boo
     estate = estate_of(pair, switch.source)
     old = mirroring.cluster_client(switch.source)
     holder = radii.overlapping(plan)
+    left = mirrors_of(plan, switch)
     return Truth(
         bindings=bound_to(pair, plan),
         open_switch=holder.key if holder is not None else "",
@@ -48,7 +54,8 @@ def the_truth(switch: Switch, written: Mapping[Partition, int], *, stopping: boo
             name: tuple(sorted({p.topic for p in offsets} - set(plan.topics)))
             for name, offsets in old.group_offsets(plan.groups).items()
         },
-        mirrors=_mirrors(plan, switch, stopping),
+        mirrors=_looked_at(left, stopping),
+        missing=tuple(sorted(set(plan.mirrors) - {mirror.name for mirror in left} - set(retired))),
         grown=_grown(old, written),
     )
 
@@ -60,12 +67,19 @@ def mirrors_of(plan: Plan, switch: Switch) -> list[Mirror]:
 
 
 def existing(client: ClusterClient, topics: tuple[str, ...]) -> list[str]:
-    """Which of ``topics`` the cluster has. All of its Topics are asked for: to ask for one by name can create it."""
-    return sorted(set(client.topics()) & set(topics))
+    """Which of ``topics`` the cluster has. All of its Topics are asked for: to ask for one by name can create it.
+
+    One is missing only if it is missing twice, ``RETIREMENT_MISSING_SECONDS`` apart: see there.
+    """
+    wanted = set(topics)
+    found = wanted & set(client.topics())
+    if found != wanted:
+        time.sleep(settings.RETIREMENT_MISSING_SECONDS)
+        found |= wanted & set(client.topics())
+    return sorted(found)
 
 
-def _mirrors(plan: Plan, switch: Switch, stopping: bool) -> tuple[MirrorState, ...]:
-    found = mirrors_of(plan, switch)
+def _looked_at(found: list[Mirror], stopping: bool) -> tuple[MirrorState, ...]:
     if not stopping:
         for mirror in found:
             looking.look(mirror)

@@ -10,6 +10,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from django.conf import settings
@@ -25,7 +26,7 @@ from hadash.mirroring import services as mirroring
 from hadash.mirroring.models import WriteDenial
 from hadash.mirroring.services import MirrorError
 from hadash.sentences import Sentence, say
-from hadash.switching.models import log_event
+from hadash.switching.models import log_event, log_once
 from hadash.switching.refusals import EnginesAway, Refused
 from hadash.switching.retirement import services
 from hadash.switching.retirement.checks import objections
@@ -98,10 +99,14 @@ class _Removal:
             services.finish(held)
 
     def end(self, how: Callable[[Retirement, Sentence], None], reason: Sentence) -> None:
-        """It cannot go on. While nothing is removed the mirrors run again, so that the clients can go back."""
+        """It cannot go on. While nothing is removed the mirrors run again, so that the clients can go back. When one is gone they
+        cannot, and how far all of them have written has to stay known: what is left is removed after that."""
         try:
             if self.facts.get("stopping") and not self.facts.get("removed"):
-                self._let_mirrors_go_on()
+                if self._retired():
+                    self._leave_mirrors_stopped()
+                else:
+                    self._let_mirrors_go_on()
             with self._mine() as held:
                 how(held, reason)
         except Replaced as error:
@@ -117,6 +122,15 @@ class _Removal:
                 return
         self._save(stopping=False, written=None)
 
+    def _leave_mirrors_stopped(self) -> None:
+        log_once(
+            self.switch,
+            say(
+                "Of the mirrors %(gone)s cannot run any more: nobody can go back, and the others stay stopped.",
+                gone=sorted(self._retired()),
+            ),
+        )
+
     # -- steps --------------------------------------------------------------------------------------------------------
 
     def _mirrors(self) -> None:
@@ -129,8 +143,30 @@ class _Removal:
                 written |= ending.stop(mirror, self._fence)
             self._save(written=[[p.topic, p.partition, end] for p, end in sorted(written.items())])
         self._check()
+        self._note_mirrors()
         for mirror in found:
-            ending.remove(mirror, self._fence)
+            ending.remove(mirror, self._fence, partial(self._retire, mirror.name))
+            self._note_mirrors()
+
+    def _retire(self, name: str) -> None:
+        """Note that a mirror cannot run again from now on."""
+        if name not in self._retired():
+            self._save(retired=[*self.facts.get("retired", ()), name])
+
+    def _retired(self) -> set[str]:
+        """Mirrors that cannot run again, if they exist at all."""
+        done = Step.MIRRORS.value in self.facts.get("removed", ())
+        return set(self.plan.mirrors) if done else set(self.facts.get("retired", ()))
+
+    def _note_mirrors(self) -> None:
+        """Put each mirror that is gone into the audit log; also one whose worker was lost before it could do that."""
+        left = {mirror.name for mirror in mirrors_of(self.plan, self.switch)}
+        noted = self.facts.get("noted", [])
+        for name in sorted(self._retired() - left - set(noted)):
+            noted = [*noted, name]
+            with transaction.atomic():
+                self._save(noted=noted)
+                self._record(Step.MIRRORS, {name: self.facts["before"][Step.MIRRORS.value].get(name)})
 
     def _groups(self) -> None:
         standing = self.old.group_offsets(self.plan.groups)
@@ -141,7 +177,8 @@ class _Removal:
 
     def _topics(self) -> None:
         self._fence()
-        self.old.delete_topics(existing(self.old, self.plan.topics))
+        # All of them, whether the cluster lists them or not: the controller knows better than a broker that has just been started.
+        self.old.delete_topics(self.plan.topics)
         deadline = time.monotonic() + settings.RETIREMENT_GONE_SECONDS
         while left := existing(self.old, self.plan.topics):
             if time.monotonic() > deadline:
@@ -157,12 +194,20 @@ class _Removal:
     def _check(self) -> None:
         """:raises Refused: something stands against it."""
         self._fence()
-        truth = the_truth(self.switch, self._written(), stopping=bool(self.facts.get("stopping")))
+        truth = the_truth(
+            self.switch,
+            self._written(),
+            stopping=bool(self.facts.get("stopping")),
+            retired=self._retired(),
+        )
         reasons = objections(self.plan, truth)
         if reasons:
             raise Refused(*reasons)
 
     def _written(self) -> dict[Partition, int]:
+        """Where the Topics have to end; nowhere when they are gone."""
+        if Step.TOPICS.value in self.facts.get("removed", ()):
+            return {}
         return {Partition(t, p): end for t, p, end in self.facts.get("written") or ()}
 
     def _before(self) -> dict[str, Any]:
@@ -230,12 +275,16 @@ class _Removal:
         """That a step is done, and what was there before: in one transaction with its entry in the audit log."""
         with transaction.atomic():
             self._save(removed=[*self.facts.get("removed", ()), step.value])
-            record(
-                None,
-                "removed",
-                self.switch.subject,
-                cluster=self.plan.source,
-                what=step.value,
-                before=self.facts["before"][step.value],
-                after={},
-            )
+            if step is not Step.MIRRORS:  # each of them has an entry of its own
+                self._record(step, self.facts["before"][step.value])
+
+    def _record(self, step: Step, before: Any) -> None:
+        record(
+            None,
+            "removed",
+            self.switch.subject,
+            cluster=self.plan.source,
+            what=step.value,
+            before=before,
+            after={},
+        )

@@ -1,0 +1,119 @@
+"""Looking at all mirrors of a pair: what is wrong with one is not the others' matter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from django.db import IntegrityError
+from django.utils import timezone
+
+from hadash.inventory.models import Cluster, Pair
+from hadash.kafka.errors import ClusterUnavailable
+from hadash.kafka.values import Partition
+from hadash.mirroring import looking
+from hadash.mirroring.models import Anchor, LagSample, Mirror
+
+pytestmark = [pytest.mark.stack, pytest.mark.django_db]
+
+AWAY = "Cluster east did not answer within 10 s: could not read ends."
+
+
+@pytest.fixture
+def pair() -> Pair:
+    east, west = (Cluster.objects.create(name=name, number=n) for n, name in enumerate(("east", "west"), 1))
+    pair = Pair.objects.create(name="main", first=east, second=west, default=east)
+    for name in ("carts", "orders", "people"):
+        mirror = Mirror.objects.create(pair=pair, name=name, topics=[name], source=east, lag_records=7)
+        Anchor.objects.create(mirror=mirror, topic=name, partition=0, source_offset=0, target_offset=0)
+    return pair
+
+
+@pytest.fixture
+def clusters(monkeypatch: pytest.MonkeyPatch) -> dict[str, Exception]:
+    """Both clusters answer, but for the Topics that stand here; ``asked`` says of which somebody asked in vain."""
+    wrong: dict[str, Exception] = {}
+
+    def ends(partitions: Any) -> dict[Partition, int]:
+        for partition in partitions:
+            if partition.topic in wrong:
+                raise wrong[partition.topic]
+        return dict.fromkeys(partitions, 5)
+
+    client = SimpleNamespace(end_offsets=ends)
+    running = SimpleNamespace(failed=False, running=True)
+    monkeypatch.setattr(looking, "cluster_client", lambda cluster: client)
+    monkeypatch.setattr(looking, "partitions_of", lambda client, topics: [Partition(t, 0) for t in topics])
+    monkeypatch.setattr(looking, "status_of", lambda mirror: running)
+    return wrong
+
+
+def found(pair: Pair) -> dict[str, tuple[str, str, int | None]]:
+    return {m.name: (m.state, m.fault, m.lag_records) for m in Mirror.objects.filter(pair=pair)}
+
+
+WELL = ("running", "", 0)
+NOT_SEEN = ("unknown", f"{AWAY} This mirror is looked at as soon as that is over.", None)
+
+
+def test_of_a_cluster_that_is_lost_only_the_first_waits(pair: Pair, clusters: dict[str, Exception]) -> None:
+    for name in ("carts", "orders", "people"):
+        clusters[name] = ClusterUnavailable(AWAY)
+    looking.look_at_pair(pair)
+    assert found(pair) == {"carts": ("running", AWAY, None), "orders": NOT_SEEN, "people": NOT_SEEN}
+    assert LagSample.objects.count() == 1
+
+
+def test_the_next_round_begins_with_those_that_were_left_out(
+    pair: Pair, clusters: dict[str, Exception]
+) -> None:
+    """One broker is away: the mirrors of the others are seen, and in every round after that."""
+    clusters["carts"] = ClusterUnavailable(AWAY)
+    looking.look_at_pair(pair)
+    for _ in range(2):
+        looking.look_at_pair(pair)
+        assert found(pair) == {"carts": ("running", AWAY, None), "orders": WELL, "people": WELL}
+
+
+def test_what_was_seen_of_a_lost_source_stays(pair: Pair, clusters: dict[str, Exception]) -> None:
+    at = timezone.now()
+    Mirror.objects.update(sighted=[["people", 0, 3]], sighted_at=at, looked_at=at)
+    clusters["carts"] = ClusterUnavailable(AWAY)
+    looking.look_at_pair(pair)
+    people = Mirror.objects.get(name="people")
+    assert (people.sighted, people.sighted_at, people.looked_at) == ([["people", 0, 3]], at, at)
+
+
+def test_one_that_goes_wrong_does_not_end_the_round(
+    pair: Pair, clusters: dict[str, Exception], caplog: pytest.LogCaptureFixture
+) -> None:
+    """It was deleted meanwhile, for one."""
+    clusters["carts"] = IntegrityError("mirror is not present")
+    looking.look_at_pair(pair)
+    assert found(pair) == {"carts": ("unknown", "", 7), "orders": WELL, "people": WELL}
+    assert "mirror carts could not be looked at" in caplog.text
+
+
+@pytest.mark.parametrize("task", ["look_at_mirrors", "note_positions"])
+def test_every_pair_with_mirrors_has_a_task_of_its_own(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch, task: str
+) -> None:
+    from tasks import watching
+
+    names = ("north", "south", "up", "down")
+    clusters = [Cluster.objects.create(name=name, number=n) for n, name in enumerate(names, 3)]
+    other = Pair.objects.create(name="other", first=clusters[0], second=clusters[1], default=clusters[0])
+    Mirror.objects.create(pair=other, name="bills", topics=["bills"], source=clusters[0])
+    Pair.objects.create(name="bare", first=clusters[2], second=clusters[3], default=clusters[2])
+    handed: list[tuple[int, ...]] = []
+
+    def apply_async(arguments: tuple[int, ...], expires: float) -> None:
+        assert expires == watching.LOOK_EXPIRES_SECONDS
+        handed.append(arguments)
+
+    monkeypatch.setattr(watching, f"{task}_of", SimpleNamespace(apply_async=apply_async))
+    act: Callable[[], None] = getattr(watching, task)
+    act()
+    assert handed == [(pair.pk,), (other.pk,)]
