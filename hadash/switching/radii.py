@@ -15,7 +15,7 @@ from hadash.switching.by_hand.machine import Status as ChangeStatus
 from hadash.switching.by_hand.models import BindingChange
 from hadash.switching.machine import OPEN
 from hadash.switching.models import Switch
-from hadash.switching.plan import Plan, Scope
+from hadash.switching.plan import Plan, PlanIndex, Scope
 from hadash.switching.refusals import Busy
 from hadash.switching.retirement.machine import Status
 from hadash.switching.retirement.models import Retirement
@@ -89,14 +89,15 @@ def holders(pair: str, besides: Batch | None = None) -> list[Holder]:
     ]
 
 
-def holder_of(plan: Plan, among: Iterable[Holder]) -> Holder | None:
-    """The one that holds part of what ``plan`` would move."""
-    return next((holder for holder in among if plan.overlaps(holder.plan)), None)
+def index_of(among: Iterable[Holder]) -> PlanIndex[Holder]:
+    """To find, for many plans, the one that holds part of what each would move."""
+    return PlanIndex((holder.plan, holder) for holder in among)
 
 
 def overlapping(plan: Plan, besides: Batch | None = None) -> Holder | None:
     """What touches the same Topics, groups or identities now."""
-    return holder_of(plan, holders(plan.pair, besides))
+    held = holders(plan.pair, besides)
+    return next((holder for holder in held if plan.overlaps(holder.plan)), None)
 
 
 def lock() -> None:

@@ -20,6 +20,7 @@ from hadash.switching.batches.models import Batch
 from hadash.switching.batches.waves import Line
 from hadash.switching.closure import Use
 from hadash.switching.models import Blackout, Switch
+from hadash.switching.plan import Plan
 from hadash.switching.refusals import Busy, PlanChanged, Refused
 
 from .parts import World, log, shown
@@ -125,6 +126,20 @@ class TestAsking:
         )
         with pytest.raises(Refused, match="5 of 5 radii cannot move"):
             ask()
+
+    def test_who_holds_what_is_looked_up_and_not_compared_with_each(
+        self, ask: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A thousand with a thousand are a million, and nobody else can ask for anything meanwhile."""
+        ask(lines=[Line("cat")])
+
+        def compared(*_: Any) -> bool:
+            raise AssertionError("compared")
+
+        monkeypatch.setattr(Plan, "overlaps", compared)
+        with pytest.raises(Refused, match=r"1 of 5 radii cannot move \(cat\)"):
+            ask()
+        assert len(shown(ask(leave_out=True))) == 5
 
     def test_what_is_kept_reads_in_every_language(self, ask: Any) -> None:
         """Why something was left out is read by others than the one who asked."""
