@@ -16,7 +16,7 @@ from hadash.switching.by_hand.models import BindingChange
 from hadash.switching.machine import OPEN, Kind
 from hadash.switching.models import Switch
 from hadash.switching.plan import Plan, PlanIndex, Scope
-from hadash.switching.refusals import Busy
+from hadash.switching.refusals import BeingWritten, Busy
 from hadash.switching.retirement.machine import Status
 from hadash.switching.retirement.models import Retirement
 
@@ -140,10 +140,10 @@ def refuse_overlap(plan: Plan, besides: Batch | None = None) -> None:
 
 
 def refuse_while_bound_by_hand(plan: Plan) -> None:
-    """:raises Busy: a worker is writing bindings of the radius that somebody has changed by hand."""
+    """:raises BeingWritten: a worker is writing bindings of the radius that somebody has changed by hand."""
     for change in BindingChange.objects.filter(pair__name=plan.pair, status=ChangeStatus.APPROVED.value):
         if plan.overlaps(change.radius):
-            raise Busy(
+            raise BeingWritten(
                 say(
                     "Change %(key)s of the bindings of %(appid)s is being written. Try again in a moment.",
                     key=change.key,

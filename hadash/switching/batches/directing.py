@@ -63,6 +63,7 @@ def go_on(
         _refuse_unsettled(failed)
         for item in failed:
             _settle(item, user, without, reason.strip())
+        held.items.update(held_up_since=None)  # whatever was waited for is tried as long again
         held.outcome = {}
         held.looked_at = timezone.now()
         if held.start_until is not None and held.start_until < timezone.now():

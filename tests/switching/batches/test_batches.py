@@ -12,19 +12,21 @@ from django.core.exceptions import PermissionDenied
 from django.utils import timezone, translation
 
 from hadash.audit.models import Entry
+from hadash.identity.identity import Identity
 from hadash.inventory.models import Pair
-from hadash.sentences import Sentence
+from hadash.sentences import Sentence, say
 from hadash.switching import asking as switching
 from hadash.switching import policy, radii
 from hadash.switching.batches import carrying, deciding, directing, drawing
 from hadash.switching.batches.machine import Status
 from hadash.switching.batches.models import Batch, BatchItem
 from hadash.switching.batches.waves import Line
+from hadash.switching.by_hand.models import BindingChange
 from hadash.switching.closure import Use
 from hadash.switching.machine import Kind
 from hadash.switching.models import Blackout, Switch
 from hadash.switching.plan import Plan
-from hadash.switching.refusals import Busy, PlanChanged, Refused
+from hadash.switching.refusals import Busy, EnginesAway, PlanChanged, Refused
 
 from .parts import World, log, shown
 
@@ -352,6 +354,85 @@ class TestRunning:
         end(started[0])
         assert advance(batch).current is Status.STOPPED
         assert any("Switch other of bee holds part of this radius" in line for line in log(batch))
+
+
+class TestHeldUp:
+    """Its turn has come, and at this moment it cannot begin."""
+
+    @pytest.fixture
+    def away(self, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+        """As long as there is something in it, ZooKeeper does not answer."""
+        said: list[str] = []
+        answers = carrying.plan_for
+
+        def plan_for(*asked: Any) -> Any:
+            if said:
+                raise EnginesAway(say("%(error)s", error=said[0]))
+            return answers(*asked)
+
+        monkeypatch.setattr(carrying, "plan_for", plan_for)
+        return said
+
+    def test_servers_that_do_not_answer_are_waited_for_and_it_is_said_once(
+        self, ask: Any, approve: Any, advance: Any, started: list[Switch], away: list[str]
+    ) -> None:
+        away.append("ZooKeeper elects a leader")
+        batch = approve(ask())
+        for _ in range(3):
+            assert advance(batch).current is Status.RUNNING
+        assert [status for _, _, status in shown(batch)] == ["waiting"] * 5
+        assert log(batch)[-3:] == [
+            "Wave 1 begins (2 in all).",
+            "ZooKeeper elects a leader",
+            "ant (wave 1) cannot begin at this moment. It is tried again, for at most 120 s.",
+        ]
+        away.clear()
+        advance(batch)
+        assert [str(switch.scope) for switch in started] == ["ant", "bee"]
+        assert batch.items.get(position=1).held_up_since is None
+
+    def test_but_not_for_ever(
+        self, people: dict[str, User], ask: Any, approve: Any, advance: Any, settings: Any, away: list[str]
+    ) -> None:
+        away.append("ZooKeeper is away")
+        batch = approve(ask())
+        batch.items.filter(position=1).update(
+            held_up_since=timezone.now() - timedelta(seconds=settings.BATCH_PATIENCE_SECONDS + 1)
+        )
+        assert advance(batch).current is Status.STOPPED
+        assert shown(batch)[0] == (1, "ant", "failed")
+        assert "ZooKeeper is away" in log(batch)[-2]
+
+    def test_when_a_person_lets_it_go_on_it_is_tried_as_long_again(
+        self, people: dict[str, User], ask: Any, approve: Any, advance: Any, away: list[str]
+    ) -> None:
+        away.append("ZooKeeper is away")
+        batch = approve(ask())
+        directing.stop(people["olga"], batch)
+        batch.items.update(held_up_since=timezone.now() - timedelta(hours=1))
+        directing.go_on(people["olga"], batch, nobody_wakes, without=False)
+        assert advance(batch).current is Status.RUNNING
+
+    def test_bindings_that_are_being_written_are_waited_for(
+        self, people: dict[str, User], pair: Pair, ask: Any, approve: Any, advance: Any, started: list[Switch]
+    ) -> None:
+        batch = ask(wave_size=1)
+        change = BindingChange.objects.create(
+            pair=pair,
+            appid="ant",
+            edits={Identity("ant").key: "east"},
+            digest="x",
+            reason="By hand",
+            status="approved",
+            requested_by=people["olga"],
+            expires_at=timezone.now() + timedelta(hours=1),
+        )
+        approve(batch)
+        assert (started, shown(batch)[0]) == ([], (1, "ant", "waiting"))
+        assert any("is being written. Try again in a moment." in line for line in log(batch))
+        change.delete()
+        advance(batch)
+        assert [str(switch.scope) for switch in started] == ["ant"]
 
 
 class TestTheSourceIsLost:
