@@ -365,6 +365,9 @@ BATCH_PARALLELISM = int(number("HADASH_BATCH_PARALLELISM", 4))
 BATCH_MAX_PARALLELISM = int(number("HADASH_BATCH_MAX_PARALLELISM", 16))
 #: Radii of a wave when nobody says otherwise: about a minute of switches, after which a look is worth while.
 BATCH_WAVE_SIZE = int(number("HADASH_BATCH_WAVE_SIZE", 10))
+#: Seconds for which a radius is tried again whose turn has come while ZooKeeper or a cluster does not answer, or while somebody's change of
+#: its bindings is being written. An election takes some seconds and a restart up to a minute; after two, people have to know.
+BATCH_PATIENCE_SECONDS = number("HADASH_BATCH_PATIENCE_SECONDS", 120)
 #: Seconds between two looks at running batches. The end of a switch moves its batch on at once; this is for what was lost with a
 #: worker.
 BATCH_ADVANCE_SECONDS = number("HADASH_BATCH_ADVANCE_SECONDS", 2)

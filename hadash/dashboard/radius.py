@@ -12,6 +12,7 @@ from hadash.dashboard import states
 from hadash.identity.identity import parse
 from hadash.inventory.models import Pair
 from hadash.mirroring.models import Mirror
+from hadash.sentences import Sentence, say
 from hadash.switching.closure import GROUP, TOPIC
 from hadash.switching.machine import STAGES, WAY, WAYS, Kind, Status
 from hadash.switching.models import Switch
@@ -19,6 +20,12 @@ from hadash.switching.plan import Member, Plan
 
 #: Members that a page lists; a radius can hold thousands.
 SHOWN_MEMBERS = 200
+
+#: Names that a form carries back, at most (a few hundred kilobytes); of a larger radius the page says only that it has changed.
+CARRIED_NAMES = 2000
+
+#: Of what has changed, how many names a sentence has.
+NAMED_CHANGES = 20
 
 #: Switches of a pair whose pauses say what the next one's will be.
 RECENT_SWITCHES = 20
@@ -90,6 +97,42 @@ def _chain(member: Member, by_key: dict[str, Member]) -> tuple[str, ...]:
     while found[-1].because and found[-1].because in by_key:
         found.append(by_key[found[-1].because])
     return tuple(_name(one.key) for one in reversed(found))
+
+
+def carried(plan: Plan) -> str:
+    """What a plan moves, one thing a line, for the form that asks for it: when it has changed by then, the page says how."""
+    names = sorted(_moved(plan))
+    return "\n".join(names) if len(names) <= CARRIED_NAMES else ""
+
+
+def changes(shown: str, plan: Plan) -> list[Sentence]:
+    """How ``plan`` differs from the one of which :func:`carried` was ``shown``; nothing when that is not known."""
+    if not shown:
+        return []
+    before, now = (
+        set(shown.replace("\r\n", "\n").split("\n")),
+        _moved(plan),
+    )  # (a browser ends lines with both)
+    told = [
+        ("It moves now, too: %(names)s.", now - before),
+        ("It does not move any more: %(names)s.", before - now),
+    ]
+    return [say(text, names=_some(names)) for text, names in told if names]
+
+
+def _moved(plan: Plan) -> set[str]:
+    """What is approved of a plan, each with its kind before its name."""
+    return {
+        *(f"identity:{identity}" for identity in plan.identities),
+        *(f"topic:{name}" for name in plan.topics),
+        *(f"group:{name}" for name in plan.groups),
+        *(f"mirror:{name}" for name in plan.mirrors),
+    }
+
+
+def _some(keys: set[str]) -> list[str]:
+    names = sorted({key.partition(":")[2] for key in keys})
+    return [*names[:NAMED_CHANGES], "…"] if len(names) > NAMED_CHANGES else names
 
 
 def expected_pause(pair: Pair, kind: Kind = Kind.PLANNED) -> float:

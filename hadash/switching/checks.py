@@ -216,7 +216,8 @@ def check_unused_groups(plan: Plan) -> Generator[do.Command, Any, None]:
     if used:
         raise StageFailed(
             say(
-                "Group %(groups)s has members on %(cluster)s already: its offsets could not be written. Stop them.",
+                "Group %(groups)s has members on %(cluster)s already: its offsets could not be written. "
+                "Stop them, or wait until their sessions end.",
                 groups=used,
                 cluster=plan.target,
             )

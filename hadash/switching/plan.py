@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from hadash.identity.identity import Identity, parse
 from hadash.switching.closure import (
@@ -27,6 +27,8 @@ from hadash.switching.machine import Kind
 
 #: Of several things, how many a text names.
 SHOWN_ROOTS = 3
+
+Owner = TypeVar("Owner")
 
 
 class ScopeKind(StrEnum):
@@ -291,6 +293,41 @@ class Plan:
             or _meet(self._whole, other.appids)
             or _meet(other._whole, self.appids)
         )
+
+    @property
+    def touched(self) -> Iterator[tuple[str, Hashable]]:
+        """What another plan meets this one by: see :class:`PlanIndex`."""
+        yield from (("topic", name) for name in self.topics)
+        yield from (("group", name) for name in self.groups)
+        yield from (("identity", identity) for identity in self.identities)
+        yield from (("whole", appid) for appid in self._whole)
+        yield from (("part", appid) for appid in self.appids)
+
+    @property
+    def meeting(self) -> Iterator[tuple[str, Hashable]]:
+        """What of others this plan meets: the same, but a whole AppID meets any part of it, and a part the whole."""
+        facing = {"whole": "part", "part": "whole"}
+        for kind, name in self.touched:
+            yield facing.get(kind, kind), name
+
+
+class PlanIndex(Generic[Owner]):
+    """Whose plan overlaps another one, without a comparison with each: a batch compares a thousand with a thousand, and nobody
+    else can ask for anything meanwhile."""
+
+    def __init__(self, plans: Iterable[tuple[Plan, Owner]]) -> None:
+        self._owners: list[Owner] = []
+        #: What is touched → the place of the first one that touches it.
+        self._first: dict[Hashable, int] = {}
+        for place, (plan, owner) in enumerate(plans):
+            self._owners.append(owner)
+            for thing in plan.touched:
+                self._first.setdefault(thing, place)
+
+    def first(self, plan: Plan) -> Owner | None:
+        """The first one whose plan :meth:`Plan.overlaps` with ``plan``."""
+        place = min((self._first[thing] for thing in plan.meeting if thing in self._first), default=None)
+        return None if place is None else self._owners[place]
 
 
 def _meet(one: Iterable[Any], other: Iterable[Any]) -> bool:

@@ -13,10 +13,10 @@ from hadash.switching.batches import machine as batches
 from hadash.switching.batches.models import Batch, BatchItem
 from hadash.switching.by_hand.machine import Status as ChangeStatus
 from hadash.switching.by_hand.models import BindingChange
-from hadash.switching.machine import OPEN
+from hadash.switching.machine import OPEN, Kind
 from hadash.switching.models import Switch, Tail
-from hadash.switching.plan import Plan, Scope
-from hadash.switching.refusals import Busy
+from hadash.switching.plan import Plan, PlanIndex, Scope
+from hadash.switching.refusals import BeingWritten, Busy
 from hadash.switching.retirement.machine import Status
 from hadash.switching.retirement.models import Retirement
 
@@ -56,8 +56,11 @@ class Holder:
     def lasting(self) -> Sentence:
         """The same to be kept, and read in another language by others."""
         if isinstance(self.held, Batch):
+            begun = self.held.current in batches.BEGUN
             return say(
-                "Batch %(key)s holds part of this radius: it moves %(scope)s. Wait for its end or cancel it.",
+                "Batch %(key)s holds part of this radius: it moves %(scope)s. Wait for its end, or stop and end it."
+                if begun
+                else "Batch %(key)s holds part of this radius: it moves %(scope)s. Wait for its end or cancel it.",
                 key=self.key,
                 scope=self.scope,
             )
@@ -68,17 +71,20 @@ class Holder:
         )
 
 
-def holders(pair: str, besides: Batch | None = None) -> list[Holder]:
+def holders(pair: str, besides: Batch | None = None, forced: bool = False) -> list[Holder]:
     """All that hold a radius of ``pair``.
 
     :param besides: a batch that does not stand in its own way. (Its switches do, once they are there.)
+    :param forced: whether it is for a switch without the source. What a batch that does not run has still to move does not stand
+        in its way: with the source lost nobody could move it. (It fails by itself should the batch go on: its radius is held, and
+        then it is on the target.)
     """
     switches = Switch.objects.filter(pair__name=pair, status__in=[s.value for s in OPEN]).defer(
         "traffic", "facts"
     )
     items = BatchItem.objects.filter(
         batch__pair__name=pair,
-        batch__status__in=[s.value for s in batches.OPEN],
+        batch__status__in=[s.value for s in ({batches.Status.RUNNING} if forced else batches.OPEN)],
         status__in=[s.value for s in batches.AHEAD],
     ).select_related("batch")
     if besides is not None:
@@ -89,14 +95,15 @@ def holders(pair: str, besides: Batch | None = None) -> list[Holder]:
     ]
 
 
-def holder_of(plan: Plan, among: Iterable[Holder]) -> Holder | None:
-    """The one that holds part of what ``plan`` would move."""
-    return next((holder for holder in among if plan.overlaps(holder.plan)), None)
+def index_of(among: Iterable[Holder]) -> PlanIndex[Holder]:
+    """To find, for many plans, the one that holds part of what each would move."""
+    return PlanIndex((holder.plan, holder) for holder in among)
 
 
 def overlapping(plan: Plan, besides: Batch | None = None) -> Holder | None:
     """What touches the same Topics, groups or identities now."""
-    return holder_of(plan, holders(plan.pair, besides))
+    held = holders(plan.pair, besides, forced=plan.kind is Kind.FORCED)
+    return next((holder for holder in held if plan.overlaps(holder.plan)), None)
 
 
 def lock() -> None:
@@ -155,10 +162,10 @@ def refuse_overlap(plan: Plan, besides: Batch | None = None) -> None:
 
 
 def refuse_while_bound_by_hand(plan: Plan) -> None:
-    """:raises Busy: a worker is writing bindings of the radius that somebody has changed by hand."""
+    """:raises BeingWritten: a worker is writing bindings of the radius that somebody has changed by hand."""
     for change in BindingChange.objects.filter(pair__name=plan.pair, status=ChangeStatus.APPROVED.value):
         if plan.overlaps(change.radius):
-            raise Busy(
+            raise BeingWritten(
                 say(
                     "Change %(key)s of the bindings of %(appid)s is being written. Try again in a moment.",
                     key=change.key,

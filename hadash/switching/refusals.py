@@ -17,6 +17,10 @@ class Busy(Refused):
     """Another switch holds part of what was asked for: later it may be possible."""
 
 
+class BeingWritten(Busy):
+    """A worker writes bindings of what was asked for: in a moment it is possible."""
+
+
 class PlanChanged(Refused):
     """What somebody saw and agreed to is not what would be done now."""
 

@@ -107,7 +107,7 @@ API: dict[tuple[str, str], frozenset[str]] = {
     ("POST", "batches/{batch}/cancel/"): REQUESTING,
     ("POST", "batches/{batch}/stop/"): INVOLVED,
     ("POST", "batches/{batch}/go-on/"): OPERATOR,
-    ("POST", "batches/{batch}/end/"): OPERATOR,
+    ("POST", "batches/{batch}/end/"): OPERATOR | RESCUER,
     ("GET", "audit/"): EVERYBODY,
 }
 
@@ -161,7 +161,7 @@ PAGES: dict[tuple[str, str], frozenset[str]] = {
     ("POST", "batches/{batch}/cancel/"): REQUESTING,
     ("POST", "batches/{batch}/stop/"): INVOLVED,
     ("POST", "batches/{batch}/go-on/"): OPERATOR,
-    ("POST", "batches/{batch}/end/"): OPERATOR,
+    ("POST", "batches/{batch}/end/"): OPERATOR | RESCUER,
     ("GET", "pairs/{pair_pk}/rules/"): EVERYBODY,
     ("POST", "pairs/{pair_pk}/rules/"): ADMINISTRATOR,
     ("POST", "pairs/{pair_pk}/blackouts/"): ADMINISTRATOR,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from datetime import timedelta
 from html import unescape
 from types import SimpleNamespace
@@ -16,6 +17,7 @@ from django.utils import timezone
 from kazoo.client import KazooClient
 
 from dashboard.parts import signed_in
+from hadash.accounts.roles import ensure_user
 from hadash.audit.models import Entry
 from hadash.bindings.model import Binding, BindingState, Journal
 from hadash.bindings.store import BindingStore, Edit
@@ -27,7 +29,7 @@ from hadash.switching import asking, deciding
 from hadash.switching.models import Approval, Switch
 from hadash.switching.plan import Plan
 from hadash.switching.radius import Draft
-from hadash.switching.refusals import Refused
+from hadash.switching.refusals import EnginesAway, Refused
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
 
@@ -145,6 +147,97 @@ def test_an_instance_must_be_named(
     )
     assert response.status_code == 409
     assert "Say which InstanceID." in response.content.decode()
+
+
+class TestWhatWasShown:
+    """What is asked for is the plan that the page has shown."""
+
+    @pytest.fixture
+    def fields(self, estate: SimpleNamespace) -> dict[str, Any]:
+        return {"appid": estate.shop.pk, "scope": "appid", "target": "west", "reason": "It burns"}
+
+    @pytest.fixture
+    def asker(self, people: SimpleNamespace, kind: str) -> Client:
+        return signed_in(ensure_user("rita", "secret-123", "rescuer") if kind == "forced" else people.olga)
+
+    def shown(self, client: Client, fields: dict[str, Any]) -> dict[str, str]:
+        """The hidden fields of the preview."""
+        text = client.get(reverse("request-preview"), fields).content.decode()
+        found = re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)">', text)
+        return {name: unescape(value) for name, value in found}
+
+    @pytest.mark.parametrize(
+        ("kind", "confirmed"), [("planned", ""), ("rehearsal", ""), ("emergency", "west"), ("forced", "east")]
+    )
+    def test_another_plan_is_not_run_but_shown_with_what_has_changed(
+        self,
+        asker: Client,
+        fields: dict[str, Any],
+        engines: Any,
+        planned: None,
+        started: list[str],
+        plan: Plan,
+        monkeypatch: pytest.MonkeyPatch,
+        kind: str,
+        confirmed: str,
+    ) -> None:
+        asked = {**fields, "kind_of_switch": kind, "confirmed": confirmed}
+        before = self.shown(asker, asked)
+        before["shown"] = before["shown"].replace("\n", "\r\n")  # as browsers send it
+        other = replace(plan, topics=(*plan.topics[1:], "payments"))
+        monkeypatch.setattr(asking, "plan_for", lambda *_: other)
+        monkeypatch.setattr(requests, "draft_for", lambda *_: Draft(other))
+        answer = asker.post(reverse("request-switch"), {**asked, **before})
+        text = answer.content.decode()
+        assert answer.status_code == 409
+        assert not Switch.objects.exists()
+        assert "The plan has changed since you saw it. Look at it again." in text
+        assert "It moves now, too: payments." in text
+        assert f"It does not move any more: {plan.topics[0]}." in text
+        assert "It burns</textarea>" in text
+        assert f'value="{kind}" checked' in text
+        assert f'name="digest" value="{other.digest}"' in text
+        again = {**asked, **before, "digest": other.digest}
+        assert asker.post(reverse("request-switch"), again).status_code == 302
+
+    @pytest.mark.parametrize(("kind", "confirmed"), [("emergency", "west"), ("forced", "east")])
+    def test_what_nobody_looks_at_besides_has_to_be_seen(
+        self,
+        asker: Client,
+        fields: dict[str, Any],
+        engines: Any,
+        planned: None,
+        started: list[str],
+        plan: Plan,
+        kind: str,
+        confirmed: str,
+    ) -> None:
+        asked = {**fields, "kind_of_switch": kind, "confirmed": confirmed}
+        answer = asker.post(reverse("request-switch"), asked)
+        text = answer.content.decode()
+        assert (answer.status_code, Switch.objects.count()) == (409, 0)
+        assert "Look at what would move: it is shown now. Then send it again." in text
+        assert f'name="digest" value="{plan.digest}"' in text
+        assert asker.post(reverse("request-switch"), {**asked, "digest": plan.digest}).status_code == 302
+
+    @pytest.mark.parametrize("kind", ["emergency"])
+    def test_where_there_is_nothing_to_see_it_says_why(
+        self,
+        asker: Client,
+        fields: dict[str, Any],
+        engines: Any,
+        planned: None,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        def refuse(*_: Any) -> Draft:
+            raise EnginesAway(say("The source does not answer."))
+
+        monkeypatch.setattr(requests, "draft_for", refuse)
+        asked = {**fields, "kind_of_switch": "emergency", "confirmed": "west"}
+        answer = asker.post(reverse("request-switch"), asked)
+        assert (answer.status_code, Switch.objects.count()) == (409, 0)
+        assert "The source does not answer." in answer.content.decode()
+        assert "Look at what would move" not in answer.content.decode()
 
 
 def test_nothing_is_requested_while_zookeeper_is_away(

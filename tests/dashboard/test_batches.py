@@ -10,6 +10,7 @@ from django.test import Client
 from switching.batches.parts import World
 
 from dashboard.parts import NASTY, signed_in
+from hadash.accounts.roles import ensure_user
 from hadash.sentences import say
 from hadash.switching.batches.models import Batch
 from hadash.switching.models import Switch
@@ -250,6 +251,18 @@ class TestActs:
         answer = as_olga.post(f"/batches/{make_batch('running').key}/end/", {"reason": "Enough for tonight"})
         assert answer.status_code == 409
         assert "This batch is running: it cannot be changed that way any more." in answer.content.decode()
+
+    def test_a_rescuer_can_end_a_stopped_one_and_no_more(self, people: Any, make_batch: Any) -> None:
+        """The source may be lost, and what the batch holds stands in the way."""
+        batch = make_batch("stopped", outcome=say("Stopped.").to_json())
+        rita = signed_in(ensure_user("rita", "secret-123", "rescuer"))
+        page = rita.get(f"/batches/{batch.key}/").content.decode()
+        assert "How it goes on is said by one of: Olga Operator." in page
+        assert f'action="/batches/{batch.key}/end/"' in page
+        assert f'action="/batches/{batch.key}/go-on/"' not in page
+        rita.post(f"/batches/{batch.key}/end/", {"reason": "East is lost"})
+        batch.refresh_from_db()
+        assert batch.status == "ended"
 
     def test_who_may_not_is_told_who_may(self, as_arne: Client, make_batch: Any) -> None:
         answer = as_arne.post(f"/batches/{make_batch('stopped').key}/go-on/")

@@ -5,10 +5,10 @@ That nothing was lost, written twice or out of order says the last test of this 
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import pytest
+from support.waiting import eventually
 
 from hadash.bindings.model import Binding
 from hadash.bindings.store import BindingStore
@@ -18,6 +18,9 @@ from hadash.sandbox.demo import Demo
 from hadash.sandbox.trial import SWITCH_SECONDS, Trial
 
 pytestmark = pytest.mark.stack
+
+#: Between two looks at what takes seconds, so that looking does not slow it down; and for a mirror to run again.
+LOOK_SECONDS, MIRROR_SECONDS = 0.25, 60.0
 
 APPIDS = ("audit", "billing", "shop")
 
@@ -48,13 +51,19 @@ def approved(trial: Trial, key: str) -> dict[str, Any]:
     """Approved as it is shown, and at its end, or where it has stopped."""
     digest = trial.approver.call("GET", f"batches/{key}/")["digest"]
     trial.approver.call("POST", f"batches/{key}/approve/", {"digest": digest})
-    deadline = time.monotonic() + 2 * SWITCH_SECONDS
-    while True:
-        batch = trial.operator.call("GET", f"batches/{key}/")
-        if batch["status"] not in ("approved", "running"):
-            return batch
-        assert time.monotonic() < deadline, batch
-        time.sleep(0.25)
+    return at_rest(trial, key, 2 * SWITCH_SECONDS)
+
+
+def at_rest(trial: Trial, key: str, seconds: float) -> dict[str, Any]:
+    """The batch at its end, or where it has stopped."""
+
+    def look() -> dict[str, Any] | None:
+        batch: dict[str, Any] = trial.operator.call("GET", f"batches/{key}/")
+        return None if batch["status"] in ("approved", "running") else batch
+
+    found = eventually(look, f"the end of batch {key}", seconds, LOOK_SECONDS)
+    assert found is not None
+    return found
 
 
 def items(trial: Trial, key: str) -> list[dict[str, Any]]:
@@ -105,19 +114,16 @@ def test_the_first_failure_stops_it_and_then_it_goes_on(
         assert where(bindings) == ["east"] * 3
     finally:
         connect.resume(mirror)
-        deadline = time.monotonic() + 60
-        while not connect.status(mirror).running and time.monotonic() < deadline:
-            time.sleep(0.25)
+        eventually(
+            lambda: connect.status(mirror).running, "the mirror of billing", MIRROR_SECONDS, LOOK_SECONDS
+        )
         connect.close()
     page = trial.operator.get(f"batches/{key}/").text
     assert "Mirror billing is not running" in page
     trial.operator.post(
         f"batches/{key}/go-on/", without="on", reason="Billing has to wait"
     ).raise_for_status()
-    deadline = time.monotonic() + SWITCH_SECONDS
-    while (batch := trial.operator.call("GET", f"batches/{key}/"))["status"] == "running":
-        assert time.monotonic() < deadline, batch
-        time.sleep(0.25)
+    batch = at_rest(trial, key, SWITCH_SECONDS)
     assert (batch["status"], batch["outcome"]) == ("finished", "Moved: 1. Left out: 1.")
     assert where(bindings) == ["west", "east", "west"]
     assert approved(trial, requested(trial, "east", leave_out=True))["status"] == "finished"

@@ -8,13 +8,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 
 import httpx
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 from support.environment import Cluster
+from support.waiting import eventually
 
 from hadash.sandbox.demo import ROOT, Demo
 from hadash.sandbox.traffic.journal import Follower, Journal
@@ -30,13 +30,6 @@ READER = ClientSpec("archive-reader", "consume", "audit", (TOPIC,), INSTANCE, GR
 
 #: Seconds for the removal: Connect stops two connectors, and the controller deletes a Topic.
 REMOVAL_SECONDS = 120.0
-
-
-def await_that(holds: Callable[[], bool], what: str, seconds: float) -> None:
-    deadline = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < deadline, f"not within {seconds:.0f} s: {what}"
-        time.sleep(LOOK_SECONDS)
 
 
 @pytest.fixture(scope="module")
@@ -75,8 +68,8 @@ def journals(demo: Demo, trial: Trial, admins: dict[str, AdminClient]) -> Iterat
         found = olga.call("GET", f"appids/{audit}/access/?page_size=200")["results"]
         return {use["resource"] for use in found if use["client_id"] == INSTANCE}
 
-    await_that(lambda: {TOPIC, GROUP} <= seen(), "hadash has seen the clients", READY_SECONDS)
-    await_that(lambda: progress(followers)() > 0, "the reader reads", READY_SECONDS)
+    eventually(lambda: {TOPIC, GROUP} <= seen(), "hadash has seen the clients", READY_SECONDS, LOOK_SECONDS)
+    eventually(lambda: progress(followers)() > 0, "the reader reads", READY_SECONDS, LOOK_SECONDS)
     yield followers
     for spec in (WRITER, READER):
         demo.clients.pop(spec.name).stop()
@@ -133,7 +126,7 @@ def test_a_migration_to_its_end(
     def retirement() -> str:
         return str(olga.call("GET", f"switches/{key}/")["retirement"]["status"])
 
-    await_that(lambda: retirement() != "running", "the old Topic is removed", REMOVAL_SECONDS)
+    eventually(lambda: retirement() != "running", "the old Topic is removed", REMOVAL_SECONDS, LOOK_SECONDS)
     held = olga.call("GET", f"switches/{key}/")["retirement"]
     assert (held["status"], held["removed"]) == ("done", ["mirrors", "groups", "topics", "denials"]), held
     assert TOPIC not in admins["east"].list_topics(timeout=30).topics
@@ -144,7 +137,7 @@ def test_a_migration_to_its_end(
     # The clients: on west, the same processes, and nothing is missing.
     count = progress(journals)
     before = count()
-    await_that(lambda: count() > before, "the reader goes on", READY_SECONDS)
+    eventually(lambda: count() > before, "the reader goes on", READY_SECONDS, LOOK_SECONDS)
     assert {name: demo.clients[name].pid for name in pids} == pids
     demo.clients[WRITER.name].stop()
 
@@ -153,6 +146,6 @@ def test_a_migration_to_its_end(
         found = judge(GROUP, written, [journals[READER.name].journal()])
         return found.lost, found.duplicated, found.out_of_order
 
-    await_that(lambda: verdict()[0] == 0, "the reader has caught up", CATCH_UP_SECONDS)
+    eventually(lambda: verdict()[0] == 0, "the reader has caught up", CATCH_UP_SECONDS, LOOK_SECONDS)
     assert verdict() == (0, 0, 0)
     assert journals[WRITER.name].journal().failed == []

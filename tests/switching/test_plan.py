@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from hadash.identity.identity import Identity
 from hadash.switching.closure import Dimension
-from hadash.switching.plan import Member, Plan, Scope, ScopeKind
+from hadash.switching.plan import Member, Plan, PlanIndex, Scope, ScopeKind
 
 SHOP, WEB, BATCH = Identity("shop"), Identity("shop", "web-1"), Identity("shop", "batch-1")
 WHOLE = Plan(
@@ -214,3 +214,30 @@ class TestOverlaps:
         sharing = replace(self.other, **values)
         assert WHOLE.overlaps(sharing)
         assert sharing.overlaps(WHOLE)
+
+
+#: Few names, so that plans meet.
+few = st.sampled_from("abc")
+few_lists = st.lists(few, max_size=2).map(tuple)
+close_plans = st.builds(
+    replace,
+    st.just(ONE),
+    identities=st.lists(
+        st.one_of(
+            st.builds(Identity, few, st.none() | few),
+            st.builds(Identity, few, topics=st.lists(few, min_size=1, max_size=2).map(tuple)),
+            st.builds(Identity, few, group=few),
+        ),
+        max_size=2,
+    ).map(tuple),
+    topics=few_lists,
+    groups=few_lists,
+)
+
+
+@given(st.lists(close_plans, max_size=4), close_plans)
+def test_the_index_finds_the_first_one_that_a_comparison_with_each_would(
+    held: list[Plan], asked: Plan
+) -> None:
+    compared = next((place for place, plan in enumerate(held) if asked.overlaps(plan)), None)
+    assert PlanIndex((plan, place) for place, plan in enumerate(held)).first(asked) == compared

@@ -85,7 +85,10 @@ class TestObjections:
             ({"bound": ("crm#carts",)}, "crm#carts is bound to east."),
             ({"users": ("crm produce carts",)}, "crm produce carts is on east and uses what would be removed"),
             ({"seen": ("shop › web-1 produce carts",)}, "On east somebody has used it since the switch: shop › web-1"),
-            ({"members": {"billing": ("bill-1",)}}, "Group billing has members on east: bill-1."),
+            (
+                {"members": {"billing": ("bill-1",)}},
+                "Group billing has members on east: bill-1. Stop them or move them, or wait until their sessions end.",
+            ),
             ({"elsewhere": {"billing": ("people",)}}, "Group billing has offsets of other Topics on east: people."),
             ({"grown": {Partition("carts", 1): (12, 10)}}, "carts-1 on east ends at 12, and its mirror has written up to 10"),
             ({"mirrors": (replace(MIRROR, state="failed", fault="It is full."),)}, "Mirror shop is not running (failed)"),

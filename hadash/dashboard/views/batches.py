@@ -132,6 +132,7 @@ def _page(
         "may_cancel": may_request and (awaiting or approved),
         "may_stop": (may_request or may_decide) and found.current is Status.RUNNING,
         "may_operate": may(user, OPERATE, found.pair) and stopped,
+        "may_end": directing.may_end(user, found) and stopped,
         "deciders": selectors.people_who(DECIDE, found.pair, found.requested_by, *(a.user for a in approvals))
         if awaiting
         else [],

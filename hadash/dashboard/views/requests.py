@@ -26,9 +26,12 @@ from hadash.switching.machine import Kind
 from hadash.switching.models import Switch
 from hadash.switching.plan import Scope, ScopeKind
 from hadash.switching.planning import draft_for
-from hadash.switching.refusals import Refused
+from hadash.switching.refusals import PlanChanged, Refused
 from hadash.switching.retirement import terms
 from hadash.switching.risks import stops
+
+#: Kinds of switches for which the plan has to be on the page of whoever asks.
+LOOKED_AT_FIRST = frozenset({Kind.EMERGENCY, Kind.FORCED})
 
 
 def _number(text: str | None) -> int | None:
@@ -82,9 +85,14 @@ def _post(request: HttpRequest, pair: Pair, appid: AppID | None) -> HttpResponse
             raise Refused(
                 say("ZooKeeper does not answer (%(fault)s): no switch can be planned.", fault=wanted["fault"])
             )
+        _refuse_unseen(form, wanted)
         switch = _asked_for(request, form, scope, target)
     except PermissionDenied as error:
         return denied(request, error, REQUEST, pair)
+    except PlanChanged as refusal:
+        now = proposal(form)
+        how = radius.changes(form.cleaned_data["shown"], now["plan"]) if now["plan"] else []
+        return _page(request, form, now, [*refusal.reasons, *how], status=409)
     except Refused as refusal:
         return _page(request, form, wanted, refusal.reasons, status=409)
     said = {
@@ -99,11 +107,21 @@ def _post(request: HttpRequest, pair: Pair, appid: AppID | None) -> HttpResponse
     return redirect("switch", key=switch.key)
 
 
+def _refuse_unseen(form: RequestForm, wanted: dict[str, Any]) -> None:
+    """:raises Refused: whoever asks has not seen the plan, and it runs before anybody else looks at it, or loses records."""
+    if form.the_kind() not in LOOKED_AT_FIRST or form.cleaned_data["digest"]:
+        return
+    if wanted["plan"] is None and wanted["reasons"]:
+        raise Refused(*wanted["reasons"])
+    raise Refused(say("Look at what would move: it is shown now. Then send it again."))
+
+
 def _asked_for(request: HttpRequest, form: RequestForm, scope: Scope, target: Cluster) -> Switch:
     """The new switch, of the kind that was chosen."""
     from tasks.switching import start
 
     values = form.cleaned_data
+    digest = values["digest"]
     reason, address, browser = values["reason"], address_of(request), browser_of(request)
     user, kind = user_of(request), form.the_kind()
     before = _gone_back_from(user, values["restores"])
@@ -111,13 +129,13 @@ def _asked_for(request: HttpRequest, form: RequestForm, scope: Scope, target: Cl
     asked = asking.Asked(user, form.pair, scope, target, reason, address, browser, kind, before, term)
     match kind:
         case Kind.REHEARSAL:
-            return asking.rehearse(asked, start)
+            return asking.rehearse(asked, start, digest)
         case Kind.EMERGENCY:
-            return asking.emergency(asked, values["confirmed"], start)
+            return asking.emergency(asked, values["confirmed"], start, digest)
         case Kind.FORCED:
-            return asking.force(asked, values["confirmed"], form.window())
+            return asking.force(asked, values["confirmed"], form.window(), digest)
         case _:
-            return asking.request(asked, form.window(), ask_for_go=values["ask_for_go"])
+            return asking.request(asked, form.window(), digest, ask_for_go=values["ask_for_go"])
 
 
 def _gone_back_from(user: Any, key: str) -> Switch | None:
@@ -214,6 +232,7 @@ def proposal(form: RequestForm) -> dict[str, Any]:
     return {
         **shown,
         "plan": plan,
+        "carried": radius.carried(plan),
         "reasons": draft.objections,
         "told": [finding for finding in draft.findings if not stops(finding, pair, plan.kind)],
         "uncovered": draft.uncovered,

@@ -18,7 +18,7 @@ from hadash.switching import radii
 from hadash.switching.batches.drawing import Drawn, Row, Wanted, draw_up_batch
 from hadash.switching.batches.models import Batch, BatchItem, tell
 from hadash.switching.policy import policy_of
-from hadash.switching.radii import holder_of, holders
+from hadash.switching.radii import holders, index_of
 from hadash.switching.refusals import Busy, PlanChanged, Refused
 from hadash.switching.windows import check_window
 
@@ -62,9 +62,9 @@ def request(asked: Asked, window: tuple[datetime, datetime] | None = None, diges
         raise Refused(say("There is nothing that could move."))
     with transaction.atomic():
         radii.lock()
-        held = holders(pair.name)
+        held = index_of(holders(pair.name))
         for row in drawn.moving:
-            holder = holder_of(row.plan, held)
+            holder = held.first(row.plan)
             if holder is not None:
                 raise Busy(holder.sentence)
         return _create(asked, drawn, window)

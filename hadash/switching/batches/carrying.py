@@ -35,7 +35,7 @@ from hadash.switching.batches.transitions import Wake
 from hadash.switching.machine import Status as SwitchStatus
 from hadash.switching.models import Approval, Switch, log_event
 from hadash.switching.planning import plan_for
-from hadash.switching.refusals import PlanChanged, Refused
+from hadash.switching.refusals import BeingWritten, EnginesAway, PlanChanged, Refused
 from hadash.switching.windows import nothing_may_start, refuse_in_blackout, run, utc
 
 log = logging.getLogger(__name__)
@@ -81,9 +81,9 @@ def _step(key: str, start: Start) -> bool:
         elif steps.event is Event.STOP:
             transitions.stop(batch, _failure(list(items.values())))
         elif steps.start and _may_start(batch):
-            _begin(batch, items[steps.start[0]], list(items.values()), start)
+            begun = _begin(batch, items[steps.start[0]], list(items.values()), start)
             _note_look(batch)
-            return True
+            return begun
         if batch.current is Status.RUNNING:
             _note_look(batch)
     return False
@@ -160,17 +160,24 @@ def _may_start(batch: Batch) -> bool:
     return blackout is None
 
 
-def _begin(batch: Batch, item: BatchItem, items: list[BatchItem], start: Start) -> None:
-    """Let an item's switch run, or note why it cannot."""
+def _begin(batch: Batch, item: BatchItem, items: list[BatchItem], start: Start) -> bool:
+    """Let an item's switch run, or note why it cannot; false when it has to be tried again later."""
     wave = [other for other in items if other.wave == item.wave]
-    if item is min(wave, key=lambda other: other.position) and item.switch is None and not item.outcome:
+    new = item.switch is None and not item.outcome and item.held_up_since is None
+    if new and item is min(wave, key=lambda other: other.position):
         tell(batch, say("Wave %(wave)s begins (%(count)s in all).", wave=item.wave, count=len(wave)))
     try:
         with transaction.atomic():
             item.switch = _switch_of(batch, item, start)
         item.status, item.outcome = move_item(item.current, ItemEvent.START).value, {}
+        item.held_up_since = None
     except (OperationalError, InterfaceError):
         raise  # without the database nothing can be noted: it is tried again
+    except (EnginesAway, BeingWritten) as away:
+        if not _overdue(item):
+            _hold_up(batch, item, away.reasons[0])
+            return False
+        _fail(batch, item, away.reasons[0])
     except Refused as refused:
         _fail(batch, item, refused.reasons[0])
     except Exception as error:
@@ -180,11 +187,36 @@ def _begin(batch: Batch, item: BatchItem, items: list[BatchItem], start: Start) 
             item,
             say("Unexpected error (%(kind)s): %(error)s", kind=type(error).__name__, error=error),
         )
-    item.save(update_fields=["status", "outcome", "switch"])
+    item.save(update_fields=["status", "outcome", "switch", "held_up_since"])
+    return True
+
+
+def _overdue(item: BatchItem) -> bool:
+    """Whether an item has been tried for as long as anything is."""
+    patience = timedelta(seconds=settings.BATCH_PATIENCE_SECONDS)
+    return item.held_up_since is not None and timezone.now() - item.held_up_since > patience
+
+
+def _hold_up(batch: Batch, item: BatchItem, reason: Sentence) -> None:
+    """Leave an item waiting that cannot begin at this moment; said once."""
+    if item.held_up_since is not None:
+        return
+    item.held_up_since = timezone.now()
+    item.save(update_fields=["held_up_since"])
+    tell(batch, reason)
+    tell(
+        batch,
+        say(
+            "%(scope)s (wave %(wave)s) cannot begin at this moment. It is tried again, for at most %(seconds)s s.",
+            scope=item.scope,
+            wave=item.wave,
+            seconds=round(settings.BATCH_PATIENCE_SECONDS),
+        ),
+    )
 
 
 def _fail(batch: Batch, item: BatchItem, sentence: Sentence) -> None:
-    item.switch = None
+    item.switch, item.held_up_since = None, None
     item.status, item.outcome = move_item(item.current, ItemEvent.FAIL).value, sentence.to_json()
     tell(batch, sentence)
 
@@ -192,7 +224,8 @@ def _fail(batch: Batch, item: BatchItem, sentence: Sentence) -> None:
 def _switch_of(batch: Batch, item: BatchItem, start: Start) -> Switch:
     """The item's switch, approved by those who have approved the batch.
 
-    :raises PlanChanged: it is not what was approved. :raises Refused: it cannot be carried out now.
+    :raises PlanChanged: it is not what was approved. :raises EnginesAway, BeingWritten: it may be possible in a moment.
+    :raises Refused: it cannot be carried out now.
     """
     plan = plan_for(batch.pair, item.scope, batch.target)
     if plan.digest != item.plan_digest:

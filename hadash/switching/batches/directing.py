@@ -7,7 +7,7 @@ from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.utils import timezone
 
-from hadash.accounts.roles import DECIDE, OPERATE, REQUEST, may
+from hadash.accounts.roles import DECIDE, FORCE, OPERATE, REQUEST, may
 from hadash.audit.models import record
 from hadash.sentences import say
 from hadash.switching.batches.carrying import changed_since
@@ -63,6 +63,7 @@ def go_on(
         _refuse_unsettled(failed)
         for item in failed:
             _settle(item, user, without, reason.strip())
+        held.items.update(held_up_since=None)  # whatever was waited for is tried as long again
         held.outcome = {}
         held.looked_at = timezone.now()
         if held.start_until is not None and held.start_until < timezone.now():
@@ -116,12 +117,19 @@ def _settle(item: BatchItem, user: User, without: bool, reason: str) -> None:
     item.save(update_fields=["status", "outcome", "switch"])
 
 
+def may_end(user: User, batch: Batch) -> bool:
+    """Whether ``user`` is one of those who may give a batch up."""
+    return may(user, OPERATE, batch.pair) or may(user, FORCE, batch.pair)
+
+
 def end(user: User, batch: Batch, reason: str, address: str | None = None) -> Batch:
     """Give up the rest of a stopped batch: what has moved stays moved, what was started ends, the others stay where they are.
 
-    :raises PermissionDenied: ``user`` may not operate switches. :raises Refused: without a reason, or while it runs.
+    A rescuer may, too: what it holds stands in the way of everybody, and the source may be lost.
+
+    :raises PermissionDenied: ``user`` may neither operate nor force switches. :raises Refused: without a reason, or while it runs.
     """
-    if not may(user, OPERATE, batch.pair):
+    if not may_end(user, batch):
         raise PermissionDenied("You may not end batches.")
     if not reason.strip():
         raise Refused(say("Say why you end it: whoever looks at this later reads it."))

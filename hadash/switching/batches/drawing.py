@@ -18,9 +18,9 @@ from hadash.switching.batches.machine import ItemStatus
 from hadash.switching.batches.models import Batch, BatchItem, digest_of
 from hadash.switching.batches.waves import Line, in_waves
 from hadash.switching.closure import Dimension, Thing, Use, thing_of, topic
-from hadash.switching.plan import Plan
+from hadash.switching.plan import Plan, PlanIndex
 from hadash.switching.planning import estate_of, with_objections
-from hadash.switching.radii import Holder, holder_of, holders
+from hadash.switching.radii import Holder, holders, index_of
 from hadash.switching.radius import Draft, Estate
 from hadash.switching.refusals import Refused
 from hadash.switching.splitting import Radius, drafts_of, radii_again, radii_of
@@ -169,7 +169,7 @@ def draw_up_batch(wanted: Wanted) -> Drawn:
             )
         )
     drafts = with_objections(pair, drafts_of(radii, estate, source.name, target.name), source)
-    held = holders(pair.name)
+    held = index_of(holders(pair.name))
     found = [
         _row(radius, draft, held, said, clients, lag)
         for radius, draft, clients, lag in zip(
@@ -198,12 +198,12 @@ def _asked(wanted: Wanted) -> dict[Thing, tuple[int, int | None]] | None:
 def _row(
     radius: Radius,
     draft: Draft,
-    held: list[Holder],
+    held: PlanIndex[Holder],
     said: dict[Thing, tuple[int, int | None]] | None,
     clients: int,
     lag: int | None,
 ) -> _Found:
-    holder = holder_of(draft.plan, held)
+    holder = held.first(draft.plan)
     objections = (*draft.objections, *([holder.lasting] if holder is not None else []))
     # (Names that move together are one radius: it begins where the first of them would.)
     named = [said[thing] for thing in radius.things if thing in said] if said else []

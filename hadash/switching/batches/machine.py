@@ -67,6 +67,8 @@ MOVES: dict[Status, dict[Event, Status]] = {
 #: Statuses in which a batch holds the radii of its items that have not moved yet.
 OPEN = frozenset({Status.AWAITING_APPROVAL, Status.APPROVED, Status.RUNNING, Status.STOPPED})
 OVER = frozenset(Status) - OPEN
+#: Open ones that nobody can cancel any more: something may have moved, so they are stopped and ended.
+BEGUN = frozenset({Status.RUNNING, Status.STOPPED})
 
 
 def move(status: Status, event: Event) -> Status:

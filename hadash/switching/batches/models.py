@@ -122,6 +122,8 @@ class BatchItem(models.Model):
     status = models.CharField(max_length=12, choices=STATUS_LABELS, default=ItemStatus.WAITING.value)
     #: Why it failed or was left out; of one that moved what its switch said.
     outcome = models.JSONField(default=dict)
+    #: Since when its turn has come and it could not begin, because engines do not answer or its bindings are being written.
+    held_up_since = models.DateTimeField(null=True)
     #: The switch that moves it; when it is tried again, the newest one.
     switch = models.OneToOneField("switching.Switch", models.SET_NULL, null=True, related_name="batch_item")
 

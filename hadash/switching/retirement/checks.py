@@ -113,7 +113,8 @@ def _members(plan: Plan, members: Mapping[str, tuple[str, ...]]) -> Iterable[Sen
     for group, clients in sorted(members.items()):
         if clients:
             yield say(
-                "Group %(group)s has members on %(cluster)s: %(clients)s. Stop them or move them.",
+                "Group %(group)s has members on %(cluster)s: %(clients)s. Stop them or move them, or wait until their "
+                "sessions end.",
                 group=group,
                 cluster=plan.source,
                 clients=_some(clients),

@@ -33,6 +33,7 @@ def people(db: None) -> dict[str, User]:
         "olga": "operator",
         "arne": "approver",
         "bea": "approver",
+        "rita": "rescuer",
         "ada": "administrator",
         "vera": "viewer",
     }

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import pytest
 
+from hadash.bindings.model import Binding, BindingDocument, BindingState
 from hadash.inventory.models import Cluster, Pair
 from hadash.switching.batches import carrying, directing, drawing
 from hadash.switching.batches.models import Batch
@@ -21,12 +22,16 @@ class World:
     def __init__(self, names: Iterable[str] = ("ant", "bee", "cat", "dog", "eel")) -> None:
         self.uses = [Use(name, f"{name}-1", "produce", f"{name}.t") for name in names]
         self.unmirrored: set[str] = set()
+        #: AppIDs that are bound to west already.
+        self.moved: set[str] = set()
 
     @property
     def estate(self) -> Estate:
         topics = {use.resource for use in self.uses} - self.unmirrored
         mirrors = tuple(MirrorOf(name, "east", frozenset({name})) for name in sorted(topics))
-        return Estate("main", ("east", "west"), "east", tuple(self.uses), {}, {}, mirrors)
+        west = Binding("west", BindingState.FORWARD)
+        documents = {name: BindingDocument(name, default=west) for name in self.moved}
+        return Estate("main", ("east", "west"), "east", tuple(self.uses), documents, {}, mirrors)
 
     def plan(self, pair: Pair, scope: Scope, target: Cluster) -> Plan:
         draft = draw_up(scope, pair.other(target).name, target.name, self.estate)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -11,16 +12,21 @@ from django.core.exceptions import PermissionDenied
 from django.utils import timezone, translation
 
 from hadash.audit.models import Entry
+from hadash.identity.identity import Identity
 from hadash.inventory.models import Pair
-from hadash.sentences import Sentence
+from hadash.sentences import Sentence, say
+from hadash.switching import asking as switching
 from hadash.switching import policy, radii
 from hadash.switching.batches import carrying, deciding, directing, drawing
 from hadash.switching.batches.machine import Status
-from hadash.switching.batches.models import Batch
+from hadash.switching.batches.models import Batch, BatchItem
 from hadash.switching.batches.waves import Line
+from hadash.switching.by_hand.models import BindingChange
 from hadash.switching.closure import Use
+from hadash.switching.machine import Kind
 from hadash.switching.models import Blackout, Switch
-from hadash.switching.refusals import Busy, PlanChanged, Refused
+from hadash.switching.plan import Plan
+from hadash.switching.refusals import Busy, EnginesAway, PlanChanged, Refused
 
 from .parts import World, log, shown
 
@@ -125,6 +131,20 @@ class TestAsking:
         )
         with pytest.raises(Refused, match="5 of 5 radii cannot move"):
             ask()
+
+    def test_who_holds_what_is_looked_up_and_not_compared_with_each(
+        self, ask: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A thousand with a thousand are a million, and nobody else can ask for anything meanwhile."""
+        ask(lines=[Line("cat")])
+
+        def compared(*_: Any) -> bool:
+            raise AssertionError("compared")
+
+        monkeypatch.setattr(Plan, "overlaps", compared)
+        with pytest.raises(Refused, match=r"1 of 5 radii cannot move \(cat\)"):
+            ask()
+        assert len(shown(ask(leave_out=True))) == 5
 
     def test_what_is_kept_reads_in_every_language(self, ask: Any) -> None:
         """Why something was left out is read by others than the one who asked."""
@@ -334,6 +354,177 @@ class TestRunning:
         end(started[0])
         assert advance(batch).current is Status.STOPPED
         assert any("Switch other of bee holds part of this radius" in line for line in log(batch))
+
+
+class TestHeldUp:
+    """Its turn has come, and at this moment it cannot begin."""
+
+    @pytest.fixture
+    def away(self, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+        """As long as there is something in it, ZooKeeper does not answer."""
+        said: list[str] = []
+        answers = carrying.plan_for
+
+        def plan_for(*asked: Any) -> Any:
+            if said:
+                raise EnginesAway(say("%(error)s", error=said[0]))
+            return answers(*asked)
+
+        monkeypatch.setattr(carrying, "plan_for", plan_for)
+        return said
+
+    def test_servers_that_do_not_answer_are_waited_for_and_it_is_said_once(
+        self, ask: Any, approve: Any, advance: Any, started: list[Switch], away: list[str]
+    ) -> None:
+        away.append("ZooKeeper elects a leader")
+        batch = approve(ask())
+        for _ in range(3):
+            assert advance(batch).current is Status.RUNNING
+        assert [status for _, _, status in shown(batch)] == ["waiting"] * 5
+        assert log(batch)[-3:] == [
+            "Wave 1 begins (2 in all).",
+            "ZooKeeper elects a leader",
+            "ant (wave 1) cannot begin at this moment. It is tried again, for at most 120 s.",
+        ]
+        away.clear()
+        advance(batch)
+        assert [str(switch.scope) for switch in started] == ["ant", "bee"]
+        assert batch.items.get(position=1).held_up_since is None
+
+    def test_but_not_for_ever(
+        self, people: dict[str, User], ask: Any, approve: Any, advance: Any, settings: Any, away: list[str]
+    ) -> None:
+        away.append("ZooKeeper is away")
+        batch = approve(ask())
+        batch.items.filter(position=1).update(
+            held_up_since=timezone.now() - timedelta(seconds=settings.BATCH_PATIENCE_SECONDS + 1)
+        )
+        assert advance(batch).current is Status.STOPPED
+        assert shown(batch)[0] == (1, "ant", "failed")
+        assert "ZooKeeper is away" in log(batch)[-2]
+
+    def test_when_a_person_lets_it_go_on_it_is_tried_as_long_again(
+        self, people: dict[str, User], ask: Any, approve: Any, advance: Any, away: list[str]
+    ) -> None:
+        away.append("ZooKeeper is away")
+        batch = approve(ask())
+        directing.stop(people["olga"], batch)
+        batch.items.update(held_up_since=timezone.now() - timedelta(hours=1))
+        directing.go_on(people["olga"], batch, nobody_wakes, without=False)
+        assert advance(batch).current is Status.RUNNING
+
+    def test_bindings_that_are_being_written_are_waited_for(
+        self, people: dict[str, User], pair: Pair, ask: Any, approve: Any, advance: Any, started: list[Switch]
+    ) -> None:
+        batch = ask(wave_size=1)
+        change = BindingChange.objects.create(
+            pair=pair,
+            appid="ant",
+            edits={Identity("ant").key: "east"},
+            digest="x",
+            reason="By hand",
+            status="approved",
+            requested_by=people["olga"],
+            expires_at=timezone.now() + timedelta(hours=1),
+        )
+        approve(batch)
+        assert (started, shown(batch)[0]) == ([], (1, "ant", "waiting"))
+        assert any("is being written. Try again in a moment." in line for line in log(batch))
+        change.delete()
+        advance(batch)
+        assert [str(switch.scope) for switch in started] == ["ant"]
+
+
+class TestTheSourceIsLost:
+    """While a batch moves everything away from it, of which the first radius has failed."""
+
+    @pytest.fixture
+    def batch(self, ask: Any, approve: Any, advance: Any, end: Any, started: list[Switch]) -> Batch:
+        batch = approve(ask(wave_size=1))
+        end(started[0], "rolled_back")
+        found: Batch = advance(batch)
+        return found
+
+    @pytest.fixture
+    def force(self, people: dict[str, User], pair: Pair) -> Any:
+        """Ask for a forced switch of what an item would move."""
+
+        def act(item: BatchItem, kind: Kind = Kind.FORCED) -> Switch:
+            asked = switching.Asked(people["rita"], pair, item.scope, pair.second, "East burns", kind=kind)
+            return switching.create_row(
+                asked, replace(item.the_plan(), kind=kind), expires_at=timezone.now() + timedelta(hours=1)
+            )
+
+        return act
+
+    @pytest.mark.parametrize("position", [1, 2], ids=["failed", "waiting"])
+    def test_what_a_stopped_batch_has_still_to_move_does_not_stand_in_the_way_of_a_forced_switch(
+        self, batch: Batch, force: Any, position: int
+    ) -> None:
+        item = batch.items.get(position=position)
+        with pytest.raises(Busy, match="Wait for its end, or stop and end it"):
+            force(item, Kind.PLANNED)
+        assert force(item).kind == "forced"
+
+    def test_what_its_open_switches_move_does(
+        self, people: dict[str, User], batch: Batch, force: Any, advance: Any, end: Any, started: list[Switch]
+    ) -> None:
+        directing.go_on(people["olga"], batch, nobody_wakes, without=True, reason="x")
+        advance(batch)
+        end(started[1], "needs_attention")
+        assert advance(batch).current is Status.STOPPED
+        with pytest.raises(Busy, match=f"Switch {started[1].key} of bee"):
+            force(batch.items.get(position=2))
+
+    def test_a_running_batch_stands_in_its_way_until_somebody_stops_it(
+        self, people: dict[str, User], batch: Batch, force: Any
+    ) -> None:
+        directing.go_on(people["olga"], batch, nobody_wakes, without=True, reason="x")
+        with pytest.raises(Busy, match="Wait for its end, or stop and end it"):
+            force(batch.items.get(position=3))
+        directing.stop(people["rita"], batch)
+        assert force(batch.items.get(position=3)).kind == "forced"
+
+    def test_one_that_has_not_begun_does_not(self, ask: Any, force: Any) -> None:
+        item = ask().items.get(position=1)
+        with pytest.raises(Busy, match="Wait for its end or cancel it"):
+            force(item, Kind.PLANNED)
+        assert force(item).kind == "forced"
+
+    def test_when_the_batch_goes_on_what_was_taken_from_it_fails(
+        self, people: dict[str, User], batch: Batch, force: Any, advance: Any, started: list[Switch]
+    ) -> None:
+        forced = force(batch.items.get(position=2))
+        directing.go_on(people["olga"], batch, nobody_wakes, without=True, reason="x")
+        assert advance(batch).current is Status.STOPPED
+        assert shown(batch)[1] == (2, "bee", "failed")
+        assert any(f"Switch {forced.key} of bee holds part of this radius" in line for line in log(batch))
+        assert len(started) == 1
+
+    def test_also_when_the_forced_switch_has_moved_it_already(
+        self,
+        people: dict[str, User],
+        world: World,
+        batch: Batch,
+        force: Any,
+        advance: Any,
+        end: Any,
+        started: list[Switch],
+    ) -> None:
+        end(force(batch.items.get(position=2)))
+        world.moved = {"bee"}
+        directing.go_on(people["olga"], batch, nobody_wakes, without=True, reason="x")
+        assert advance(batch).current is Status.STOPPED
+        assert shown(batch)[1] == (2, "bee", "failed")
+        assert "bee is bound to west already." in log(batch)
+        with pytest.raises(Refused, match="bee is bound to west already"):
+            directing.go_on(people["olga"], batch, nobody_wakes, without=False)
+        assert len(started) == 1
+
+    def test_a_rescuer_ends_it(self, people: dict[str, User], batch: Batch) -> None:
+        with pytest.raises(PermissionDenied):
+            directing.go_on(people["rita"], batch, nobody_wakes, without=True, reason="x")
+        assert directing.end(people["rita"], batch, "East is lost").current is Status.ENDED
 
 
 class TestDirecting:
