@@ -49,7 +49,10 @@ def look_for_tails() -> None:
         "switch__pair__first", "switch__pair__second", "switch__source"
     )
     for tail in waiting:
-        _look(tail)
+        try:
+            _look(tail)
+        except Exception:  # one that goes wrong does not keep the others
+            log.exception("the tail of switch %s could not be asked for", tail.switch.key)
 
 
 def _look(tail: Tail) -> None:
