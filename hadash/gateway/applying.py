@@ -45,6 +45,7 @@ class Applying:
         if not update.complete:
             self.applied.not_read(update.unreadable, update.epoch)
         changed = self._table.apply(update)
+        self._gateway.known_topics.placed(update.placements.values())
         log.info("epoch %d: bindings of %s", update.epoch, ", ".join(sorted(changed)[:10]) or "nobody")
         stops = self._stops()
         self.applied.release_but(stops)

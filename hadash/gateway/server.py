@@ -18,6 +18,7 @@ from hadash.gateway.applying import Applying
 from hadash.gateway.client import Client
 from hadash.gateway.connection import ClientConnection
 from hadash.gateway.kinds import TRANSACTIONS, Kind
+from hadash.gateway.known_topics import KnownTopics
 from hadash.gateway.lake import AccessReports
 from hadash.gateway.listener import Listener, SecurityProtocol, Unidentified
 from hadash.gateway.lookups import Lookups
@@ -71,6 +72,8 @@ class Gateway:
         state = Path(settings.state) if settings.state else None
         #: The ids of group members, by the cluster that knows them.
         self.member_ids = Origins(numbers, state / "members" if state else None)
+        #: What brokers that know less are held against.
+        self.known_topics = KnownTopics()
         self.traffic = Traffic(settings.traffic_samples, reports=bool(settings.lake))
         self.loop = asyncio.get_running_loop()
         self.resolve_times = Durations(RESOLVE_BOUNDS)

@@ -153,6 +153,14 @@ class Traffic:
             fact = self.access[key] = AccessFact(self.clock())
         return fact
 
+    def topics_used(self, appid: str, cluster: str) -> frozenset[str]:
+        """The Topics of ``cluster`` that clients of ``appid`` write or read."""
+        return frozenset(
+            key.resource
+            for key in self.access
+            if key.appid == appid and key.cluster == cluster and key.kind != "group"
+        )
+
     def _evict(self) -> None:
         oldest = sorted(self.access, key=lambda key: self.access[key].last_seen)
         for key in oldest[: max(1, MAX_FACTS // 10)]:
