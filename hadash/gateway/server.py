@@ -220,8 +220,12 @@ class Gateway:
         """A connection to the cluster that serves a client: the broker whose node it came to, if its cluster does so
         in any way, else any of the cluster that it is bound to.
 
-        :raises UpstreamUnavailable: the broker cannot be reached.
+        :raises UpstreamUnavailable: the broker cannot be reached, or nobody knows which cluster it is.
         """
+        if self.table.is_unknown(appid):
+            raise UpstreamUnavailable(
+                f"the binding document of {appid} cannot be read, so its cluster is not known: repair or delete it"
+            )
         cluster, broker = self.table.binding(appid, client_id).cluster, None
         if node is not None and node.cluster in self.table.reachable(appid, client_id):
             cluster, broker = node.cluster, self.nodes.broker(node)
