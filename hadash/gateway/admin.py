@@ -12,7 +12,6 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from hadash.gateway.metrics import GatewayCollector
-from hadash.gateway.traffic import Stream
 
 if TYPE_CHECKING:
     from hadash.gateway.client import Client
@@ -70,19 +69,15 @@ def build_app(gateway: Gateway) -> Starlette:
         return JSONResponse({"members": found})
 
     async def traffic(request: Request) -> Response:
-        """Samples after ``?since=`` (seconds since 1970), of one ``?appid=`` and ``?instance=`` or of all."""
+        """Samples after ``?since=`` (seconds since 1970), of one ``?appid=`` and ``?instance=`` or of all: fewer of an instance
+        where many clients are active."""
         appid, instance = request.query_params.get("appid"), request.query_params.get("instance")
         try:
             since = float(request.query_params.get("since", "0"))
         except ValueError:
             return JSONResponse({"error": "since is not a number of seconds"}, status_code=400)
 
-        def wanted(stream: Stream) -> bool:
-            return (appid is None or stream.appid == appid) and (
-                instance is None or stream.client_id == instance
-            )
-
-        samples = list(gateway.traffic.samples_since(since, wanted))
+        samples = list(gateway.traffic.samples_since(since, appid, instance))
         return JSONResponse({"seconds": gateway.settings.traffic_seconds, "samples": samples})
 
     async def access(request: Request) -> Response:
@@ -114,8 +109,7 @@ def build_app(gateway: Gateway) -> Starlette:
                 "bytes": fact.bytes,
                 "details": key.circumstances.known(),
             }
-            for key, fact in gateway.traffic.latest_access().values()
-            if (appid is None or key.appid == appid) and (instance is None or key.client_id == instance)
+            for key, fact in gateway.traffic.latest_access(appid, instance).values()
         ]
         return JSONResponse({"access": facts})
 

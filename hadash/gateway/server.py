@@ -309,7 +309,8 @@ class Gateway:
     async def _keep_samples(self) -> None:
         while True:
             await asyncio.sleep(self.settings.traffic_seconds)
-            self.traffic.sample(self.purgatory.count)
+            steps = self.traffic.sample(self.purgatory.count)
+            self.slices.run(steps, lambda _: None, _sampling_failed)
 
     # -- connections ------------------------------------------------------------------------------------------------
 
@@ -337,3 +338,7 @@ class Gateway:
 
     def all_clients(self) -> Iterator[Client]:
         return chain.from_iterable(self.clients.values())
+
+
+def _sampling_failed(error: Exception) -> None:
+    log.error("samples of traffic could not be summed up", exc_info=error)
