@@ -62,11 +62,28 @@ def build_app(gateway: Gateway) -> Starlette:
                 "join_seconds": member.join_seconds,
                 "client_id": connection.signed.client_id,
                 "cluster": connection.relay.cluster,
+                "host": connection.host,
             }
             for connection in connections(request)
             for member in connection.members.all()
         ]
         return JSONResponse({"members": found})
+
+    async def readers(request: Request) -> Response:
+        """One entry a connection on which records have come, with their Topics. A client has one to each broker at most."""
+        found = [
+            {
+                "appid": connection.signed.appid,
+                "client_id": connection.signed.client_id,
+                "host": connection.host,
+                "cluster": connection.relay.cluster,
+                "broker": connection.node.broker_id if connection.node else None,
+                "topics": sorted(connection.relay.observer.fetched),
+            }
+            for connection in connections(request)
+            if connection.relay.observer.fetched
+        ]
+        return JSONResponse({"readers": found})
 
     async def traffic(request: Request) -> Response:
         """Samples after ``?since=`` (seconds since 1970), of one ``?appid=`` and ``?instance=`` or of all: fewer of an instance
@@ -121,6 +138,7 @@ def build_app(gateway: Gateway) -> Starlette:
             Route("/status", status),
             Route("/clients", clients),
             Route("/members", members),
+            Route("/readers", readers),
             Route("/traffic", traffic),
             Route("/access", access),
             Route("/metrics", metrics),
