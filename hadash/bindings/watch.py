@@ -33,7 +33,7 @@ class Update:
     """Documents that replace what the engine had (``None``: removed), in effect as of ``epoch``.
 
     ``complete`` is true when ``documents`` and ``unreadable`` name every AppID there is: others were removed.
-    An engine keeps what it had of the ``unreadable`` ones.
+    An engine keeps what it had of the ``unreadable`` ones; it serves none of which it never had any.
     """
 
     epoch: int
@@ -120,13 +120,11 @@ class BindingWatcher:
         unreadable: set[str] = set()
         for appid in appids:
             try:
-                data, _ = self._client.get(layout.binding(appid))
+                document = self._read_document(appid)
             except NoNodeError:
                 documents[appid] = None
                 continue
-            document = BindingDocument.from_bytes(appid, data)
             if document is None:
-                log.error("the binding document of %s cannot be read; keeping the last one", appid)
                 unreadable.add(appid)
                 continue
             documents[appid] = document
@@ -143,6 +141,38 @@ class BindingWatcher:
         self._placements = placements if forget else {**self._placements, **placements}
         self._epoch = max(self._epoch, epoch)
         self._on_change(Update(epoch, documents, placements, complete, frozenset(unreadable)))
+
+    def _read_document(self, appid: str) -> BindingDocument | None:
+        """``None`` for one that cannot be read: it is read again when somebody has changed or deleted it.
+
+        :raises NoNodeError: there is none.
+        """
+        path = layout.binding(appid)
+        document = BindingDocument.from_bytes(appid, self._client.get(path)[0])
+        if document is None:
+            # Who repairs it by hand makes no change node, so it is watched itself.
+            data, _ = self._client.get(
+                path, watch=lambda _: self._client.handler.spawn(self._repaired, appid)
+            )
+            document = BindingDocument.from_bytes(appid, data)
+        if document is None:
+            log.error(
+                "the binding document of %s cannot be read: what is in effect for it stays, and it is not served where "
+                "nothing is. Repair or delete %s%s in ZooKeeper; if a newer hadash has written it, bring this engine to "
+                "that version",
+                appid,
+                self._client.chroot,
+                path,
+            )
+        return document
+
+    def _repaired(self, appid: str) -> None:
+        """A document that could not be read is another one now, or the session in which it was watched is lost."""
+        with self._looking:
+            try:
+                self._client.retry(self._hand_over, self._epoch, [appid], complete=False)
+            except (KazooException, RuntimeError):
+                log.warning("the binding document of %s could not be read again", appid, exc_info=True)
 
 
 def _sequence(child: str) -> int:

@@ -12,7 +12,6 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from hadash.gateway.metrics import GatewayCollector
-from hadash.gateway.traffic import Stream
 
 if TYPE_CHECKING:
     from hadash.gateway.client import Client
@@ -63,26 +62,39 @@ def build_app(gateway: Gateway) -> Starlette:
                 "join_seconds": member.join_seconds,
                 "client_id": connection.signed.client_id,
                 "cluster": connection.relay.cluster,
+                "host": connection.host,
             }
             for connection in connections(request)
             for member in connection.members.all()
         ]
         return JSONResponse({"members": found})
 
+    async def readers(request: Request) -> Response:
+        """One entry a connection on which records have come, with their Topics. A client has one to each broker at most."""
+        found = [
+            {
+                "appid": connection.signed.appid,
+                "client_id": connection.signed.client_id,
+                "host": connection.host,
+                "cluster": connection.relay.cluster,
+                "broker": connection.node.broker_id if connection.node else None,
+                "topics": sorted(connection.relay.observer.fetched),
+            }
+            for connection in connections(request)
+            if connection.relay.observer.fetched
+        ]
+        return JSONResponse({"readers": found})
+
     async def traffic(request: Request) -> Response:
-        """Samples after ``?since=`` (seconds since 1970), of one ``?appid=`` and ``?instance=`` or of all."""
+        """Samples after ``?since=`` (seconds since 1970), of one ``?appid=`` and ``?instance=`` or of all: fewer of an instance
+        where many clients are active."""
         appid, instance = request.query_params.get("appid"), request.query_params.get("instance")
         try:
             since = float(request.query_params.get("since", "0"))
         except ValueError:
             return JSONResponse({"error": "since is not a number of seconds"}, status_code=400)
 
-        def wanted(stream: Stream) -> bool:
-            return (appid is None or stream.appid == appid) and (
-                instance is None or stream.client_id == instance
-            )
-
-        samples = list(gateway.traffic.samples_since(since, wanted))
+        samples = list(gateway.traffic.samples_since(since, appid, instance))
         return JSONResponse({"seconds": gateway.settings.traffic_seconds, "samples": samples})
 
     async def access(request: Request) -> Response:
@@ -114,8 +126,7 @@ def build_app(gateway: Gateway) -> Starlette:
                 "bytes": fact.bytes,
                 "details": key.circumstances.known(),
             }
-            for key, fact in gateway.traffic.latest_access().values()
-            if (appid is None or key.appid == appid) and (instance is None or key.client_id == instance)
+            for key, fact in gateway.traffic.latest_access(appid, instance).values()
         ]
         return JSONResponse({"access": facts})
 
@@ -127,6 +138,7 @@ def build_app(gateway: Gateway) -> Starlette:
             Route("/status", status),
             Route("/clients", clients),
             Route("/members", members),
+            Route("/readers", readers),
             Route("/traffic", traffic),
             Route("/access", access),
             Route("/metrics", metrics),

@@ -43,9 +43,10 @@ class Applying:
         span = self.applied.begin(update.epoch)
         waits: list[Any] = []
         self.applied.read(update.documents)
-        if not update.complete:
-            self.applied.not_read(update.unreadable, span)
+        # Written at an epoch that is not known, after those that were seen: at a start, any.
+        self.applied.not_read(update.unreadable, span)
         changed = self._table.apply(update)
+        self._gateway.known_topics.placed(update.placements.values())
         log.info("epoch %d: bindings of %s", update.epoch, ", ".join(sorted(changed)[:10]) or "nobody")
         stops = self._stops()
         self.applied.release_but(stops)

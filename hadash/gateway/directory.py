@@ -17,7 +17,7 @@ from hadash.bindings.model import Binding, Broker, Placement
 from hadash.gateway import metadata, rewrite
 from hadash.gateway.codec import ErrorCode, decode_response, encode_request, encode_response
 from hadash.gateway.kinds import Kind
-from hadash.gateway.metadata import Topic
+from hadash.gateway.metadata import Sliced, Topic
 from hadash.gateway.replies import Reply
 from hadash.gateway.upstream import UpstreamUnavailable
 from hadash.gateway.wire import Request, WireError, length_of
@@ -73,7 +73,7 @@ class Directory:
         def on_answer(payload: bytes) -> None:
             counter.bytes_out += len(payload)
             self._gateway.slices.run(
-                metadata.read(payload, request.version, self._gateway.nodes.base(self._cluster)),
+                self._read(payload, request.version, every),
                 partial(self._merge, reply, every),
                 self._relay.broken,
             )
@@ -88,6 +88,13 @@ class Directory:
                 ),
             )
         self._relay.upstream.send(data, request.correlation_id, on_answer)
+
+    def _read(self, payload: bytes, version: int, every: bool) -> Sliced[metadata.Answer]:
+        """What the client's cluster answers, as far as it is believed."""
+        answer = yield from metadata.read(payload, version, self._gateway.nodes.base(self._cluster))
+        used = self._gateway.traffic.topics_used(self._appid, self._cluster) if every else frozenset()
+        yield from self._gateway.known_topics.check(self._cluster, answer, used)
+        return answer
 
     def _merge(self, reply: Reply, every: bool, answer: metadata.Answer) -> None:
         self._gateway.learn_brokers(self._cluster, answer.brokers)

@@ -63,7 +63,7 @@ class Lookups:
         payload = await self._cluster(cluster).ask(Kind.METADATA, version, asked)
         answered: asyncio.Future[metadata.Answer] = self._gateway.loop.create_future()
         self._gateway.slices.run(
-            metadata.read(payload, version, self._gateway.nodes.base(cluster)),
+            self._read(cluster, payload, version),
             answered.set_result,
             answered.set_exception,
         )
@@ -71,6 +71,12 @@ class Lookups:
         self._gateway.learn_brokers(cluster, answer.brokers)
         absent = (int(ErrorCode.unknown_topic_or_partition), int(ErrorCode.invalid_topic_exception))
         return {topic.name: topic for topic in answer.topics if topic.error not in absent}
+
+    def _read(self, cluster: str, payload: bytes, version: int) -> metadata.Sliced[metadata.Answer]:
+        """What ``cluster`` answers, as far as it is believed."""
+        answer = yield from metadata.read(payload, version, self._gateway.nodes.base(cluster))
+        yield from self._gateway.known_topics.check(cluster, answer)
+        return answer
 
     async def coordinators(self, cluster: str, groups: Sequence[str]) -> dict[str, tuple[ErrorCode, Broker]]:
         """The coordinator of each of ``groups`` on ``cluster``, with the error that it gives.

@@ -189,9 +189,14 @@ def compose(
 
 def with_leaders(topic: Topic, version: int, leaders: tuple[int, ...], base: int) -> Topic:
     """``topic`` with the leaders that it has on another cluster, by broker id; what is not known has no leader: its
-    client asks again."""
-    partitions = [leaders[index] if index < len(leaders) else -1 for index in range(topic.partitions)]
-    parts = [_head(topic.name, topic.error, version, topic.body), _INT32.pack(len(partitions))]
+    client asks again.
+
+    It is there then, whatever its own cluster said of it: an error stays only where no partition is known.
+    """
+    count = topic.partitions or len(leaders)
+    partitions = [leaders[index] if index < len(leaders) else -1 for index in range(count)]
+    topic_error = int(ErrorCode.none) if partitions else topic.error
+    parts = [_head(topic.name, topic_error, version, topic.body), _INT32.pack(count)]
     for index, leader in enumerate(partitions):
         error = ErrorCode.none if leader >= 0 else ErrorCode.leader_not_available
         known = _INTS[2].pack(1, leader + base) if leader >= 0 else _INT32.pack(0)
@@ -205,7 +210,19 @@ def with_leaders(topic: Topic, version: int, leaders: tuple[int, ...], base: int
             parts.append(_INT32.pack(0))
     if version >= 8:
         parts.append(topic.body[-4:])
-    return topic._replace(body=b"".join(parts))
+    return Topic(topic.name, topic_error, count, b"".join(parts))
+
+
+def absent(name: str, version: int) -> Topic:
+    """What a broker says of a Topic that it does not know."""
+    error = int(ErrorCode.unknown_topic_or_partition)
+    parts = [_INT16.pack(error), _text(name)]
+    if version >= 1:
+        parts.append(b"\0")  # not internal
+    parts.append(_INT32.pack(0))
+    if version >= 8:
+        parts.append(_INT32.pack(_NO_OPERATIONS))
+    return Topic(name, error, 0, b"".join(parts))
 
 
 def _head(name: str, error: int, version: int, body: bytes) -> bytes:

@@ -24,6 +24,8 @@ class Observer:
         self._producing: dict[tuple[str, int, bool, bool], AccessFact] = {}
         self._memberships: dict[str, Circumstances] = {}
         self._facts: dict[tuple[str, str, Circumstances], AccessFact] = {}
+        #: Topics of which records have come on this connection.
+        self.fetched: set[str] = set()
 
     def request(self, kind: Kind, size: int) -> None:
         """A request of ``size`` bytes has come."""
@@ -84,6 +86,7 @@ class Observer:
 
     def consumed(self, counts: dict[str, tuple[int, int]]) -> None:
         """Records and their bytes by Topic have gone to the client."""
+        self.fetched.update(counts)
         for topic, (records, size) in counts.items():
             self._note("consume", topic, _READING, records, size)
             self._traffic.count_consumed(self._stream, records)

@@ -18,6 +18,7 @@ from hadash.gateway.applying import Applying
 from hadash.gateway.client import Client
 from hadash.gateway.connection import ClientConnection
 from hadash.gateway.kinds import TRANSACTIONS, Kind
+from hadash.gateway.known_topics import KnownTopics
 from hadash.gateway.lake import AccessReports
 from hadash.gateway.listener import Listener, SecurityProtocol, Unidentified
 from hadash.gateway.lookups import Lookups
@@ -71,6 +72,8 @@ class Gateway:
         state = Path(settings.state) if settings.state else None
         #: The ids of group members, by the cluster that knows them.
         self.member_ids = Origins(numbers, state / "members" if state else None)
+        #: What brokers that know less are held against.
+        self.known_topics = KnownTopics()
         self.traffic = Traffic(settings.traffic_samples, reports=bool(settings.lake))
         self.loop = asyncio.get_running_loop()
         self.resolve_times = Durations(RESOLVE_BOUNDS)
@@ -217,8 +220,12 @@ class Gateway:
         """A connection to the cluster that serves a client: the broker whose node it came to, if its cluster does so
         in any way, else any of the cluster that it is bound to.
 
-        :raises UpstreamUnavailable: the broker cannot be reached.
+        :raises UpstreamUnavailable: the broker cannot be reached, or nobody knows which cluster it is.
         """
+        if self.table.is_unknown(appid):
+            raise UpstreamUnavailable(
+                f"the binding document of {appid} cannot be read, so its cluster is not known: repair or delete it"
+            )
         cluster, broker = self.table.binding(appid, client_id).cluster, None
         if node is not None and node.cluster in self.table.reachable(appid, client_id):
             cluster, broker = node.cluster, self.nodes.broker(node)
@@ -302,7 +309,8 @@ class Gateway:
     async def _keep_samples(self) -> None:
         while True:
             await asyncio.sleep(self.settings.traffic_seconds)
-            self.traffic.sample(self.purgatory.count)
+            steps = self.traffic.sample(self.purgatory.count)
+            self.slices.run(steps, lambda _: None, _sampling_failed)
 
     # -- connections ------------------------------------------------------------------------------------------------
 
@@ -330,3 +338,7 @@ class Gateway:
 
     def all_clients(self) -> Iterator[Client]:
         return chain.from_iterable(self.clients.values())
+
+
+def _sampling_failed(error: Exception) -> None:
+    log.error("samples of traffic could not be summed up", exc_info=error)

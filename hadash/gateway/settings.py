@@ -126,7 +126,7 @@ class GatewaySettings:
     #: useful size, and a restart loses a minute at most. Empty: none are written.
     lake: str = ""
     lake_seconds: float = 60.0
-    #: Length of one traffic sample, and how many are kept (ten minutes).
+    #: Length of one traffic sample, and how many are kept (ten minutes; with very many clients fewer: see ``samples.py``).
     traffic_seconds: float = 0.5
     traffic_samples: int = 1200
 

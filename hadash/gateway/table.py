@@ -17,6 +17,13 @@ class BindingTable:
         self._documents: dict[str, BindingDocument] = {}
         self._placements: dict[str, Placement] = {}
         self._default = Binding(cluster=default_cluster)
+        #: AppIDs that have a document which this process could never read: where they belong nobody knows.
+        self._unknown: set[str] = set()
+
+    def is_unknown(self, appid: str) -> bool:
+        """Whether the AppID is bound, but nobody here knows where to: the pair's default could be the wrong cluster, which would
+        accept its writes beside the right one."""
+        return appid in self._unknown
 
     def binding(
         self, appid: str, client_id: str, *, topic: str | None = None, group: str | None = None
@@ -89,6 +96,8 @@ class BindingTable:
             for appid in gone:
                 del self._documents[appid]
             changed |= gone
+            self._unknown = set(update.unreadable - set(self._documents))
+        self._unknown -= set(update.documents)
         self._placements.update(update.placements)
         in_use = {binding.switch for document in self._documents.values() for binding in document.bindings()}
         self._placements = {switch: p for switch, p in self._placements.items() if switch in in_use}

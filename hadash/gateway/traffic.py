@@ -8,24 +8,17 @@ from __future__ import annotations
 
 import logging
 import time
-from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
+
+from hadash.gateway.samples import Samples, Stream
 
 log = logging.getLogger(__name__)
 
 #: Facts of access that are kept; when there are more, those seen longest ago go, a tenth at a time. A client whose
 #: client.id is new at each start must not fill the memory.
 MAX_FACTS = 50_000
-
-
-class Stream(NamedTuple):
-    """The records of one client on one cluster."""
-
-    appid: str
-    client_id: str
-    cluster: str
 
 
 class Circumstances(NamedTuple):
@@ -112,13 +105,13 @@ class Traffic:
         self.refused: dict[str, int] = {}
         self.sign_ins = 0
         self.access: dict[AccessKey, AccessFact] = {}
+        #: The same by AppID: who waits for an AppID's clients asks ten times a second.
+        self._access_of: dict[str, dict[AccessKey, AccessFact]] = {}
         #: Facts that had to go before they were reported to the lake.
         self.evicted: list[tuple[AccessKey, AccessFact]] = []
         #: How many were lost, because the lake could not be written to for too long.
         self.unreported = 0
-        #: Records produced and consumed since the last sample.
-        self._moved: dict[Stream, list[int]] = {}
-        self._samples: deque[tuple[float, int, dict[Stream, list[int]]]] = deque(maxlen=samples)
+        self._samples = Samples(samples, clock)
 
     # -- counting -------------------------------------------------------------------------------------------------
 
@@ -131,16 +124,10 @@ class Traffic:
         self.refused[reason] = self.refused.get(reason, 0) + 1
 
     def count_produced(self, stream: Stream, records: int) -> None:
-        self._stream(stream)[0] += records
+        self._samples.of(stream)[0] += records
 
     def count_consumed(self, stream: Stream, records: int) -> None:
-        self._stream(stream)[1] += records
-
-    def _stream(self, stream: Stream) -> list[int]:
-        moved = self._moved.get(stream)
-        if moved is None:
-            moved = self._moved[stream] = [0, 0]
-        return moved
+        self._samples.of(stream)[1] += records
 
     # -- access -----------------------------------------------------------------------------------------------------
 
@@ -151,12 +138,25 @@ class Traffic:
             if len(self.access) >= MAX_FACTS:
                 self._evict()
             fact = self.access[key] = AccessFact(self.clock())
+            self._access_of.setdefault(key.appid, {})[key] = fact
         return fact
+
+    def topics_used(self, appid: str, cluster: str) -> frozenset[str]:
+        """The Topics of ``cluster`` that clients of ``appid`` write or read."""
+        return frozenset(
+            key.resource
+            for key in self._access_of.get(appid, ())
+            if key.cluster == cluster and key.kind != "group"
+        )
 
     def _evict(self) -> None:
         oldest = sorted(self.access, key=lambda key: self.access[key].last_seen)
         for key in oldest[: max(1, MAX_FACTS // 10)]:
             fact = self.access.pop(key)
+            same = self._access_of[key.appid]
+            del same[key]
+            if not same:
+                del self._access_of[key.appid]
             fact.evicted = True
             if self._reports and not fact.is_reported:
                 self.evicted.append((key, fact))
@@ -170,10 +170,15 @@ class Traffic:
         """A batch has been written: those of the evicted facts that the lake has now need not be kept."""
         self.evicted = [(key, fact) for key, fact in self.evicted if not fact.is_reported]
 
-    def latest_access(self) -> dict[tuple[str, str, str, str, str], tuple[AccessKey, AccessFact]]:
-        """By AppID, client.id, kind, resource and cluster: the latest circumstances, with all counts and times."""
+    def latest_access(
+        self, appid: str | None = None, client_id: str | None = None
+    ) -> dict[tuple[str, str, str, str, str], tuple[AccessKey, AccessFact]]:
+        """By AppID, client.id, kind, resource and cluster: the latest circumstances, with all counts and times. Of one AppID
+        or client, or of all."""
         found: dict[tuple[str, str, str, str, str], tuple[AccessKey, AccessFact]] = {}
-        for key, fact in sorted(self.access.items(), key=lambda item: item[1].last_seen):
+        facts = self.access if appid is None else self._access_of.get(appid, {})
+        wanted = [item for item in facts.items() if client_id is None or item[0].client_id == client_id]
+        for key, fact in sorted(wanted, key=lambda item: item[1].last_seen):
             _, together = found.get(key[:5], (key, None))
             merged = AccessFact(fact.first_seen)
             merged.last_seen, merged.moved = fact.last_seen, fact.moved
@@ -189,20 +194,12 @@ class Traffic:
 
     # -- samples ----------------------------------------------------------------------------------------------------
 
-    def sample(self, parked: int) -> None:
-        """Close the current sample: what each stream moved since the last one."""
-        moved, self._moved = self._moved, {}
-        self._samples.append((self.clock(), parked, moved))
+    def sample(self, parked: int) -> Generator[None, None, None]:
+        """Close the current sample: what each stream moved since the last one. What is left to do is done in slices."""
+        return self._samples.close(parked)
 
-    def samples_since(self, since: float, wanted: Callable[[Stream], bool]) -> Iterable[dict[str, Any]]:
-        """Samples that ended after ``since``: records by cluster for the streams that are ``wanted``."""
-        for at, parked, moved in self._samples:
-            if at <= since:
-                continue
-            clusters: dict[str, list[int]] = {}
-            for stream, (produced, consumed) in moved.items():
-                if wanted(stream):
-                    total = clusters.setdefault(stream.cluster, [0, 0])
-                    total[0] += produced
-                    total[1] += consumed
-            yield {"at": at, "parked": parked, "clusters": clusters}
+    def samples_since(
+        self, since: float, appid: str | None = None, client_id: str | None = None
+    ) -> Iterable[dict[str, Any]]:
+        """Samples that ended after ``since``: records by cluster, of one AppID or client, or of all."""
+        return self._samples.since(since, appid, client_id)

@@ -378,10 +378,11 @@ class Effects:
 
     @carry_out.register
     def _(self, command: do.CheckSelfAssigned) -> list[str]:
-        groups = self._client(self.plan.source).groups(self.plan.groups).values()
-        members = {member.client_id for group in groups for member in group.members}
         connected = ask_about(self.plan, ask_every, "/clients", "clients")
-        return self_assigned(self.plan, self._pair, connected, members)
+        readers = ask_about(self.plan, ask_every, "/readers", "readers")
+        # Last: who joined meanwhile is no loner.
+        members = ask_about(self.plan, ask_every, "/members", "members")
+        return self_assigned(self.plan, self._pair, connected, readers, members)
 
     @carry_out.register
     def _(self, command: do.ReadAnchors) -> dict[Partition, Corresponding]:

@@ -85,6 +85,24 @@ class TestFirstRead:
         assert set(update.documents) == {"shop"}
         assert update.unreadable == {"billing"}
 
+    def test_garbage_is_read_again_when_somebody_has_repaired_or_deleted_it(
+        self, store: BindingStore, engine: Engine
+    ) -> None:
+        """By hand, so there is no change node."""
+        for appid in ("billing", "shop"):
+            store.client.create(layout.binding(appid), b"garbage")
+        engine.start()
+        repaired = BindingDocument("billing", WEST)
+        store.client.set(layout.binding("billing"), b"other garbage")
+        eventually(lambda: len(engine.updates) == 2, "the document is read again")
+        assert engine.updates[1] == Update(0, {}, {}, unreadable=frozenset({"billing"}))
+        store.client.set(layout.binding("billing"), repaired.to_bytes())
+        eventually(lambda: len(engine.updates) == 3, "and again")
+        assert engine.updates[2] == Update(0, {"billing": repaired}, {})
+        store.client.delete(layout.binding("shop"))
+        eventually(lambda: len(engine.updates) == 4, "the other is read again")
+        assert engine.updates[3] == Update(0, {"shop": None}, {})
+
 
 class TestFollowing:
     def test_each_change_is_seen_once_in_order(self, store: BindingStore, engine: Engine) -> None:

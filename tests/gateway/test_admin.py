@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import httpx
 import pytest
+from confluent_kafka import Consumer, TopicPartition
 from support.gateway import ControlPlane, GatewayProcess
 from support.kafka import App, consume, produce
 from support.raw import RawClient
@@ -46,6 +47,33 @@ def test_clients_are_told_with_all_that_is_known_of_them(gateway: GatewayProcess
         assert [c["client_id"] for c in gateway.clients(app.appid, instance="web-2")] == ["web-2"]
         assert gateway.ask("/clients", appid="nobody") == {"clients": []}
     eventually(lambda: gateway.clients(app.appid) == [], "the end of both connections")
+
+
+def test_readers_are_told_by_connection_and_broker_and_members_by_host(
+    gateway: GatewayProcess, app: App
+) -> None:
+    """So that one who reads without a group is found beside a member of the same name."""
+    topic = app.topic()
+    produce(app.config(gateway.bootstrap), topic, b"one")
+    config = app.config(gateway.bootstrap, client_id="rdkafka", auto_offset_reset="earliest")
+    member = Consumer({**config, "group.id": app.group()})
+    member.subscribe([topic])
+    loner = Consumer({**config, "group.id": app.group()})
+    loner.assign([TopicPartition(topic, 0, 0)])
+    try:
+        for consumer in (member, loner):
+            message = consumer.poll(40)
+            assert message is not None
+            assert message.value() == b"one"
+        readers = gateway.ask("/readers", appid=app.appid)["readers"]
+        reader = {"appid": app.appid, "client_id": "rdkafka", "host": "127.0.0.1", "cluster": "east"}
+        assert readers == [{**reader, "broker": 0, "topics": [topic]}] * 2
+        (joined,) = gateway.members(app.appid)
+        assert (joined["client_id"], joined["host"]) == ("rdkafka", "127.0.0.1")
+    finally:
+        member.close()
+        loner.close()
+    eventually(lambda: gateway.ask("/readers", appid=app.appid)["readers"] == [], "the end of both")
 
 
 def test_access_says_who_used_what_with_which_library(gateway: GatewayProcess, app: App) -> None:

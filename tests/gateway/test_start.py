@@ -13,8 +13,9 @@ from support import zookeeper as zk
 from support.gateway import ControlPlane, GatewayProcess, exit_of
 from support.kafka import App, Clusters, produce
 from support.raw import RawClient
+from support.waiting import eventually
 
-from hadash.bindings import catalogue
+from hadash.bindings import catalogue, layout
 from hadash.bindings.membership import members
 from hadash.bindings.model import Broker, ClusterDescription, PairDescription
 from hadash.identity.identity import Identity
@@ -146,6 +147,38 @@ def test_bindings_are_in_effect_before_anybody_is_served(
     topic = app.topic()
     with make() as gateway:
         assert gateway.ask("/status")["applied"] == epoch
+        produce(app.config(gateway.bootstrap), topic, b"one")
+    assert kafka.values("west", topic) == [b"one"]
+
+
+def test_whose_binding_cannot_be_read_is_not_served_until_it_can(
+    make: Callable[..., GatewayProcess], client: KazooClient, chroot: str, kafka: Clusters, app: App
+) -> None:
+    """Bound to west by a document that a newer control plane wrote: the pair's default would be a second cluster for
+    its writes. And it has not put into effect what it does not know."""
+    control = ControlPlane(client, kafka, chroot)
+    control.publish()
+    epoch = control.store.change([control.edit(Identity(app.appid), "west")])
+    path = layout.binding(app.appid)
+    readable, _ = client.get(path)
+    client.set(path, readable.replace(b'"forward"', b'"tomorrow"'))
+    topic = app.topic()
+    with make() as gateway:
+        assert gateway.ask("/status")["applied"] == 0
+        with RawClient(gateway.address) as refused, pytest.raises(AssertionError, match="closed"):
+            refused.sign_in(app.appid, app.password, "SCRAM-SHA-256")
+        assert gateway.logged(
+            f"the binding document of {app.appid} cannot be read, so its cluster is not known"
+        )
+        assert gateway.logged(f"Repair or delete {chroot}{path} in ZooKeeper")
+        with RawClient(gateway.address) as other:
+            other.sign_in("shop", "shop-secret")
+        control.store.change([control.edit(Identity("somebody-else"), "west")])
+        eventually(lambda: gateway.logged("bindings of somebody-else"), "the next change is known")
+        assert gateway.ask("/status")["applied"] == 0
+        # By hand, without a change node.
+        client.set(path, readable)
+        eventually(lambda: gateway.ask("/status")["applied"] == epoch + 1, "all is in effect")
         produce(app.config(gateway.bootstrap), topic, b"one")
     assert kafka.values("west", topic) == [b"one"]
 

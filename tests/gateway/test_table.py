@@ -59,8 +59,32 @@ class TestApply:
         assert table.binding("billing", "").cluster == "west"
 
     def test_one_that_was_never_readable_leaves_the_default(self, table: BindingTable) -> None:
+        """Which is what it had before that change; its epoch is not in effect."""
         table.apply(Update(2, {}, {}, unreadable=frozenset({"audit"})))
         assert table.binding("audit", "").cluster == "east"
+        assert not table.is_unknown("audit")
+
+    def test_whose_document_cannot_be_read_at_the_start_is_bound_nobody_knows_where(self) -> None:
+        """The pair's default would be a guess: the other cluster may accept its writes through other Gateways."""
+        table = BindingTable("east")
+        table.apply(Update(9, {"shop": document("shop")}, {}, complete=True, unreadable=frozenset({"audit"})))
+        assert table.is_unknown("audit")
+        assert not table.is_unknown("shop")
+        table.apply(Update(10, {}, {}, unreadable=frozenset({"audit"})))
+        assert table.is_unknown("audit")
+
+    @pytest.mark.parametrize("found", [document("audit"), None], ids=["repaired", "deleted"])
+    def test_it_is_known_when_it_can_be_read(self, found: BindingDocument | None) -> None:
+        table = BindingTable("east")
+        table.apply(Update(9, {}, {}, complete=True, unreadable=frozenset({"audit"})))
+        assert table.apply(Update(9, {"audit": found}, {})) == {"audit"}
+        assert not table.is_unknown("audit")
+        assert table.binding("audit", "").cluster == ("west" if found else "east")
+
+    def test_a_document_that_is_held_is_not_unknown(self, table: BindingTable) -> None:
+        table.apply(Update(9, {}, {}, complete=True, unreadable=frozenset({"shop"})))
+        assert not table.is_unknown("shop")
+        assert table.binding("shop", "").cluster == "west"
 
     def test_the_documents_given_out_are_a_copy(self, table: BindingTable) -> None:
         table.documents().clear()

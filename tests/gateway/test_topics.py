@@ -142,6 +142,22 @@ class TestMetadata:
                 assert leaders(client, moves) == {moves: WEST}
         assert gateway.logged(f"{app.appid} has Topics or groups on both .*: set HADASH_GATEWAY_ACCOUNTS")
 
+    def test_a_topic_that_was_there_a_moment_ago_is_waited_for(
+        self, looking: GatewayProcess, kafka: Clusters, app: App
+    ) -> None:
+        """A broker that was not told of it yet says the same as one whose Topic was deleted."""
+        here, there = app.topic(), app.topic()
+        with signed_in(looking, app) as client:
+            assert leaders(client, here, there) == {here: EAST, there: EAST}
+            kafka.admin("east").delete_topics([here])[here].result(30)
+            app.topics.remove(here)
+            eventually(
+                lambda: here not in kafka.admin("east").list_topics(timeout=30).topics, f"{here} is deleted"
+            )
+            assert leaders(client, here, there) == {here: -1, there: EAST}
+        kafka.admin("west").delete_topics([here])[here].result(30)
+        assert looking.logged(f"a broker of east does not know 1 Topics .*such as {here}")
+
 
 class TestWriting:
     def test_an_unchanged_producer_writes_each_topic_where_it_belongs(

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+
 import pytest
 
+from hadash.gateway import samples
 from hadash.gateway.traffic import AccessKey, Circumstances, Stream, Traffic
 
 EAST, WEST = Stream("shop", "web-1", "east"), Stream("shop", "web-1", "west")
@@ -19,8 +22,10 @@ class Clock:
         return self.now
 
 
-def everything(_: Stream) -> bool:
-    return True
+def run(steps: Generator[None, None, None]) -> None:
+    """Sliced work to its end."""
+    for _ in steps:
+        pass
 
 
 class TestSamples:
@@ -30,7 +35,7 @@ class TestSamples:
 
     def sample(self, parked: int = 0) -> None:
         self.clock.now += 1
-        self.traffic.sample(parked)
+        run(self.traffic.sample(parked))
 
     def test_a_sample_holds_what_moved_since_the_last(self) -> None:
         self.traffic.count_produced(EAST, 5)
@@ -39,7 +44,7 @@ class TestSamples:
         self.traffic.count_produced(EAST, 1)
         self.traffic.count_produced(WEST, 4)
         self.sample(parked=7)
-        assert list(self.traffic.samples_since(0, everything)) == [
+        assert list(self.traffic.samples_since(0)) == [
             {"at": 101.0, "parked": 0, "clusters": {"east": [5, 2]}},
             {"at": 102.0, "parked": 7, "clusters": {"east": [1, 0], "west": [4, 0]}},
         ]
@@ -48,24 +53,96 @@ class TestSamples:
         self.traffic.count_produced(EAST, 5)
         self.traffic.count_produced(OTHER, 3)
         self.sample()
-        (both,) = self.traffic.samples_since(0, everything)
-        (shop,) = self.traffic.samples_since(0, lambda stream: stream.appid == "shop")
+        (both,) = self.traffic.samples_since(0)
+        (shop,) = self.traffic.samples_since(0, "shop")
         assert both["clusters"] == {"east": [8, 0]}
         assert shop["clusters"] == {"east": [5, 0]}
 
     def test_only_newer_samples_are_given(self) -> None:
         for _ in range(3):
             self.sample()
-        assert [s["at"] for s in self.traffic.samples_since(102.0, everything)] == [103.0]
+        assert [s["at"] for s in self.traffic.samples_since(102.0)] == [103.0]
 
     def test_a_silent_second_is_a_sample_too(self) -> None:
         self.sample()
-        assert list(self.traffic.samples_since(0, everything)) == [{"at": 101.0, "parked": 0, "clusters": {}}]
+        assert list(self.traffic.samples_since(0)) == [{"at": 101.0, "parked": 0, "clusters": {}}]
 
     def test_the_oldest_go(self) -> None:
         for _ in range(5):
             self.sample()
-        assert [s["at"] for s in self.traffic.samples_since(0, everything)] == [103.0, 104.0, 105.0]
+        assert [s["at"] for s in self.traffic.samples_since(0)] == [103.0, 104.0, 105.0]
+
+
+class TestRoom:
+    """Thousands of clients, each with a number in each of a thousand samples, were gigabytes."""
+
+    def setup_method(self) -> None:
+        self.clock = Clock()
+        self.traffic = Traffic(samples=100, clock=self.clock)
+
+    def sample(self) -> None:
+        self.clock.now += 1
+        for number in range(3):
+            self.traffic.count_produced(Stream("shop", f"web-{number}", "east"), 5)
+        self.traffic.count_consumed(WEST, 2)
+        self.traffic.count_produced(OTHER, 1)
+        run(self.traffic.sample(0))
+
+    def times(self, *asked: str) -> list[float]:
+        return [sample["at"] for sample in self.traffic.samples_since(0, *asked)]
+
+    def test_older_samples_hold_totals_of_appids(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(samples, "MAX_DETAILS", 10)
+        for _ in range(5):
+            self.sample()
+        expected = {"clusters": {"east": [15, 0], "west": [0, 2]}, "parked": 0}
+        assert list(self.traffic.samples_since(0, "shop")) == [
+            {"at": 101.0 + number, **expected} for number in range(5)
+        ]
+        assert [s["clusters"]["east"] for s in self.traffic.samples_since(0)] == [[16, 0]] * 5
+        assert list(self.traffic.samples_since(0, "nobody")) == [
+            {"at": 101.0 + number, "parked": 0, "clusters": {}} for number in range(5)
+        ]
+
+    def test_a_client_has_only_those_in_which_clients_are_told_apart(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A sample without it would say that nothing moved."""
+        monkeypatch.setattr(samples, "MAX_DETAILS", 10)
+        for _ in range(5):
+            self.sample()
+        assert self.times("shop", "web-2") == [104.0, 105.0]
+        assert [s["clusters"] for s in self.traffic.samples_since(0, "shop", "web-2")] == [
+            {"east": [5, 0]}
+        ] * 2
+
+    def test_the_oldest_go_when_the_totals_are_too_many(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(samples, "MAX_DETAILS", 5)
+        monkeypatch.setattr(samples, "MAX_TOTALS", 6)
+        for _ in range(6):
+            self.sample()
+        assert self.times("shop") == [104.0, 105.0, 106.0]
+
+    def test_one_sample_is_kept_however_many_clients_it_has(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(samples, "MAX_DETAILS", 1)
+        monkeypatch.setattr(samples, "MAX_TOTALS", 0)
+        self.sample()
+        self.sample()
+        assert self.times("shop", "web-2") == [102.0]
+
+    def test_what_is_summed_up_in_slices_is_there_meanwhile(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(samples, "MAX_DETAILS", 5)
+        monkeypatch.setattr(samples, "_SLICE", 1)
+        self.sample()
+        self.clock.now += 1
+        self.traffic.count_produced(EAST, 1)
+        slow = self.traffic.sample(0)
+        next(slow)
+        assert self.times("shop") == [101.0, 102.0]
+        self.sample()
+        run(slow)
+        assert self.times("shop") == [101.0, 102.0, 103.0]
+        assert self.times("shop", "web-1") == [103.0]
 
 
 def key(client_id: str = "web-1", host: str = "10.0.0.1", **circumstances: int) -> AccessKey:

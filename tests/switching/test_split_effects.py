@@ -10,7 +10,6 @@ import pytest
 from django.utils import timezone
 
 from hadash.inventory.models import Access, Cluster, Pair
-from hadash.kafka.values import GroupInfo, GroupMember
 from hadash.mirroring.models import Mirror
 from hadash.switching import commands as do
 from hadash.switching import effects
@@ -43,7 +42,7 @@ def hands(plan: Plan) -> Effects:
 @pytest.fixture
 def gateways(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     """What every Gateway says of AppID shop."""
-    said = SimpleNamespace(clients=[], access=[])
+    said = SimpleNamespace(clients=[], access=[], readers=[], members=[])
     monkeypatch.setattr(effects, "ask_every", lambda path, key, **query: list(getattr(said, path.strip("/"))))
     return said
 
@@ -135,36 +134,97 @@ class TestSelfAssigned:
                 last_seen=now,
             )
 
-    @pytest.fixture
-    def members(self, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-        names = ["bill-1"]
-        group = SimpleNamespace(
-            groups=lambda _: {
-                "billing": GroupInfo(
-                    "billing", "Stable", 1, tuple(GroupMember(f"{n}-m", n, "h") for n in names)
-                )
-            }
-        )
-        monkeypatch.setattr(Effects, "_client", lambda self, cluster: group)
-        return names
+    def found(
+        self,
+        gateways: SimpleNamespace,
+        *connected: tuple[str, str],
+        members: tuple[str, ...] = ("bill-1",),
+        readers: tuple[tuple[str, int], ...] = (),
+        **others: str,
+    ) -> list[str]:
+        """Who is found to read without a group.
 
-    def found(self, gateways: SimpleNamespace, *connected: tuple[str, str]) -> list[str]:
+        :param members: client.ids, one a member. :param readers: client.id and broker of each connection that reads.
+        :param others: what is different about the members.
+        """
         gateways.clients = [
             {"appid": "shop", "client_id": name, "cluster": cluster} for name, cluster in connected
+        ]
+        gateways.members = [
+            {
+                "appid": "shop",
+                "client_id": name,
+                "cluster": "east",
+                "group": "billing",
+                "member_id": f"{name}-{number}",
+                "host": "10.0.0.1",
+                **others,
+            }
+            for number, name in enumerate(members)
+        ]
+        gateways.readers = [
+            {
+                "appid": "shop",
+                "client_id": name,
+                "cluster": "east",
+                "host": "10.0.0.1",
+                "broker": broker,
+                "topics": ["orders", "elsewhere"],
+            }
+            for name, broker in readers
         ]
         answer: list[str] = hands(SPLIT).carry_out(do.CheckSelfAssigned())
         return answer
 
-    def test_a_reader_without_a_group(self, gateways: SimpleNamespace, members: list[str]) -> None:
+    def test_a_reader_without_a_group(self, gateways: SimpleNamespace) -> None:
         assert self.found(gateways, ("bill-1", "east"), ("bill-2", "east")) == ["bill-2 (orders)"]
 
-    def test_a_member(self, gateways: SimpleNamespace, members: list[str]) -> None:
-        members.append("bill-2")
-        assert self.found(gateways, ("bill-1", "east"), ("bill-2", "east")) == []
+    def test_a_member(self, gateways: SimpleNamespace) -> None:
+        assert (
+            self.found(gateways, ("bill-1", "east"), ("bill-2", "east"), members=("bill-1", "bill-2")) == []
+        )
 
-    def test_one_that_is_not_there_now(self, gateways: SimpleNamespace, members: list[str]) -> None:
+    @pytest.mark.parametrize(
+        "others",
+        [{"appid": "another"}, {"group": "another"}, {"cluster": "west"}],
+        ids=["of another AppID", "of another group", "on the other cluster"],
+    )
+    def test_a_member_that_is_only_called_the_same(
+        self, gateways: SimpleNamespace, others: dict[str, str]
+    ) -> None:
+        """rdkafka is librdkafka's default client.id."""
+        assert self.found(gateways, ("bill-1", "east"), **others) == ["bill-1 (orders)"]
+
+    def test_one_that_reads_beside_a_member_of_its_own_name(self, gateways: SimpleNamespace) -> None:
+        assert self.found(gateways, ("bill-1", "east"), readers=(("bill-1", 0), ("bill-1", 0))) == [
+            "bill-1 (orders)"
+        ]
+
+    def test_one_that_reads_on_another_machine(self, gateways: SimpleNamespace) -> None:
+        assert self.found(gateways, ("bill-1", "east"), readers=(("bill-1", 0),), host="10.0.0.2") == [
+            "bill-1 (orders)"
+        ]
+
+    def test_a_member_reads_over_one_connection_to_each_broker(self, gateways: SimpleNamespace) -> None:
+        several = (("bill-1", 0), ("bill-1", 1), ("bill-1", 2))
+        assert self.found(gateways, ("bill-1", "east"), readers=several) == []
+        both = self.found(gateways, ("bill-1", "east"), readers=several * 2, members=("bill-1", "bill-1"))
+        assert both == []
+
+    def test_a_member_that_has_just_come_back_is_one(self, gateways: SimpleNamespace) -> None:
+        """Its old connection may be there still."""
+        found = self.found(
+            gateways,
+            ("bill-1", "east"),
+            readers=(("bill-1", 0), ("bill-1", 0)),
+            members=("bill-1", "bill-1"),
+            member_id="the-same",
+        )
+        assert found == ["bill-1 (orders)"]
+
+    def test_one_that_is_not_there_now(self, gateways: SimpleNamespace) -> None:
         assert self.found(gateways, ("bill-1", "east"), ("bill-2", "west")) == []
 
-    def test_one_that_stays(self, gateways: SimpleNamespace, members: list[str]) -> None:
+    def test_one_that_stays(self, gateways: SimpleNamespace) -> None:
         Access.objects.filter(client_id="bill-2").update(client_id="mobile")
         assert self.found(gateways, ("bill-1", "east"), ("mobile", "east")) == []

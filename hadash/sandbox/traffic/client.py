@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaError, Message, Producer
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer
 
 from hadash.sandbox.traffic import libraries
 from hadash.sandbox.traffic.journal import Writer
@@ -94,6 +94,12 @@ def produce(options: argparse.Namespace, journal: Writer, stop: Stop) -> None:
             numbers[key] += 1
         except BufferError:
             journal.note("the producer's queue is full")
+        except (
+            KafkaException
+        ) as error:  # refused before it was queued: its application hears of it here and goes on
+            refusal: KafkaError = error.args[0]
+            journal.failed(key, numbers[key], f"{refusal.name()}: {refusal}")
+            numbers[key] += 1
         due += interval
         producer.poll(max(due - time.monotonic(), 0))
         if time.monotonic() - flushed > FLUSH_SECONDS:
