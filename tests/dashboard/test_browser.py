@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.test import RequestFactory, override_settings
+from django.urls import reverse
 from django.utils import timezone
 from playwright.sync_api import Browser, expect
 from support.browser import Window, chromium
@@ -143,3 +144,22 @@ def test_an_overview_that_has_not_changed_is_left_alone(
     page.wait_for_timeout(300)
     expect(again).to_be_focused()
     assert page.evaluate("window.swaps") == 1, "the first answer is compared with nothing"
+
+
+def test_retirement_leaves_the_rest_of_the_page_alone(olga: Window, finished: Switch) -> None:
+    from hadash.switching.retirement.models import Retirement
+    from hadash.switching.retirement.services import switch_ended
+
+    finished.kind, finished.retire_after_days = "migration", 9
+    finished.save()
+    switch_ended(finished)
+    Retirement.objects.update(status="running")
+    page = olga.open(f"switches/{finished.key}/")
+    page.fill("#id_text", "Half a sentence")
+    address = reverse("switch", args=[finished.key])
+    for _ in range(2):
+        with page.expect_response(lambda answer: answer.url.endswith(address), timeout=20_000):
+            pass
+    page.wait_for_timeout(300)
+    expect(page.locator("#id_text")).to_have_value("Half a sentence")
+    expect(page.locator("#retirement")).to_have_count(1)

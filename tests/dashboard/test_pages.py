@@ -11,7 +11,10 @@ from django.urls import reverse
 
 from dashboard.parts import NASTY, gateway, signed_in
 from hadash.dashboard.engines import Engines
+from hadash.inventory.models import AppID, InstanceID
 from hadash.switching.models import Switch
+from hadash.switching.retirement.models import Retirement
+from hadash.switching.retirement.services import switch_ended
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
 
@@ -155,8 +158,6 @@ def test_queries_do_not_grow_with_the_estate(
     finished: Switch,
     django_assert_max_num_queries: Any,
 ) -> None:
-    from hadash.inventory.models import AppID, InstanceID
-
     for number in range(30):
         appid = AppID.objects.create(name=f"app-{number}", pair=estate.pair)
         InstanceID.objects.create(appid=appid, name="one")
@@ -181,3 +182,27 @@ def test_inboxes(people: SimpleNamespace, make_switch: Any, engines: SimpleNames
     assert switch.key in signed_in(people.arne).get(waiting).content.decode()
     assert "Nothing waits for you." in signed_in(people.olga).get(waiting).content.decode()
     assert switch.key in signed_in(people.olga).get(reverse("switches") + "?inbox=mine").content.decode()
+
+
+
+
+def test_of_a_page_about_old_topics_only_their_part_is_read_again(
+    as_olga: Client, engines: SimpleNamespace, finished: Switch
+) -> None:
+    finished.kind, finished.retire_after_days = "migration", 9
+    finished.save()
+    switch_ended(finished)
+    Retirement.objects.update(status="running")
+    address = reverse("switch", args=[finished.key])
+    section = as_olga.get(address, headers={"HX-Request": "true"}).content.decode()
+    assert section.lstrip().startswith('<section class="card retirement" id="retirement"')
+    assert "<!doctype" not in section.lower()
+    assert "hx-select" not in section
+    assert f'hx-get="{address}"' in section
+    assert section.strip() in text(as_olga, address)
+
+
+def text(client: Client, address: str) -> str:
+    answer = client.get(address)
+    assert answer.status_code == 200
+    return answer.content.decode()

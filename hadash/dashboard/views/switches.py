@@ -255,7 +255,11 @@ def _page(
 
 @require_GET
 def switch(request: HttpRequest, key: str) -> HttpResponse:
-    return _page(request, the_switch(user_of(request), key))
+    """The page, or with htmx only what becomes of the old Topics: the rest comes by the stream."""
+    found = the_switch(user_of(request), key)
+    if request.headers.get("HX-Request"):
+        return render(request, "switches/retirement.html", parts_context(user_of(request), found))
+    return _page(request, found)
 
 
 @require_GET
