@@ -11,6 +11,7 @@ from django.urls import reverse
 
 from dashboard.parts import NASTY, gateway, signed_in
 from hadash.dashboard.engines import Engines
+from hadash.dashboard.views.switches import SHOWN_CHANGES
 from hadash.inventory.models import AppID, InstanceID
 from hadash.switching.models import Switch
 from hadash.switching.retirement.models import Retirement
@@ -182,6 +183,43 @@ def test_inboxes(people: SimpleNamespace, make_switch: Any, engines: SimpleNames
     assert switch.key in signed_in(people.arne).get(waiting).content.decode()
     assert "Nothing waits for you." in signed_in(people.olga).get(waiting).content.decode()
     assert switch.key in signed_in(people.olga).get(reverse("switches") + "?inbox=mine").content.decode()
+
+
+class TestWhatAnInboxSaysWithoutASwitch:
+    def test_only_a_batch_waits(self, as_arne: Client, make_batch: Any, engines: SimpleNamespace) -> None:
+        batch = make_batch()
+        found = text(as_arne, reverse("switches") + "?inbox=waiting")
+        assert batch.key in found
+        assert "No switch waits for you." in found
+        assert "Nothing waits for you." not in found
+
+    @pytest.mark.parametrize("query", ["status=running", "q=nobody"])
+    def test_nothing_of_what_waits_fits(
+        self, as_arne: Client, make_switch: Any, make_batch: Any, engines: SimpleNamespace, query: str
+    ) -> None:
+        make_switch()
+        make_batch()
+        found = text(as_arne, f"{reverse('switches')}?inbox=waiting&{query}")
+        assert "No switch fits." in found
+        assert "waits for you." not in found
+        assert f'href="{reverse("switches")}?inbox=waiting">Show all' in found
+
+    def test_none_of_ones_own(self, as_vera: Client, make_switch: Any, engines: SimpleNamespace) -> None:
+        make_switch()
+        found = text(as_vera, reverse("switches") + "?inbox=mine")
+        assert "You have not requested a switch." in found
+        assert "No switch yet" not in found
+
+
+def test_older_changes_of_bindings_are_on_other_pages(
+    as_arne: Client, make_change: Any, engines: SimpleNamespace
+) -> None:
+    made = [make_change() for _ in range(SHOWN_CHANGES + 1)]
+    address = reverse("switches") + "?inbox=waiting"
+    found = text(as_arne, address)
+    assert made[0].key not in found, "the oldest"
+    assert 'href="?inbox=waiting&amp;changes=2"' in found
+    assert made[0].key in text(as_arne, f"{address}&changes=2")
 
 
 
