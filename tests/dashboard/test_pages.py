@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from dashboard.parts import NASTY, gateway, signed_in
 from hadash.bindings.model import Binding, BindingDocument
+from hadash.dashboard import selectors
 from hadash.dashboard.declared import SHOWN
 from hadash.dashboard.engines import Engines
 from hadash.dashboard.views.appids import ROWS_SHOWN
@@ -284,6 +285,18 @@ class TestManyClients:
         assert "<b>web-0998</b>" not in live
         assert "No InstanceID has “nobody” in its name." in text(as_olga, f"{address}?client=nobody")
 
+    def test_coverage_is_counted_by_the_database(
+        self,
+        people: SimpleNamespace,
+        names: list[str],
+        django_assert_max_num_queries: Any,
+    ) -> None:
+        InstanceID.objects.filter(name="web-0000").delete()
+        with django_assert_max_num_queries(8) as asked:
+            assert selectors.estate_coverage(people.vera) == (self.COUNT + 3, self.COUNT + 1)
+        of_access = [query["sql"] for query in asked.captured_queries if "inventory_access" in query["sql"]]
+        assert len(of_access) == 2
+        assert all(sql.startswith("SELECT COUNT(") for sql in of_access), "a row each"
 
 
 def test_whose_switch_it_is_to_be_is_searched_in_pages(
