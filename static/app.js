@@ -1,4 +1,5 @@
 // What every page needs: times, the theme, fragments that refresh themselves. No rules.
+import { comparable, kept, pressed } from "./swapping.js";
 import { showElapsed, showTimes } from "./times.js";
 
 showTimes();
@@ -65,10 +66,8 @@ addEventListener("pageshow", (event) => {
 
 // Fragments: nobody refreshes what nobody sees, nothing is swapped that has not changed, and what is being
 // selected, focused or hovered for a click stays.
-const last = new WeakMap();
-let pressed = false;
-document.addEventListener("pointerdown", () => { pressed = true; });
-for (const name of ["pointerup", "pointercancel"]) document.addEventListener(name, () => setTimeout(() => { pressed = false; }, 200));
+// By id: a fragment may replace itself.
+const last = new Map();
 document.addEventListener("htmx:beforeRequest", (event) => {
   const quiet = event.target.matches?.("[data-quiet]");
   if (!quiet) return;
@@ -82,16 +81,11 @@ document.addEventListener("htmx:beforeSwap", (event) => {
   const text = event.detail.xhr.responseText;
   // Signed out meanwhile: the answer is a whole page.
   if (/^\s*<!doctype/i.test(text)) { event.detail.shouldSwap = false; location.reload(); return; }
-  // A click whose element is replaced in its midst would be lost.
-  if (pressed || last.get(target) === text) { event.detail.shouldSwap = false; return; }
-  last.set(target, text);
-  const active = document.activeElement;
-  if (active && target.contains(active)) {
-    const path = active.getAttribute("href");
-    target.addEventListener("htmx:afterSettle", () => {
-      if (path) target.querySelector(`[href="${CSS.escape(path)}"]`)?.focus({ preventScroll: true });
-    }, { once: true });
-  }
+  const said = comparable(text);
+  if (pressed() || last.get(target.id) === said) { event.detail.shouldSwap = false; return; }
+  last.set(target.id, said);
+  const restore = kept(target);
+  document.addEventListener("htmx:afterSettle", () => restore(document.getElementById(target.id) ?? target), { once: true });
 });
 document.addEventListener("htmx:afterSwap", (event) => {
   event.detail.target.classList.remove("stale");

@@ -2,6 +2,7 @@
 // Whatever is shown came from the server; nothing is made up here.
 import { drawChart } from "./chart.js";
 import { Picture, drawTwin } from "./picture.js";
+import { afterPress, comparable, kept, pressed } from "./swapping.js";
 import { clockTime, setServerTime, showElapsed, showTimes, zone } from "./times.js";
 
 const root = document.querySelector("[data-stream]");
@@ -33,6 +34,33 @@ function show() {
   drawTwin(twin, model);
 }
 
+// What is to be shown, and what is shown: of a part that says the same every node stays.
+const dueParts = new Map();
+const shownParts = new Map();
+
+function takeParts(parts) {
+  for (const [name, html] of Object.entries(parts)) dueParts.set(name, html);
+  showParts();
+}
+
+// Abort is pressed while stages go by: nothing is replaced under a finger.
+function showParts() {
+  if (pressed()) return;
+  for (const [name, html] of dueParts) {
+    const said = comparable(html);
+    if (shownParts.get(name) === said) continue;
+    shownParts.set(name, said);
+    const part = document.getElementById(`part-${name}`);
+    const restore = kept(part);
+    part.innerHTML = html;
+    restore();
+    showTimes(part);
+    showElapsed(part);
+  }
+  dueParts.clear();
+}
+afterPress(showParts);
+
 function takeState(state) {
   const { parts, now, ...rest } = state;
   setServerTime(now);
@@ -43,12 +71,7 @@ function takeState(state) {
   // What was said when the page was loaded ("somebody else has to approve it") is over.
   if (rest.status !== model.state.status) document.querySelector(".messages")?.remove();
   clearTimeout(waiting);
-  for (const [name, html] of Object.entries(parts)) {
-    const part = document.getElementById(`part-${name}`);
-    part.innerHTML = html;
-    showTimes(part);
-    showElapsed(part);
-  }
+  takeParts(parts);
   document.title = `${rest.title} · hadash`;
   const passed = Date.now() - blockShownAt;
   const apply = () => { model.state = rest; show(); drawSoon(); };

@@ -1,7 +1,8 @@
 """Writes that may be sent again: with the header ``Idempotency-Key`` the second one gets the first one's answer.
 
 The answer is kept in the transaction that makes the change. A process that dies in between leaves neither, so whoever sends
-the request again has it carried out exactly once. Refusals are not kept: what stood against it may be gone.
+the request again has it carried out exactly once. Refusals are not kept: what stood against it may be gone. When it is not
+known whether it was done, what the handler has written of that stays, and it may be sent again.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from rest_framework.response import Response
 
 from hadash.api.models import MAX_KEY, IdempotentAnswer
 from hadash.api.problems import Problem
+from hadash.bindings.errors import UnknownOutcome
 from hadash.sentences import say
 
 HEADER = "Idempotency-Key"
@@ -41,6 +43,7 @@ def idempotent(handler: Handler) -> Handler:
                 400, say("An idempotency key is at most %(most)s printable characters.", most=MAX_KEY)
             )
         fingerprint = _fingerprint(request)
+        unknown: UnknownOutcome | None = None
         with transaction.atomic():
             # A second request with this key waits here until the first one has ended.
             held, new = IdempotentAnswer.objects.get_or_create(
@@ -48,9 +51,17 @@ def idempotent(handler: Handler) -> Handler:
             )
             if not new:
                 return _again(held, fingerprint)
-            response = handler(view, request, *args, **kwargs)
-            held.status, held.body = response.status_code, response.data
-            held.save(update_fields=["status", "body"])
+            try:
+                response = handler(view, request, *args, **kwargs)
+            except UnknownOutcome as error:
+                # Raised only when the transaction has ended: the audit log's entry about it must not roll back.
+                unknown = error
+                held.delete()
+            else:
+                held.status, held.body = response.status_code, response.data
+                held.save(update_fields=["status", "body"])
+        if unknown is not None:
+            raise unknown
         return response
 
     return answer

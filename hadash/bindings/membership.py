@@ -14,14 +14,18 @@ from kazoo.exceptions import BadVersionError, NodeExistsError, NoNodeError
 
 from hadash.bindings import client as client_settings
 from hadash.bindings import layout
+from hadash.bindings.client import LOST_REPLY, reaching
 from hadash.bindings.epochs import Report
-from hadash.bindings.errors import NameTaken, NoSuchMember
+from hadash.bindings.errors import NameTaken, NoSuchMember, StoreUnavailable, UnknownOutcome
 from hadash.bindings.model import GatewayMember
 from hadash.identity.names import decode
 
 #: How many of its session timeouts a Gateway waits for one of the same name to vanish, and seconds between two looks.
 PREDECESSOR_SESSIONS = 1.5
 LOOK_SECONDS = 0.1
+
+#: Seconds in which a write whose reply was lost is read back.
+READ_BACK_SECONDS = 5.0
 
 
 def _is_dead(record: dict[str, Any]) -> bool:
@@ -142,20 +146,50 @@ def set_excluded(client: KazooClient, gateway_id: str, excluded: bool) -> bool:
     """Whether changes of bindings wait for a Gateway; a later start of it does not change that. False when it was so already.
 
     :raises NoSuchMember: it is no member (any more).
+    :raises StoreUnavailable: ZooKeeper does not answer; nothing was changed.
+    :raises UnknownOutcome: the reply was lost, and what came of it cannot be read.
     """
     path = layout.gateway(gateway_id)
     while True:
         try:
-            data, stat = client.get(path)
+            with reaching():
+                data, stat = client.get(path)
             record = _record(data)
             if bool(record.get("excluded")) is excluded:
                 return False
-            client.set(path, json.dumps({**record, "excluded": excluded}).encode(), version=stat.version)
+            try:
+                client.set(path, json.dumps({**record, "excluded": excluded}).encode(), version=stat.version)
+            except LOST_REPLY as error:
+                if not _came_true(client, path, excluded, error):
+                    raise StoreUnavailable(f"ZooKeeper cannot be reached ({type(error).__name__}).") from None
             return True
         except BadVersionError:
             continue  # it has just written its own record anew
         except NoNodeError:
             raise NoSuchMember(f"Gateway {gateway_id} is no member.") from None
+
+
+def _came_true(client: KazooClient, path: str, excluded: bool, lost: Exception) -> bool:
+    """After a lost reply: whether the write was carried out.
+
+    What the record says now is the end of it: a session's commands are carried out in their order, so a write that has not
+    happened before this look does not happen after it.
+
+    :raises UnknownOutcome: the record cannot be read.
+    """
+    deadline = time.monotonic() + READ_BACK_SECONDS
+    while time.monotonic() < deadline:
+        try:
+            client.sync(path)
+            data, _stat = client.get(path)
+        except LOST_REPLY:
+            time.sleep(LOOK_SECONDS)  # a session that is lost says so at once
+            continue
+        return bool(_record(data).get("excluded")) is excluded
+    raise UnknownOutcome(
+        f"ZooKeeper did not answer ({type(lost).__name__}), and for {READ_BACK_SECONDS:.0f} s it could not be read "
+        "whether the Gateway's record was changed."
+    ) from lost
 
 
 def members(client: KazooClient) -> list[GatewayMember]:

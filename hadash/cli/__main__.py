@@ -14,9 +14,10 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 
 from hadash.cli import batches, bindings, declarations, show
+from hadash.cli.asking import WrongUsage, confirmed
 from hadash.cli.client import Api, ApiError
 from hadash.cli.watching import NO_ANSWER, REFUSED, watched
 
@@ -43,7 +44,10 @@ def main(
         out.print(error.title, style="bold red", markup=False)
         for reason in error.reasons:
             out.print(f"  {reason}", markup=False)
-        return NO_ANSWER if error.code in (0, 503) else REFUSED
+        return NO_ANSWER if error.code == 0 or error.code >= 500 else REFUSED
+    except WrongUsage as error:
+        out.print(str(error), style="red", markup=False)
+        return 2
     except KeyboardInterrupt:
         return 130
 
@@ -169,8 +173,21 @@ def _asked(options: argparse.Namespace) -> dict[str, Any]:
 
 def _plan(api: Api, options: argparse.Namespace, out: Console) -> int:
     draft = api.post("plans/", _asked(options))
-    out.print(show.plan(draft))
+    out.print(_shown(api, draft))
     return REFUSED if draft["objections"] or draft["held_by"] else 0
+
+
+def _shown(api: Api, draft: dict[str, Any]) -> RenderableType:
+    """A plan; of what holds part of it the API says the key only."""
+    if not draft["held_by"]:
+        return show.plan(draft)
+    try:
+        api.get(f"switches/{draft['held_by']}/")
+    except ApiError as error:
+        if error.code != 404:
+            raise
+        return show.plan(draft, "batch")
+    return show.plan(draft)
 
 
 def _request(api: Api, options: argparse.Namespace, out: Console) -> int:
@@ -235,10 +252,8 @@ def _approve(api: Api, options: argparse.Namespace, out: Console) -> int:
     digest = options.plan
     if not digest:
         draft = api.post("plans/", {name: found[name] for name in ("pair", "scope", "target", "kind")})
-        out.print(show.switch(found), show.plan(draft))
-        typed = out.input(f"Type {options.key} to approve this plan: ")
-        if typed.strip() != options.key:
-            out.print("Nothing was approved.")
+        out.print(show.switch(found), _shown(api, draft))
+        if not confirmed(out, options.key, "plan", "--plan"):
             return REFUSED
         digest = draft["plan_digest"]
     held = api.post(

@@ -10,6 +10,7 @@ from typing import Any
 from rich.console import Console
 
 from hadash.cli import show_batches as show
+from hadash.cli.asking import confirmed, text_of
 from hadash.cli.client import Api
 from hadash.cli.watching import REFUSED, watched
 from hadash.switching.batches.waves import read_list
@@ -83,7 +84,7 @@ def run(api: Api, options: argparse.Namespace, out: Console) -> int:
 
 
 def _asked(options: argparse.Namespace, out: Console) -> dict[str, Any] | None:
-    """The body of a request; ``None`` when the list cannot be understood."""
+    """The body of a request; ``None`` when the list cannot be understood. :raises WrongUsage: it cannot be read."""
     body: dict[str, Any] = {
         "pair": options.pair,
         "target": options.to,
@@ -97,11 +98,7 @@ def _asked(options: argparse.Namespace, out: Console) -> dict[str, Any] | None:
             body[name] = getattr(options, name)
     text = "\n".join(options.appid)
     if options.list is not None:
-        try:
-            text = f"{options.list.read_text(encoding='utf-8-sig')}\n{text}"
-        except (OSError, UnicodeDecodeError) as error:
-            out.print(f"{options.list} cannot be read: {error}", style="red", markup=False)
-            return None
+        text = f"{text_of(options.list)}\n{text}"
     lines, faults = read_list(text)
     for fault in faults:
         out.print(str(fault), style="red", markup=False)
@@ -147,9 +144,7 @@ def _approve(api: Api, options: argparse.Namespace, out: Console) -> int:
         out.print(show.batch(found))
         for item in _pages(api, f"batches/{options.key}/items/"):
             out.print(f"  {item['wave'] or 'left out'}  {item['what']}", markup=False)
-        typed = out.input(f"Type {options.key} to approve this batch: ")
-        if typed.strip() != options.key:
-            out.print("Nothing was approved.")
+        if not confirmed(out, options.key, "batch", "--digest"):
             return REFUSED
     digest = options.digest or found["digest"]
     body = {"digest": digest, "approvals": len(found["approvals"])}

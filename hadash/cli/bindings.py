@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from hadash.cli import show
+from hadash.cli.asking import confirmed
 from hadash.cli.client import Api
 
 REFUSED = 1
@@ -56,7 +57,7 @@ def shown(change: dict[str, Any]) -> RenderableType:
     )
     edits = Table("identity", "becomes", box=None, pad_edge=False)
     for edit in change["edits"]:
-        edits.add_row(edit["identity"], edit["cluster"] or "unbound")
+        edits.add_row(Text(edit["identity"]), Text(edit["cluster"] or "unbound"))
     return Group(head, edits, *(Text(said) for said in change["outcome"]))
 
 
@@ -75,8 +76,11 @@ def _asked(name: str) -> Callable[[Api, argparse.Namespace, Console], int]:
 
 
 def _changes(api: Api, options: argparse.Namespace, out: Console) -> int:
-    for change in api.get("binding-changes/", inbox=options.inbox)["results"]:
+    found = api.get("binding-changes/", inbox=options.inbox)
+    for change in found["results"]:
         out.print(shown(change))
+    if found["next"]:
+        out.print(f"{found['count']} in all; these are the newest.", style="dim")
     return 0
 
 
@@ -85,9 +89,7 @@ def _approve(api: Api, options: argparse.Namespace, out: Console) -> int:
     digest = options.digest
     if not digest:
         out.print(shown(found))
-        typed = out.input(f"Type {options.key} to approve this change: ")
-        if typed.strip() != options.key:
-            out.print("Nothing was approved.")
+        if not confirmed(out, options.key, "change", "--digest"):
             return REFUSED
         digest = found["digest"]
     body = {"digest": digest, "approvals": len(found["approvals"])}

@@ -21,6 +21,11 @@ class ApiError(Exception):
         super().__init__("\n".join([title, *reasons]))
         self.code, self.title, self.reasons = code, title, reasons
 
+    @property
+    def lost(self) -> bool:
+        """Nobody has answered, or what answered is a proxy that heard nothing: it may be done."""
+        return self.code in (0, 502, 504)
+
 
 class Api:
     """hadash at ``url``, as the owner of ``token``.
@@ -63,7 +68,7 @@ class Api:
             try:
                 return self._read(self._sent(method, path, json=body or {}, headers=key))
             except ApiError as error:
-                if error.code or not left:
+                if not error.lost or not left:
                     raise
         raise AssertionError("unreachable")
 

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from hadash.cli.asking import text_of
 from hadash.cli.client import Api, ApiError
 
 #: Rows of a page, and rows of differences that are printed.
@@ -180,11 +181,7 @@ def _remove(api: Api, options: argparse.Namespace, out: Console) -> int:
 
 
 def _import(api: Api, options: argparse.Namespace, out: Console) -> int:
-    try:
-        text = options.file.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        out.print(f"{options.file} cannot be read as UTF-8: {error}", style="red", markup=False)
-        return 2
+    text = text_of(options.file)
     path, body = f"pairs/{options.pair}/declarations/import/", {"csv": text, "whole": options.whole}
     found = api.post(path, body)
     for mark, rows in (("+", found["added"]), ("~", found["noted"]), ("-", found["withdrawn"])):

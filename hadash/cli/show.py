@@ -1,4 +1,7 @@
-"""What the commands print: tables and sentences on a terminal."""
+"""What the commands print: tables and sentences on a terminal.
+
+Names are :class:`Text`: rich would take the brackets of a client.id ``web[blue]`` for its own.
+"""
 
 from __future__ import annotations
 
@@ -63,8 +66,11 @@ def status(value: str) -> Text:
     return Text(value.replace("_", " "), style=COLOURS.get(value, ""))
 
 
-def plan(draft: dict[str, Any]) -> RenderableType:
-    """What would move, why, and what stands against it."""
+def plan(draft: dict[str, Any], holder: str = "switch") -> RenderableType:
+    """What would move, why, and what stands against it.
+
+    :param holder: what that is which holds part of it: a switch or a batch.
+    """
     found = draft["plan"]
     head = Text.assemble(
         (scope(found["scope"]), "bold"),
@@ -74,7 +80,7 @@ def plan(draft: dict[str, Any]) -> RenderableType:
     members = Table("", "member", "because", box=None, pad_edge=False)
     for member in draft["members"][:LISTED]:
         why = f"{member['why']}{' (there already)' if member['already'] else ''}"
-        members.add_row(member["kind"], member["name"], why)
+        members.add_row(*map(Text, (member["kind"], member["name"], why)))
     parts: list[RenderableType] = [head, members]
     if len(draft["members"]) > LISTED:
         parts.append(Text(f"… and {len(draft['members']) - LISTED} more", style="dim"))
@@ -93,7 +99,7 @@ def plan(draft: dict[str, Any]) -> RenderableType:
         for use in draft["uncovered"][:LISTED]
     ]
     if draft["held_by"]:
-        parts.append(Text(f"✗ switch {draft['held_by']} holds part of it", "red"))
+        parts.append(Text(f"✗ {holder} {draft['held_by']} holds part of it", "red"))
     parts += [Text(f"✗ {reason}", "red") for reason in draft["objections"]]
     return Group(*parts)
 
@@ -103,12 +109,12 @@ def switches(rows: Iterable[dict[str, Any]]) -> Table:
     for row in rows:
         at = moment(row["requested_at"])
         table.add_row(
-            row["key"],
-            scope(row["scope"]),
-            row["source"],
-            row["target"],
+            Text(row["key"]),
+            Text(scope(row["scope"])),
+            Text(row["source"]),
+            Text(row["target"]),
             status(row["status"]),
-            row["requested_by"],
+            Text(row["requested_by"]),
             at,
         )
     return table

@@ -60,13 +60,13 @@ def batches(rows: Iterable[dict[str, Any]]) -> Table:
     )
     for row in rows:
         table.add_row(
-            row["key"],
+            Text(row["key"]),
             str(row["radii"]),
-            row["source"],
-            row["target"],
+            Text(row["source"]),
+            Text(row["target"]),
             status(row["status"]),
             f"{_settled(row['counts'])} / {row['radii']}",
-            row["requested_by"],
+            Text(row["requested_by"]),
             moment(row["requested_at"]),
         )
     return table

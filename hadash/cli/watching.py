@@ -41,7 +41,9 @@ def watched(
             try:
                 found, lines = look(last)
             except ApiError as error:
-                if error.code or time.monotonic() - heard > SILENT_SECONDS:
+                # 503: a proxy says it too while hadash starts anew.
+                away = error.lost or error.code == 503
+                if not away or time.monotonic() - heard > SILENT_SECONDS:
                     raise
                 time.sleep(LOOK_SECONDS)
                 continue

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.db.models import Count, Max, Q, QuerySet
+from django.db.models import Case, Count, Exists, Max, OuterRef, Q, QuerySet, When
 from django.utils import timezone
 
 from hadash.accounts import roles
@@ -17,7 +17,7 @@ from hadash.accounts.roles import DECIDE, OPERATE, REQUEST, pairs_where
 from hadash.bindings.model import Binding, BindingDocument
 from hadash.dashboard.engines import Engines
 from hadash.identity.resolve import resolve
-from hadash.inventory.models import Access, AppID, Cluster, Pair
+from hadash.inventory.models import Access, AppID, Cluster, InstanceID, Pair
 from hadash.inventory.selectors import access_since
 from hadash.mirroring.models import LagSample, Mirror
 from hadash.switching.machine import ENDED, Kind, Status
@@ -234,20 +234,21 @@ def appids(user: Any) -> QuerySet[AppID]:
 
 
 def estate_coverage(user: Any) -> tuple[int, int]:
-    """(client.ids observed, those of them that are registered) over all AppIDs that ``user`` may see."""
-    visible = pairs_where(user)
-    observed = set(
-        Access.objects.filter(pair__in=visible, last_seen__gte=access_since())
+    """(client.ids observed, those of them that are registered) over all AppIDs that ``user`` may see.
+
+    Counted by PostgreSQL: every viewer's overview asks every two seconds, and there may be many thousands.
+    """
+    observed = (
+        Access.objects.filter(pair__in=pairs_where(user), last_seen__gte=access_since())
         .exclude(client_id="")
-        .values_list("pair_id", "appid", "client_id")
+        .order_by()
+        .values("pair_id", "appid", "client_id")
         .distinct()
     )
-    registered = set(
-        AppID.objects.filter(pair__in=visible, instances__isnull=False).values_list(
-            "pair_id", "name", "instances__name"
-        )
+    registered = InstanceID.objects.filter(
+        appid__pair=OuterRef("pair_id"), appid__name=OuterRef("appid"), name=OuterRef("client_id")
     )
-    return len(observed), len(observed & registered)
+    return observed.count(), observed.filter(Exists(registered)).count()
 
 
 # -- one AppID ----------------------------------------------------------------------------------------------------
@@ -271,15 +272,44 @@ class ObservedClient:
         return f"{newest.library} {newest.version}".strip()
 
 
-def observed_clients(appid: AppID) -> list[ObservedClient]:
-    """By client.id, most recent first. One query besides the registered InstanceIDs."""
+def observed_uses(appid: AppID, query: str = "") -> QuerySet[Access]:
+    """What its clients were observed to do, by client.id (those without one last).
+
+    :param query: only of client.ids that have it in their names.
+    """
+    found = Access.objects.filter(pair=appid.pair, appid=appid.name, last_seen__gte=access_since())
+    if query:
+        found = found.filter(client_id__icontains=query)
+    return found.order_by(
+        Case(When(client_id="", then=1), default=0), "client_id", "kind", "resource", "-last_seen", "pk"
+    )
+
+
+def by_client(appid: AppID, uses: Iterable[Access]) -> list[ObservedClient]:
+    """The same by client.id, in the order in which they come. No query besides the registered InstanceIDs."""
     registered = {instance.name for instance in appid.instances.all()}
     grouped: dict[str, list[Access]] = defaultdict(list)
-    facts = Access.objects.filter(pair=appid.pair, appid=appid.name, last_seen__gte=access_since())
-    for use in facts.order_by("kind", "resource", "-last_seen"):
+    for use in uses:
         grouped[use.client_id].append(use)
-    found = [ObservedClient(name, name in registered, uses) for name, uses in grouped.items()]
-    return sorted(found, key=lambda client: (client.client_id == "", client.client_id))
+    return [ObservedClient(name, name in registered, uses) for name, uses in grouped.items()]
+
+
+def observed_clients(appid: AppID) -> list[ObservedClient]:
+    """All of them. One query besides the registered InstanceIDs."""
+    return by_client(appid, observed_uses(appid))
+
+
+#: client.ids and InstanceIDs that a field suggests; whoever has more types the name.
+SUGGESTED_NAMES = 200
+
+
+def unregistered(appid: AppID) -> list[str]:
+    """client.ids that were observed and are not registered, the first by name."""
+    names = (
+        observed_uses(appid).exclude(client_id="").order_by("client_id").values_list("client_id", flat=True)
+    )
+    registered = InstanceID.objects.filter(appid=appid).order_by().values("name")
+    return list(names.exclude(client_id__in=registered).distinct()[:SUGGESTED_NAMES])
 
 
 def history_of(user: Any, appid: AppID, count: int = 20) -> QuerySet[Switch]:

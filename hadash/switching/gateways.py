@@ -10,8 +10,7 @@ from django.db import transaction
 
 from hadash.accounts.roles import EXCLUDE_GATEWAY, may
 from hadash.audit.models import record
-from hadash.bindings.client import reaching
-from hadash.bindings.errors import BindingError, NoSuchMember
+from hadash.bindings.errors import BindingError, NoSuchMember, UnknownOutcome
 from hadash.bindings.membership import set_excluded
 from hadash.inventory.gateways import gateway_members, zookeeper
 from hadash.sentences import say
@@ -28,6 +27,7 @@ def exclude(user: Any, gateway_id: str, typed: str, reason: str, address: str | 
     :param typed: its id once more, as the person's word that its process is gone.
     :raises PermissionDenied: ``user`` may not.
     :raises NoSuchGateway: it is no member. :raises EnginesAway: ZooKeeper does not answer.
+    :raises UnknownOutcome: the reply was lost; the audit log says that it was asked for.
     :raises Refused: without the word or a reason; when it answers.
     """
     _may(user)
@@ -52,22 +52,26 @@ def exclude(user: Any, gateway_id: str, typed: str, reason: str, address: str | 
 
 
 def include(user: Any, gateway_id: str, address: str | None = None) -> None:
-    """Let switches wait for it again. :raises NoSuchGateway: it is no member."""
+    """Let switches wait for it again. :raises NoSuchGateway: it is no member. The rest as of :func:`exclude`."""
     _may(user)
     _set(user, gateway_id, False, address)
 
 
 def _set(user: Any, gateway_id: str, excluded: bool, address: str | None, **details: Any) -> None:
-    # The entry first: what cannot be recorded is not done.
-    with transaction.atomic():
-        record(user, "exclude" if excluded else "include", f"Gateway {gateway_id}", address, **details)
-        try:
-            with reaching():
-                set_excluded(zookeeper(), gateway_id, excluded)
-        except NoSuchMember as error:
-            raise NoSuchGateway(say("%(error)s", error=error)) from None
-        except BindingError as error:
-            raise EnginesAway(say("%(error)s", error=error)) from None
+    verb, subject = "exclude" if excluded else "include", f"Gateway {gateway_id}"
+    try:
+        # The entry first: what cannot be recorded is not done.
+        with transaction.atomic():
+            record(user, verb, subject, address, **details)
+            set_excluded(zookeeper(), gateway_id, excluded)
+    except UnknownOutcome:
+        # It may be done, so the log has to say who asked for it.
+        record(user, verb, subject, address, **details, outcome="unknown")
+        raise
+    except NoSuchMember as error:
+        raise NoSuchGateway(say("%(error)s", error=error)) from None
+    except BindingError as error:
+        raise EnginesAway(say("%(error)s", error=error)) from None
 
 
 def _may(user: Any) -> None:

@@ -8,6 +8,9 @@ import pytest
 
 from hadash.api.idempotency import forget_old_answers
 from hadash.api.models import IdempotentAnswer
+from hadash.audit.models import Entry
+from hadash.bindings.errors import UnknownOutcome
+from hadash.switching import gateways
 from hadash.switching.models import Switch
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
@@ -55,6 +58,21 @@ def test_a_refusal_is_not_kept(
     assert not IdempotentAnswer.objects.exists()
     assert olga.post(f"switches/{held.key}/cancel/").status_code == 200
     assert olga.post("switches/", wanted, Idempotency_Key="k1").status_code == 201
+
+
+def test_an_unknown_outcome_is_not_kept_and_its_entry_in_the_audit_log_is(
+    program: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lost(client: object, name: str, excluded: bool) -> None:
+        raise UnknownOutcome("the reply was lost")
+
+    monkeypatch.setattr(gateways, "zookeeper", lambda: None)
+    monkeypatch.setattr(gateways, "set_excluded", lost)
+    answer = program("olga").post("gateways/gw-1/include/", Idempotency_Key="k1")
+    assert (answer.status_code, answer.json()["type"]) == (503, "urn:hadash:problem:unknown-outcome")
+    assert not IdempotentAnswer.objects.exists()
+    entry = Entry.objects.get(verb="include")
+    assert (entry.subject, entry.details) == ("Gateway gw-1", {"outcome": "unknown"})
 
 
 @pytest.mark.parametrize("key", ["x" * 201, "käse", "a\tb"])

@@ -29,12 +29,14 @@ from rich.console import Console
 
 from hadash.accounts import tokens
 from hadash.accounts.roles import SCOPES
+from hadash.cli import bindings
 from hadash.cli.__main__ import main
 from hadash.cli.client import Api
+from hadash.identity.identity import Identity
 from hadash.switching.batches.models import Batch
 from hadash.switching.machine import Kind
 from hadash.switching.models import BindingChange, Switch
-from hadash.switching.plan import Plan
+from hadash.switching.plan import Member, Plan, Scope, ScopeKind
 from hadash.switching.radius import Draft
 from hadash.switching.retirement.models import Retirement
 
@@ -48,6 +50,8 @@ class InProcess(httpx.BaseTransport):
 
     def __init__(self) -> None:
         self.lost = 0
+        #: What a proxy answers instead, the work having been done; the next one first.
+        self.proxied: list[int] = []
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         headers = {
@@ -63,6 +67,8 @@ class InProcess(httpx.BaseTransport):
         if self.lost:
             self.lost -= 1
             raise httpx.ReadError("the connection was reset")
+        if self.proxied:
+            return httpx.Response(self.proxied.pop(0), text="<h1>Bad gateway</h1>")
         return httpx.Response(answer.status_code, headers=dict(answer.headers), content=answer.content)
 
 
@@ -75,11 +81,11 @@ def transport() -> InProcess:
 def run(people: SimpleNamespace, transport: InProcess) -> Iterator[Run]:
     """Run a command as one of the people: (exit code, what it printed)."""
 
-    def command(name: str, *arguments: str, typed: str = "") -> tuple[int, str]:
+    def command(name: str, *arguments: str, typed: str | Callable[[object], str] = "") -> tuple[int, str]:
         _, secret = tokens.issue(getattr(people, name), "cli", list(SCOPES), 1)
         printed = io.StringIO()
         console = Console(file=printed, width=200)
-        console.input = lambda prompt: typed  # type: ignore[method-assign]
+        console.input = typed if callable(typed) else lambda prompt: typed  # type: ignore[method-assign]
         code = main(arguments, console, Api("http://testserver", secret, transport=transport))
         return code, printed.getvalue()
 
@@ -336,12 +342,107 @@ class TestBatches:
         batch.refresh_from_db()
         assert batch.status == "running"
 
-    @pytest.mark.parametrize("content", [b"ant; two", b"\xff\xfe"])
+    @pytest.mark.parametrize(("content", "expected"), [(b"ant; two", 1), (b"\xff\xfe", 2)])
     def test_a_list_that_cannot_be_read_is_not_sent(
-        self, run: Run, estate: Any, planned: None, tmp_path: Path, content: bytes
+        self, run: Run, estate: Any, planned: None, tmp_path: Path, content: bytes, expected: int
     ) -> None:
         names = tmp_path / "names.txt"
         names.write_bytes(content)
         code, text = run("olga", "batch", "plan", *self.WEST, "--list", str(names))
-        assert code == 1
+        assert code == expected
         assert "Line 1: write a name" in text or "cannot be read" in text
+
+
+def test_what_a_proxy_answers_is_a_lost_answer(
+    run: Run, transport: InProcess, estate: Any, planned: None
+) -> None:
+    transport.proxied = [502, 504]
+    assert run("olga", "request", *WANTED, "--reason", "Upgrade")[0] == 0
+    assert Switch.objects.count() == 1, "carried out once"
+
+
+@pytest.mark.parametrize("code", [500, 502, 504])
+def test_what_a_proxy_answers_again_and_again_is_not_refused(
+    run: Run, transport: InProcess, estate: Any, planned: None, code: int
+) -> None:
+    transport.proxied = [code] * 3
+    assert run("olga", "request", *WANTED, "--reason", "Upgrade")[0] == 3
+
+
+def test_watching_outlasts_what_a_proxy_answers(run: Run, transport: InProcess, finished: Switch) -> None:
+    transport.proxied = [502, 503, 504]
+    assert run("vera", "watch", finished.key)[0] == 0
+
+
+def test_names_are_no_markup(
+    run: Run, estate: Any, planned: None, plan: Plan, make_switch: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    members = (
+        Member("instance:shop:web[blue]", "appid:shop", "instance"),
+        Member("topic:[/x]", "appid:shop", "produce"),
+    )
+    monkeypatch.setattr(
+        "hadash.api.views.switches.draft_for", lambda *_: Draft(replace(plan, members=members))
+    )
+    text = run("vera", "plan", *WANTED)[1]
+    assert "web[blue]" in text
+    assert "[/x]" in text
+    make_switch(asked=Scope(ScopeKind.TOPICS, topics=("[/x]", "web[blue]")).to_json())
+    assert "Topics [/x], web[blue]" in run("vera", "list")[1]
+
+
+def test_names_in_a_change_of_bindings_are_no_markup() -> None:
+    change = {
+        "key": "k",
+        "status": "applied",
+        "digest": "d",
+        "reason": "[/r]",
+        "edits": [{"identity": "[/x]", "cluster": None}],
+        "outcome": [],
+    }
+    console = Console(file=io.StringIO(), width=200)
+    console.print(bindings.shown(change))
+    assert "[/x]" in console.file.getvalue()  # type: ignore[attr-defined]
+
+
+def test_changes_say_that_there_are_more(run: Run, make_change: Any) -> None:
+    for _ in range(51):
+        make_change()
+    assert "51 in all; these are the newest." in run("arne", "changes")[1]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("batch", "plan", "--pair", "main", "--to", "west", "--list"),
+        ("declarations", "import", "--pair", "main"),
+    ],
+)
+def test_a_file_that_there_is_not(run: Run, estate: Any, tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    missing = tmp_path / "missing.txt"
+    code, text = run("olga", *arguments, str(missing))
+    assert (code, f"{missing} cannot be read: No such file" in text.replace("\n", " ")) == (2, True), text
+
+
+def test_nobody_can_type(
+    run: Run, planned: None, make_switch: Any, make_batch: Any, make_change: Any
+) -> None:
+    def nobody(prompt: object) -> str:
+        raise EOFError
+
+    for command, made, flag in (
+        (("approve",), make_switch(), "--plan"),
+        (("approve-change",), make_change(), "--digest"),
+        (("batch", "approve"), make_batch(), "--digest"),
+    ):
+        code, text = run("arne", *command, made.key, typed=nobody)
+        assert (code, f"approve it with {flag}" in text) == (2, True), text
+
+
+def test_a_batch_that_holds_part_of_it_is_told_as_one(
+    run: Run, planned: None, make_batch: Any, plan: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batch = make_batch()
+    monkeypatch.setattr("hadash.api.present.radii.overlapping", lambda plan: batch)
+    code, text = run("vera", "plan", *WANTED)
+    assert (code, f"✗ batch {batch.key} holds part of it" in text) == (1, True), text

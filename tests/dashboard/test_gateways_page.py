@@ -10,6 +10,8 @@ from django.test import Client
 from django.urls import reverse
 
 from dashboard.parts import gateway
+from hadash.audit.models import Entry
+from hadash.bindings.errors import UnknownOutcome
 from hadash.dashboard.engines import Engines
 from hadash.switching import gateways
 
@@ -63,3 +65,19 @@ def test_others_may_not(as_arne: Client, engines: Any, calls: list[tuple[str, bo
     )
     assert as_arne.get(reverse("exclude-gateway"), {"gateway": "gateway-1"}).status_code == 403
     assert calls == []
+
+
+def test_it_says_when_it_is_not_known_whether_it_was_done(
+    as_olga: Client, engines: Any, calls: list[tuple[str, bool]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lost(client: object, name: str, excluded: bool) -> None:
+        raise UnknownOutcome("the reply was lost")
+
+    monkeypatch.setattr(gateways, "set_excluded", lost)
+    body = {"gateway": "gw-1", "typed": "gw-1", "reason": "Burnt"}
+    answer = as_olga.post(reverse("exclude-gateway"), body)
+    assert answer.status_code == 503
+    text = answer.content.decode()
+    assert "it is not known whether switches wait for Gateway gw-1 now" in text
+    assert "Nothing was changed" not in text
+    assert Entry.objects.get().details["outcome"] == "unknown"

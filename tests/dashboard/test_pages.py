@@ -8,10 +8,20 @@ from typing import Any
 import pytest
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from dashboard.parts import NASTY, gateway, signed_in
+from hadash.bindings.model import Binding, BindingDocument
+from hadash.dashboard import selectors
+from hadash.dashboard.declared import SHOWN
 from hadash.dashboard.engines import Engines
+from hadash.dashboard.views.appids import ROWS_SHOWN
+from hadash.dashboard.views.common import PAGE_SIZE
+from hadash.dashboard.views.switches import SHOWN_CHANGES
+from hadash.inventory.models import Access, AppID, InstanceID
 from hadash.switching.models import Switch
+from hadash.switching.retirement.models import Retirement
+from hadash.switching.retirement.services import switch_ended
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
 
@@ -155,8 +165,6 @@ def test_queries_do_not_grow_with_the_estate(
     finished: Switch,
     django_assert_max_num_queries: Any,
 ) -> None:
-    from hadash.inventory.models import AppID, InstanceID
-
     for number in range(30):
         appid = AppID.objects.create(name=f"app-{number}", pair=estate.pair)
         InstanceID.objects.create(appid=appid, name="one")
@@ -181,3 +189,147 @@ def test_inboxes(people: SimpleNamespace, make_switch: Any, engines: SimpleNames
     assert switch.key in signed_in(people.arne).get(waiting).content.decode()
     assert "Nothing waits for you." in signed_in(people.olga).get(waiting).content.decode()
     assert switch.key in signed_in(people.olga).get(reverse("switches") + "?inbox=mine").content.decode()
+
+
+class TestWhatAnInboxSaysWithoutASwitch:
+    def test_only_a_batch_waits(self, as_arne: Client, make_batch: Any, engines: SimpleNamespace) -> None:
+        batch = make_batch()
+        found = text(as_arne, reverse("switches") + "?inbox=waiting")
+        assert batch.key in found
+        assert "No switch waits for you." in found
+        assert "Nothing waits for you." not in found
+
+    @pytest.mark.parametrize("query", ["status=running", "q=nobody"])
+    def test_nothing_of_what_waits_fits(
+        self, as_arne: Client, make_switch: Any, make_batch: Any, engines: SimpleNamespace, query: str
+    ) -> None:
+        make_switch()
+        make_batch()
+        found = text(as_arne, f"{reverse('switches')}?inbox=waiting&{query}")
+        assert "No switch fits." in found
+        assert "waits for you." not in found
+        assert f'href="{reverse("switches")}?inbox=waiting">Show all' in found
+
+    def test_none_of_ones_own(self, as_vera: Client, make_switch: Any, engines: SimpleNamespace) -> None:
+        make_switch()
+        found = text(as_vera, reverse("switches") + "?inbox=mine")
+        assert "You have not requested a switch." in found
+        assert "No switch yet" not in found
+
+
+def test_older_changes_of_bindings_are_on_other_pages(
+    as_arne: Client, make_change: Any, engines: SimpleNamespace
+) -> None:
+    made = [make_change() for _ in range(SHOWN_CHANGES + 1)]
+    address = reverse("switches") + "?inbox=waiting"
+    found = text(as_arne, address)
+    assert made[0].key not in found, "the oldest"
+    assert 'href="?inbox=waiting&amp;changes=2"' in found
+    assert made[0].key in text(as_arne, f"{address}&changes=2")
+
+
+class TestManyClients:
+    """One AppID with a thousand InstanceIDs, all of them seen."""
+
+    COUNT = 1000
+
+    @pytest.fixture
+    def names(self, estate: SimpleNamespace) -> list[str]:
+        found = [f"web-{number:04}" for number in range(self.COUNT)]
+        InstanceID.objects.bulk_create(InstanceID(appid=estate.shop, name=name) for name in found)
+        now = timezone.now()
+        Access.objects.bulk_create(
+            Access(
+                pair=estate.pair,
+                appid="shop",
+                client_id=name,
+                kind="produce",
+                resource="carts",
+                cluster="east",
+                first_seen=now,
+                last_seen=now,
+            )
+            for name in found
+        )
+        return found
+
+    def test_their_page_stays_small(
+        self, as_olga: Client, engines: SimpleNamespace, estate: SimpleNamespace, names: list[str]
+    ) -> None:
+        engines.clients = [
+            {"appid": "shop", "client_id": name, "cluster": "east", "parked": "", "library": "x", "host": "h"}
+            for name in names
+        ]
+        bindings = {name: Binding("east", epoch=3) for name in names}
+        engines.look = Engines({"shop": BindingDocument("shop", None, bindings)}, 7, (gateway(),))
+        address = reverse("appid", args=[estate.shop.pk])
+        whole = text(as_olga, address)
+        live = as_olga.get(address, headers={"HX-Request": "true"}).content.decode()
+        assert live.count("<tr") < 5 + 3 * ROWS_SHOWN
+        assert "1002" in live, "the figures count all of them"
+        assert whole.count("<tr") < live.count("<tr") + ROWS_SHOWN + 20 + SHOWN
+        for table in ("instances", "connected", "bound", "seen"):
+            assert f"{address}?{table}=2" in whole
+        assert "web-0070" not in live
+        assert "web-0070" in as_olga.get(f"{address}?seen=2").content.decode()
+
+    def test_they_are_searched(
+        self, as_olga: Client, engines: SimpleNamespace, estate: SimpleNamespace, names: list[str]
+    ) -> None:
+        address = reverse("appid", args=[estate.shop.pk])
+        found = text(as_olga, f"{address}?client=WEB-0999")
+        live = as_olga.get(f"{address}?client=WEB-0999", headers={"HX-Request": "true"}).content.decode()
+        assert 'name="client" value="WEB-0999"' in found
+        assert f'hx-get="{address}?client=WEB-0999"' in found, "what refreshes is what is shown"
+        assert "<b>web-0999</b>" in live
+        assert "<b>web-0998</b>" not in live
+        assert "No InstanceID has “nobody” in its name." in text(as_olga, f"{address}?client=nobody")
+
+    def test_coverage_is_counted_by_the_database(
+        self,
+        people: SimpleNamespace,
+        names: list[str],
+        django_assert_max_num_queries: Any,
+    ) -> None:
+        InstanceID.objects.filter(name="web-0000").delete()
+        with django_assert_max_num_queries(8) as asked:
+            assert selectors.estate_coverage(people.vera) == (self.COUNT + 3, self.COUNT + 1)
+        of_access = [query["sql"] for query in asked.captured_queries if "inventory_access" in query["sql"]]
+        assert len(of_access) == 2
+        assert all(sql.startswith("SELECT COUNT(") for sql in of_access), "a row each"
+
+
+def test_whose_switch_it_is_to_be_is_searched_in_pages(
+    as_olga: Client, engines: SimpleNamespace, estate: SimpleNamespace
+) -> None:
+    AppID.objects.bulk_create(AppID(name=f"app-{number:04}", pair=estate.pair) for number in range(60))
+    address = reverse("request-switch")
+    found = text(as_olga, address)
+    assert found.count("?appid=") == PAGE_SIZE
+    assert 'href="?page=2"' in found
+    found = text(as_olga, f"{address}?q=APP-003&page=1")
+    assert found.count("?appid=") == 10
+    assert "2 InstanceIDs" in text(as_olga, f"{address}?q=shop")
+    assert "No AppID has “nobody” in its name." in text(as_olga, f"{address}?q=nobody")
+
+
+def test_of_a_page_about_old_topics_only_their_part_is_read_again(
+    as_olga: Client, engines: SimpleNamespace, finished: Switch
+) -> None:
+    finished.kind, finished.retire_after_days = "migration", 9
+    finished.save()
+    switch_ended(finished)
+    Retirement.objects.update(status="running")
+    address = reverse("switch", args=[finished.key])
+    section = as_olga.get(address, headers={"HX-Request": "true"}).content.decode()
+    assert section.lstrip().startswith('<section class="card retirement" id="retirement"')
+    assert "<!doctype" not in section.lower()
+    assert "hx-select" not in section
+    assert f'hx-get="{address}"' in section
+    assert section.strip() in text(as_olga, address)
+
+
+def text(client: Client, address: str) -> str:
+    answer = client.get(address)
+    assert answer.status_code == 200
+    return answer.content.decode()

@@ -8,13 +8,16 @@ import pytest
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from kazoo.client import KazooClient
+from kazoo.exceptions import ConnectionLoss
 
 from hadash.accounts.roles import ensure_roles, ensure_user
 from hadash.audit.models import Entry
+from hadash.bindings import membership
+from hadash.bindings.errors import UnknownOutcome
 from hadash.bindings.membership import Member, members, not_applied
 from hadash.inventory import gateways as reading
 from hadash.switching import gateways
-from hadash.switching.refusals import Refused
+from hadash.switching.refusals import EnginesAway, Refused
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
 
@@ -109,3 +112,71 @@ def test_only_operators(olga: User, role: str) -> None:
     other = ensure_user(f"a-{role}", "secret-123", role)
     with pytest.raises(PermissionDenied, match="You may not exclude Gateways"):
         gateways.exclude(other, "gateway-2", "gateway-2", "x")
+
+
+class TestALostReply:
+    """ZooKeeper's answer to the write does not arrive."""
+
+    @pytest.fixture
+    def lose(self, zookeeper: KazooClient, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+        """The next write's answer is lost; with ``silent`` nothing is answered after it."""
+
+        def arm(*, happened: bool, silent: bool = False) -> None:
+            real = zookeeper.set
+
+            def unanswered(*_: object, **__: object) -> None:
+                raise ConnectionLoss
+
+            def write(*arguments: object, **options: object) -> None:
+                if happened:
+                    real(*arguments, **options)
+                if silent:
+                    monkeypatch.setattr(zookeeper, "sync", unanswered)
+                raise ConnectionLoss
+
+            monkeypatch.setattr(membership, "READ_BACK_SECONDS", 0.3)
+            monkeypatch.setattr(zookeeper, "set", write)
+
+        return arm
+
+    def test_what_has_happened_is_done(
+        self,
+        lose: Callable[..., None],
+        join: Callable[[str], KazooClient],
+        zookeeper: KazooClient,
+        olga: User,
+    ) -> None:
+        dies(join("gateway-2"))
+        lose(happened=True)
+        gateways.exclude(olga, "gateway-2", "gateway-2", "Gone.")
+        assert [m.excluded for m in members(zookeeper)] == [True]
+        assert Entry.objects.get().details == {"reason": "Gone."}
+
+    def test_what_has_not_happened_is_not_recorded(
+        self,
+        lose: Callable[..., None],
+        join: Callable[[str], KazooClient],
+        zookeeper: KazooClient,
+        olga: User,
+    ) -> None:
+        dies(join("gateway-2"))
+        lose(happened=False)
+        with pytest.raises(EnginesAway, match="cannot be reached"):
+            gateways.exclude(olga, "gateway-2", "gateway-2", "Gone.")
+        assert [m.excluded for m in members(zookeeper)] == [False]
+        assert not Entry.objects.exists()
+
+    def test_what_cannot_be_known_stays_in_the_log(
+        self,
+        lose: Callable[..., None],
+        join: Callable[[str], KazooClient],
+        zookeeper: KazooClient,
+        olga: User,
+    ) -> None:
+        dies(join("gateway-2"))
+        lose(happened=True, silent=True)
+        with pytest.raises(UnknownOutcome):
+            gateways.exclude(olga, "gateway-2", "gateway-2", "Gone.")
+        assert [m.excluded for m in members(zookeeper)] == [True]
+        entry = Entry.objects.get()
+        assert (entry.verb, entry.details) == ("exclude", {"reason": "Gone.", "outcome": "unknown"})

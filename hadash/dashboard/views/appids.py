@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.contrib import messages
-from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
 
@@ -18,11 +18,14 @@ from hadash.dashboard import changes, declared, engines, selectors, states
 from hadash.dashboard.binding_forms import GenerateForm
 from hadash.dashboard.forms import DeclareForm, RegisterForm
 from hadash.dashboard.templatetags.hadash import sentence
-from hadash.dashboard.views.common import address_of, denied, paged, the_appid, user_of
+from hadash.dashboard.views.common import address_of, denied, paged, part_of, the_appid, user_of
 from hadash.inventory import services
 from hadash.inventory.declarations import may_declare
 from hadash.inventory.models import AppID
 from hadash.sentences import Sentence
+
+#: Rows of each table on the page of an AppID; it may have thousands of clients.
+ROWS_SHOWN = 50
 
 
 @require_GET
@@ -45,9 +48,11 @@ def appids(request: HttpRequest) -> HttpResponse:
 
 @require_GET
 def appid(request: HttpRequest, pk: int) -> HttpResponse:
+    """The page, or with htmx only what changes. ``?client=`` looks in InstanceIDs and client.ids; each table has pages of its
+    own: ``?instances=``, ``?connected=``, ``?bound=``, ``?seen=``."""
     found = the_appid(user_of(request), pk)
     if request.headers.get("HX-Request"):
-        return render(request, "appids/live.html", _live(user_of(request), found))
+        return render(request, "appids/live.html", _live(request, found))
     return page(request, found)
 
 
@@ -63,8 +68,10 @@ def page(
 ) -> HttpResponse:
     """The page of an AppID, also with what somebody has typed and why it was refused."""
     history = [(switch, states.of_status(switch)) for switch in selectors.history_of(user_of(request), found)]
+    live = _live(request, found)
     context = {
-        **_live(user_of(request), found),
+        **live,
+        **_registered(request, found, live),
         "form": form or RegisterForm(),
         "history": history,
         "retirements": [
@@ -79,24 +86,49 @@ def page(
     return render(request, "appids/page.html", context, status=status)
 
 
-def _live(user: User, found: AppID) -> dict[str, Any]:
+def _searched(request: HttpRequest) -> str:
+    """What is looked for in the names of its clients."""
+    return request.GET.get("client", "").strip()
+
+
+def _registered(request: HttpRequest, found: AppID, live: dict[str, Any]) -> dict[str, Any]:
+    """Its InstanceIDs, and names to choose from when one is typed."""
+    user, query = user_of(request), _searched(request)
+    instances = [each for each in found.instances.all() if query.casefold() in each.name.casefold()]
+    most = max(len(instances), live["seen"].page.paginator.count, live["client_count"])
+    return {
+        "registered": part_of(request, "instances", instances, ROWS_SHOWN, reverse("appid", args=[found.pk])),
+        "unregistered": selectors.unregistered(found) if may(user, REGISTER, found.pair) else [],
+        "searchable": bool(query) or most > ROWS_SHOWN,
+    }
+
+
+def _live(request: HttpRequest, found: AppID) -> dict[str, Any]:
     """What changes by itself: where it is bound, who is connected, what was observed."""
+    user, query, address = user_of(request), _searched(request), reverse("appid", args=[found.pk])
     look = engines.look()
     connections, silent = engines.ask_each(look.answering, "/clients", "clients", appid=found.name)
     [bound] = selectors.bound_appids([found], look)
     document = look.documents.get(found.name)
     under_way = changes.open_changes(user, found)
+    clients = _by_client(connections)
+    shown = [client for client in clients if query.casefold() in client["client_id"].casefold()]
+    bindings = changes.bindings_of(document, user) if document is not None else []
+    seen = part_of(request, "seen", selectors.observed_uses(found, query), ROWS_SHOWN, address)
     return {
         "appid": found,
         "engines": look,
         "bound": bound,
-        "bindings": changes.bindings_of(document, user) if document is not None else [],
+        "query": query,
+        "bindings": part_of(request, "bound", bindings, ROWS_SHOWN, address),
         "open_changes": [(change, states.of_change(change)) for change in under_way],
         "binding_state": states.of_binding(bound.binding.state) if bound.binding else None,
-        "connections": _by_client(connections),
+        "client_count": len(clients),
+        "connected": part_of(request, "connected", shown, ROWS_SHOWN, address),
         "connection_count": len(connections),
         "silent": silent,
-        "observed": selectors.observed_clients(found),
+        "seen": seen,
+        "observed": selectors.by_client(found, seen.page.object_list),
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -51,6 +52,32 @@ def the_pair(user: Any, pk: int) -> Pair:
 def paged(request: HttpRequest, rows: Any, size: int = PAGE_SIZE) -> Page[Any]:
     """A page of ``rows`` from ``?page=``; a number that does not exist is the nearest one."""
     return Paginator(rows, size).get_page(request.GET.get("page"))
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A page of one of several tables on a page, and the addresses of the pages beside it (empty: there is none)."""
+
+    page: Page[Any]
+    before: str
+    after: str
+
+
+def part_of(request: HttpRequest, name: str, rows: Any, size: int, address: str = "") -> Part:
+    """A page of ``rows`` from ``?<name>=``: for a table that is not alone on its page.
+
+    :param address: of the page that shows it, when a POST to another address may have to show it as well.
+    """
+    page = Paginator(rows, size).get_page(request.GET.get(name))
+
+    def beside(number: int) -> str:
+        return f"{address}{address_with(request, **{name: str(number)})}"
+
+    return Part(
+        page,
+        beside(page.number - 1) if page.has_previous() else "",
+        beside(page.number + 1) if page.has_next() else "",
+    )
 
 
 def address_with(request: HttpRequest, **values: str | None) -> str:

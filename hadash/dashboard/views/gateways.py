@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
 from hadash.accounts.roles import EXCLUDE_GATEWAY, may
+from hadash.bindings.errors import UnknownOutcome
 from hadash.dashboard.views.common import address_of, denied, user_of
 from hadash.sentences import Sentence
 from hadash.switching import gateways
@@ -35,14 +36,20 @@ def exclude(request: HttpRequest) -> HttpResponse:
             messages.success(request, _("Switches do not wait for this Gateway any more."))
     except Refused as refusal:
         return _page(request, name, refusal.reasons, 409)
+    except UnknownOutcome:
+        return _page(request, name, [], 503, unknown=True)
     return redirect(f"{reverse('overview')}#gateways")
 
 
-def _page(request: HttpRequest, name: str, refusals: list[Sentence], status: int = 200) -> HttpResponse:
+def _page(
+    request: HttpRequest, name: str, refusals: list[Sentence], status: int = 200, *, unknown: bool = False
+) -> HttpResponse:
+    """:param unknown: whether switches wait for it now is not known."""
     context = {
         "gateway": name,
         "typed": request.POST.get("typed", ""),
         "reason": request.POST.get("reason", ""),
         "refusals": refusals,
+        "unknown": unknown,
     }
     return render(request, "gateways/exclude.html", context, status=status)

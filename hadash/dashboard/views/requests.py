@@ -7,6 +7,7 @@ from typing import Any
 from django.conf import settings
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
+from django.db.models import Count, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
@@ -16,7 +17,7 @@ from hadash.accounts.browser import browser_of
 from hadash.accounts.roles import FORCE, OPERATE, REQUEST, may, may_somewhere, pairs_where
 from hadash.dashboard import engines, radius, selectors, states
 from hadash.dashboard.forms import RequestForm
-from hadash.dashboard.views.common import address_of, denied, the_appid, the_pair, the_switch, user_of
+from hadash.dashboard.views.common import address_of, denied, paged, the_appid, the_pair, the_switch, user_of
 from hadash.inventory.models import AppID, Cluster, Pair
 from hadash.mirroring.models import Mirror
 from hadash.sentences import Sentence, say
@@ -60,17 +61,31 @@ def request_switch(request: HttpRequest) -> HttpResponse:
         pair = subject[0] if subject else None
         return denied(request, PermissionDenied("You may not request switches."), REQUEST, pair)
     if subject is None:
-        pairs = pairs_where(user, REQUEST)
-        context = {
-            "appids": selectors.appids(user).filter(pair__in=pairs),
-            "pairs": pairs.select_related("first", "second"),
-        }
-        return render(request, "requests/choose.html", context)
+        return _choose(request, pairs_where(user, REQUEST))
     pair, appid = subject
     if request.method == "POST":
         return _post(request, pair, appid)
     form = RequestForm(initial=request.GET.dict(), pair=pair, appid=appid)
     return _page(request, form, proposal(form))
+
+
+def _choose(request: HttpRequest, pairs: QuerySet[Pair]) -> HttpResponse:
+    """Whose switch it is to be: one of many AppIDs, searched by name with ``?q=``, or something wider."""
+    query = request.GET.get("q", "").strip()
+    found = selectors.appids(user_of(request)).filter(pair__in=pairs)
+    if query:
+        found = found.filter(name__icontains=query)
+    page = paged(
+        request,
+        found.prefetch_related(None).annotate(instance_count=Count("instances")).order_by("name", "pk"),
+    )
+    context = {
+        "page": page,
+        "query": query,
+        "appids": page.object_list,
+        "pairs": pairs.select_related("first", "second"),
+    }
+    return render(request, "requests/choose.html", context)
 
 
 def _post(request: HttpRequest, pair: Pair, appid: AppID | None) -> HttpResponse:

@@ -22,6 +22,7 @@ from hadash.dashboard.views.acts import acts_on, approvals_need_zookeeper, appro
 from hadash.dashboard.views.common import (
     address_of,
     paged,
+    part_of,
     the_switch,
     user_of,
 )
@@ -39,7 +40,7 @@ from hadash.switching.retirement.machine import MOVES, Event
 from hadash.switching.retirement.machine import Status as RetirementStatus
 from hadash.switching.retirement.models import Retirement
 
-#: Changes of bindings that stand below the switches of an inbox.
+#: Changes of bindings that stand below the switches of an inbox, on one page (``?changes=``).
 SHOWN_CHANGES = 25
 
 INBOXES = ("all", "waiting", "mine")
@@ -69,20 +70,19 @@ def switches(request: HttpRequest) -> HttpResponse:
         )
     page = paged(request, found)
     state_of = states.of_waiting if inbox == "waiting" else states.of_status
-    by_hand = changes.in_inbox(user, inbox)[:SHOWN_CHANGES] if not (status or query) else []
+    # A state or a name is asked for of switches: what it cannot be asked of does not stand beside them.
+    filtered = bool(status or query)
+    by_hand = part_of(request, "changes", [] if filtered else changes.in_inbox(user, inbox), SHOWN_CHANGES)
     context = {
         "page": page,
-        "changes": [(change, states.of_change(change)) for change in by_hand],
+        "changes": [(change, states.of_change(change)) for change in by_hand.page.object_list],
+        "changes_part": by_hand,
         "rows": [(switch, state_of(switch)) for switch in page.object_list],
         "inbox": inbox,
         "status": status,
         "query": query,
         "statuses": states.status_words(),
-        "batches": batches.rows(batches.waiting_for(user))
-        if inbox == "waiting"
-        else batches.rows(batches.batches(user).filter(requested_by=user)[:BATCHES_SHOWN])
-        if inbox == "mine"
-        else [],
+        "batches": [] if filtered else _batches(user, inbox),
         "mine": selectors.switches(user)
         .filter(requested_by=user, status=Status.AWAITING_APPROVAL.value)
         .count()
@@ -92,6 +92,15 @@ def switches(request: HttpRequest) -> HttpResponse:
         .count(),
     }
     return render(request, "switches/list.html", context)
+
+
+def _batches(user: Any, inbox: str) -> list[batches.Row]:
+    """Those that stand above the switches of an inbox; all of them have a list of their own."""
+    if inbox == "waiting":
+        return batches.rows(batches.waiting_for(user))
+    if inbox == "mine":
+        return batches.rows(batches.batches(user).filter(requested_by=user)[:BATCHES_SHOWN])
+    return []
 
 
 # -- one switch ---------------------------------------------------------------------------------------------------
@@ -255,7 +264,11 @@ def _page(
 
 @require_GET
 def switch(request: HttpRequest, key: str) -> HttpResponse:
-    return _page(request, the_switch(user_of(request), key))
+    """The page, or with htmx only what becomes of the old Topics: the rest comes by the stream."""
+    found = the_switch(user_of(request), key)
+    if request.headers.get("HX-Request"):
+        return render(request, "switches/retirement.html", parts_context(user_of(request), found))
+    return _page(request, found)
 
 
 @require_GET

@@ -1,0 +1,165 @@
+"""Working with pages that renew themselves, in a real browser: clicks, focus and what is typed stay."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.test import RequestFactory, override_settings
+from django.urls import reverse
+from django.utils import timezone
+from playwright.sync_api import Browser, expect
+from support.browser import Window, chromium
+
+from dashboard.parts import PASSWORD, gateway
+from hadash.dashboard.engines import Engines
+from hadash.dashboard.views.stream import Feed
+from hadash.dashboard.words import stage_word
+from hadash.switching.machine import Stage
+from hadash.switching.models import StageRecord, Switch
+
+pytestmark = [pytest.mark.stack, pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+#: Stands for the browser's EventSource: the test says when the server sends what.
+STREAM = """
+window.EventSource = class {
+  static OPEN = 1;
+  constructor() { this.readyState = 1; this.heard = {}; window.theStream = this; }
+  addEventListener(name, act) { this.heard[name] = act; }
+  close() {}
+};
+"""
+HEAR = "(state) => window.theStream.heard.state({ data: JSON.stringify(state) })"
+
+ABORT = "form[action$='/abort/'] button"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def collected(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A folder for collected static files, before the server of the session asks for it."""
+    with override_settings(STATIC_ROOT=tmp_path_factory.mktemp("static")):
+        yield
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    # Playwright keeps a loop in this thread, which Django takes for a reason not to reach its database.
+    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
+    try:
+        with chromium() as running:
+            yield running
+    finally:
+        del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
+
+
+@pytest.fixture
+def olga(
+    browser: Browser, live_server: Any, people: SimpleNamespace, engines: SimpleNamespace
+) -> Iterator[Window]:
+    window = Window(browser, f"{live_server.url}/")
+    window.page.add_init_script(STREAM)
+    window.sign_in("olga", PASSWORD)
+    yield window
+    window.close()
+
+
+@pytest.fixture
+def running(make_switch: Callable[..., Switch]) -> Switch:
+    return make_switch("running", stage="precheck", started_at=timezone.now())
+
+
+@pytest.fixture
+def reaches(olga: Window, people: SimpleNamespace, running: Switch) -> Callable[[str], None]:
+    """The switch comes to a stage, and the page hears of it."""
+
+    def act(stage: str) -> None:
+        Switch.objects.filter(pk=running.pk).update(stage=stage)
+        StageRecord.objects.create(
+            switch=running, stage=stage, token=1, result="running", started_at=timezone.now()
+        )
+        request = RequestFactory().get("/")
+        request.user = people.olga
+        cookies = {cookie["name"]: cookie["value"] for cookie in olga.page.context.cookies()}
+        request.META["CSRF_COOKIE"] = cookies[settings.CSRF_COOKIE_NAME]
+        [event] = Feed(request, running.key, 0)._state(Switch.objects.get(pk=running.pk))
+        olga.page.evaluate(HEAR, json.loads(event.split(b"data: ", 1)[1]))
+
+    return act
+
+
+def test_the_focus_stays_on_abort_while_stages_go_by(
+    olga: Window, running: Switch, reaches: Callable[[str], None]
+) -> None:
+    page = olga.open(f"switches/{running.key}/")
+    page.focus(ABORT)
+    for stage in ("precheck", "settle", "block"):
+        reaches(stage)
+        expect(page.locator(".status b")).to_have_text(stage_word(Stage(stage)))
+        expect(page.locator(ABORT)).to_be_focused()
+    page.keyboard.press("Enter")
+    page.wait_for_load_state()
+    expect(page.locator(ABORT)).to_be_disabled()
+    assert Switch.objects.get(pk=running.pk).abort_requested_by is not None
+
+
+def test_a_slow_click_aborts(olga: Window, running: Switch, reaches: Callable[[str], None]) -> None:
+    page = olga.open(f"switches/{running.key}/")
+    page.hover(ABORT)
+    page.mouse.down()
+    reaches("settle")
+    reaches("block")
+    page.mouse.up()
+    expect(page.locator(ABORT)).to_be_disabled()
+    assert Switch.objects.get(pk=running.pk).abort_requested_by is not None
+
+
+def test_what_came_while_something_was_pressed_is_shown_afterwards(
+    olga: Window, running: Switch, reaches: Callable[[str], None]
+) -> None:
+    page = olga.open(f"switches/{running.key}/")
+    page.hover("#picture-at")
+    page.mouse.down()
+    reaches("settle")
+    expect(page.locator(".status b")).to_have_text(stage_word(Stage.PRECHECK))
+    page.mouse.up()
+    expect(page.locator(".status b")).to_have_text(stage_word(Stage.SETTLE))
+
+
+def test_an_overview_that_has_not_changed_is_left_alone(
+    olga: Window, estate: SimpleNamespace, engines: SimpleNamespace
+) -> None:
+    engines.look = Engines({}, 7, (gateway(live=False, excluded=True),))
+    page = olga.open()
+    page.evaluate("addEventListener('htmx:afterSwap', () => { window.swaps = (window.swaps ?? 0) + 1; })")
+    again = page.get_by_role("button", name="Wait for it again")
+    again.focus()
+    for _ in range(3):
+        with page.expect_response(lambda answer: answer.url == olga.url, timeout=20_000):
+            pass
+    page.wait_for_timeout(300)
+    expect(again).to_be_focused()
+    assert page.evaluate("window.swaps") == 1, "the first answer is compared with nothing"
+
+
+def test_retirement_leaves_the_rest_of_the_page_alone(olga: Window, finished: Switch) -> None:
+    from hadash.switching.retirement.models import Retirement
+    from hadash.switching.retirement.services import switch_ended
+
+    finished.kind, finished.retire_after_days = "migration", 9
+    finished.save()
+    switch_ended(finished)
+    Retirement.objects.update(status="running")
+    page = olga.open(f"switches/{finished.key}/")
+    page.fill("#id_text", "Half a sentence")
+    address = reverse("switch", args=[finished.key])
+    for _ in range(2):
+        with page.expect_response(lambda answer: answer.url.endswith(address), timeout=20_000):
+            pass
+    page.wait_for_timeout(300)
+    expect(page.locator("#id_text")).to_have_value("Half a sentence")
+    expect(page.locator("#retirement")).to_have_count(1)
