@@ -201,6 +201,7 @@ DENIALS = (
     _("You may not manage people."),
     _("Nobody changes their own roles: ask another administrator."),
     _("Tokens are issued to people at a browser, not to other tokens."),
+    _("A token revokes only itself: revoke others at a browser."),
 )
 
 

@@ -80,13 +80,16 @@ class Tokens(PagedView):
 class OneToken(View):
     @extend_schema(
         operation_id="revoke_token",
-        summary="End one of your tokens for good.",
+        summary="End one of your tokens for good: any from a browser's session, a token only itself.",
         responses={204: None, **problems(404)},
     )
     def delete(self, request: Request, pk: int) -> Response:
         found = ApiToken.objects.filter(user=request.user, pk=pk).first()
         if found is None:
             raise Http404(_("You have no such token."))
+        # (What has leaked must not end the others: its owner would be locked out by a token that may only read.)
+        if request.auth is not None and request.auth.pk != found.pk:
+            raise PermissionDenied("A token revokes only itself: revoke others at a browser.")
         tokens.revoke(request.user, found, address_of(request))
         return Response(status=204)
 
