@@ -21,7 +21,7 @@ from hadash.api import present
 from hadash.api.idempotency import idempotent
 from hadash.api.shapes import people as shapes
 from hadash.api.views.common import KEY, PAGES, PagedView, View, address_of, problems, the_pair
-from hadash.audit.models import Entry
+from hadash.audit.models import Entry, stored
 from hadash.inventory.models import Pair
 
 
@@ -200,7 +200,7 @@ def _everybody() -> QuerySet[User]:
 
 
 def _the_person(username: str) -> User:
-    found = _everybody().filter(username=username).first()
+    found = _everybody().filter(username=stored(username)).first()
     if found is None:
         raise Http404(_("There is nobody called %(username)s.") % {"username": username})
     return found

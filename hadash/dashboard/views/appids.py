@@ -18,7 +18,7 @@ from hadash.dashboard import changes, declared, engines, selectors, states
 from hadash.dashboard.binding_forms import GenerateForm
 from hadash.dashboard.forms import DeclareForm, RegisterForm
 from hadash.dashboard.templatetags.hadash import sentence
-from hadash.dashboard.views.common import address_of, denied, paged, the_appid, user_of
+from hadash.dashboard.views.common import address_of, denied, paged, searched, the_appid, user_of
 from hadash.inventory import services
 from hadash.inventory.declarations import may_declare
 from hadash.inventory.models import AppID
@@ -28,7 +28,7 @@ from hadash.sentences import Sentence
 @require_GET
 def appids(request: HttpRequest) -> HttpResponse:
     """All AppIDs, searched by name with ``?q=``."""
-    query = request.GET.get("q", "").strip()
+    query = searched(request, "q")
     found = selectors.appids(user_of(request))
     if query:
         found = found.filter(name__icontains=query)

@@ -16,7 +16,15 @@ from hadash.accounts.browser import browser_of
 from hadash.accounts.roles import FORCE, OPERATE, REQUEST, may, may_somewhere, pairs_where
 from hadash.dashboard import engines, radius, selectors, states
 from hadash.dashboard.forms import RequestForm
-from hadash.dashboard.views.common import address_of, denied, the_appid, the_pair, the_switch, user_of
+from hadash.dashboard.views.common import (
+    address_of,
+    denied,
+    searched_for_form,
+    the_appid,
+    the_pair,
+    the_switch,
+    user_of,
+)
 from hadash.inventory.models import AppID, Cluster, Pair
 from hadash.mirroring.models import Mirror
 from hadash.sentences import Sentence, say
@@ -32,7 +40,7 @@ from hadash.switching.risks import stops
 
 
 def _number(text: str | None) -> int | None:
-    return int(text) if text and text.isdigit() and len(text) < 18 else None
+    return int(text) if text and text.isdecimal() and len(text) < 18 else None
 
 
 def _subject(user: Any, values: Any) -> tuple[Pair, AppID | None] | None:
@@ -66,7 +74,7 @@ def request_switch(request: HttpRequest) -> HttpResponse:
     pair, appid = subject
     if request.method == "POST":
         return _post(request, pair, appid)
-    form = RequestForm(initial=request.GET.dict(), pair=pair, appid=appid)
+    form = RequestForm(initial=searched_for_form(request), pair=pair, appid=appid)
     return _page(request, form, proposal(form))
 
 
