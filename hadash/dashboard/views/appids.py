@@ -16,6 +16,7 @@ from django.views.decorators.http import require_GET
 from hadash.accounts.roles import REGISTER, may
 from hadash.dashboard import changes, declared, engines, selectors, states
 from hadash.dashboard.binding_forms import GenerateForm
+from hadash.dashboard.connections import of_appid as connections_of_appid
 from hadash.dashboard.forms import DeclareForm, RegisterForm
 from hadash.dashboard.templatetags.hadash import sentence
 from hadash.dashboard.views.common import address_of, denied, paged, searched, the_appid, user_of
@@ -82,7 +83,7 @@ def page(
 def _live(user: User, found: AppID) -> dict[str, Any]:
     """What changes by itself: where it is bound, who is connected, what was observed."""
     look = engines.look()
-    connections, silent = engines.ask_each(look.answering, "/clients", "clients", appid=found.name)
+    connections, silent = connections_of_appid(found.pair, found.name, look.answering)
     [bound] = selectors.bound_appids([found], look)
     document = look.documents.get(found.name)
     under_way = changes.open_changes(user, found)

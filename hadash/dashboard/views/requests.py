@@ -14,7 +14,7 @@ from django.views.decorators.http import require_GET, require_http_methods
 
 from hadash.accounts.browser import browser_of
 from hadash.accounts.roles import FORCE, OPERATE, REQUEST, may, may_somewhere, pairs_where
-from hadash.dashboard import engines, radius, selectors, states
+from hadash.dashboard import connections, engines, radius, selectors, states
 from hadash.dashboard.forms import RequestForm
 from hadash.dashboard.views.common import (
     address_of,
@@ -29,7 +29,6 @@ from hadash.inventory.models import AppID, Cluster, Pair
 from hadash.mirroring.models import Mirror
 from hadash.sentences import Sentence, say
 from hadash.switching import asking, radii
-from hadash.switching.effects import ask_about
 from hadash.switching.machine import Kind
 from hadash.switching.models import Switch
 from hadash.switching.plan import Scope, ScopeKind
@@ -208,14 +207,7 @@ def proposal(form: RequestForm) -> dict[str, Any]:
     except Refused as refusal:
         return {**shown, "reasons": refusal.reasons}
     plan = draft.plan
-    silent: set[str] = set()
-
-    def ask(path: str, key: str, **query: Any) -> list[dict[str, Any]]:
-        entries, quiet = engines.ask_each(look.answering, path, key, **query)
-        silent.update(quiet)
-        return entries
-
-    connections = ask_about(plan, ask, "/clients", "clients")
+    connected, silent = connections.of_plan(pair, plan, look.answering)
     mirrors = Mirror.objects.filter(pair=pair, name__in=plan.mirrors).select_related(
         "source", "pair__first", "pair__second"
     )
@@ -231,7 +223,7 @@ def proposal(form: RequestForm) -> dict[str, Any]:
         "plan_clients": sorted(
             {
                 plan.who(c["appid"], c["client_id"])
-                for c in connections
+                for c in connected
                 if plan.covers(c["appid"], c["client_id"])
             }
         ),
@@ -241,7 +233,7 @@ def proposal(form: RequestForm) -> dict[str, Any]:
         "pause": radius.expected_pause(pair, plan.kind),
         "removed_on": terms.expected(form.term()) if form.the_kind() is Kind.MIGRATION else None,
         "term": form.term(),
-        "silent": sorted(silent),
+        "silent": silent,
     }
 
 

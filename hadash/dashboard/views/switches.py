@@ -241,11 +241,17 @@ def _page(
             "traffic": switch.traffic if not switch.open else [],
             "sample_seconds": live.SAMPLE_SECONDS,
             "last_event": log[-1]["id"] if log else 0,
-            "hues": selectors.hues(),
+            "hues": _hues(switch),
             "phrases": script_phrases(switch.the_kind),
         },
     }
     return render(request, "switches/page.html", context, status=status)
+
+
+def _hues(switch: Switch) -> dict[str, str]:
+    """Of the pair's clusters only: who has a role on one pair does not see the others' names."""
+    own = {cluster.name for cluster in switch.pair.clusters}
+    return {name: hue for name, hue in selectors.hues().items() if name in own}
 
 
 @require_GET
