@@ -9,8 +9,10 @@ from django.contrib.auth.models import Group, User
 
 from hadash.accounts.models import PairRole
 from hadash.accounts.roles import (
+    CHANGE_POLICY,
     DECIDE,
     EXCLUDE_GATEWAY,
+    ON_ALL_PAIRS,
     OPERATE,
     REQUEST,
     ROLES,
@@ -73,6 +75,16 @@ def test_whom_to_ask(people: SimpleNamespace, pairs: SimpleNamespace) -> None:
     assert names(people_who(REQUEST, pairs.main).order_by("username")) == ["mara", "olga"]
     assert names(people_who(REQUEST, pairs.other)) == ["olga"]
     assert names(people_who(REQUEST)) == ["olga"]
+
+
+def test_what_concerns_all_pairs_is_not_had_on_one(people: SimpleNamespace, pairs: SimpleNamespace) -> None:
+    """A link that can only be answered with 403 is not shown."""
+    PairRole.objects.create(user=people.mara, group=Group.objects.get(name="administrator"), pair=pairs.main)
+    mara = User.objects.get(pk=people.mara.pk)
+    assert may_somewhere(mara, CHANGE_POLICY)
+    for permission in ON_ALL_PAIRS:
+        assert not may_somewhere(mara, permission)
+    assert may_somewhere(people.olga, EXCLUDE_GATEWAY)
 
 
 class TestLimit:

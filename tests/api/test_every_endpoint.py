@@ -18,7 +18,7 @@ from django.urls import get_resolver
 from django.urls.resolvers import URLPattern, URLResolver
 
 from hadash.accounts.models import PairRole
-from hadash.accounts.roles import SCOPES, ensure_user
+from hadash.accounts.roles import ON_ALL_PAIRS, REQUEST, SCOPES, ensure_user
 from hadash.dashboard.engines import Engines
 from hadash.inventory.models import AppID, Declaration, InstanceID, Pair
 from hadash.switching.models import Blackout
@@ -425,6 +425,19 @@ def test_a_role_on_one_pair_reaches_nothing_of_another(
     assert program.get("audit/").status_code == 403, "it holds what happens on all pairs"
     text = json.dumps(program.get("switches/").json())
     assert things["switch"] not in text
+
+
+def test_links_that_a_role_on_one_pair_does_not_open_are_not_shown(
+    things: dict[str, Any], json_estate: dict[str, Any]
+) -> None:
+    client, program = one_pair(json_estate["pair"])
+    text = client.get("/").content.decode()
+    for address in ("/audit/", "/people/", "/gateways/exclude/"):
+        assert f'href="{address}' not in text
+        assert client.get(address).status_code == 403
+    permissions = set(program.get("me/").json()["permissions"])
+    assert permissions & ON_ALL_PAIRS == set()
+    assert REQUEST in permissions
 
 
 def test_the_same_appid_in_two_pairs_is_two(

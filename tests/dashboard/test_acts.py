@@ -95,6 +95,16 @@ def test_forms_need_the_token(people: SimpleNamespace, make_switch: Any) -> None
     assert "Send the form again" in response.content.decode()
 
 
+def test_only_who_may_cancel_is_offered_to(
+    as_olga: Client, as_arne: Client, engines: Any, make_switch: Any
+) -> None:
+    address = reverse("switch", args=[make_switch("paused", paused_at=timezone.now()).key])
+    for client, offered in ((as_olga, True), (as_arne, False)):
+        text = client.get(address).content.decode()
+        assert "Go on" in text
+        assert ("Cancel the request" in text) is offered
+
+
 def test_request(as_olga: Client, estate: SimpleNamespace, engines: Any, planned: None) -> None:
     page = as_olga.get(reverse("request-switch"), {"appid": estate.shop.pk, "instance": "shop-carts"})
     assert 'value="shop-carts"' in page.content.decode()
