@@ -243,7 +243,7 @@ ACTS: dict[str, type[View]] = {
         "Say afterwards what is to be said of an emergency.",
         ReasonRequest,
         lambda request, switch, values: deciding.review(
-            request.user, switch, values["reason"], address_of(request)
+            request.user, switch, values["reason"], address_of(request), browser(request)
         ),
         codes=(200,),
     ),

@@ -328,7 +328,9 @@ def go(request: HttpRequest, switch: Switch) -> str:
 @act(DECIDE)
 def review(request: HttpRequest, switch: Switch) -> str:
     """Field ``reason``: what was found."""
-    deciding.review(user_of(request), switch, typed(request, "reason"), address_of(request))
+    deciding.review(
+        user_of(request), switch, typed(request, "reason"), address_of(request), browser_of(request)
+    )
     return _("Your review is in the log.")
 
 
