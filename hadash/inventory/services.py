@@ -158,7 +158,7 @@ def register_instance(
     try:
         name = validated(name, "InstanceID")
     except InvalidName as error:
-        raise NotRegistered(say("%(error)s", error=error)) from None
+        raise NotRegistered(error.sentence) from None
     named = named_by(name)
     if named is not None and named.appid != appid.name:
         raise NotRegistered(
