@@ -82,7 +82,13 @@ def _withdraw(person: Person, issuer: str, address: str | None) -> str:
         if user is None:
             return person.username
         # Also what an administrator has given on one pair: whom the provider does not name has no business here.
+        held = list(PairRole.objects.filter(user=user).select_related("group", "pair").order_by("pk"))
         PairRole.objects.filter(user=user).delete()
+        for role in held:
+            subject = subject_of(user.get_username())
+            record(
+                None, "role taken", subject, address, role=role.group.name, pair=role.pair.name, how="OIDC"
+            )
         _give(user, frozenset(), address)
     return user.get_username()
 

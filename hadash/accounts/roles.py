@@ -26,6 +26,9 @@ EXCLUDE_GATEWAY = "switching.exclude_gateway"
 CHANGE_POLICY = "switching.change_policy"
 MANAGE_PEOPLE = "accounts.manage_people"
 
+#: What concerns all pairs: a role on one pair does not give it.
+ON_ALL_PAIRS = frozenset({VIEW_AUDIT, EXCLUDE_GATEWAY, MANAGE_PEOPLE})
+
 #: role → permissions, the narrowest role first. An approver may get another role too: four eyes is a rule about one
 #: switch, not about people.
 ROLES: dict[str, tuple[str, ...]] = {
@@ -82,7 +85,12 @@ def may(user: Any, permission: str, pair: Pair | None = None) -> bool:
 
 
 def may_somewhere(user: Any, permission: str) -> bool:
-    """Whether there is a pair on which ``user`` has ``permission``: whether a button makes sense at all."""
+    """Whether there is a pair on which ``user`` has ``permission``: whether a button makes sense at all.
+
+    What concerns all pairs they need to have on all.
+    """
+    if permission in ON_ALL_PAIRS:
+        return may(user, permission)
     limit = limit_of(user)
     if limit is not None and permission not in limit.permissions:
         return False

@@ -67,7 +67,7 @@ def whole_batch(found: Batch) -> dict[str, Any]:
         "approvals_needed": found.approvals_needed,
         "decision_note": found.decision_note,
         "waves": [{"wave": wave.wave, "counts": wave.told} for wave in waves],
-        "left_out": [str(left.scope) for left in found.items.filter(wave=LEFT_OUT)],
+        "left_out": [str(left.scope) for left in found.items.filter(wave=LEFT_OUT).only("asked")],
     }
 
 

@@ -7,7 +7,6 @@ known whether it was done, what the handler has written of that stays, and it ma
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from datetime import timedelta
 from functools import wraps
@@ -16,6 +15,7 @@ from typing import Any
 from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
+from django.utils.crypto import salted_hmac
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -76,8 +76,9 @@ def _again(held: IdempotentAnswer, fingerprint: str) -> Response:
 
 
 def _fingerprint(request: Request) -> str:
+    """Keyed with the secret of the installation: a body may hold a password, which nobody should be able to guess from a copy of the table."""
     said = f"{request.method} {request.path}\n".encode() + request.body
-    return hashlib.sha256(said).hexdigest()
+    return salted_hmac("hadash.idempotency", said, algorithm="sha256").hexdigest()
 
 
 def forget_old_answers() -> int:

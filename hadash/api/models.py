@@ -15,7 +15,7 @@ class IdempotentAnswer(models.Model):
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
     key = models.CharField(max_length=MAX_KEY)
-    #: SHA-256 over method, path and body: the same key for something else is a mistake.
+    #: HMAC-SHA-256 over method, path and body: the same key for something else is a mistake.
     fingerprint = models.CharField(max_length=64)
     status = models.PositiveSmallIntegerField(default=0)
     body = models.JSONField(null=True, encoder=JSONEncoder)

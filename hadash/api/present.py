@@ -7,6 +7,7 @@ from typing import Any
 from hadash.accounts.models import ApiToken
 from hadash.bindings.model import Binding, GatewayMember
 from hadash.dashboard import live, radius
+from hadash.dashboard.changes import Bound
 from hadash.dashboard.selectors import BoundAppID, BoundInstance
 from hadash.dashboard.templatetags.hadash import sentence
 from hadash.governance.findings import RULES
@@ -189,6 +190,23 @@ def _binding(binding: Binding | None, own: bool) -> dict[str, Any] | None:
     if binding is None:
         return None
     return {"cluster": binding.cluster, "state": binding.state.value, "epoch": binding.epoch, "own": own}
+
+
+def bound(found: Bound) -> dict[str, Any]:
+    """``BoundShape``."""
+    identity, binding = found.identity, found.binding
+    return {
+        "identity": identity.key,
+        "instance_id": identity.instance_id or "",
+        "topics": list(identity.topics),
+        "group": identity.group or "",
+        "cluster": binding.cluster,
+        "state": binding.state.value,
+        "epoch": binding.epoch,
+        "switch": found.switch.key if found.switch is not None else None,
+        "change": found.change.key if found.change is not None else None,
+        "at": found.at,
+    }
 
 
 def _instance(found: BoundInstance) -> dict[str, Any]:

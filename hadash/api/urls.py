@@ -34,6 +34,7 @@ urlpatterns = [
         "appids/<int:pk>/declarations/<int:row>/", declarations.OneDeclaration.as_view(), name="declaration"
     ),
     path("appids/<int:pk>/instances/generate/", appids.Generate.as_view(), name="generate"),
+    path("appids/<int:pk>/bindings/", appids.Bindings.as_view(), name="bindings"),
     path("appids/<int:pk>/access/", appids.Accesses.as_view(), name="access"),
     path("gateways/", gateways.Gateways.as_view(), name="gateways"),
     path("gateways/<str:gateway>/exclude/", gateways.Exclude.as_view(), name="exclude"),

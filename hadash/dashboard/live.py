@@ -13,15 +13,13 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from hadash.bindings.model import GatewayMember
-from hadash.dashboard import engines, selectors, states
+from hadash.dashboard import connections, engines, selectors, states
 from hadash.dashboard.templatetags.hadash import sentence
 from hadash.dashboard.words import phase_word, stage_word
 from hadash.inventory.models import InstanceID
 from hadash.mirroring.models import Mirror
-from hadash.switching.effects import ask_about
 from hadash.switching.machine import ABORTABLE, STAGES, WAYS, Kind, Stage, Status
 from hadash.switching.models import StageRecord, Switch, SwitchEvent
-from hadash.switching.plan import Plan
 from hadash.switching.traffic import traffic_questions
 
 #: Length of one traffic sample of a Gateway.
@@ -242,14 +240,14 @@ def clients(switch: Switch) -> dict[str, Any]:
     """Who is connected as the switch's AppID, through which Gateways, where, and how busy."""
     look = engines.look_at_gateways()
     plan = switch.the_plan()
-    connections, silent = _connections(plan, look.answering)
+    found_now, silent = connections.of_plan(switch.pair, plan, look.answering)
     registered = set(
         InstanceID.objects.filter(appid__pair=switch.pair_id, appid__name__in=plan.appids).values_list(
             "appid__name", "name"
         )
     )
     found: dict[tuple[str, str], dict[str, Any]] = {}
-    for connection in connections:
+    for connection in found_now:
         key = (connection["appid"], connection["client_id"])
         entry = found.setdefault(
             key,
@@ -286,19 +284,6 @@ def clients(switch: Switch) -> dict[str, Any]:
         ],
         "clients": sorted(found.values(), key=lambda client: (not client["moves"], client["id"])),
     }
-
-
-def _connections(plan: Plan, gateways: tuple[GatewayMember, ...]) -> tuple[list[dict[str, Any]], list[str]]:
-    """The connections of the plan's AppIDs, and the Gateways that did not answer."""
-    silent: set[str] = set()
-
-    def ask(path: str, key: str, **query: Any) -> list[dict[str, Any]]:
-        entries, quiet = engines.ask_each(gateways, path, key, **query)
-        silent.update(quiet)
-        return entries
-
-    found = ask_about(plan, ask, "/clients", "clients")
-    return found, sorted(silent)
 
 
 def traffic_since(switch: Switch, since: float) -> list[dict[str, Any]]:

@@ -187,6 +187,8 @@ DENIALS = (
     _("You may not run switches."),
     _("You may not let switches go on."),
     _("You may not close switches."),
+    _("You may not force switches."),
+    _("You may not decide about a lost cluster."),
     _("You may not decide on old Topics."),
     _("You requested this batch: somebody else has to decide on it."),
     _("You may not stop batches."),
@@ -201,6 +203,7 @@ DENIALS = (
     _("You may not manage people."),
     _("Nobody changes their own roles: ask another administrator."),
     _("Tokens are issued to people at a browser, not to other tokens."),
+    _("A token revokes only itself: revoke others at a browser."),
 )
 
 

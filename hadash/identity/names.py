@@ -10,13 +10,19 @@ from __future__ import annotations
 import hashlib
 from urllib.parse import quote, unquote
 
+from hadash.sentences import Sentence, say
+
 #: Kafka's own limit on a client.id is the 32 KiB of a protocol string; nobody has a use for that. The limit
 #: keeps a name readable in a page and in a ZooKeeper path (encoded Chinese takes nine bytes a character).
 MAX_NAME_LENGTH = 200
 
 
 class InvalidName(ValueError):
-    """A name that cannot be an AppID or InstanceID. The message says why, for the person who typed it."""
+    """A name that cannot be an AppID or InstanceID. ``sentence`` says why, for the person who typed it."""
+
+    def __init__(self, sentence: Sentence) -> None:
+        super().__init__(str(sentence))
+        self.sentence = sentence
 
 
 def encode(name: str) -> str:
@@ -75,9 +81,16 @@ def validated(name: str, what: str) -> str:
     """
     name = name.strip()
     if not name:
-        raise InvalidName(f"{what} is empty.")
+        raise InvalidName(say("%(what)s is empty.", what=what))
     if len(name) > MAX_NAME_LENGTH:
-        raise InvalidName(f"{what} is {len(name)} characters long; at most {MAX_NAME_LENGTH} are possible.")
+        raise InvalidName(
+            say(
+                "%(what)s is %(length)s characters long; at most %(most)s are possible.",
+                what=what,
+                length=len(name),
+                most=MAX_NAME_LENGTH,
+            )
+        )
     if any(ord(character) < 32 or ord(character) == 127 for character in name):
-        raise InvalidName(f"{what} contains a control character.")
+        raise InvalidName(say("%(what)s contains a control character.", what=what))
     return name

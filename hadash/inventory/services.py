@@ -176,7 +176,7 @@ def _new_instance(appid: AppID, name: str, note: str) -> InstanceID:
     try:
         name = validated(name, "InstanceID")
     except InvalidName as error:
-        raise NotRegistered(say("%(error)s", error=error)) from None
+        raise NotRegistered(error.sentence) from None
     named = named_by(name)
     if named is not None and named.appid != appid.name:
         raise NotRegistered(

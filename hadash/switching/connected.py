@@ -19,20 +19,28 @@ def where_they_are(
 ) -> dict[Name, set[str]]:
     """The connected clients that the plan moves, with their clusters.
 
+    AppIDs are unique only in their pair: who is on other clusters than the plan's two is somebody else of that name.
     One that moves with a Topic's own binding may be connected to both sides, for other Topics: it is where it has used what
     moves last.
 
     :param access: what was observed, of which only those are asked who move with a Topic's own binding.
     :param lately: of these, only those whose records moved in the last so many seconds; ``None`` for all.
     """
+    clusters = {plan.source, plan.target}
     found: dict[Name, set[str]] = {}
     there: set[Name] = set()
     for c in connections:
+        if c["cluster"] not in clusters:
+            continue
         name = (c["appid"], c["client_id"])
         there.add(name)
         if plan.covers(*name):
             found.setdefault(name, set()).add(c["cluster"])
-    uses = [a for a in access if _by_topic(plan, a) and (a["appid"], a["client_id"]) in there]
+    uses = [
+        a
+        for a in access
+        if a["cluster"] in clusters and _by_topic(plan, a) and (a["appid"], a["client_id"]) in there
+    ]
     busy = {
         (a["appid"], a["client_id"])
         for a in uses

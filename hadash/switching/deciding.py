@@ -12,7 +12,7 @@ from django.utils import timezone
 from hadash.accounts.roles import DECIDE, REQUEST, may
 from hadash.audit.models import record, stored
 from hadash.sentences import say
-from hadash.switching.four_eyes import note_approval
+from hadash.switching.four_eyes import note_approval, used_by_another
 from hadash.switching.machine import IN_BLACKOUTS, Event, Status
 from hadash.switching.models import Switch, log_event
 from hadash.switching.planning import plan_for
@@ -156,11 +156,12 @@ def comment(user: User, switch: Switch, text: str, address: str | None = None) -
         record(user, "comment", switch.subject, address, text=said)
 
 
-def review(user: User, switch: Switch, note: str, address: str | None = None) -> Switch:
+def review(user: User, switch: Switch, note: str, address: str | None = None, browser: str = "") -> Switch:
     """Say afterwards what is to be said of an emergency.
 
     :raises PermissionDenied: ``user`` may not decide, or is the one who ran it.
-    :raises Refused: without a word, or when there is nothing to review (any more).
+    :raises Refused: without a word, in the browser in which somebody else asked for it, or when there is nothing to review
+        (any more).
     """
     _may_decide(user, switch)
     if not note.strip():
@@ -169,6 +170,12 @@ def review(user: User, switch: Switch, note: str, address: str | None = None) ->
         held = Switch.objects.select_for_update(of=("self",)).get(pk=switch.pk)
         if not held.to_be_reviewed:
             raise Refused(say("This switch is not to be reviewed."))
+        if used_by_another(user, held, browser):
+            raise Refused(
+                say(
+                    "This browser was used to request it, with another account. Review it in a browser of your own."
+                )
+            )
         held.reviewed_by, held.reviewed_at, held.review_note = user, timezone.now(), note.strip()
         held.save(update_fields=["reviewed_by", "reviewed_at", "review_note"])
         sentence = say("%(user)s reviewed it: %(note)s", user=user.get_username(), note=held.review_note)

@@ -17,8 +17,7 @@ def note_approval(user: User, held: Any, browser: str, **noted: Any) -> int:
     :param noted: what else the approval says.
     :raises Refused: this person has approved already, or another one who has a part in it sat at the same browser.
     """
-    others = held.approvals.exclude(user=user)
-    if browser and (browser == held.requested_in or others.filter(browser=browser).exists()):
+    if used_by_another(user, held, browser):
         raise Refused(
             say(
                 "This browser was used to request or approve it already, with another account. "
@@ -35,3 +34,9 @@ def note_approval(user: User, held: Any, browser: str, **noted: Any) -> int:
             )
         )
     return missing
+
+
+def used_by_another(user: User, held: Any, browser: str) -> bool:
+    """Whether another person requested or approved ``held`` in this browser; not for programs, which come without one."""
+    others = held.approvals.exclude(user=user)
+    return bool(browser and (browser == held.requested_in or others.filter(browser=browser).exists()))

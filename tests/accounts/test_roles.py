@@ -7,10 +7,14 @@ from types import SimpleNamespace
 import pytest
 from django.contrib.auth.models import Group, User
 
-from hadash.accounts.models import PairRole
+from hadash.accounts.admission import admit
+from hadash.accounts.claims import Person, Refused
+from hadash.accounts.models import ExternalIdentity, PairRole
 from hadash.accounts.roles import (
+    CHANGE_POLICY,
     DECIDE,
     EXCLUDE_GATEWAY,
+    ON_ALL_PAIRS,
     OPERATE,
     REQUEST,
     ROLES,
@@ -22,6 +26,7 @@ from hadash.accounts.roles import (
     pairs_where,
     people_who,
 )
+from hadash.audit.models import Entry
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
 
@@ -73,6 +78,29 @@ def test_whom_to_ask(people: SimpleNamespace, pairs: SimpleNamespace) -> None:
     assert names(people_who(REQUEST, pairs.main).order_by("username")) == ["mara", "olga"]
     assert names(people_who(REQUEST, pairs.other)) == ["olga"]
     assert names(people_who(REQUEST)) == ["olga"]
+
+
+def test_what_concerns_all_pairs_is_not_had_on_one(people: SimpleNamespace, pairs: SimpleNamespace) -> None:
+    """A link that can only be answered with 403 is not shown."""
+    PairRole.objects.create(user=people.mara, group=Group.objects.get(name="administrator"), pair=pairs.main)
+    mara = User.objects.get(pk=people.mara.pk)
+    assert may_somewhere(mara, CHANGE_POLICY)
+    for permission in ON_ALL_PAIRS:
+        assert not may_somewhere(mara, permission)
+    assert may_somewhere(people.olga, EXCLUDE_GATEWAY)
+
+
+def test_whom_the_provider_drops_loses_what_was_given_on_one_pair_on_the_record(
+    people: SimpleNamespace, pairs: SimpleNamespace
+) -> None:
+    ExternalIdentity.objects.create(user=people.mara, issuer="https://sso", subject="7")
+    person = Person("7", "mara", "Mara", "", "", frozenset())
+    with pytest.raises(Refused):
+        admit(person, "https://sso", "10.0.0.1")
+    assert not PairRole.objects.filter(user=people.mara).exists()
+    [entry] = Entry.objects.filter(verb="role taken")
+    assert (entry.subject, entry.actor_name, entry.address) == ("account mara", "", "10.0.0.1")
+    assert (entry.details["pair"], entry.details["how"]) == ("main", "OIDC")
 
 
 class TestLimit:

@@ -7,12 +7,14 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from django.utils import timezone
 
 from hadash.audit.models import Entry
 from hadash.bindings.errors import StoreUnavailable
-from hadash.bindings.model import Binding
+from hadash.bindings.model import Binding, BindingDocument
 from hadash.bindings.native import NativeDialect
 from hadash.bindings.store import Edit
+from hadash.dashboard.engines import Engines
 from hadash.identity.identity import Identity
 from hadash.inventory.models import Declaration, InstanceID
 from hadash.switching.by_hand import applying
@@ -194,3 +196,27 @@ class TestUnregistering:
         assert take_back().json()["reasons"] == [
             "Relations of shop › shop-carts are declared (1). Withdraw them first."
         ]
+
+
+def test_what_is_bound_can_be_unbound_as_it_is_listed(
+    program: Any, estate: SimpleNamespace, engines: SimpleNamespace, people: Any, make_change: Any
+) -> None:
+    change = make_change("applied", ended_at=timezone.now())
+    document = BindingDocument("shop", Binding("east", epoch=2))
+    document = document.with_binding(Identity("shop", topics=("a", "b")), Binding("east", epoch=4))
+    document = document.with_binding(
+        Identity("shop", group="readers"), Binding("west", epoch=5, switch=change.key)
+    )
+    engines.look = Engines({"shop": document}, 7, ())
+    address = f"appids/{estate.shop.pk}/bindings/"
+    found = program("vera").get(address).json()
+    assert found["count"] == 3
+    assert [(b["topics"], b["group"], b["cluster"], b["epoch"]) for b in found["results"]] == [
+        ([], "", "east", 2),
+        (["a", "b"], "", "east", 4),
+        ([], "readers", "west", 5),
+    ]
+    assert [b["change"] for b in found["results"]] == [None, None, change.key]
+    engines.look = Engines(fault="no answer within 1.5 s")
+    answer = program("vera").get(address)
+    assert (answer.status_code, answer.json()["type"]) == (503, "urn:hadash:problem:no-answer")

@@ -11,14 +11,16 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from dashboard.parts import PASSWORD, gateway, signed_in
-from django.contrib.auth.models import User
+from dashboard.parts import PASSWORD, cluster, gateway, signed_in
+from django.contrib.auth.models import Group, User
 from django.test import Client
 from django.urls import get_resolver
 from django.urls.resolvers import URLPattern, URLResolver
 
-from hadash.accounts.roles import SCOPES, ensure_user
-from hadash.inventory.models import Declaration, InstanceID
+from hadash.accounts.models import PairRole
+from hadash.accounts.roles import ON_ALL_PAIRS, REQUEST, SCOPES, ensure_user
+from hadash.dashboard.engines import Engines
+from hadash.inventory.models import AppID, Declaration, InstanceID, Pair
 from hadash.switching.models import Blackout
 
 from .conftest import NAMES, Program
@@ -62,6 +64,7 @@ API: dict[tuple[str, str], frozenset[str]] = {
     ("DELETE", "appids/{appid}/instances/"): ASKING,
     ("POST", "appids/{appid}/instances/generate/"): ASKING,
     ("GET", "appids/{appid}/access/"): EVERYBODY,
+    ("GET", "appids/{appid}/bindings/"): EVERYBODY,
     ("POST", "appids/{appid}/declarations/"): ASKING,
     ("POST", "appids/{appid}/declarations/adopt/"): ASKING,
     ("DELETE", "appids/{appid}/declarations/{declaration}/"): ASKING,
@@ -400,10 +403,6 @@ def test_pages_for_nobody(things: dict[str, Any], method: str, address: str) -> 
 def test_a_role_on_one_pair_reaches_nothing_of_another(
     things: dict[str, Any], estate: Any, json_estate: dict[str, Any]
 ) -> None:
-    from django.contrib.auth.models import Group
-
-    from hadash.accounts.models import PairRole
-
     mara = User.objects.create_user("mara")
     for role in ("operator", "approver", "administrator"):
         PairRole.objects.create(user=mara, group=Group.objects.get(name=role), pair=json_estate["pair"])
@@ -412,6 +411,13 @@ def test_a_role_on_one_pair_reaches_nothing_of_another(
         if not {"{switch}", "{change}", "{batch}", "{appid}", "{pair}"} & set(address.split("/")):
             continue
         answer = program.send(method, address.format(**things), body_of(things, address))
+        assert answer.status_code == 404, (method, address, answer.status_code)
+    page = signed_in(mara)
+    for method, address in PAGES:
+        places = {"{switch}", "{change}", "{batch}", "{appid}", "{pair_pk}", "{blackout}"}
+        if not places & set(address.split("/")):
+            continue
+        answer = page.generic(method, "/" + address.format(**things))
         assert answer.status_code == 404, (method, address, answer.status_code)
     assert [pair["name"] for pair in program.get("pairs/").json()] == ["other"]
     for listed in ("switches/", "batches/", "appids/"):
@@ -422,12 +428,153 @@ def test_a_role_on_one_pair_reaches_nothing_of_another(
     assert things["switch"] not in text
 
 
+def test_links_that_a_role_on_one_pair_does_not_open_are_not_shown(
+    things: dict[str, Any], json_estate: dict[str, Any]
+) -> None:
+    client, program = one_pair(json_estate["pair"])
+    text = client.get("/").content.decode()
+    for address in ("/audit/", "/people/", "/gateways/exclude/"):
+        assert f'href="{address}' not in text
+        assert client.get(address).status_code == 403
+    permissions = set(program.get("me/").json()["permissions"])
+    assert permissions & ON_ALL_PAIRS == set()
+    assert REQUEST in permissions
+
+
+def test_the_same_appid_in_two_pairs_is_two(
+    things: dict[str, Any], engines: Any, json_estate: dict[str, Any]
+) -> None:
+    """Gateways serve all pairs: what they say of ``shop`` is mostly about the other one."""
+    engines.look = Engines({}, 7, (gateway(),))
+    other = json_estate["pair"]
+    AppID.objects.create(name="shop", pair=other)
+    own = {"appid": "shop", "client_id": "shop-north", "cluster": "north", "parked": ""}
+    engines.clients.append(own)
+    shop = AppID.objects.get(name="shop", pair=other)
+    client, _ = one_pair(other)
+    text = client.get(f"/appids/{shop.pk}/").content.decode()
+    assert "shop-north" in text
+    assert "shop-carts" not in text
+    assert "east" not in text
+    main, _ = one_pair(Pair.objects.get(name="main"), "mona")
+    for address in (
+        f"/switches/{things['switch']}/",
+        f"/appids/{things['appid']}/",
+        f"/switches/request/preview/?appid={things['appid']}",
+    ):
+        text = main.get(address).content.decode()
+        assert "shop-carts" in text
+        assert "north" not in text, address
+        assert "south" not in text, address
+
+
+def one_pair(pair: Pair, name: str = "mira") -> tuple[Client, Program]:
+    """Somebody with three roles on one pair: at a browser, and as a program."""
+    user = User.objects.create_user(name)
+    for role in ("operator", "approver", "administrator"):
+        PairRole.objects.create(user=user, group=Group.objects.get(name=role), pair=pair)
+    return signed_in(user), Program(user, list(SCOPES))
+
+
+#: What no table and no number takes.
+BAD = ("%00", "a%00b", "²", "9" * 30, "0000000011000000", "-1")
+
+#: Addresses that ask for something, with ``{bad}`` where it is said.
+ASKED = (
+    "appids/?q={bad}",
+    "appids/?page={bad}",
+    "appids/{appid}/bindings/change/?instance={bad}",
+    "appids/{appid}/bindings/change/?topics={bad}&kind=topics",
+    "appids/{appid}/bindings/change/?group={bad}",
+    "appids/{appid}/bindings/change/?unbind={bad}",
+    "appids/{appid}/bindings/change/?unbind=shop%2B{bad}",
+    "appids/{appid}/bindings/preview/?instance={bad}",
+    "appids/{appid}/bindings/preview/?act=unbind&unbind=shop%2B{bad}",
+    "switches/?q={bad}",
+    "switches/?status={bad}",
+    "switches/?inbox={bad}",
+    "switches/?page={bad}",
+    "switches/request/?appid={bad}",
+    "switches/request/?pair={bad}",
+    "switches/request/?appid={appid}&restores={bad}",
+    "switches/request/?appid={appid}&instance={bad}",
+    "switches/request/?appid={appid}&topics={bad}",
+    "switches/request/?appid={appid}&scope=several&roots=appid:{bad}",
+    "switches/request/?appid={appid}&target={bad}",
+    "switches/request/?appid={appid}&retire_after_days={bad}",
+    "switches/request/preview/?appid={appid}&instance={bad}",
+    "switches/request/preview/?appid={appid}&retire_after_days={bad}",
+    "batches/?status={bad}",
+    "batches/?page={bad}",
+    "batches/new/?way={bad}",
+    "batches/{batch}/?wave={bad}",
+    "batches/{batch}/?status={bad}",
+    "pairs/{pair_pk}/declarations/?q={bad}",
+    "pairs/{pair_pk}/declarations/?state={bad}",
+    "pairs/{pair_pk}/declarations/export.csv?q={bad}",
+    "gateways/exclude/?gateway={bad}",
+    "people/?q={bad}",
+    "people/?page={bad}",
+    "audit/?q={bad}",
+    "audit/?actor={bad}",
+    "api/v1/appids/?q={bad}",
+    "api/v1/appids/?pair={bad}",
+    "api/v1/appids/?page={bad}",
+    "api/v1/appids/?page_size={bad}",
+    "api/v1/appids/{appid}/bindings/?page={bad}",
+    "api/v1/appids/{appid}/access/?page_size={bad}",
+    "api/v1/pairs/{pair}/declarations/?q={bad}",
+    "api/v1/switches/?appid={bad}",
+    "api/v1/switches/?topic={bad}",
+    "api/v1/switches/?pair={bad}",
+    "api/v1/switches/{switch}/log/?after={bad}",
+    "api/v1/batches/?page_size={bad}",
+    "api/v1/batches/{batch}/items/?wave={bad}",
+    "api/v1/batches/{batch}/log/?after={bad}",
+    "api/v1/binding-changes/?appid={bad}",
+    "api/v1/people/?page={bad}",
+    "api/v1/tokens/?page_size={bad}",
+    "api/v1/audit/?q={bad}",
+    "api/v1/audit/?actor={bad}",
+    "api/v1/audit/?after={bad}",
+)
+
+
+@pytest.mark.parametrize("bad", BAD)
+def test_what_nobody_can_mean_is_no_fault(things: dict[str, Any], bad: str) -> None:
+    client = signed_in(User.objects.create_superuser("root"))
+    client.raise_request_exception = False
+    said = {address: client.get("/" + address.format(**things, bad=bad)).status_code for address in ASKED}
+    assert {address: code for address, code in said.items() if code >= 500} == {}
+    answer = client.put(f"/api/v1/people/{bad}/", {"active": False}, "application/json")
+    assert answer.status_code == 404
+    answer = client.get(f"/api/v1/appids/?page_size={bad}")
+    assert answer.status_code == 400
+
+
+@pytest.mark.parametrize("bad", ["a\0b", "²", "9" * 30])
+def test_a_form_that_nobody_can_mean_is_no_fault(things: dict[str, Any], bad: str) -> None:
+    client = signed_in(User.objects.create_superuser("root"))
+    client.raise_request_exception = False
+    names = (
+        "reason text confirmed typed note name topics groups group instance instance_id days approvals digest"
+    )
+    names += (
+        " plan_digest restores role username password gateway one chosen unbind way names act wave kind scope"
+    )
+    said = {}
+    for method, address in PAGES:
+        if method != "POST":
+            continue
+        for values in (dict.fromkeys(names.split(), bad), {"reason": bad}, {"topics": "orders", "one": bad}):
+            code = client.post("/" + address.format(**things), values).status_code
+            if code >= 500:
+                said[address] = code
+    assert said == {}
+
+
 @pytest.fixture
 def json_estate(db: None) -> dict[str, Any]:
     """Another pair beside the one of ``things``."""
-    from dashboard.parts import cluster
-
-    from hadash.inventory.models import Pair
-
     north, south = cluster("north", 3), cluster("south", 4)
     return {"pair": Pair.objects.create(name="other", first=north, second=south, default=north)}

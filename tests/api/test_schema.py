@@ -57,6 +57,26 @@ def test_writes_take_an_idempotency_key(program: Any) -> None:
     assert lacking == changing_nothing | {"post /api/v1/tokens/"}
 
 
+def test_what_is_said_to_developers_is_not_in_it(program: Any) -> None:
+    text = program("vera").get("openapi.json").content.decode()
+    for said in ("A handler's class", "One whose lists come in pages"):
+        assert said not in text
+
+
+def test_an_act_is_described_with_what_it_answers(program: Any) -> None:
+    document = program("vera").get("openapi.json").json()
+
+    def codes(path: str) -> set[str]:
+        return set(document["paths"][f"/api/v1/{path}"]["post"]["responses"])
+
+    refused = {"400", "401", "403", "404", "409", "422"}
+    for act in ("decline", "cancel"):
+        assert codes(f"binding-changes/{{key}}/{act}/") == {"200"} | refused
+    for act in ("retire", "rebuild"):
+        assert codes(f"switches/{{key}}/{act}/") == {"202"} | refused
+    assert codes("switches/{key}/approve/") == {"200", "202", "412", "503"} | refused
+
+
 @pytest.fixture
 def in_one_transaction() -> Iterator[None]:
     """A WSGI server closes connections between requests; here they are the test's own (Django's test client does the same)."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from typing import Any
 
 import pytest
+from django.utils.crypto import salted_hmac
 
 from hadash.api.idempotency import forget_old_answers
 from hadash.api.models import IdempotentAnswer
@@ -89,3 +92,13 @@ def test_they_are_forgotten_after_a_while(program: Any, make_switch: Any, settin
     assert forget_old_answers() == 0
     settings.API_IDEMPOTENCY_HOURS = -1
     assert forget_old_answers() == 1
+
+
+def test_a_body_cannot_be_guessed_from_what_is_kept(program: Any, settings: Any) -> None:
+    """It may hold a password: what is kept of it is made with the secret of the installation."""
+    body = {"username": "new", "password": "a-long-password"}
+    assert program("ada").post("people/", body, Idempotency_Key="k").status_code == 201
+    kept = IdempotentAnswer.objects.get().fingerprint
+    said = b"POST /api/v1/people/\n" + json.dumps(body).encode()
+    assert kept != hashlib.sha256(said).hexdigest()
+    assert kept == salted_hmac("hadash.idempotency", said, algorithm="sha256").hexdigest()

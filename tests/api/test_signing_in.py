@@ -86,6 +86,18 @@ class TestTokens:
     def test_not_from_a_token(self, program: Any) -> None:
         assert program("olga").post("tokens/", {"name": "more"}).status_code == 403
 
+    def test_a_token_ends_only_itself(self, program: Any, people: SimpleNamespace) -> None:
+        """One that has leaked, and may only read, must not end the others."""
+        reading = program("olga", ["read"])
+        own = ApiToken.objects.get()
+        program("olga")
+        other = ApiToken.objects.exclude(pk=own.pk).get()
+        assert reading.send("DELETE", f"tokens/{other.pk}/").status_code == 403
+        other.refresh_from_db()
+        assert other.usable
+        assert signed_in(people.olga).delete(f"/api/v1/tokens/{other.pk}/").status_code == 204
+        assert reading.send("DELETE", f"tokens/{own.pk}/").status_code == 204
+
     def test_not_those_of_others(self, program: Any) -> None:
         program("olga")
         foreign = ApiToken.objects.get()

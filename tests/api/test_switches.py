@@ -91,6 +91,28 @@ def test_from_the_request_to_its_run(
     ]
 
 
+def test_an_approval_is_answered_as_it_was_however_fast_the_workers_are(
+    program: Callable[..., Any],
+    planned: None,
+    plan: Plan,
+    started: list[str],
+    make_switch: Any,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from hadash.switching import deciding
+
+    approve = deciding.approve
+
+    def and_it_ends_at_once(*args: Any, **kwargs: Any) -> Switch:
+        held = approve(*args, **kwargs)
+        Switch.objects.filter(pk=held.pk).update(status="succeeded", ended_at=timezone.now())
+        return held
+
+    monkeypatch.setattr(deciding, "approve", and_it_ends_at_once)
+    answer = program("arne").post(f"switches/{make_switch().key}/approve/", {"plan_digest": plan.digest})
+    assert (answer.status_code, answer.json()["status"]) == (202, "running")
+
+
 def test_a_read_split_is_planned_approved_and_scheduled_as_what_it_is(
     program: Callable[..., Any],
     estate: Any,
@@ -312,5 +334,6 @@ class TestMigration:
         monkeypatch.setattr(tasks.retirement, "start", lambda held: handed.append(held.switch.key))
         with django_capture_on_commit_callbacks(execute=True):
             answer = program("olga").post(f"switches/{migrated.key}/retire/", {"confirm": "east"})
+        assert answer.status_code == 202, "workers go on with it"
         assert answer.json()["retirement"]["status"] == "running"
         assert handed == [migrated.key]

@@ -97,6 +97,34 @@ def test_forms_need_the_token(people: SimpleNamespace, make_switch: Any) -> None
     assert "Send the form again" in response.content.decode()
 
 
+def test_the_page_about_forms_is_in_the_language_that_it_says(
+    people: SimpleNamespace, make_switch: Any
+) -> None:
+    client = Client(enforce_csrf_checks=True, headers={"Accept-Language": "zh-hans"})
+    client.force_login(people.arne)
+    text = client.post(reverse("approve", args=[make_switch().key])).content.decode()
+    assert '<html lang="zh-hans">' in text
+
+
+def test_what_is_wrong_with_a_name_is_said_in_chinese(
+    people: SimpleNamespace, estate: SimpleNamespace, engines: Any
+) -> None:
+    chinese = signed_in(people.olga, "zh-hans")
+    response = chinese.post(reverse("register-instance", args=[estate.shop.pk]), {"name": "x" * 201})
+    assert response.status_code == 409
+    assert "InstanceID 有 201 个字符" in response.content.decode()
+
+
+def test_only_who_may_cancel_is_offered_to(
+    as_olga: Client, as_arne: Client, engines: Any, make_switch: Any
+) -> None:
+    address = reverse("switch", args=[make_switch("paused", paused_at=timezone.now()).key])
+    for client, offered in ((as_olga, True), (as_arne, False)):
+        text = client.get(address).content.decode()
+        assert "Go on" in text
+        assert ("Cancel the request" in text) is offered
+
+
 def test_request(as_olga: Client, estate: SimpleNamespace, engines: Any, planned: None) -> None:
     page = as_olga.get(reverse("request-switch"), {"appid": estate.shop.pk, "instance": "shop-carts"})
     assert 'value="shop-carts"' in page.content.decode()

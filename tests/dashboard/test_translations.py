@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import ast
+from pathlib import Path
+
+from django.utils.translation import override
+
+import hadash
 from hadash.dashboard import translations as t
+from hadash.dashboard.words import DENIALS
 
 
 def places(text: str) -> set[str]:
@@ -38,3 +45,15 @@ def test_the_engines_sentences_are_found() -> None:
     texts = {message.text for message in t.in_python()}
     assert "All checks hold." in texts
     assert "%(who)s reads Topic %(what)s, has no InstanceID, and would stay." in texts  # through a variable
+
+
+def test_every_denial_can_be_translated() -> None:
+    said = set()
+    for path in Path(hadash.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            name = getattr(getattr(node, "func", None), "id", "")
+            if isinstance(node, ast.Call) and name == "PermissionDenied" and node.args:
+                assert isinstance(node.args[0], ast.Constant), f"{path}:{node.lineno}"
+                said.add(node.args[0].value)
+    with override("en"):
+        assert said == {str(text) for text in DENIALS}

@@ -49,3 +49,9 @@ def test_an_idle_one_counts_only_when_nobody_asks_for_the_busy_ones() -> None:
     uses = [use("web-1", "east", 4.0), use("web-2", "east", 4.0, 60.0), use("web-3", "east", 4.0, None)]
     assert set(where_they_are(BY_TOPIC, connections, uses, 5.0)) == {("shop", "web-1")}
     assert len(where_they_are(BY_TOPIC, connections, uses)) == 3
+
+
+def test_an_appid_of_the_same_name_in_another_pair_is_somebody_else() -> None:
+    theirs = [connection("web-1", "oslo")]
+    assert where_they_are(WHOLE, theirs, []) == {}
+    assert where_they_are(BY_TOPIC, theirs, [use("web-1", "oslo", 5.0)]) == {}

@@ -102,6 +102,16 @@ class TestEmergency:
             deciding.review(people["bea"], switch, "Me too")
         assert Entry.objects.filter(verb="review").count() == 1
 
+    def test_two_accounts_in_one_browser_are_not_two_people(
+        self, asked: Any, at_once: Any, people: dict[str, User]
+    ) -> None:
+        switch = at_once(asking.emergency, asked("otto", Kind.EMERGENCY), "west")
+        Switch.objects.filter(pk=switch.pk).update(requested_in="a")
+        ended(switch)
+        with pytest.raises(Refused, match="with another account"):
+            deciding.review(people["arne"], switch, "All fine", browser="a")
+        assert deciding.review(people["arne"], switch, "All fine", browser="b").reviewed_by == people["arne"]
+
     @pytest.mark.parametrize("typed", ["", "east", "West "])
     def test_it_wants_the_target_once_more(self, asked: Any, at_once: Any, typed: str) -> None:
         with pytest.raises(Refused, match="Type west to confirm"):

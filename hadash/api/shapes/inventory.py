@@ -74,6 +74,21 @@ class BindingShape(s.Serializer):
     own = s.BooleanField(help_text="False when it comes from the AppID or the pair's default.")
 
 
+class BoundShape(s.Serializer):
+    """One binding of an AppID, with the names that a request to unbind it takes."""
+
+    identity = s.CharField(help_text="One text for it, with names percent-encoded: shop+web-1, shop#orders.")
+    instance_id = s.CharField(allow_blank=True)
+    topics = s.ListField(child=s.CharField())
+    group = s.CharField(allow_blank=True)
+    cluster = s.CharField()
+    state = s.CharField()
+    epoch = s.IntegerField()
+    switch = s.CharField(allow_null=True, help_text="The switch that put it there.")
+    change = s.CharField(allow_null=True, help_text="The change by hand that put it there.")
+    at = s.DateTimeField(allow_null=True, help_text="When that was; null when it is not known here.")
+
+
 class InstanceShape(s.Serializer):
     name = s.CharField()
     registered = s.BooleanField()

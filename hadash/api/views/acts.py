@@ -16,8 +16,8 @@ from hadash.api.views.common import KEY, View, problems
 
 Held = TypeVar("Held", bound=Any)
 
-#: Carries an act out, with the values of its shape.
-CarryOut = Callable[[Request, Held, dict[str, Any]], Any]
+#: Carries an act out, with the values of its shape. Gives the thing as the act has left it; ``None`` when it has to be looked up.
+CarryOut = Callable[[Request, Held, dict[str, Any]], Held | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +34,20 @@ class Acts(Generic[Held]):
     going_on: Collection[Any]
 
     def act(
-        self, name: str, summary: str, asked: type[s.Serializer], carry_out: CarryOut[Held]
+        self,
+        name: str,
+        summary: str,
+        asked: type[s.Serializer],
+        carry_out: CarryOut[Held],
+        codes: Collection[int] = (200, 202, 412, 503),
     ) -> type[View]:
-        """The class of one act, that takes a body of the shape ``asked``."""
+        """The class of one act, that takes a body of the shape ``asked``.
+
+        :param codes: what it answers besides 400, 404, 409 and 422. With 202 and not 200 workers always go on with it.
+        """
         acts = self
+        good = {code: acts.shape for code in codes if code < 300}
+        bad = problems(400, 404, 409, 422, *(code for code in codes if code >= 300))
 
         class OneAct(View):
             @extend_schema(
@@ -45,16 +55,23 @@ class Acts(Generic[Held]):
                 summary=summary,
                 request=asked,
                 parameters=[KEY],
-                responses={200: acts.shape, 202: acts.shape, **problems(400, 404, 409, 412, 422, 503)},
+                responses={**good, **bad},
             )
             @idempotent
             def post(self, request: Request, key: str) -> Response:
                 values = self.validated(asked)
-                carry_out(request, acts.look(request.user, key), values)
-                held = acts.look(request.user, key)
-                return Response(acts.present(held), status=202 if held.current in acts.going_on else 200)
+                held = carry_out(request, acts.look(request.user, key), values)
+                if held is None:  # (else not looked up again: a fast worker may have ended it already)
+                    held = acts.look(request.user, key)
+                return Response(acts.present(held), status=acts.code(held, codes))
 
         OneAct.__name__ = OneAct.__qualname__ = "".join(
             part.capitalize() for part in (*name.split("-"), *acts.noun.split("_"))
         )
         return OneAct
+
+    def code(self, held: Held, codes: Collection[int]) -> int:
+        """202 while workers go on with ``held``, else 200, as far as both are among ``codes``."""
+        if 200 not in codes:
+            return 202
+        return 202 if 202 in codes and held.current in self.going_on else 200

@@ -14,14 +14,16 @@ from hadash.accounts.roles import REGISTER, may
 from hadash.api import present
 from hadash.api.idempotency import idempotent
 from hadash.api.pagination import Pages
+from hadash.api.problems import Problem
 from hadash.api.shapes import bindings as binding_shapes
 from hadash.api.shapes import inventory as shapes
 from hadash.api.views.common import KEY, PAGES, PagedView, View, address_of, problems, the_appid
-from hadash.dashboard import engines, selectors
+from hadash.dashboard import changes, engines, selectors
 from hadash.inventory import services
 from hadash.inventory.generating import generate
 from hadash.inventory.models import Access, AppID, InstanceID
 from hadash.inventory.selectors import access_since
+from hadash.sentences import say
 from hadash.switching.by_hand.unregistering import unregister
 
 
@@ -115,6 +117,27 @@ class Generate(View):
             address=address_of(request),
         )
         return Response([{"name": name, "topics": topics} for name, topics in made.items()], status=201)
+
+
+class Bindings(PagedView):
+    @extend_schema(
+        operation_id="list_bindings",
+        summary="What of an AppID is bound, the widest first: itself, its InstanceIDs, Topic lists, Topics and groups.",
+        parameters=PAGES,
+        responses={200: shapes.BoundShape(many=True), **problems(400, 404, 503)},
+    )
+    def get(self, request: Request, pk: int) -> Response:
+        found, look = the_appid(request.user, pk), engines.look()
+        if look.fault:
+            raise Problem(
+                503,
+                say(
+                    "ZooKeeper does not answer (%(fault)s): it is not known what is bound.", fault=look.fault
+                ),
+            )
+        document = look.documents.get(found.name)
+        rows = changes.bindings_of(document, request.user) if document is not None else []
+        return self.page(rows, present.bound)
 
 
 class Accesses(PagedView):

@@ -148,10 +148,10 @@ class BatchLog(View):
 acts = Acts("batch", the_batch, shapes.WholeBatchShape, present.whole_batch, (Status.RUNNING,))
 
 
-def _approve(request: Request, batch: Batch, values: dict[str, Any]) -> None:
+def _approve(request: Request, batch: Batch, values: dict[str, Any]) -> Batch:
     from tasks.batches import wake
 
-    deciding.approve(
+    return deciding.approve(
         request.user,
         batch,
         values["digest"],
@@ -162,10 +162,12 @@ def _approve(request: Request, batch: Batch, values: dict[str, Any]) -> None:
     )
 
 
-def _go_on(request: Request, batch: Batch, values: dict[str, Any]) -> None:
+def _go_on(request: Request, batch: Batch, values: dict[str, Any]) -> Batch:
     from tasks.batches import wake
 
-    directing.go_on(request.user, batch, wake, values["without"], values["reason"], address_of(request))
+    return directing.go_on(
+        request.user, batch, wake, values["without"], values["reason"], address_of(request)
+    )
 
 
 ACTS: dict[str, type[View]] = {
@@ -182,24 +184,28 @@ ACTS: dict[str, type[View]] = {
         lambda request, batch, values: deciding.decline(
             request.user, batch, values["reason"], address_of(request)
         ),
+        codes=(200,),
     ),
     "cancel": acts.act(
         "cancel",
         "Take a batch back before it runs.",
         NothingRequest,
         lambda request, batch, values: deciding.cancel(request.user, batch, address_of(request)),
+        codes=(200,),
     ),
     "stop": acts.act(
         "stop",
         "Let nothing new start; what was started ends by itself.",
         NothingRequest,
         lambda request, batch, values: directing.stop(request.user, batch, address_of(request)),
+        codes=(200,),
     ),
     "go-on": acts.act(
         "go-on",
         "Let a stopped batch go on (202): with what failed again, or without it.",
         shapes.GoOnRequest,
         _go_on,
+        codes=(202, 412, 503),
     ),
     "end": acts.act(
         "end",
@@ -208,5 +214,6 @@ ACTS: dict[str, type[View]] = {
         lambda request, batch, values: directing.end(
             request.user, batch, values["reason"], address_of(request)
         ),
+        codes=(200,),
     ),
 }

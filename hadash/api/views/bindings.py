@@ -145,10 +145,10 @@ class OneChange(View):
 acts = Acts("binding_change", changes.the_change, shapes.ChangeShape, shown, (Status.APPROVED,))
 
 
-def _approve(request: Request, change: BindingChange, values: dict[str, Any]) -> None:
+def _approve(request: Request, change: BindingChange, values: dict[str, Any]) -> BindingChange:
     from tasks.binding import start
 
-    deciding.approve(
+    return deciding.approve(
         request.user,
         change,
         values["digest"],
@@ -173,11 +173,13 @@ ACTS: dict[str, type[View]] = {
         lambda request, change, values: deciding.decline(
             request.user, change, values["reason"], address_of(request)
         ),
+        codes=(200,),
     ),
     "cancel": acts.act(
         "cancel",
         "Take a request back before it is approved.",
         NothingRequest,
         lambda request, change, values: deciding.cancel(request.user, change, address_of(request)),
+        codes=(200,),
     ),
 }

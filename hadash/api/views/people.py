@@ -21,7 +21,7 @@ from hadash.api import present
 from hadash.api.idempotency import idempotent
 from hadash.api.shapes import people as shapes
 from hadash.api.views.common import KEY, PAGES, PagedView, View, address_of, problems, the_pair
-from hadash.audit.models import Entry
+from hadash.audit.models import Entry, stored
 from hadash.inventory.models import Pair
 
 
@@ -80,13 +80,16 @@ class Tokens(PagedView):
 class OneToken(View):
     @extend_schema(
         operation_id="revoke_token",
-        summary="End one of your tokens for good.",
+        summary="End one of your tokens for good: any from a browser's session, a token only itself.",
         responses={204: None, **problems(404)},
     )
     def delete(self, request: Request, pk: int) -> Response:
         found = ApiToken.objects.filter(user=request.user, pk=pk).first()
         if found is None:
             raise Http404(_("You have no such token."))
+        # (What has leaked must not end the others: its owner would be locked out by a token that may only read.)
+        if request.auth is not None and request.auth.pk != found.pk:
+            raise PermissionDenied("A token revokes only itself: revoke others at a browser.")
         tokens.revoke(request.user, found, address_of(request))
         return Response(status=204)
 
@@ -197,7 +200,7 @@ def _everybody() -> QuerySet[User]:
 
 
 def _the_person(username: str) -> User:
-    found = _everybody().filter(username=username).first()
+    found = _everybody().filter(username=stored(username)).first()
     if found is None:
         raise Http404(_("There is nobody called %(username)s.") % {"username": username})
     return found

@@ -139,10 +139,10 @@ class SwitchLog(View):
 acts = Acts("switch", the_switch, shapes.WholeSwitchShape, present.whole_switch, (Status.RUNNING,))
 
 
-def _approve(request: Request, switch: Switch, values: dict[str, Any]) -> None:
+def _approve(request: Request, switch: Switch, values: dict[str, Any]) -> Switch:
     from tasks.switching import start
 
-    deciding.approve(
+    return deciding.approve(
         request.user,
         switch,
         values["plan_digest"],
@@ -153,16 +153,16 @@ def _approve(request: Request, switch: Switch, values: dict[str, Any]) -> None:
     )
 
 
-def _retry(request: Request, switch: Switch, values: dict[str, Any]) -> None:
+def _retry(request: Request, switch: Switch, values: dict[str, Any]) -> Switch:
     from tasks.switching import start
 
-    directing.retry(request.user, switch, start, address_of(request))
+    return directing.retry(request.user, switch, start, address_of(request))
 
 
-def _go(request: Request, switch: Switch, values: dict[str, Any]) -> None:
+def _go(request: Request, switch: Switch, values: dict[str, Any]) -> Switch:
     from tasks.switching import start
 
-    directing.go(request.user, switch, start, address_of(request))
+    return directing.go(request.user, switch, start, address_of(request))
 
 
 def _rebuild(request: Request, switch: Switch, values: dict[str, Any]) -> None:
@@ -199,13 +199,21 @@ ACTS: dict[str, type[View]] = {
         "Let the old Topics of a migration stay for some days more.",
         shapes.PutOffRequest,
         _put_off,
+        codes=(200,),
     ),
-    "keep": acts.act("keep", "Let the old Topics of a migration stay for good.", ReasonRequest, _keep),
+    "keep": acts.act(
+        "keep",
+        "Let the old Topics of a migration stay for good.",
+        ReasonRequest,
+        _keep,
+        codes=(200,),
+    ),
     "retire": acts.act(
         "retire",
         "Delete the old Topics of a migration now. Workers go on with it; look at its ``retirement``.",
         shapes.RetireRequest,
         _retire,
+        codes=(202,),
     ),
     "decline": acts.act(
         "decline",
@@ -214,38 +222,44 @@ ACTS: dict[str, type[View]] = {
         lambda request, switch, values: deciding.decline(
             request.user, switch, values["reason"], address_of(request)
         ),
+        codes=(200,),
     ),
     "cancel": acts.act(
         "cancel",
         "Take a request back before it runs.",
         NothingRequest,
         lambda request, switch, values: deciding.cancel(request.user, switch, address_of(request)),
+        codes=(200,),
     ),
     "go": acts.act(
         "go",
         "Let a switch go on that waits for it (202).",
         NothingRequest,
         _go,
+        codes=(202,),
     ),
     "review": acts.act(
         "review",
         "Say afterwards what is to be said of an emergency.",
         ReasonRequest,
         lambda request, switch, values: deciding.review(
-            request.user, switch, values["reason"], address_of(request)
+            request.user, switch, values["reason"], address_of(request), browser(request)
         ),
+        codes=(200,),
     ),
     "abort": acts.act(
         "abort",
         "Ask a running switch to return to the start (202).",
         NothingRequest,
         lambda request, switch, values: directing.abort(request.user, switch, address_of(request)),
+        codes=(202,),
     ),
     "retry": acts.act(
         "retry",
         "Run the stage again in which a switch asked for a person (202).",
         NothingRequest,
         _retry,
+        codes=(202, 503),
     ),
     "close": acts.act(
         "close",
@@ -254,12 +268,14 @@ ACTS: dict[str, type[View]] = {
         lambda request, switch, values: directing.close_as_it_is(
             request.user, switch, values["reason"], address_of(request)
         ),
+        codes=(200, 503),
     ),
     "rebuild": acts.act(
         "rebuild",
         "After a forced switch: delete the Topics of the side that was lost, with their tail, and mirror them there anew.",
         shapes.RebuildRequest,
         _rebuild,
+        codes=(202,),
     ),
     "comment": acts.act(
         "comment",
@@ -268,5 +284,6 @@ ACTS: dict[str, type[View]] = {
         lambda request, switch, values: deciding.comment(
             request.user, switch, values["text"], address_of(request)
         ),
+        codes=(200, 202),
     ),
 }

@@ -14,7 +14,7 @@ from django.shortcuts import redirect
 
 from hadash.accounts.roles import DECIDE, may
 from hadash.dashboard import engines
-from hadash.dashboard.views.common import denied, user_of
+from hadash.dashboard.views.common import denied, typed, user_of
 from hadash.inventory.models import Pair
 from hadash.sentences import Sentence, say
 from hadash.switching.refusals import Refused
@@ -73,7 +73,7 @@ def acts_on(
 
 def approvals_seen(request: HttpRequest) -> int | None:
     """How many approvals the page showed (field ``approvals``); ``None`` when it does not say."""
-    shown = request.POST.get("approvals", "")
+    shown = typed(request, "approvals")
     return int(shown) if shown.isdecimal() and len(shown) < 4 else None
 
 

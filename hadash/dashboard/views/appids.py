@@ -16,9 +16,10 @@ from django.views.decorators.http import require_GET
 from hadash.accounts.roles import REGISTER, may
 from hadash.dashboard import changes, declared, engines, selectors, states
 from hadash.dashboard.binding_forms import GenerateForm
+from hadash.dashboard.connections import of_appid as connections_of_appid
 from hadash.dashboard.forms import DeclareForm, RegisterForm
 from hadash.dashboard.templatetags.hadash import sentence
-from hadash.dashboard.views.common import address_of, denied, paged, part_of, the_appid, user_of
+from hadash.dashboard.views.common import address_of, denied, paged, part_of, searched, the_appid, user_of
 from hadash.inventory import services
 from hadash.inventory.declarations import may_declare
 from hadash.inventory.models import AppID
@@ -31,7 +32,7 @@ ROWS_SHOWN = 50
 @require_GET
 def appids(request: HttpRequest) -> HttpResponse:
     """All AppIDs, searched by name with ``?q=``."""
-    query = request.GET.get("q", "").strip()
+    query = searched(request, "q")
     found = selectors.appids(user_of(request))
     if query:
         found = found.filter(name__icontains=query)
@@ -88,7 +89,7 @@ def page(
 
 def _searched(request: HttpRequest) -> str:
     """What is looked for in the names of its clients."""
-    return request.GET.get("client", "").strip()
+    return searched(request, "client")
 
 
 def _registered(request: HttpRequest, found: AppID, live: dict[str, Any]) -> dict[str, Any]:
@@ -107,7 +108,7 @@ def _live(request: HttpRequest, found: AppID) -> dict[str, Any]:
     """What changes by itself: where it is bound, who is connected, what was observed."""
     user, query, address = user_of(request), _searched(request), reverse("appid", args=[found.pk])
     look = engines.look()
-    connections, silent = engines.ask_each(look.answering, "/clients", "clients", appid=found.name)
+    connections, silent = connections_of_appid(found.pair, found.name, look.answering)
     [bound] = selectors.bound_appids([found], look)
     document = look.documents.get(found.name)
     under_way = changes.open_changes(user, found)

@@ -16,7 +16,7 @@ from django.views.decorators.http import require_GET
 
 from hadash.accounts.roles import VIEW_AUDIT, may
 from hadash.audit.models import CHUNK, Entry, exported, head
-from hadash.dashboard.views.common import denied, paged, user_of
+from hadash.dashboard.views.common import denied, paged, searched, user_of
 
 
 @require_GET
@@ -24,7 +24,7 @@ def audit(request: HttpRequest) -> HttpResponse:
     """Newest first; ``?q=`` looks in the subject, ``?actor=`` takes a user name."""
     if not may(user_of(request), VIEW_AUDIT):
         return denied(request, PermissionDenied("You may not read the audit log."), VIEW_AUDIT)
-    query, actor = request.GET.get("q", "").strip(), request.GET.get("actor", "").strip()
+    query, actor = searched(request, "q"), searched(request, "actor")
     found = Entry.objects.select_related("actor")
     if query:
         found = found.filter(subject__icontains=query)

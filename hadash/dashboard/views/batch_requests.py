@@ -17,7 +17,7 @@ from hadash.accounts.browser import browser_of
 from hadash.accounts.roles import REQUEST, may_somewhere, pairs_where
 from hadash.dashboard import engines
 from hadash.dashboard.batch_forms import BatchForm
-from hadash.dashboard.views.common import address_of, denied, user_of
+from hadash.dashboard.views.common import address_of, denied, searched_for_form, user_of
 from hadash.sentences import Sentence, say
 from hadash.switching.batches import asking
 from hadash.switching.batches.drawing import Drawn, draw_up_batch
@@ -32,7 +32,7 @@ def request_batch(request: HttpRequest) -> HttpResponse:
         return denied(request, PermissionDenied("You may not request switches."), REQUEST)
     pairs = list(pairs_where(user, REQUEST).select_related("first", "second"))
     if request.method == "GET":
-        return _page(request, BatchForm(initial=request.GET.dict(), pairs=pairs))
+        return _page(request, BatchForm(initial=searched_for_form(request), pairs=pairs))
     form = BatchForm(request.POST, pairs=pairs)
     valid = form.is_valid()
     if form.list_faults:

@@ -14,7 +14,7 @@ from hadash.accounts.roles import DECIDE, OPERATE, REQUEST, may
 from hadash.dashboard import batches, selectors, states
 from hadash.dashboard.batches import the_batch
 from hadash.dashboard.views.acts import acts_on, approvals_need_zookeeper, approvals_seen
-from hadash.dashboard.views.common import address_of, paged, user_of
+from hadash.dashboard.views.common import address_of, paged, searched, typed, user_of
 from hadash.sentences import Sentence
 from hadash.switching.batches import deciding, directing
 from hadash.switching.batches.drawing import LEFT_OUT
@@ -34,7 +34,7 @@ NAMED = 20
 def list_of_batches(request: HttpRequest) -> HttpResponse:
     """``?status=`` as of :class:`Status`."""
     found = batches.batches(user_of(request))
-    status = request.GET.get("status", "")
+    status = searched(request, "status")
     if status in set(Status):
         found = found.filter(status=status)
     page = paged(request, found)
@@ -71,7 +71,7 @@ def _seen(found: Batch) -> str:
 
 def _live(request: HttpRequest, found: Batch) -> dict[str, Any]:
     waves = batches.progress_of([found]).get(found.pk, [])
-    wave, status = request.GET.get("wave", ""), request.GET.get("status", "")
+    wave, status = searched(request, "wave"), searched(request, "status")
     if not wave and not status and found.current in (Status.RUNNING, Status.STOPPED):
         wave = str(next((each.wave for each in waves if each.settled < each.total), ""))
     items = found.items.select_related("switch").defer("switch__plan", "switch__traffic", "switch__facts")
@@ -145,7 +145,7 @@ def _page(
 
 
 def _refused(request: HttpRequest, batch: Batch, reasons: list[Sentence]) -> HttpResponse:
-    return _page(request, batch, reasons, 409, request.POST.get("reason", ""))
+    return _page(request, batch, reasons, 409, typed(request, "reason"))
 
 
 act = acts_on(the_batch, "batch", _refused)
@@ -161,7 +161,7 @@ def approve(request: HttpRequest, batch: Batch) -> str:
     held = deciding.approve(
         user,
         batch,
-        request.POST.get("digest", ""),
+        typed(request, "digest"),
         wake,
         address_of(request),
         seen=approvals_seen(request),
@@ -177,7 +177,7 @@ def approve(request: HttpRequest, batch: Batch) -> str:
 @act(DECIDE)
 def decline(request: HttpRequest, batch: Batch) -> str:
     """Field ``reason``."""
-    deciding.decline(user_of(request), batch, request.POST.get("reason", ""), address_of(request))
+    deciding.decline(user_of(request), batch, typed(request, "reason"), address_of(request))
     return _("Declined. The requester sees your reason.")
 
 
@@ -199,7 +199,7 @@ def go_on(request: HttpRequest, batch: Batch) -> str:
     from tasks.batches import wake
 
     without = bool(request.POST.get("without"))
-    reason = request.POST.get("reason", "")
+    reason = typed(request, "reason")
     directing.go_on(user_of(request), batch, wake, without, reason, address_of(request))
     return _("It goes on.")
 
@@ -207,5 +207,5 @@ def go_on(request: HttpRequest, batch: Batch) -> str:
 @act(OPERATE)
 def end(request: HttpRequest, batch: Batch) -> str:
     """Field ``reason``."""
-    directing.end(user_of(request), batch, request.POST.get("reason", ""), address_of(request))
+    directing.end(user_of(request), batch, typed(request, "reason"), address_of(request))
     return _("Ended. What has moved stays moved.")

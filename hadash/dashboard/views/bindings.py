@@ -24,7 +24,15 @@ from hadash.dashboard.forms import names_in
 from hadash.dashboard.templatetags.hadash import listed
 from hadash.dashboard.views import appids
 from hadash.dashboard.views.acts import acts_on, approvals_seen
-from hadash.dashboard.views.common import address_of, denied, the_appid, user_of
+from hadash.dashboard.views.common import (
+    address_of,
+    denied,
+    faults_of,
+    searched_for_form,
+    the_appid,
+    typed,
+    user_of,
+)
 from hadash.identity.identity import Identity
 from hadash.inventory.declarations import NotDeclared
 from hadash.inventory.generating import generate as generate_ids
@@ -55,7 +63,8 @@ def bind(request: HttpRequest, pk: int) -> HttpResponse:
     form = _form(request, found)
     if request.method != "POST":
         return _form_page(request, found, form)
-    form.is_valid()
+    if not form.is_valid():
+        return _form_page(request, found, form, faults_of(form), 409)
     wanted = form.wanted()
     if wanted is None:
         return _form_page(request, found, form, [say("Say what to bind or to unbind.")], 409)
@@ -95,7 +104,7 @@ def _form(request: HttpRequest, appid: AppID) -> BindForm:
     if request.method == "POST":
         return BindForm(request.POST, appid=appid.name, unbind=request.POST.getlist("unbind"))
     unbind = request.GET.getlist("unbind")
-    return BindForm(initial=request.GET.dict(), appid=appid.name, unbind=unbind)
+    return BindForm(initial=searched_for_form(request), appid=appid.name, unbind=unbind)
 
 
 def _form_page(
@@ -248,7 +257,7 @@ def _goes_on(found: BindingChange) -> bool:
 
 
 def _refused(request: HttpRequest, found: BindingChange, reasons: list[Sentence]) -> HttpResponse:
-    return _page(request, found, reasons, 409, request.POST.get("reason", ""))
+    return _page(request, found, reasons, 409, typed(request, "reason"))
 
 
 act = acts_on(changes.the_change, "binding-change", _refused)
@@ -265,7 +274,7 @@ def approve(request: HttpRequest, found: BindingChange) -> str:
     held = deciding.approve(
         user,
         found,
-        request.POST.get("digest", ""),
+        typed(request, "digest"),
         start,
         address_of(request),
         seen=approvals_seen(request),
@@ -279,7 +288,7 @@ def approve(request: HttpRequest, found: BindingChange) -> str:
 @act(DECIDE)
 def decline(request: HttpRequest, found: BindingChange) -> str:
     """Field ``reason``."""
-    deciding.decline(user_of(request), found, request.POST.get("reason", ""), address_of(request))
+    deciding.decline(user_of(request), found, typed(request, "reason"), address_of(request))
     return _("Declined. The requester sees your reason.")
 
 
@@ -298,7 +307,8 @@ def generate(request: HttpRequest, pk: int) -> HttpResponse:
     if request.method != "POST":
         return redirect("appid", pk=pk)
     form = GenerateForm(request.POST)
-    form.is_valid()
+    if not form.is_valid():
+        return appids.page(request, found, generate_form=form, refusals=faults_of(form), status=409)
     values = form.cleaned_data
     kinds = [kind for kind in (PRODUCE, CONSUME) if values[kind]]
     try:
@@ -330,7 +340,7 @@ def unregister(request: HttpRequest, pk: int, row: int) -> HttpResponse:
     instance = InstanceID.objects.select_related("appid__pair").filter(appid=found, pk=row).first()
     if instance is None:
         raise Http404(_("%(appid)s has no such InstanceID.") % {"appid": found.name})
-    context: dict[str, Any] = {"appid": found, "instance": instance, "typed": request.POST.get("typed", "")}
+    context: dict[str, Any] = {"appid": found, "instance": instance, "typed": typed(request, "typed")}
     if request.method != "POST":
         return render(request, "bindings/unregister.html", context)
     try:

@@ -8,16 +8,19 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Page, Paginator
+from django.forms import Form
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.translation import gettext as _
 
 from hadash.accounts.addresses import address_of as address_of
 from hadash.accounts.roles import pairs_where
+from hadash.audit.models import stored
 from hadash.dashboard import selectors
 from hadash.dashboard.lookups import the_appid as the_appid
 from hadash.dashboard.lookups import the_switch as the_switch
 from hadash.inventory.models import Pair
+from hadash.sentences import Sentence, say
 
 PAGE_SIZE = 25
 
@@ -27,6 +30,26 @@ def user_of(request: HttpRequest) -> User:
     user = request.user
     assert isinstance(user, User) or getattr(user, "is_authenticated", False)
     return user  # type: ignore[return-value]
+
+
+def searched(request: HttpRequest, name: str) -> str:
+    """What the address says under ``name``, as PostgreSQL can look for it (it knows no NUL)."""
+    return str(stored(request.GET.get(name, ""))).strip()
+
+
+def typed(request: HttpRequest, name: str) -> str:
+    """What the form says under ``name``, as PostgreSQL can keep it."""
+    return str(stored(request.POST.get(name, "")))
+
+
+def searched_for_form(request: HttpRequest) -> dict[str, Any]:
+    """All that the address says, to fill a form with."""
+    return {name: stored(value) for name, value in request.GET.items()}
+
+
+def faults_of(form: Form) -> list[Sentence]:
+    """What is wrong with the fields of a form that is not valid."""
+    return [say("%(error)s", error=text) for texts in form.errors.values() for text in texts]
 
 
 def denied(

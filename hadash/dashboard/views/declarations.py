@@ -17,12 +17,13 @@ from django.utils.translation import ngettext
 from django.views.decorators.http import require_GET
 
 from hadash.accounts.roles import REGISTER
+from hadash.audit.models import stored
 from hadash.dashboard import declared, states
 from hadash.dashboard.declared import chosen
 from hadash.dashboard.forms import DeclareForm, ImportForm
 from hadash.dashboard.templatetags.hadash import listed, sentence
 from hadash.dashboard.views import appids
-from hadash.dashboard.views.common import address_of, denied, paged, the_appid, the_pair, user_of
+from hadash.dashboard.views.common import address_of, denied, paged, searched, the_appid, the_pair, user_of
 from hadash.inventory import declarations
 from hadash.inventory.declarations import Declared, Import, NotDeclared, may_declare
 from hadash.inventory.differences import State
@@ -63,7 +64,7 @@ def adopt(request: HttpRequest, pk: int) -> HttpResponse:
     found = the_appid(user_of(request), pk)
     if request.method != "POST":
         return _back(found)
-    wanted = None if request.POST.get("all") else chosen(found, request.POST.getlist("chosen"))
+    wanted = None if request.POST.get("all") else chosen(found, stored(request.POST.getlist("chosen")))
     whole = request.POST.get("of") == "appid"
     try:
         done = declarations.adopt(user_of(request), found, wanted, whole=whole, address=address_of(request))
@@ -144,8 +145,8 @@ def _page(
 
 
 def _filters(request: HttpRequest) -> tuple[str, str]:
-    state = request.GET.get("state", "")
-    query = request.GET.get("q", "").replace("\0", "").strip()  # PostgreSQL knows no NUL
+    state = searched(request, "state")
+    query = searched(request, "q")
     return query, state if state in set(State) else ""
 
 

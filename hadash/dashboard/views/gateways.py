@@ -12,7 +12,7 @@ from django.views.decorators.http import require_http_methods
 
 from hadash.accounts.roles import EXCLUDE_GATEWAY, may
 from hadash.bindings.errors import UnknownOutcome
-from hadash.dashboard.views.common import address_of, denied, user_of
+from hadash.dashboard.views.common import address_of, denied, searched, typed, user_of
 from hadash.sentences import Sentence
 from hadash.switching import gateways
 from hadash.switching.refusals import Refused
@@ -24,15 +24,15 @@ def exclude(request: HttpRequest) -> HttpResponse:
     if not may(user_of(request), EXCLUDE_GATEWAY):
         return denied(request, PermissionDenied("You may not exclude Gateways."), EXCLUDE_GATEWAY)
     if request.method == "GET":
-        return _page(request, request.GET.get("gateway", ""), [])
-    name = request.POST.get("gateway", "")
+        return _page(request, searched(request, "gateway"), [])
+    name = typed(request, "gateway")
     try:
         if request.POST.get("include"):
             gateways.include(user_of(request), name, address_of(request))
             messages.success(request, _("Switches wait for this Gateway again."))
         else:
-            typed, reason = request.POST.get("typed", ""), request.POST.get("reason", "")
-            gateways.exclude(user_of(request), name, typed, reason, address_of(request))
+            confirmed, reason = typed(request, "typed"), typed(request, "reason")
+            gateways.exclude(user_of(request), name, confirmed, reason, address_of(request))
             messages.success(request, _("Switches do not wait for this Gateway any more."))
     except Refused as refusal:
         return _page(request, name, refusal.reasons, 409)
@@ -47,8 +47,8 @@ def _page(
     """:param unknown: whether switches wait for it now is not known."""
     context = {
         "gateway": name,
-        "typed": request.POST.get("typed", ""),
-        "reason": request.POST.get("reason", ""),
+        "typed": typed(request, "typed"),
+        "reason": typed(request, "reason"),
         "refusals": refusals,
         "unknown": unknown,
     }

@@ -16,7 +16,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from hadash.accounts import people
 from hadash.accounts.roles import MANAGE_PEOPLE, ROLES, may
 from hadash.dashboard.forms import PersonForm, RoleForm
-from hadash.dashboard.views.common import address_of, denied, paged, user_of
+from hadash.dashboard.views.common import address_of, denied, paged, searched, user_of
 from hadash.inventory.models import Pair
 from hadash.sentences import Sentence, say
 
@@ -44,7 +44,7 @@ def everybody(request: HttpRequest) -> HttpResponse:
 def _page(
     request: HttpRequest, form: PersonForm, refusals: list[Sentence] | None = None, status: int = 200
 ) -> HttpResponse:
-    query = request.GET.get("q", "").strip()
+    query = searched(request, "q")
     found = User.objects.order_by("username").prefetch_related(
         "groups", "pair_roles__group", "pair_roles__pair"
     )

@@ -15,14 +15,23 @@ from django.views.decorators.http import require_GET, require_http_methods
 
 from hadash.accounts.browser import browser_of
 from hadash.accounts.roles import FORCE, OPERATE, REQUEST, may, may_somewhere, pairs_where
-from hadash.dashboard import engines, radius, selectors, states
+from hadash.dashboard import connections, engines, radius, selectors, states
 from hadash.dashboard.forms import RequestForm
-from hadash.dashboard.views.common import address_of, denied, paged, the_appid, the_pair, the_switch, user_of
+from hadash.dashboard.views.common import (
+    address_of,
+    denied,
+    paged,
+    searched,
+    searched_for_form,
+    the_appid,
+    the_pair,
+    the_switch,
+    user_of,
+)
 from hadash.inventory.models import AppID, Cluster, Pair
 from hadash.mirroring.models import Mirror
 from hadash.sentences import Sentence, say
 from hadash.switching import asking, radii
-from hadash.switching.effects import connected
 from hadash.switching.machine import Kind
 from hadash.switching.models import Switch
 from hadash.switching.plan import Scope, ScopeKind
@@ -36,7 +45,7 @@ LOOKED_AT_FIRST = frozenset({Kind.EMERGENCY, Kind.FORCED})
 
 
 def _number(text: str | None) -> int | None:
-    return int(text) if text and text.isdigit() and len(text) < 18 else None
+    return int(text) if text and text.isdecimal() and len(text) < 18 else None
 
 
 def _subject(user: Any, values: Any) -> tuple[Pair, AppID | None] | None:
@@ -65,13 +74,13 @@ def request_switch(request: HttpRequest) -> HttpResponse:
     pair, appid = subject
     if request.method == "POST":
         return _post(request, pair, appid)
-    form = RequestForm(initial=request.GET.dict(), pair=pair, appid=appid)
+    form = RequestForm(initial=searched_for_form(request), pair=pair, appid=appid)
     return _page(request, form, proposal(form))
 
 
 def _choose(request: HttpRequest, pairs: QuerySet[Pair]) -> HttpResponse:
     """Whose switch it is to be: one of many AppIDs, searched by name with ``?q=``, or something wider."""
-    query = request.GET.get("q", "").strip()
+    query = searched(request, "q")
     found = selectors.appids(user_of(request)).filter(pair__in=pairs)
     if query:
         found = found.filter(name__icontains=query)
@@ -233,14 +242,7 @@ def proposal(form: RequestForm) -> dict[str, Any]:
     except Refused as refusal:
         return {**shown, "reasons": refusal.reasons}
     plan = draft.plan
-    silent: set[str] = set()
-
-    def ask(path: str, key: str, **query: Any) -> list[dict[str, Any]]:
-        entries, quiet = engines.ask_each(look.answering, path, key, **query)
-        silent.update(quiet)
-        return entries
-
-    moving = connected(plan, ask)
+    moving, silent = connections.moving(pair, plan, look.answering)
     mirrors = Mirror.objects.filter(pair=pair, name__in=plan.mirrors).select_related(
         "source", "pair__first", "pair__second"
     )
@@ -261,7 +263,7 @@ def proposal(form: RequestForm) -> dict[str, Any]:
         "pause": radius.expected_pause(pair, plan.kind),
         "removed_on": terms.expected(form.term()) if form.the_kind() is Kind.MIGRATION else None,
         "term": form.term(),
-        "silent": sorted(silent),
+        "silent": silent,
     }
 
 

@@ -61,7 +61,7 @@ async def stream(request: HttpRequest, key: str) -> HttpResponseBase:
 
 def _after(request: HttpRequest) -> int:
     text = request.headers.get("Last-Event-ID") or request.GET.get("after", "")
-    return int(text) if text.isdigit() and len(text) < 18 else 0
+    return int(text) if text.isdecimal() and len(text) < 18 else 0
 
 
 async def _events(feed: Feed) -> AsyncIterator[bytes]:

@@ -19,13 +19,7 @@ from hadash.accounts.roles import DECIDE, FORCE, OPERATE, REQUEST, may
 from hadash.dashboard import batches, changes, live, radius, selectors, states
 from hadash.dashboard.phrases import script_phrases
 from hadash.dashboard.views.acts import acts_on, approvals_need_zookeeper, approvals_seen
-from hadash.dashboard.views.common import (
-    address_of,
-    paged,
-    part_of,
-    the_switch,
-    user_of,
-)
+from hadash.dashboard.views.common import address_of, paged, part_of, searched, the_switch, typed, user_of
 from hadash.inventory.models import AppID
 from hadash.sentences import Sentence
 from hadash.switching import deciding, directing, restoring, tails
@@ -58,7 +52,7 @@ def switches(request: HttpRequest) -> HttpResponse:
     found = selectors.waiting_for(user) if inbox == "waiting" else selectors.switches(user)
     if inbox == "mine":
         found = found.filter(requested_by=user)
-    status, query = request.GET.get("status", ""), request.GET.get("q", "").strip()
+    status, query = searched(request, "status"), searched(request, "q")
     if status in set(Status):
         found = found.filter(status=status)
     if query:
@@ -255,11 +249,17 @@ def _page(
             "traffic": switch.traffic if not switch.open else [],
             "sample_seconds": live.SAMPLE_SECONDS,
             "last_event": log[-1]["id"] if log else 0,
-            "hues": selectors.hues(),
+            "hues": _hues(switch),
             "phrases": script_phrases(switch.the_kind),
         },
     }
     return render(request, "switches/page.html", context, status=status)
+
+
+def _hues(switch: Switch) -> dict[str, str]:
+    """Of the pair's clusters only: who has a role on one pair does not see the others' names."""
+    own = {cluster.name for cluster in switch.pair.clusters}
+    return {name: hue for name, hue in selectors.hues().items() if name in own}
 
 
 @require_GET
@@ -280,8 +280,7 @@ def state_json(request: HttpRequest, key: str) -> HttpResponse:
 
 
 def _refused(request: HttpRequest, switch: Switch, reasons: list[Sentence]) -> HttpResponse:
-    typed = request.POST
-    return _page(request, switch, reasons, 409, typed.get("reason", ""), typed.get("text", ""))
+    return _page(request, switch, reasons, 409, typed(request, "reason"), typed(request, "text"))
 
 
 act = acts_on(the_switch, "switch", _refused)
@@ -297,7 +296,7 @@ def approve(request: HttpRequest, switch: Switch) -> str:
     held = deciding.approve(
         user,
         switch,
-        request.POST.get("plan_digest", ""),
+        typed(request, "plan_digest"),
         start,
         address_of(request),
         seen=approvals_seen(request),
@@ -313,14 +312,14 @@ def approve(request: HttpRequest, switch: Switch) -> str:
 @act(DECIDE)
 def decline(request: HttpRequest, switch: Switch) -> str:
     """Field ``reason``."""
-    deciding.decline(user_of(request), switch, request.POST.get("reason", ""), address_of(request))
+    deciding.decline(user_of(request), switch, typed(request, "reason"), address_of(request))
     return _("Declined. The requester sees your reason.")
 
 
 @act(REQUEST)
 def comment(request: HttpRequest, switch: Switch) -> str:
     """Field ``text``."""
-    deciding.comment(user_of(request), switch, request.POST.get("text", ""), address_of(request))
+    deciding.comment(user_of(request), switch, typed(request, "text"), address_of(request))
     return _("Your comment is in the log.")
 
 
@@ -341,7 +340,9 @@ def go(request: HttpRequest, switch: Switch) -> str:
 @act(DECIDE)
 def review(request: HttpRequest, switch: Switch) -> str:
     """Field ``reason``: what was found."""
-    deciding.review(user_of(request), switch, request.POST.get("reason", ""), address_of(request))
+    deciding.review(
+        user_of(request), switch, typed(request, "reason"), address_of(request), browser_of(request)
+    )
     return _("Your review is in the log.")
 
 
@@ -364,17 +365,17 @@ def rebuild(request: HttpRequest, switch: Switch) -> str:
     """Fields ``confirmed`` (the lost cluster's name) and ``reason``: what became of the tail."""
     from tasks.switching import rebuild as start
 
-    typed = request.POST.get("confirmed", ""), request.POST.get("reason", "")
-    tails.ask_to_rebuild(user_of(request), switch, *typed, start, address_of(request))
+    words = typed(request, "confirmed"), typed(request, "reason")
+    tails.ask_to_rebuild(user_of(request), switch, *words, start, address_of(request))
     return _("The lost side is being rebuilt. You can watch the log.")
 
 
 @act(OPERATE)
 def put_off(request: HttpRequest, switch: Switch) -> str:
     """Fields ``days`` and ``reason``."""
-    typed = request.POST.get("days", "")
-    days = int(typed) if typed.isdecimal() and len(typed) < 5 else 0
-    reason = request.POST.get("reason", "")
+    wanted = typed(request, "days")
+    days = int(wanted) if wanted.isdecimal() and len(wanted) < 5 else 0
+    reason = typed(request, "reason")
     retirement.put_off(user_of(request), switch, days, reason, address_of(request))
     return _("The removal of the old Topics is put off.")
 
@@ -382,7 +383,7 @@ def put_off(request: HttpRequest, switch: Switch) -> str:
 @act(OPERATE)
 def keep(request: HttpRequest, switch: Switch) -> str:
     """Field ``reason``."""
-    retirement.keep(user_of(request), switch, request.POST.get("reason", ""), address_of(request))
+    retirement.keep(user_of(request), switch, typed(request, "reason"), address_of(request))
     return _("The old Topics stay.")
 
 
@@ -391,7 +392,7 @@ def retire(request: HttpRequest, switch: Switch) -> str:
     """Field ``confirmed``: the old cluster's name."""
     from tasks.retirement import start
 
-    confirmed = request.POST.get("confirmed", "")
+    confirmed = typed(request, "confirmed")
     retirement.retire_now(user_of(request), switch, confirmed, start, address_of(request))
     return _("The old Topics are being removed.")
 
@@ -399,5 +400,5 @@ def retire(request: HttpRequest, switch: Switch) -> str:
 @act(OPERATE)
 def close(request: HttpRequest, switch: Switch) -> str:
     """Field ``reason``."""
-    directing.close_as_it_is(user_of(request), switch, request.POST.get("reason", ""), address_of(request))
+    directing.close_as_it_is(user_of(request), switch, typed(request, "reason"), address_of(request))
     return _("Closed. Everything stays as it is.")
