@@ -106,8 +106,8 @@ class TestEmergency:
         self, asked: Any, at_once: Any, people: dict[str, User]
     ) -> None:
         switch = at_once(asking.emergency, asked("otto", Kind.EMERGENCY), "west")
-        Switch.objects.filter(pk=switch.pk).update(requested_in="a")
         ended(switch)
+        Switch.objects.filter(pk=switch.pk).update(requested_in="a")
         with pytest.raises(Refused, match="with another account"):
             deciding.review(people["arne"], switch, "All fine", browser="a")
         assert deciding.review(people["arne"], switch, "All fine", browser="b").reviewed_by == people["arne"]
