@@ -12,7 +12,8 @@ setsid .venv/bin/python -m hadash.sandbox exec -- .venv/bin/python -m pytest $FI
   > var/test-first.log 2>&1 &
 first=$!
 # Whatever ends this, ends the other lane with all that it has started: the stack's keeper obeys SIGTERM.
-trap 'kill -TERM -- "-$first" 2> /dev/null; wait "$first"' EXIT INT TERM
+trap 'kill -TERM -- "-$first" 2> /dev/null; wait "$first"' EXIT
+trap 'exit 143' INT TERM
 ignored=()
 for folder in $FIRST $ALONE; do ignored+=("--ignore=$folder"); done
 .venv/bin/python -m hadash.sandbox exec -- .venv/bin/python -m pytest "${ignored[@]}" --durations=15
@@ -20,7 +21,7 @@ second=$?
 echo "--- the other lane ($FIRST)"
 wait "$first"
 other=$?
-trap - EXIT INT TERM
+trap - EXIT
 cat var/test-first.log
 echo "--- alone ($ALONE)"
 .venv/bin/python -m hadash.sandbox exec -- .venv/bin/python -m pytest $ALONE
