@@ -149,9 +149,25 @@ def translate(plan: Plan, limits: Limits) -> StageRun:
     sighted: do.Sighted = yield do.ReadSighted()
     starts = yield do.ReadStarts(plan.target)
     wanted = translate_groups(sighted.positions, ends, {}, starts)
-    yield from set_offsets(plan, wanted, ends)
+    # A group of which nothing was noted may have been here before: from there on it reads again, and skips nothing.
+    standing = yield do.ReadGroupOffsets(plan.target)
+    earlier = {
+        group: {p: offset for p, offset in standing.get(group, {}).items() if p in ends}
+        for group in plan.groups
+        if group not in wanted
+    }
+    stays = {group: offsets for group, offsets in earlier.items() if offsets}
+    yield from set_offsets(plan, {**wanted, **stays}, ends)
     yield from _tell_of_skipped(plan, list(skipped(sighted.positions, ends, {}, starts)))
-    unknown = sorted(set(plan.groups) - set(wanted))
+    if stays:
+        yield do.Say(
+            say(
+                "Where group %(groups)s stood is not known: it goes on from where it was on %(cluster)s before.",
+                groups=sorted(stays),
+                cluster=plan.target,
+            )
+        )
+    unknown = sorted(set(earlier) - set(stays))
     if unknown:
         yield do.Say(
             say(

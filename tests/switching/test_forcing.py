@@ -173,6 +173,19 @@ def test_a_group_that_was_never_seen_begins_where_it_says() -> None:
     assert any("Where group billing stood is not known" in said for said in world.said)
 
 
+def test_a_group_that_was_never_seen_goes_on_from_an_earlier_stay() -> None:
+    """With auto.offset.reset=latest it would skip everything if that was taken away."""
+    world = LostWorld()
+    world.lose()
+    world.positions = {}
+    world.group.committed["west"] = {ORDERS_0: 4}
+    assert forced(world).status is Status.SUCCEEDED
+    assert any("it goes on from where it was on west before" in said for said in world.said)
+    assert not any("auto.offset.reset" in said for said in world.said)
+    written = [command for command in world.done if isinstance(command, do.WriteGroupOffsets)]
+    assert written[0].offsets["billing"] == {ORDERS_0: 4}
+
+
 def test_not_while_the_source_answers() -> None:
     world = LostWorld()
     ended = forced(world)
