@@ -1,5 +1,5 @@
 """``python -m hadash.cli``: plan, request, restore, approve, decline, cancel, go, watch, abort, retry, close, review, list, show; of a
-migration put-off, keep, retire; ``declarations`` with commands of its own; and for bindings by hand bind, unbind, changes,
+migration put-off, keep, retire; of a lost cluster give-up, rebuild; ``declarations`` with commands of its own; and for bindings by hand bind, unbind, changes,
 approve-change, decline-change, cancel-change; for many radii batch.
 
 ``HADASH_URL`` and ``HADASH_TOKEN`` say where and as whom (the page “Your tokens” issues tokens). Exit codes: 0 done, 1 refused or
@@ -119,12 +119,23 @@ def _parser() -> argparse.ArgumentParser:
         ("decline", "decline a request"),
         ("close", "end a switch that needs attention, as it is"),
         ("review", "say afterwards what is to be said of an emergency"),
+        ("give-up", "end a switch whose target was lost before its mirror was turned"),
     ):
         reasoned = commands.add_parser(name, help=text)
         reasoned.add_argument("key")
         reasoned.add_argument("--reason", required=True)
         if name == "put-off":
             reasoned.add_argument("--days", type=int, required=True)
+        if name == "give-up":
+            reasoned.add_argument(
+                "--confirm", required=True, metavar="CLUSTER", help="the lost target's name"
+            )
+    rebuild = commands.add_parser("rebuild", help="build the lost side of a forced switch anew")
+    rebuild.add_argument("key")
+    rebuild.add_argument(
+        "--confirm", required=True, metavar="CLUSTER", help="the name of the cluster that was lost"
+    )
+    rebuild.add_argument("--note", required=True, help="what became of its tail, which is deleted")
     retire = commands.add_parser("retire", help="delete the old Topics of a migration now")
     retire.add_argument("key")
     retire.add_argument("--confirm", required=True, metavar="CLUSTER", help="the old cluster's name")
@@ -266,7 +277,7 @@ def _approve(api: Api, options: argparse.Namespace, out: Console) -> int:
 def _act(name: str) -> Callable[[Api, argparse.Namespace, Console], int]:
     def carry_out(api: Api, options: argparse.Namespace, out: Console) -> int:
         values = vars(options)
-        fields = ("reason", "days", "confirm")
+        fields = ("reason", "days", "confirm", "note")
         body: dict[str, Any] = {field: values[field] for field in fields if field in values}
         out.print(show.switch(api.post(f"switches/{options.key}/{name}/", body)))
         return 0
@@ -304,7 +315,7 @@ _COMMANDS: dict[str, Callable[[Api, argparse.Namespace, Console], int]] = {
     "show": _show,
     "approve": _approve,
     "watch": _watch,
-    **{name: _act(name) for name in (*_ACTS, "put-off", "keep", "retire")},
+    **{name: _act(name) for name in (*_ACTS, "put-off", "keep", "retire", "give-up", "rebuild")},
     **bindings.COMMANDS,
     "batch": batches.run,
 }

@@ -58,6 +58,7 @@ urlpatterns = [
     path("switches/<slug:key>/cancel/", switches.cancel, name="cancel"),
     path("switches/<slug:key>/comment/", switches.comment, name="comment"),
     path("switches/<slug:key>/go/", switches.go, name="go"),
+    path("switches/<slug:key>/give-up/", switches.give_up, name="give-up"),
     path("switches/<slug:key>/rebuild/", switches.rebuild, name="rebuild"),
     path("switches/<slug:key>/review/", switches.review, name="review"),
     path("switches/<slug:key>/abort/", switches.abort, name="abort"),

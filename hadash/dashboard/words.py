@@ -89,6 +89,7 @@ VERBS: dict[str, Any] = {
     "end": _("ended early"),
     "review": _("reviewed"),
     "report tail": _("counted the tail of"),
+    "give up": _("gave up the target of"),
     "rebuild": _("had the lost side rebuilt after"),
     "rebuilt": _("rebuilt the lost side after"),
     "rebuild failed": _("could not rebuild the lost side after"),

@@ -253,9 +253,22 @@ def pause_before_turning(mirrors: Sequence[Mirror], fence: Fence = nobody_else) 
             order.result()
 
 
+def turn_on_record(mirror: Mirror, ends: Mapping[Partition, Corresponding]) -> None:
+    """The half of :func:`reverse` that needs nobody, for a new source that is lost. Nothing copies: it counts as turning until
+    somebody rebuilds the other side.
+
+    :param ends: as of :func:`reverse`.
+    """
+    with transaction.atomic():
+        mirror.source, mirror.turning = mirror.pair.other(mirror.source), True
+        mirror.sighted, mirror.sighted_at = [], None
+        mirror.save(update_fields=["source", "turning", "sighted", "sighted_at"])
+        save_anchors(mirror, {p: Corresponding(point.target, point.source) for p, point in ends.items()})
+
+
 def hold(mirrors: Sequence[Mirror], fence: Fence = nobody_else) -> None:
-    """Stop the connectors of mirrors whose source is lost, and wait until their tasks are gone: a source that comes back must
-    not be copied behind what clients have written since. They count as turning until :func:`resume_unturned`, or until
+    """Stop the connectors of mirrors whose source is lost, in both directions, and wait until their tasks are gone: a source that
+    comes back must not be copied behind what clients have written since, and what is left of a turn must not copy either. They count as turning until :func:`resume_unturned`, or until
     somebody rebuilds the other side.
 
     :raises ConnectError: Connect does not answer. :raises MirrorError: a connector does not stop.
@@ -264,7 +277,8 @@ def hold(mirrors: Sequence[Mirror], fence: Fence = nobody_else) -> None:
         fence()
         Mirror.objects.filter(pk__in=[mirror.pk for mirror in mirrors]).update(turning=True)
     connect = connect_client()
-    names = [name for m in mirrors if connect.status(name := connector_of(m, m.source)) is not None]
+    both = [connector_of(m, source) for m in mirrors for source in (m.source, m.pair.other(m.source))]
+    names = [name for name in both if connect.status(name) is not None]
     for name in names:
         fence()
         connect.stop(name)

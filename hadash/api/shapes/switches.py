@@ -153,6 +153,10 @@ class PutOffRequest(ReasonRequest):
     days = s.IntegerField(min_value=settings.RETIREMENT_MIN_DAYS, max_value=settings.RETIREMENT_MAX_DAYS)
 
 
+class GiveUpRequest(ReasonRequest):
+    confirm = s.CharField(max_length=40, help_text="The target once more: it is lost.")
+
+
 class RetireRequest(s.Serializer):
     confirm = s.CharField(max_length=40, help_text="The old cluster's name: its Topics are deleted there.")
 

@@ -28,7 +28,7 @@ from hadash.api.views.common import (
 )
 from hadash.api.views.lists import LOG_LINES, InboxQuery, LogQuery, inbox
 from hadash.dashboard import live, selectors
-from hadash.switching import asking, deciding, directing, tails
+from hadash.switching import asking, deciding, directing, lost_target, tails
 from hadash.switching.machine import Kind, Status
 from hadash.switching.models import Switch
 from hadash.switching.planning import draft_for
@@ -179,6 +179,10 @@ def _retire(request: Request, switch: Switch, values: dict[str, Any]) -> None:
     retirement.retire_now(request.user, switch, values["confirm"], start, address_of(request))
 
 
+def _give_up(request: Request, switch: Switch, values: dict[str, Any]) -> Switch:
+    return lost_target.give_up(request.user, switch, values["confirm"], values["reason"], address_of(request))
+
+
 def _put_off(request: Request, switch: Switch, values: dict[str, Any]) -> None:
     retirement.put_off(request.user, switch, values["days"], values["reason"], address_of(request))
 
@@ -269,6 +273,12 @@ ACTS: dict[str, type[View]] = {
             request.user, switch, values["reason"], address_of(request)
         ),
         codes=(200, 503),
+    ),
+    "give-up": acts.act(
+        "give-up",
+        "End a switch whose target was lost before its mirror was turned: a forced switch can take the clients back then.",
+        shapes.GiveUpRequest,
+        _give_up,
     ),
     "rebuild": acts.act(
         "rebuild",

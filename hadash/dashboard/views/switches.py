@@ -22,9 +22,9 @@ from hadash.dashboard.views.acts import acts_on, approvals_need_zookeeper, appro
 from hadash.dashboard.views.common import address_of, paged, part_of, searched, the_switch, typed, user_of
 from hadash.inventory.models import AppID
 from hadash.sentences import Sentence
-from hadash.switching import deciding, directing, restoring, tails
+from hadash.switching import deciding, directing, lost_target, restoring, tails
 from hadash.switching.batches import machine as batch_machine
-from hadash.switching.machine import Kind, Status
+from hadash.switching.machine import Kind, Stage, Status
 from hadash.switching.models import Switch, Tail
 from hadash.switching.plan import Scope
 from hadash.switching.policy import blackout_now
@@ -145,6 +145,9 @@ def parts_context(user: Any, switch: Switch) -> dict[str, Any]:
         "past_return": switch.current is Status.RUNNING and not live.abortable(switch),
         "running": switch.current is Status.RUNNING,
         "may_retry": may_operate and switch.current is Status.NEEDS_ATTENTION,
+        "may_give_up": switch.current is Status.NEEDS_ATTENTION
+        and switch.stage == Stage.REVERSE
+        and may(user, FORCE, switch.pair),
         "may_switch_back": may_request
         and (
             switch.current in restoring.MOVED
@@ -358,6 +361,14 @@ def retry(request: HttpRequest, switch: Switch) -> str:
 
     directing.retry(user_of(request), switch, start, address_of(request))
     return _("The stage runs again.")
+
+
+@act(FORCE)
+def give_up(request: HttpRequest, switch: Switch) -> str:
+    """Fields ``confirmed`` (the target's name) and ``reason``."""
+    words = typed(request, "confirmed"), typed(request, "reason")
+    lost_target.give_up(user_of(request), switch, *words, address_of(request))
+    return _("It has ended. Ask for a forced switch now.")
 
 
 @act(FORCE)

@@ -1,0 +1,141 @@
+"""A target that is lost before its mirror was turned round: a person gives it up, and a forced switch can take the clients back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
+
+from hadash.audit.models import Entry
+from hadash.inventory.models import Pair
+from hadash.kafka.values import Partition
+from hadash.mirroring.models import Mirror
+from hadash.mirroring.offsets import Corresponding
+from hadash.mirroring.services import anchors_of
+from hadash.switching import lost_target
+from hadash.switching.machine import Stage, Status
+from hadash.switching.models import Switch
+from hadash.switching.radius import MirrorOf, _mirrors
+from hadash.switching.refusals import Refused
+
+from .test_approval import log
+from .world import WHOLE
+
+pytestmark = [pytest.mark.stack, pytest.mark.django_db]
+
+ORDERS = Partition("orders", 0)
+
+
+@pytest.fixture
+def mirror(pair: Pair) -> Mirror:
+    """Not turned round yet; the executor has paused it."""
+    return Mirror.objects.create(
+        pair=pair,
+        name="shop",
+        topics=["carts", "orders"],
+        source=pair.first,
+        turning=True,
+        sighted=[["orders", 0, 9]],
+    )
+
+
+@pytest.fixture
+def stuck(ask: Any, mirror: Mirror) -> Switch:
+    """Its clients are on west."""
+    switch: Switch = ask()
+    switch.status, switch.stage = Status.NEEDS_ATTENTION.value, Stage.REVERSE.value
+    switch.facts = {"drained": [["orders", 0, 100, 60]]}
+    switch.save()
+    return switch
+
+
+@pytest.fixture(autouse=True)
+def lost(monkeypatch: pytest.MonkeyPatch) -> dict[str, bool]:
+    """Whether west is lost."""
+    said = {"west": True}
+    monkeypatch.setattr(lost_target, "cluster_client", lambda cluster: cluster.name)
+    monkeypatch.setattr(lost_target, "is_lost", lambda client, plan: said[client])
+    return said
+
+
+@pytest.fixture
+def give_up(people: dict[str, User], stuck: Switch) -> Callable[..., Switch]:
+    def act(user: str = "rita", confirmed: str = "west", reason: str = "The site burns") -> Switch:
+        return lost_target.give_up(people[user], stuck, confirmed, reason)
+
+    return act
+
+
+def test_the_mirror_is_turned_on_record_and_copies_nothing(give_up: Any, mirror: Mirror, pair: Pair) -> None:
+    ended = give_up()
+    mirror.refresh_from_db()
+    assert ended.current is Status.CLOSED
+    assert (mirror.source, mirror.turning, mirror.sighted) == (pair.second, True, [])
+    assert anchors_of(mirror) == {ORDERS: Corresponding(source=60, target=100)}
+    assert log(ended)[-1] == "rita gave west up: The site burns. Ask for a forced switch from west to east."
+    assert Entry.objects.filter(verb="give up").count() == 1
+
+
+def test_then_a_forced_switch_can_go_back(give_up: Any, mirror: Mirror) -> None:
+    """It goes from where the mirror copies from."""
+    back = replace(WHOLE, source="west", target="east")
+
+    def against() -> list[str]:
+        mirror.refresh_from_db()
+        of = MirrorOf(mirror.name, mirror.source.name, frozenset(mirror.topics))
+        return [str(reason) for reason in _mirrors(set(back.topics), back.source, [of])[1]]
+
+    assert any("copies from east" in reason for reason in against())
+    give_up()
+    assert against() == []
+
+
+@pytest.mark.parametrize("user", ["olga", "arne", "ada", "vera"])
+def test_only_those_who_may_force(give_up: Any, user: str) -> None:
+    with pytest.raises(PermissionDenied):
+        give_up(user)
+
+
+@pytest.mark.parametrize("typed", ["", "east", "yes"])
+def test_the_target_is_typed(give_up: Any, typed: str) -> None:
+    with pytest.raises(Refused, match="Type west to confirm that it is lost"):
+        give_up(confirmed=typed)
+
+
+def test_there_is_a_reason(give_up: Any) -> None:
+    with pytest.raises(Refused, match="Say why"):
+        give_up(reason="  ")
+
+
+def test_not_while_the_target_answers(give_up: Any, lost: dict[str, bool], mirror: Mirror) -> None:
+    lost["west"] = False
+    with pytest.raises(Refused, match="west answers"):
+        give_up()
+    mirror.refresh_from_db()
+    assert mirror.source.name == "east"
+
+
+@pytest.mark.parametrize("stage", [Stage.FORWARD, Stage.VERIFY, Stage.RETURN])
+def test_only_in_that_stage(give_up: Any, stuck: Switch, mirror: Mirror, stage: Stage) -> None:
+    Switch.objects.update(stage=stage.value)
+    with pytest.raises(Refused, match="Only a switch whose mirror could not be turned"):
+        give_up()
+    assert Switch.objects.get().current is Status.NEEDS_ATTENTION
+
+
+def test_not_while_it_runs(give_up: Any) -> None:
+    Switch.objects.update(status=Status.RUNNING.value)
+    with pytest.raises(Refused, match="cannot be changed that way"):
+        give_up()
+
+
+def test_a_mirror_that_was_turned_already_stays_as_it_is(give_up: Any, mirror: Mirror, pair: Pair) -> None:
+    """Of several, some were turned before the target was lost."""
+    Mirror.objects.update(source=pair.second, turning=False)
+    give_up()
+    mirror.refresh_from_db()
+    assert (mirror.source, mirror.turning) == (pair.second, False)
