@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,8 +13,12 @@ import pytest
 from hadash.bindings.client import connect
 from hadash.bindings.store import BindingStore
 from hadash.sandbox.check import show_logs
-from hadash.sandbox.demo import Demo
+from hadash.sandbox.demo import ROOT, Demo
+from hadash.sandbox.processes import Process
 from hadash.sandbox.trial import Trial
+
+#: Seconds in which a worker has to reach the point at which it dies: a whole switch on a slow machine.
+KILL_SECONDS = 90.0
 
 
 def a_demo() -> Iterator[Demo]:
@@ -57,3 +62,38 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     if report.failed and call.when == "call" and "demo" in getattr(item, "funcargs", {}):
         show_logs(item.funcargs["demo"].data_dir)
     return report
+
+
+@pytest.fixture
+def killing_worker(demo: Demo, tmp_path: Path) -> Iterator[object]:
+    """Replaces the demo's worker by one that dies at a point; afterwards the demo has its own again."""
+    assert demo.worker is not None
+    demo.worker.stop(timeout=2)  # what it is looking at, the next worker looks at again
+    started: list[Process] = []
+
+    def start(stage: str, command: str, when: str) -> Process:
+        mark = tmp_path / "killed"
+        arguments = [
+            argument.replace("tasks", "tests.support.killing_worker") for argument in demo.worker_arguments()
+        ]
+        process = Process(
+            "killing worker",
+            [sys.executable, *arguments],
+            log_path=demo.data_dir / "logs" / "killing-worker.log",
+            env={
+                **demo.environment(),
+                "KILL_STAGE": stage,
+                "KILL_COMMAND": command,
+                "KILL_WHEN": when,
+                "KILL_MARK": str(mark),
+            },
+            cwd=ROOT,
+        )
+        process.start()
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        process.stop()
+    demo.worker.start()

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import sys
 import time
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from hadash.bindings.model import Binding, BindingState
 from hadash.bindings.store import BindingStore
 from hadash.identity.resolve import resolve
-from hadash.sandbox.demo import ROOT, Demo
-from hadash.sandbox.processes import Process
+from hadash.sandbox.demo import Demo
 from hadash.sandbox.trial import SWITCH_SECONDS, Trial
 
-pytestmark = pytest.mark.stack
+from .conftest import KILL_SECONDS
 
-#: Seconds in which the worker has to reach its point: a whole switch on a slow machine.
-KILL_SECONDS = 90.0
+pytestmark = pytest.mark.stack
 
 APPID, INSTANCE = "shop", "shop-carts"
 
@@ -34,41 +29,6 @@ POINTS = [
     ("reverse", "ReverseMirrors", "after"),
     ("verify", "ReadClients", "before"),
 ]
-
-
-@pytest.fixture
-def killing_worker(demo: Demo, tmp_path: Path) -> Iterator[object]:
-    """Replaces the demo's worker by one that dies at a point; afterwards the demo has its own again."""
-    assert demo.worker is not None
-    demo.worker.stop(timeout=2)  # what it is looking at, the next worker looks at again
-    started: list[Process] = []
-
-    def start(stage: str, command: str, when: str) -> Process:
-        mark = tmp_path / "killed"
-        arguments = [
-            argument.replace("tasks", "tests.support.killing_worker") for argument in demo.worker_arguments()
-        ]
-        process = Process(
-            "killing worker",
-            [sys.executable, *arguments],
-            log_path=demo.data_dir / "logs" / "killing-worker.log",
-            env={
-                **demo.environment(),
-                "KILL_STAGE": stage,
-                "KILL_COMMAND": command,
-                "KILL_WHEN": when,
-                "KILL_MARK": str(mark),
-            },
-            cwd=ROOT,
-        )
-        process.start()
-        started.append(process)
-        return process
-
-    yield start
-    for process in started:
-        process.stop()
-    demo.worker.start()
 
 
 def bound_to(bindings: BindingStore, appid: str = APPID, instance: str = INSTANCE) -> Binding:
