@@ -63,6 +63,32 @@ def lost() -> list[int]:
     return []
 
 
+def move_to_lost(trial: Trial, rita: Person) -> Measured:
+    """Billing to the cluster that will be lost, as soon as that one is a standby (again)."""
+
+    def caught_up() -> bool:
+        (pair,) = rita.call("GET", "pairs/")
+        (mirror,) = [mirror for mirror in pair["mirrors"] if mirror["name"] == "billing"]
+        return (
+            mirror["state"] == "running"
+            and mirror["lag_records"] is not None
+            and mirror["lag_records"] < 1000
+        )
+
+    eventually(caught_up, "a mirror that has caught up", patience=120)
+
+    def go() -> Measured | None:
+        """A coordinator that was killed takes its members to be there until their sessions end."""
+        try:
+            return trial.switch("billing", None, LOST)
+        except SandboxError as error:
+            if "has members on" in str(error):
+                return None
+            raise
+
+    return eventually(go, "the end of the sessions from before the loss", patience=120, every=2)
+
+
 def ask_to_go_without(trial: Trial, rita: Person, bea: Person) -> str:
     """A forced switch away from the lost cluster, to its end; its key."""
     key: str = rita.call("POST", "switches/", FORCED)["key"]
@@ -126,7 +152,7 @@ def test_clients_go_on_without_their_cluster_and_come_back_when_it_is_rebuilt(
 ) -> None:
     rita, bea = (Person(demo.url, name, demo.password) for name in ("rita", "bea"))
     billing = [spec for spec in demo.world.clients if spec.appid == "billing"]
-    assert trial.switch("billing", None, LOST).status == "succeeded"
+    assert move_to_lost(trial, rita).status == "succeeded"
 
     with pytest.raises(SandboxError, match=f"{LOST} answers"):
         rita.call("POST", "switches/", FORCED)
@@ -152,28 +178,7 @@ def test_clients_go_on_without_their_cluster_and_come_back_when_it_is_rebuilt(
     assert records >= found["loss"]["records"]
     lost.append(records)
 
-    def caught_up() -> bool:
-        (pair,) = rita.call("GET", "pairs/")
-        (mirror,) = [mirror for mirror in pair["mirrors"] if mirror["name"] == "billing"]
-        return (
-            mirror["state"] == "running"
-            and mirror["lag_records"] is not None
-            and mirror["lag_records"] < 1000
-        )
-
-    eventually(caught_up, "the mirror that was built anew has caught up", patience=120)
-
-    def go_back() -> Measured | None:
-        """A coordinator that was killed takes its members to be there until their sessions end."""
-        try:
-            return trial.switch("billing", None, LOST)
-        except SandboxError as error:
-            if "has members on" in str(error):
-                return None
-            raise
-
-    back = eventually(go_back, "the end of the sessions from before the loss", patience=120, every=2)
-    assert back.status == "succeeded", back.outcome
+    assert move_to_lost(trial, rita).status == "succeeded"
     demo.stop_clients("produce")
 
     def settled() -> bool:
