@@ -25,6 +25,14 @@ document.addEventListener("click", (event) => {
   }
 });
 
+// What the page has shown is of other choices now; until the new preview is there, nothing was shown of these.
+for (const kind of ["input", "change"]) {
+  document.addEventListener(kind, (event) => {
+    if (!event.target.closest("#scope")) return;
+    for (const field of document.querySelectorAll('#preview [name="digest"], #preview [name="shown"]')) field.value = "";
+  });
+}
+
 // Typing an InstanceID means that one.
 function chooseInstance(field) {
   const radio = field.form?.querySelector('input[name="scope"][value="instance"]');
