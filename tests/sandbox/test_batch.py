@@ -10,6 +10,7 @@ from kazoo.client import KazooClient
 from support.waiting import eventually
 
 from hadash.bindings import layout
+from hadash.bindings.epochs import Report
 from hadash.bindings.membership import Member
 from hadash.bindings.model import Binding
 from hadash.bindings.store import BindingStore, Edit
@@ -64,12 +65,12 @@ def test_when_each_gateway_has_applied_a_change(connect_client: Callable[..., Ka
     gateways = [Member(client, name, "127.0.0.1:1", "http://127.0.0.1:2", "0", 1) for name in ("a", "b")]
     for gateway in gateways:
         client.ensure_path(layout.gateway(gateway.id))
-        gateway.report_applied(0)
+        gateway.report_applied(Report(0))
     changes, began = Changes(connect_client()), time.time() - 1
     epochs = [store.change([Edit(Identity("shop", till(n)), Binding("west"))]) for n in (1, 2)]
-    gateways[0].report_applied(epochs[0])
-    gateways[0].report_applied(epochs[1])
-    gateways[1].report_applied(epochs[1])  # reported once for both
+    gateways[0].report_applied(Report(epochs[0]))
+    gateways[0].report_applied(Report(epochs[1]))
+    gateways[1].report_applied(Report(epochs[1]))  # reported once for both
 
     def all_seen() -> bool:
         found = changes.between(began, time.time() + 1)

@@ -14,6 +14,7 @@ from kazoo.client import KazooClient
 from kazoo.exceptions import NoNodeError
 
 from hadash.bindings import layout
+from hadash.bindings.epochs import Report
 from hadash.bindings.membership import members
 
 
@@ -34,8 +35,8 @@ class Changes:
     def __init__(self, client: KazooClient) -> None:
         self._client = client
         self._changes: list[Change] = []
-        #: By Gateway: (epoch, when it was reported to be in effect), in the order of the reports.
-        self._reports: dict[str, list[tuple[int, float]]] = {}
+        #: By Gateway what it reported, and when, in the order of the reports.
+        self._reports: dict[str, list[tuple[Report, float]]] = {}
         self._lock = threading.Lock()
         self._seen = set(client.get_children(layout.CHANGES))
         client.ChildrenWatch(layout.CHANGES)(self._look)
@@ -49,11 +50,11 @@ class Changes:
         return sorted(found, key=lambda change: change.epoch)
 
     def applied(self, change: Change) -> dict[str, float]:
-        """By Gateway: seconds from the transaction until it reported its epoch, or a later one."""
+        """By Gateway: seconds from the transaction until it reported that it has its epoch in effect."""
         found = {}
         with self._lock:
             for gateway, reports in sorted(self._reports.items()):
-                at = next((at for epoch, at in reports if epoch >= change.epoch), None)
+                at = next((at for report, at in reports if report.has(change.epoch)), None)
                 if at is not None:
                     found[gateway] = max(at - change.at, 0.0)
         return found
@@ -86,8 +87,7 @@ class Changes:
     def _follow(self, gateway: str) -> None:
         def reported(data: bytes | None, stat: Any) -> None:
             if data is not None:
-                report = int(json.loads(data)["epoch"]), stat.mtime / 1000
                 with self._lock:
-                    self._reports.setdefault(gateway, []).append(report)
+                    self._reports.setdefault(gateway, []).append((Report.from_bytes(data), stat.mtime / 1000))
 
         self._client.DataWatch(layout.gateway_applied(gateway))(reported)

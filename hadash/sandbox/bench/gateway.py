@@ -365,7 +365,7 @@ async def block(bench: Bench, report: Report) -> None:
     def in_effect(epoch: int) -> float:
         """When all have reported it."""
         while True:
-            if min(m.applied for m in members(bench.zookeeper)) >= epoch:
+            if all(m.report.has(epoch) for m in members(bench.zookeeper)):
                 return time.perf_counter()
             time.sleep(0.001)
 
