@@ -7,6 +7,7 @@
 404     it does not exist, or may not be seen
 409     it cannot be done as things are; ``reasons`` says why (``busy``: another switch holds the radius)
 412     what was shown has changed: the plan, a document in ZooKeeper, or the number of approvals
+413     the body is larger than what is read
 422     an idempotency key was used for something else
 429     too often
 503     ZooKeeper, Kafka or Connect does not answer; ``unknown-outcome``: it is not known whether the change happened
@@ -18,7 +19,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from django.core.exceptions import PermissionDenied
+from django.conf import settings
+from django.core.exceptions import PermissionDenied, RequestDataTooBig
 from django.http import Http404
 from django.utils.translation import gettext_lazy as _
 from rest_framework import exceptions
@@ -54,6 +56,7 @@ TITLES: dict[int, tuple[str, Any]] = {
     406: ("not-acceptable", _("Only JSON is spoken here")),
     409: ("refused", _("It cannot be done as things are")),
     412: ("changed", _("What was shown has changed")),
+    413: ("too-large", _("Too much at once")),
     415: ("media-type", _("Only JSON is understood")),
     422: ("key-used", _("The idempotency key was used")),
     429: ("too-often", _("Too often")),
@@ -108,6 +111,9 @@ def handle(error: Exception, context: dict[str, Any]) -> Response | None:
             return response
         case PermissionDenied() | exceptions.PermissionDenied():
             return _problem(403, [Sentence(str(error))] if str(error) else ())
+        case RequestDataTooBig():
+            most = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
+            return _problem(413, [say("A body may have %(most)s bytes at most.", most=most)])
         case Http404() | exceptions.NotFound():
             return _problem(404, [Sentence(str(error))] if str(error) else ())
         case exceptions.APIException() if error.status_code in TITLES:

@@ -102,3 +102,13 @@ def test_a_body_cannot_be_guessed_from_what_is_kept(program: Any, settings: Any)
     said = b"POST /api/v1/people/\n" + json.dumps(body).encode()
     assert kept != hashlib.sha256(said).hexdigest()
     assert kept == salted_hmac("hadash.idempotency", said, algorithm="sha256").hexdigest()
+
+
+@pytest.mark.parametrize("keys", [{}, {"Idempotency_Key": "k1"}])
+def test_more_than_is_read_is_a_problem_like_others(
+    program: Any, estate: Any, settings: Any, keys: dict[str, str]
+) -> None:
+    settings.DATA_UPLOAD_MAX_MEMORY_SIZE = 1000
+    answer = program("olga").post("switches/", {"reason": "x" * 1000}, **keys)
+    assert (answer.status_code, answer.headers["Content-Type"]) == (413, "application/problem+json")
+    assert answer.json()["reasons"] == ["A body may have 1000 bytes at most."]

@@ -136,7 +136,7 @@ def test_a_target_that_is_lost_before_its_mirror_is_turned_round_is_given_up(
         "a switch that asks for a person",
         patience=SWITCH_SECONDS,
     )
-    with pytest.raises(SandboxError, match="holds part of this radius"):
+    with pytest.raises(SandboxError, match="copies from east"):
         rita.call("POST", "switches/", FORCED)
     given_up = {"confirm": LOST, "reason": "The data centre is under water"}
     assert rita.call("POST", f"switches/{key}/give-up/", given_up)["status"] == "closed"

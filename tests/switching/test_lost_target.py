@@ -22,7 +22,7 @@ from hadash.switching.models import Switch
 from hadash.switching.radius import MirrorOf, _mirrors
 from hadash.switching.refusals import Refused
 
-from .test_approval import log
+from .test_approval import ask, log, pair, people, planned
 from .world import WHOLE
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]

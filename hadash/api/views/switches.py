@@ -279,6 +279,7 @@ ACTS: dict[str, type[View]] = {
         "End a switch whose target was lost before its mirror was turned: a forced switch can take the clients back then.",
         shapes.GiveUpRequest,
         _give_up,
+        codes=(200,),
     ),
     "rebuild": acts.act(
         "rebuild",
