@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 N ?= 20
 
-.PHONY: help setup demo demo-check demo-reset clients-check bench-switch bench-gateway bench-plan fault test test-unit lint types format lock clean browser
+.PHONY: help setup demo demo-check demo-reset clients-check bench-switch bench-gateway bench-plan fault test test-long test-unit lint types format lock clean browser
 
 help:  ## What there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -52,8 +52,11 @@ fault: $(READY)  ## What dies in each stage of a switch, and what comes of it; w
 browser: $(READY)  ## Chromium for the browser tests, from Debian's packages
 	@setup/browser.sh
 
-test: $(READY) browser  ## All tests, on stacks of their own
+test: $(READY) browser  ## All tests but the long ones, on stacks of their own
 	@setup/test.sh
+
+test-long: $(READY)  ## What takes minutes a test: every client library there and back, clusters that are lost for good
+	@$(BIN)/python -m pytest -m long tests/e2e
 
 test-unit: $(READY)  ## The tests that need no server, in seconds
 	@$(BIN)/python -m pytest -m "not stack and not browser"

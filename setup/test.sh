@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# All tests, in two lanes beside each other, each with a stack of its own: a test waits for servers half of its time. The first
-# has the tests of whole demos (but the longest of them), of the API and of the command line, so that both take about as long;
-# what it printed follows when the second has ended.
+# All tests but the long ones (make test-long), in two lanes beside each other, each with a stack of its own: a test waits for
+# servers half of its time. The first has the tests of whole demos, of the API and of the command line, so that both take about
+# as long; what it printed follows when the second has ended.
 set -u
 cd "$(dirname "$0")/.."
-FIRST="$(ls tests/e2e/test_*.py | grep -v all_libraries | tr '\n' ' ')tests/sandbox tests/api tests/cli"
+FIRST="tests/e2e tests/sandbox tests/api tests/cli"
 # Clients that sign in again within seconds, on brokers that hang up on who does not: nothing runs beside them.
 ALONE="tests/gateway/test_listeners.py"
 # Many servers start here, and each does little.
 export HADASH_SANDBOX_JIT=quick
 mkdir -p var/test-logs
-setsid .venv/bin/python -m hadash.sandbox exec -- .venv/bin/python -m pytest $FIRST -o cache_dir=.pytest_cache_first --durations=15 \
+setsid .venv/bin/python -m hadash.sandbox exec -- .venv/bin/python -m pytest -m 'not long' $FIRST -o cache_dir=.pytest_cache_first --durations=15 \
   > var/test-first.log 2>&1 &
 first=$!
 # Whatever ends this, ends the other lane with all that it has started: the stack's keeper obeys SIGTERM.
@@ -18,7 +18,7 @@ trap 'kill -TERM -- "-$first" 2> /dev/null; wait "$first"' EXIT
 trap 'exit 143' INT TERM
 ignored=()
 for folder in $FIRST $ALONE; do ignored+=("--ignore=$folder"); done
-.venv/bin/python -m hadash.sandbox exec -- .venv/bin/python -m pytest "${ignored[@]}" --durations=15
+.venv/bin/python -m hadash.sandbox exec -- .venv/bin/python -m pytest -m "not long" "${ignored[@]}" --durations=15
 second=$?
 echo "--- the other lane ($FIRST)"
 wait "$first"

@@ -10,7 +10,7 @@ import pytest
 from hadash.sandbox.check import demo_check
 from hadash.sandbox.world import LIBRARY_NAMES
 
-pytestmark = pytest.mark.stack
+pytestmark = [pytest.mark.stack, pytest.mark.long]
 
 
 def test_clients_of_every_library_move_there_and_back(capsys: pytest.CaptureFixture[str]) -> None:

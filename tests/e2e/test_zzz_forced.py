@@ -20,7 +20,7 @@ from hadash.sandbox.trial import SWITCH_SECONDS, Measured, Trial
 
 from .conftest import KILL_SECONDS, a_demo
 
-pytestmark = pytest.mark.stack
+pytestmark = [pytest.mark.stack, pytest.mark.long]
 
 #: Connect keeps its own Topics on east: it is west that is lost.
 LOST, LEFT = "west", "east"
