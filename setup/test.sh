@@ -7,8 +7,6 @@ cd "$(dirname "$0")/.."
 FIRST="tests/e2e tests/sandbox tests/api tests/cli"
 # Clients that sign in again within seconds, on brokers that hang up on who does not: nothing runs beside them.
 ALONE="tests/gateway/test_listeners.py"
-# Many servers start here, and each does little.
-export HADASH_SANDBOX_JIT=quick
 mkdir -p var/test-logs
 setsid .venv/bin/python -m hadash.sandbox exec -- .venv/bin/python -m pytest -m 'not long' $FIRST -o cache_dir=.pytest_cache_first --durations=15 \
   > var/test-first.log 2>&1 &

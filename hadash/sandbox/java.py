@@ -27,11 +27,6 @@ _LEAN = (
     "-Djava.awt.headless=true",
 )
 
-#: The variable that makes JVMs start sooner and run slower: with "quick" they compile once and do not optimize, which saves
-#: a third of a stack's processor time in its first minute. For tests, that start many and do little with each.
-JIT = "HADASH_SANDBOX_JIT"
-_QUICK = ("-XX:TieredStopAtLevel=1",)
-
 # glibc gives each thread its own malloc arena: hundreds of MB of address space for nothing.
 LEAN_ENV = {"MALLOC_ARENA_MAX": "2"}
 
@@ -58,7 +53,6 @@ class Java:
             str(self.path),
             f"-Xmx{heap_mb}m",
             *_LEAN,
-            *(_QUICK if os.environ.get(JIT) == "quick" else ()),
             *options,
             *(f"-D{key}={value}" for key, value in (properties or {}).items()),
             "-cp",

@@ -128,12 +128,3 @@ def test_two_stacks_on_a_new_machine_fetch_once(tmp_path: Path, monkeypatch: pyt
         names = [[jar.name for jar in one.result(60)] for one in both]
     assert names == [["kafka_2.13-3.9.2.jar"]] * 2
     assert fetched == [f"Kafka {downloads.KAFKA_VERSION}"]
-
-
-@pytest.mark.parametrize(("said", "quick"), [("quick", True), ("", False), ("full", False)])
-def test_jvms_that_start_sooner_do_not_optimize(
-    monkeypatch: pytest.MonkeyPatch, said: str, quick: bool
-) -> None:
-    monkeypatch.setenv(java.JIT, said)
-    command = java.Java(Path("java"), 17).command("Main", [Path("a.jar")], heap_mb=64)
-    assert ("-XX:TieredStopAtLevel=1" in command) is quick
