@@ -6,11 +6,9 @@ seconds that writes are blocked.
 
 from __future__ import annotations
 
-import os
-import time
-from collections.abc import Callable, Iterable, Mapping
-from functools import lru_cache, wraps
-from typing import Any, ParamSpec, TypeVar
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import Any
 
 from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, TopicPartition
 from confluent_kafka import KafkaError as ClientError
@@ -28,6 +26,7 @@ from confluent_kafka.admin import (
 )
 
 from hadash.kafka.errors import ClusterUnavailable, CoordinatorMoved, KafkaError
+from hadash.kafka.renewing import REQUEST_SECONDS, RenewableAdmin, asks_coordinators
 from hadash.kafka.tail import TailReader
 from hadash.kafka.values import (
     Acl,
@@ -39,15 +38,8 @@ from hadash.kafka.values import (
     TopicInfo,
 )
 
-#: Seconds for one admin request. A healthy cluster answers in milliseconds; during a block nobody can wait long.
-REQUEST_SECONDS = float(os.environ.get("HADASH_KAFKA_REQUEST_SECONDS", "10"))
-
 #: Parallel requests for which Kafka has no bulk form (offsets of one group each).
 PARALLEL_GROUPS = 16
-
-
-#: Seconds between two questions to a coordinator that is moving: loading its groups takes it some hundredths and more.
-COORDINATOR_SECONDS = 0.2
 
 _MOVED = (
     ClientError.NOT_COORDINATOR,
@@ -57,36 +49,6 @@ _MOVED = (
 
 #: So many Topics are asked for one by one; more of them with one request for all that the cluster has.
 FEW_TOPICS = 4
-
-
-P = ParamSpec("P")
-T = TypeVar("T")
-
-
-def _asks_coordinators(ask: Callable[P, T]) -> Callable[P, T]:
-    """Of a method: while coordinators move, ask again, first with a new client, for as long as one request may take.
-
-    librdkafka's admin client remembers where a coordinator is for a quarter of an hour, and goes on asking a broker that says
-    that it is not: since that broker was started again, no switch would have been possible. Some requests it tries again
-    by itself until their time is over, so that they are asked once more when nobody has answered, too.
-    """
-
-    @wraps(ask)
-    def again(*args: P.args, **kwargs: P.kwargs) -> T:
-        client: Any = args[0]
-        deadline, renewed = time.monotonic() + REQUEST_SECONDS, False
-        while True:
-            try:
-                return ask(*args, **kwargs)
-            except (CoordinatorMoved, ClusterUnavailable) as error:
-                if renewed and (isinstance(error, ClusterUnavailable) or time.monotonic() > deadline):
-                    raise
-            if not renewed:
-                client.renew()
-                renewed = True
-            time.sleep(COORDINATOR_SECONDS)
-
-    return again
 
 
 class ClusterClient:
@@ -101,13 +63,16 @@ class ClusterClient:
             "socket.timeout.ms": int(REQUEST_SECONDS * 1000),
             "error_cb": lambda error: None,
         }
-        self._config = config
-        self._admin = AdminClient(config)
+        self._renewable = RenewableAdmin(config)
         self._tail = TailReader(self.name, config)
 
     def renew(self) -> None:
         """Ask through a client that remembers nothing of the cluster."""
-        self._admin = AdminClient(self._config)
+        self._renewable.renew()
+
+    @property
+    def _admin(self) -> AdminClient:
+        return self._renewable.client
 
     @property
     def name(self) -> str:
@@ -228,7 +193,7 @@ class ClusterClient:
 
     # -- consumer groups ----------------------------------------------------------------------------------------
 
-    @_asks_coordinators
+    @asks_coordinators
     def groups(self, names: Iterable[str]) -> dict[str, GroupInfo]:
         """Groups with their members and coordinator."""
         wanted = list(names)
@@ -244,7 +209,7 @@ class ClusterClient:
             )
         return found
 
-    @_asks_coordinators
+    @asks_coordinators
     def group_offsets(self, names: Iterable[str]) -> dict[str, dict[Partition, int]]:
         """Committed offsets by group. One that cannot be read is an error, not an offset that is missing."""
         wanted = list(names)
@@ -265,7 +230,7 @@ class ClusterClient:
                 found[name] = {Partition(t.topic, t.partition): t.offset for t in committed if t.offset >= 0}
         return found
 
-    @_asks_coordinators
+    @asks_coordinators
     def set_group_offsets(self, offsets: Mapping[str, Mapping[Partition, int]]) -> None:
         """Write committed offsets, exactly. A group with members on this cluster refuses."""
         groups = [(name, committed) for name, committed in offsets.items() if committed]
@@ -305,7 +270,7 @@ class ClusterClient:
         """Delete groups with all their offsets. One with members on this cluster refuses, as does one that does not exist."""
         self._delete_groups(set(names))
 
-    @_asks_coordinators
+    @asks_coordinators
     def _delete_groups(self, names: set[str]) -> None:
         """:param names: emptied as they are deleted, so that none is deleted twice."""
         failed: KafkaError | None = None

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from concurrent.futures import Future
+from queue import Queue
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,9 +12,10 @@ import pytest
 from confluent_kafka import KafkaError as ClientError
 from confluent_kafka import KafkaException
 
-from hadash.kafka import cluster
+from hadash.kafka import renewing
 from hadash.kafka.cluster import ClusterClient
 from hadash.kafka.errors import ClusterUnavailable, CoordinatorMoved, KafkaError
+from hadash.kafka.renewing import RenewableAdmin
 from hadash.kafka.values import ClusterAccess, Partition
 
 ORDERS = Partition("orders", 0)
@@ -83,8 +86,8 @@ class Admin:
 @pytest.fixture
 def admins(monkeypatch: pytest.MonkeyPatch) -> Admins:
     made = Admins()
-    monkeypatch.setattr(cluster, "AdminClient", made)
-    monkeypatch.setattr(cluster, "COORDINATOR_SECONDS", 0)
+    monkeypatch.setattr(renewing, "AdminClient", made)
+    monkeypatch.setattr(renewing, "COORDINATOR_SECONDS", 0)
     return made
 
 
@@ -147,7 +150,7 @@ def test_no_group_is_deleted_twice(admins: Admins, client: ClusterClient) -> Non
 def test_one_that_does_not_come_is_named(
     admins: Admins, client: ClusterClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cluster, "REQUEST_SECONDS", 0)
+    monkeypatch.setattr(renewing, "REQUEST_SECONDS", 0)
     admins.loading = 100
     with pytest.raises(CoordinatorMoved, match="east could not read the offsets of group billing"):
         client.group_offsets(["billing"])
@@ -167,3 +170,22 @@ def test_an_offset_that_cannot_be_read_is_not_taken_for_none(
     )
     with pytest.raises(KafkaError, match="offsets of group billing on orders-0"):
         client.group_offsets(["billing"])
+
+
+def test_the_client_that_was_replaced_is_destroyed_where_nobody_waits_for_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """librdkafka's destructor has no limit: of a cluster that was lost it once held up everything that asks for it."""
+    destroyed: Queue[threading.Thread] = Queue()
+
+    class Destroyed:
+        def __init__(self, config: dict[str, Any]) -> None: ...
+
+        def __del__(self) -> None:
+            destroyed.put(threading.current_thread())
+
+    monkeypatch.setattr(renewing, "AdminClient", Destroyed)
+    monkeypatch.setattr(renewing, "LET_GO_SECONDS", 0)
+    RenewableAdmin({}).renew()
+    by = {destroyed.get(timeout=10) for _ in range(2)}  # the old one, and the new one, which is not kept here
+    assert len(by - {threading.current_thread()}) == 1

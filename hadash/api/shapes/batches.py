@@ -8,7 +8,15 @@ from django.conf import settings
 from django.utils.translation import gettext as _
 from rest_framework import serializers as s
 
-from hadash.api.shapes.common import MAX_TEXT, ApprovalShape, SeenRequest, WindowRequest
+from hadash.api.shapes.common import (
+    MAX_TEXT,
+    DecisionShape,
+    MovedShape,
+    MoveRequest,
+    SeenRequest,
+    WindowRequest,
+    words,
+)
 from hadash.api.shapes.switches import ScopeShape
 from hadash.identity.names import MAX_NAME_LENGTH
 from hadash.switching.batches.drawing import Names
@@ -26,11 +34,9 @@ class NamedShape(s.Serializer):
     wave = s.IntegerField(required=False, allow_null=True, default=None, min_value=1, max_value=MAX_WAVE)
 
 
-class BatchPlanRequest(s.Serializer):
+class BatchPlanRequest(MoveRequest):
     """Everything on the other cluster, or what ``list`` names; each name with all that moves with it."""
 
-    pair = s.SlugField(max_length=40)
-    target = s.SlugField(max_length=40, help_text="The cluster that everything moves to.")
     list = s.ListField(
         child=NamedShape(),
         required=False,
@@ -38,10 +44,8 @@ class BatchPlanRequest(s.Serializer):
         max_length=10 * settings.BATCH_MAX_ITEMS,
         help_text="Without it everything on the other cluster.",
     )
-    names = s.ChoiceField(
-        [each.value for each in Names], default=Names.APPIDS.value, help_text="What the list names."
-    )
-    dimension = s.ChoiceField([each.value for each in Dimension], default=Dimension.INSTANCE.value)
+    names = s.ChoiceField(words(Names), default=Names.APPIDS.value, help_text="What the list names.")
+    dimension = s.ChoiceField(words(Dimension), default=Dimension.INSTANCE.value)
     widen = s.BooleanField(default=False)
     wave_size = s.IntegerField(
         min_value=1,
@@ -130,27 +134,12 @@ class CountsShape(s.Serializer):
     waiting = s.IntegerField()
 
 
-class BatchShape(s.Serializer):
-    key = s.CharField()
-    pair = s.CharField()
-    source = s.CharField()
-    target = s.CharField()
-    status = s.ChoiceField([each.value for each in Status])
-    reason = s.CharField()
+class BatchShape(MovedShape):
+    status = s.ChoiceField(words(Status))
     parallelism = s.IntegerField()
     digest = s.CharField()
     radii = s.IntegerField()
     counts = CountsShape()
-    requested_by = s.CharField()
-    requested_at = s.DateTimeField()
-    decided_by = s.CharField(allow_null=True)
-    decided_at = s.DateTimeField(allow_null=True)
-    start_at = s.DateTimeField(allow_null=True)
-    start_until = s.DateTimeField(allow_null=True)
-    expires_at = s.DateTimeField()
-    started_at = s.DateTimeField(allow_null=True)
-    ended_at = s.DateTimeField(allow_null=True)
-    outcome = s.CharField(allow_blank=True)
 
 
 class WaveShape(s.Serializer):
@@ -158,10 +147,7 @@ class WaveShape(s.Serializer):
     counts = CountsShape()
 
 
-class WholeBatchShape(BatchShape):
-    approvals = ApprovalShape(many=True)
-    approvals_needed = s.IntegerField()
-    decision_note = s.CharField(allow_blank=True)
+class WholeBatchShape(BatchShape, DecisionShape):
     waves = WaveShape(many=True)
     left_out = s.ListField(child=s.CharField(), help_text="What was left out when it was asked for.")
 
@@ -171,7 +157,7 @@ class BatchItemShape(s.Serializer):
     position = s.IntegerField()
     scope = ScopeShape()
     what = s.CharField()
-    status = s.ChoiceField([each.value for each in ItemStatus])
+    status = s.ChoiceField(words(ItemStatus))
     clients = s.IntegerField()
     plan_digest = s.CharField()
     switch = s.CharField(allow_null=True, help_text="Key of the switch that moves it.")

@@ -7,7 +7,15 @@ from typing import Any
 from django.utils.translation import gettext as _
 from rest_framework import serializers as s
 
-from hadash.api.shapes.common import MAX_RESOURCE, MAX_TEXT, MAX_TOPICS, ApprovalShape, SeenRequest
+from hadash.api.shapes.common import (
+    MAX_RESOURCE,
+    MAX_TEXT,
+    MAX_TOPICS,
+    DecisionShape,
+    RequestedShape,
+    SeenRequest,
+    words,
+)
 from hadash.identity.identity import Identity
 from hadash.identity.names import MAX_NAME_LENGTH
 from hadash.inventory import generating
@@ -97,26 +105,14 @@ class JudgementShape(s.Serializer):
     moves = MoveShape(many=True, help_text="Who would move: a switch does that.")
 
 
-class ChangeShape(s.Serializer):
-    key = s.CharField()
-    pair = s.CharField()
+class ChangeShape(RequestedShape, DecisionShape):
     appid = s.CharField()
     edits = EditShape(many=True)
     digest = s.CharField()
     registered = s.ListField(child=s.CharField(), help_text="InstanceIDs that were registered with it.")
-    status = s.ChoiceField([status.value for status in Status])
-    reason = s.CharField()
-    requested_by = s.CharField()
-    requested_at = s.DateTimeField()
-    approvals = ApprovalShape(many=True)
-    approvals_needed = s.IntegerField()
-    expires_at = s.DateTimeField()
-    decided_by = s.CharField(allow_null=True)
-    decided_at = s.DateTimeField(allow_null=True)
-    decision_note = s.CharField(allow_blank=True)
+    status = s.ChoiceField(words(Status))
     outcome = s.ListField(child=s.CharField())
     epoch = s.IntegerField(allow_null=True, help_text="Of the transaction that has written it.")
-    ended_at = s.DateTimeField(allow_null=True)
 
 
 class GenerateRequest(s.Serializer):

@@ -74,6 +74,46 @@ class ApprovalShape(s.Serializer):
     at = s.DateTimeField()
 
 
+class MoveRequest(s.Serializer):
+    """From where to where: the other cluster of the pair is the source."""
+
+    pair = s.SlugField(max_length=40)
+    target = s.SlugField(max_length=40, help_text="The cluster that everything moves to.")
+
+
+class RequestedShape(s.Serializer):
+    """What everything says that one person asks for and others decide on."""
+
+    key = s.CharField()
+    pair = s.CharField()
+    reason = s.CharField()
+    requested_by = s.CharField()
+    requested_at = s.DateTimeField()
+    expires_at = s.DateTimeField()
+    decided_by = s.CharField(allow_null=True)
+    decided_at = s.DateTimeField(allow_null=True)
+    ended_at = s.DateTimeField(allow_null=True)
+
+
+class MovedShape(RequestedShape):
+    """And a switch and a batch."""
+
+    source = s.CharField()
+    target = s.CharField()
+    start_at = s.DateTimeField(allow_null=True)
+    start_until = s.DateTimeField(allow_null=True)
+    started_at = s.DateTimeField(allow_null=True)
+    outcome = s.CharField(allow_blank=True)
+
+
+class DecisionShape(s.Serializer):
+    """Who has approved it, and why it was declined or cancelled."""
+
+    approvals = ApprovalShape(many=True)
+    approvals_needed = s.IntegerField()
+    decision_note = s.CharField(allow_blank=True)
+
+
 class ProblemShape(s.Serializer):
     """RFC 9457."""
 

@@ -12,7 +12,9 @@ from hadash.api.shapes.common import (
     MAX_RESOURCE,
     MAX_TEXT,
     MAX_TOPICS,
-    ApprovalShape,
+    DecisionShape,
+    MovedShape,
+    MoveRequest,
     ReasonRequest,
     SeenRequest,
     WindowRequest,
@@ -85,10 +87,8 @@ def scope_of(values: dict[str, Any]) -> Scope:
     return Scope.from_json({**values, "topics": sorted(set(values["topics"]))})
 
 
-class PlanRequest(s.Serializer):
-    pair = s.SlugField(max_length=40)
+class PlanRequest(MoveRequest):
     scope = ScopeShape()
-    target = s.SlugField(max_length=40, help_text="The cluster that everything moves to.")
     kind = s.ChoiceField(
         words(Kind),
         default=Kind.PLANNED.value,
@@ -212,29 +212,14 @@ class DraftShape(s.Serializer):
     records_at_risk = s.IntegerField(allow_null=True, help_text="Not yet in the mirror; null when not known.")
 
 
-class SwitchShape(s.Serializer):
-    key = s.CharField()
+class SwitchShape(MovedShape):
     kind = s.ChoiceField(words(Kind))
-    pair = s.CharField()
     scope = ScopeShape()
-    source = s.CharField()
-    target = s.CharField()
     restores = s.CharField(
         allow_null=True, help_text="Of a restore: the key of the switch that it goes back from."
     )
     status = s.ChoiceField(words(Status))
     stage = s.CharField(allow_blank=True)
-    reason = s.CharField()
-    requested_by = s.CharField()
-    requested_at = s.DateTimeField()
-    decided_by = s.CharField(allow_null=True)
-    decided_at = s.DateTimeField(allow_null=True)
-    start_at = s.DateTimeField(allow_null=True)
-    start_until = s.DateTimeField(allow_null=True)
-    expires_at = s.DateTimeField()
-    started_at = s.DateTimeField(allow_null=True)
-    ended_at = s.DateTimeField(allow_null=True)
-    outcome = s.CharField(allow_blank=True)
     plan_digest = s.CharField()
 
 
@@ -291,15 +276,12 @@ class RetirementShape(s.Serializer):
     done_at = s.DateTimeField(allow_null=True)
 
 
-class WholeSwitchShape(SwitchShape):
+class WholeSwitchShape(SwitchShape, DecisionShape):
     plan = PlanShape()
     retire_after_days = s.IntegerField(
         allow_null=True, help_text="Of a migration: days from its success until the old Topics are deleted."
     )
     retirement = RetirementShape(allow_null=True, help_text="Of a migration that has succeeded.")
-    approvals = ApprovalShape(many=True)
-    approvals_needed = s.IntegerField()
-    decision_note = s.CharField(allow_blank=True)
     ask_for_go = s.BooleanField(help_text="Whether it waits for a go when all checks hold.")
     to_be_reviewed = s.BooleanField(help_text="An emergency that nobody else has looked at yet.")
     reviewed_by = s.CharField(allow_null=True)
