@@ -55,8 +55,8 @@ browser: $(READY)  ## Chromium for the browser tests, from Debian's packages
 test: $(READY) browser  ## All tests but the long ones, on stacks of their own
 	@setup/test.sh
 
-test-long: $(READY)  ## What takes minutes a test: every client library there and back, clusters that are lost for good
-	@$(BIN)/python -m pytest -m long tests/e2e
+test-long: $(READY)  ## What takes minutes a test: every client library there and back, clusters that die or are lost for good
+	@$(BIN)/python -m pytest -m long tests/clusters tests/e2e
 
 test-unit: $(READY)  ## The tests that need no server, in seconds
 	@$(BIN)/python -m pytest -m "not stack and not browser"

@@ -152,6 +152,7 @@ LOGGING = {
     "loggers": {
         "axes": {"level": "ERROR"},  # the audit log has what it says, and where it stays
         "kazoo": {"level": "WARNING"},
+        "kafka": {"level": "CRITICAL"},  # what cannot be reached is said where it was wanted
         "httpx": {"level": "WARNING"},
         "django.server": {"level": "WARNING"},
     },

@@ -1,4 +1,5 @@
-"""One cluster, through librdkafka's admin client. Every call is bulk where Kafka has a bulk request.
+"""One cluster, through librdkafka's admin client (its groups through another one, see :mod:`hadash.kafka.groups`). Every call
+is bulk where Kafka has a bulk request.
 
 A client is opened once a process and cluster (:func:`client_for`): a switch cannot afford connections in the
 seconds that writes are blocked.
@@ -10,8 +11,8 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
-from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, TopicPartition
 from confluent_kafka import KafkaError as ClientError
+from confluent_kafka import KafkaException, TopicPartition
 from confluent_kafka.admin import (
     AclBinding,
     AclBindingFilter,
@@ -25,27 +26,20 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from hadash.kafka.errors import ClusterUnavailable, CoordinatorMoved, KafkaError
-from hadash.kafka.renewing import REQUEST_SECONDS, RenewableAdmin, asks_coordinators
+from hadash.kafka.errors import ClusterUnavailable, KafkaError
+from hadash.kafka.groups import REQUEST_SECONDS, GroupsClient, coordinator_partition
 from hadash.kafka.tail import TailReader
 from hadash.kafka.values import (
     Acl,
     ClusterAccess,
     GroupInfo,
-    GroupMember,
     Partition,
     Record,
     TopicInfo,
 )
 
-#: Parallel requests for which Kafka has no bulk form (offsets of one group each).
-PARALLEL_GROUPS = 16
-
-_MOVED = (
-    ClientError.NOT_COORDINATOR,
-    ClientError.COORDINATOR_NOT_AVAILABLE,
-    ClientError.COORDINATOR_LOAD_IN_PROGRESS,
-)
+#: Whose partitions' leaders coordinate the groups.
+GROUPS_TOPIC = "__consumer_offsets"
 
 #: So many Topics are asked for one by one; more of them with one request for all that the cluster has.
 FEW_TOPICS = 4
@@ -63,16 +57,9 @@ class ClusterClient:
             "socket.timeout.ms": int(REQUEST_SECONDS * 1000),
             "error_cb": lambda error: None,
         }
-        self._renewable = RenewableAdmin(config)
+        self._admin = AdminClient(config)
+        self._groups = GroupsClient(access)
         self._tail = TailReader(self.name, config)
-
-    def renew(self) -> None:
-        """Ask through a client that remembers nothing of the cluster."""
-        self._renewable.renew()
-
-    @property
-    def _admin(self) -> AdminClient:
-        return self._renewable.client
 
     @property
     def name(self) -> str:
@@ -193,96 +180,38 @@ class ClusterClient:
 
     # -- consumer groups ----------------------------------------------------------------------------------------
 
-    @asks_coordinators
     def groups(self, names: Iterable[str]) -> dict[str, GroupInfo]:
         """Groups with their members and coordinator."""
-        wanted = list(names)
-        if not wanted:
+        described = self._groups.describe(names)
+        if not described:
             return {}
-        found = {}
-        futures = self._admin.describe_consumer_groups(wanted, request_timeout=REQUEST_SECONDS)
-        for name, future in futures.items():
-            group = self._result(future, f"could not describe group {name}")
-            members = tuple(GroupMember(m.member_id, m.client_id, m.host.lstrip("/")) for m in group.members)
-            found[name] = GroupInfo(
-                name, group.state.name.title().replace("_", ""), group.coordinator.id, members
+        offsets = self.topics([GROUPS_TOPIC]).get(GROUPS_TOPIC)
+        leaders = offsets.leaders if offsets is not None else ()
+        return {
+            name: GroupInfo(
+                name,
+                state,
+                leaders[coordinator_partition(name, len(leaders))] if leaders else -1,
+                members,
             )
-        return found
+            for name, (state, members) in described.items()
+        }
 
-    @asks_coordinators
     def group_offsets(self, names: Iterable[str]) -> dict[str, dict[Partition, int]]:
         """Committed offsets by group. One that cannot be read is an error, not an offset that is missing."""
-        wanted = list(names)
-        found: dict[str, dict[Partition, int]] = {}
-        for first in range(0, len(wanted), PARALLEL_GROUPS):
-            futures = {
-                name: self._admin.list_consumer_group_offsets(
-                    [ConsumerGroupTopicPartitions(name)], request_timeout=REQUEST_SECONDS
-                )[name]
-                for name in wanted[first : first + PARALLEL_GROUPS]
-            }
-            for name, future in futures.items():
-                what = f"could not read the offsets of group {name}"
-                committed = self._result(future, what).topic_partitions
-                for t in committed:
-                    if t.error is not None:
-                        raise self._failure(f"{what} on {t.topic}-{t.partition}", t.error)
-                found[name] = {Partition(t.topic, t.partition): t.offset for t in committed if t.offset >= 0}
-        return found
+        return self._groups.offsets(names)
 
-    @asks_coordinators
     def set_group_offsets(self, offsets: Mapping[str, Mapping[Partition, int]]) -> None:
         """Write committed offsets, exactly. A group with members on this cluster refuses."""
-        groups = [(name, committed) for name, committed in offsets.items() if committed]
-        for first in range(0, len(groups), PARALLEL_GROUPS):
-            futures = {
-                name: self._admin.alter_consumer_group_offsets(
-                    [
-                        ConsumerGroupTopicPartitions(
-                            name, [TopicPartition(p.topic, p.partition, o) for p, o in committed.items()]
-                        )
-                    ],
-                    request_timeout=REQUEST_SECONDS,
-                )[name]
-                for name, committed in groups[first : first + PARALLEL_GROUPS]
-            }
-            for name, future in futures.items():
-                result = self._result(future, f"could not write the offsets of group {name}")
-                for t in result.topic_partitions:
-                    if t.error is not None:
-                        what = f"refused the offset of group {name} on {t.topic}-{t.partition}"
-                        raise self._failure(what, t.error)
+        self._groups.set_offsets(offsets)
 
-    def remove_group_offsets(self, partitions: Mapping[str, frozenset[Partition]]) -> None:
-        """Remove committed offsets. A group with members on this cluster refuses.
-
-        librdkafka's Python client has no OffsetDelete: the group is deleted, and what it had committed elsewhere is
-        written anew. Who dies in between loses that.
-        """
-        kept = {
-            name: {p: offset for p, offset in committed.items() if p not in partitions[name]}
-            for name, committed in self.group_offsets(partitions).items()
-        }
-        self._delete_groups(set(partitions))
-        self.set_group_offsets(kept)
+    def remove_group_offsets(self, partitions: Mapping[str, Iterable[Partition]]) -> None:
+        """Remove committed offsets, and no others. Refused while the group's members on this cluster are subscribed to them."""
+        self._groups.remove_offsets(partitions)
 
     def delete_groups(self, names: Iterable[str]) -> None:
         """Delete groups with all their offsets. One with members on this cluster refuses, as does one that does not exist."""
-        self._delete_groups(set(names))
-
-    @asks_coordinators
-    def _delete_groups(self, names: set[str]) -> None:
-        """:param names: emptied as they are deleted, so that none is deleted twice."""
-        failed: KafkaError | None = None
-        futures = self._admin.delete_consumer_groups(sorted(names), request_timeout=REQUEST_SECONDS)
-        for name, future in futures.items():
-            try:
-                self._result(future, f"could not remove offsets of group {name}")
-                names.discard(name)
-            except KafkaError as error:
-                failed = error
-        if failed is not None:
-            raise failed
+        self._groups.delete(names)
 
     # -- ACLs and users -----------------------------------------------------------------------------------------
 
@@ -370,8 +299,7 @@ class ClusterClient:
             ClientError._TIMED_OUT,
             ClientError._RESOLVE,
         )
-        moved = cause.code() in _MOVED
-        kind = ClusterUnavailable if unavailable else CoordinatorMoved if moved else KafkaError
+        kind = ClusterUnavailable if unavailable else KafkaError
         return kind(f"Cluster {self.name} {what}: {cause.str()}.")
 
 

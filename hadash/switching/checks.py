@@ -7,14 +7,13 @@ from typing import Any
 
 from hadash.bindings.model import BindingState
 from hadash.kafka.values import Partition
-from hadash.mirroring.offsets import stale_offsets
 from hadash.sentences import say
 from hadash.switching import commands as do
 from hadash.switching.following import check_mirror, check_mirrors_read_from, check_readers
 from hadash.switching.machine import Kind
 from hadash.switching.plan import Plan
 from hadash.switching.stage_run import Limits, StageFailed, StageRun
-from hadash.switching.translating import nothing_else_is_removed, nothing_is_skipped
+from hadash.switching.translating import nothing_is_skipped
 
 
 def precheck(plan: Plan, limits: Limits) -> StageRun:
@@ -201,11 +200,9 @@ def _check_groups(plan: Plan) -> Generator[do.Command, Any, None]:
                     topics=others,
                 )
             )
-    anchors = yield do.ReadAnchors()
     if plan.kind is not Kind.READ_SPLIT:  # its source may be the mirror: see :func:`check_readers`
+        anchors = yield do.ReadAnchors()
         yield from nothing_is_skipped(plan, committed, anchors)
-    standing = yield do.ReadGroupOffsets(plan.target)
-    nothing_else_is_removed(plan, standing, stale_offsets(standing, committed, anchors))
     yield from check_unused_groups(plan)
 
 

@@ -9,7 +9,6 @@ from hadash.kafka.values import Partition
 from hadash.mirroring.offsets import Corresponding, furthest_back, skipped, stale_offsets, translate_groups
 from hadash.sentences import Sentence, say
 from hadash.switching import commands as do
-from hadash.switching.machine import Kind
 from hadash.switching.plan import Plan
 from hadash.switching.stage_run import Limits, StageFailed, StageRun, drained
 
@@ -76,7 +75,6 @@ def set_offsets(
     standing = yield do.ReadGroupOffsets(plan.target)
     stale = stale_offsets(standing, wanted, ends)
     if stale:
-        nothing_else_is_removed(plan, standing, stale)
         yield do.RemoveGroupOffsets(stale)
     yield do.WriteGroupOffsets(wanted)
     written = yield do.ReadGroupOffsets(plan.target)
@@ -103,35 +101,6 @@ def set_offsets(
                 cluster=plan.target,
             )
         )
-
-
-def nothing_else_is_removed(
-    plan: Plan, standing: GroupOffsets, stale: Mapping[str, frozenset[Partition]]
-) -> None:
-    """A group's offsets can only be removed with the whole group (see :meth:`ClusterClient.remove_group_offsets`). Those of
-    Topics that move are written by translate, however often it is begun; those of others are gone if a worker dies in between.
-
-    A forced switch takes that risk: nobody can go back to the source meanwhile.
-
-    :param standing: what groups have committed on the target; :param stale: what has to be removed of it.
-    :raises StageFailed: a group has committed something there that stays.
-    """
-    if plan.kind is Kind.FORCED:
-        return
-    for group, partitions in sorted(stale.items()):
-        others = sorted({p.topic for p in standing[group]} - set(plan.topics))
-        if others:
-            raise StageFailed(
-                say(
-                    "Group %(group)s has offsets of an earlier stay on %(cluster)s, on %(topics)s, that it would go on from. They "
-                    "cannot be removed without those on %(others)s, which do not move. Delete them there "
-                    "(kafka-consumer-groups --delete-offsets).",
-                    group=group,
-                    cluster=plan.target,
-                    topics=sorted({p.topic for p in partitions}),
-                    others=others,
-                )
-            )
 
 
 def same_records(

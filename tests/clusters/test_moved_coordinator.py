@@ -1,191 +1,221 @@
-"""A group's coordinator moves when its broker is started again: nobody may go on asking the old one."""
+"""Asking about groups while their coordinators move, or nobody answers."""
 
 from __future__ import annotations
 
 import threading
-from concurrent.futures import Future
-from queue import Queue
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from confluent_kafka import KafkaError as ClientError
-from confluent_kafka import KafkaException
+from kafka import errors
+from kafka.structs import TopicPartition
 
-from hadash.kafka import renewing
-from hadash.kafka.cluster import ClusterClient
+from hadash.kafka import groups
 from hadash.kafka.errors import ClusterUnavailable, CoordinatorMoved, KafkaError
-from hadash.kafka.renewing import RenewableAdmin
+from hadash.kafka.groups import GroupsClient
 from hadash.kafka.values import ClusterAccess, Partition
 
 ORDERS = Partition("orders", 0)
 
 
-def answered(value: Any = None, error: int | None = None) -> Future[Any]:
-    future: Future[Any] = Future()
-    if error is None:
-        future.set_result(value)
-    else:
-        future.set_exception(KafkaException(ClientError(error)))
-    return future
-
-
 class Admins:
-    """The admin clients that were made. The first one has the wrong coordinator, for ever; ``loading`` answers of the others say
+    """The clients that were made. The first one has the wrong coordinator, for ever; the others refuse with ``loading`` answers
     that it has not loaded its groups yet."""
 
     def __init__(self) -> None:
-        self.made = 0
+        self.made: list[Admin] = []
         self.loading = 0
         #: What asking the wrong one comes to.
-        self.stale: int = ClientError.NOT_COORDINATOR
+        self.stale: type[Exception] | None = errors.NotCoordinatorError
         self.deleted: list[str] = []
+        self.committed: dict[str, int] = {}
 
-    def __call__(self, config: dict[str, Any]) -> Admin:
-        self.made += 1
-        return Admin(self, stale=self.made == 1)
+    def __call__(self, config: Any, seconds: float) -> Admin:
+        self.made.append(Admin(self, stale=not self.made))
+        return self.made[-1]
 
-    def error(self, stale: bool) -> int | None:
-        if stale:
-            return self.stale
+    def check(self, stale: bool) -> None:
+        if stale and self.stale is not None:
+            raise self.stale
         self.loading -= 1
-        return ClientError.COORDINATOR_LOAD_IN_PROGRESS if self.loading >= 0 else None
+        if self.loading >= 0:
+            raise errors.CoordinatorLoadInProgressError
 
 
 class Admin:
     def __init__(self, admins: Admins, stale: bool) -> None:
         self.admins = admins
         self.stale = stale
+        self.closed = threading.Event()
 
-    def list_consumer_group_offsets(self, asked: Any, **_: Any) -> dict[str, Future[Any]]:
-        error = self.admins.error(self.stale)
-        found = SimpleNamespace(topic="orders", partition=0, offset=7, error=None)
-        return {asked[0].group_id: answered(SimpleNamespace(topic_partitions=[found]), error)}
+    def close(self) -> None:
+        self.closed.set()
 
-    def alter_consumer_group_offsets(self, asked: Any, **_: Any) -> dict[str, Future[Any]]:
+    def list_group_offsets(self, names: list[str]) -> dict[str, Any]:
+        self.admins.check(self.stale)
+        committed = {TopicPartition("orders", 0): SimpleNamespace(offset=7)}
+        return dict.fromkeys(names, committed)
+
+    def alter_group_offsets(self, group: str, offsets: Any) -> dict[TopicPartition, Any]:
         """Brokers refuse each partition by itself."""
-        error = self.admins.error(self.stale)
-        told = None if error is None else ClientError(error)
-        result = SimpleNamespace(
-            topic_partitions=[
-                SimpleNamespace(topic=p.topic, partition=0, error=told) for p in asked[0].topic_partitions
-            ]
-        )
-        return {asked[0].group_id: answered(result)}
+        try:
+            self.admins.check(self.stale)
+        except errors.KafkaError as error:
+            return {partition: type(error) for partition in offsets}
+        self.admins.committed[group] = offsets[TopicPartition("orders", 0)].offset
+        return dict.fromkeys(offsets, errors.NoError)
 
-    def delete_consumer_groups(self, names: list[str], **_: Any) -> dict[str, Future[Any]]:
-        """Only the first one's coordinator has moved."""
-        found = {
-            name: answered(error=self.admins.error(self.stale) if name == names[0] else None)
-            for name in names
-        }
-        self.admins.deleted += [name for name, future in found.items() if future.exception() is None]
-        return found
+    def delete_groups(self, names: list[str]) -> dict[str, str]:
+        """Only the coordinator of group ``a`` has moved. It deletes, and its answer is lost."""
+        [name] = names
+        if name in self.admins.deleted:
+            return {name: "GroupIdNotFoundError"}
+        self.admins.deleted.append(name)
+        if name == "a":
+            self.admins.check(self.stale)
+        return {name: "OK"}
 
 
 @pytest.fixture
 def admins(monkeypatch: pytest.MonkeyPatch) -> Admins:
     made = Admins()
-    monkeypatch.setattr(renewing, "AdminClient", made)
-    monkeypatch.setattr(renewing, "COORDINATOR_SECONDS", 0)
+    monkeypatch.setattr(groups, "_connect", made)
+    monkeypatch.setattr(groups, "AGAIN_SECONDS", 0)
     return made
 
 
 @pytest.fixture
-def client(admins: Admins) -> ClusterClient:
-    return ClusterClient(ClusterAccess("east", "localhost:1", "PLAINTEXT", "", "", ""))
+def client(admins: Admins) -> GroupsClient:
+    return GroupsClient(ClusterAccess("east", "localhost:1", "PLAINTEXT", "", "", ""))
 
 
 @pytest.mark.parametrize("loading", [0, 3])
-def test_one_new_client_finds_it(admins: Admins, client: ClusterClient, loading: int) -> None:
+def test_new_clients_find_it(admins: Admins, client: GroupsClient, loading: int) -> None:
     admins.loading = loading
-    assert client.group_offsets(["billing"]) == {"billing": {ORDERS: 7}}
-    assert admins.made == 2
+    assert client.offsets(["billing"]) == {"billing": {ORDERS: 7}}
+    assert len(admins.made) == 2 + loading
 
 
-def test_a_request_that_the_client_repeats_until_its_time_is_over_is_asked_once_more(
-    admins: Admins, client: ClusterClient
+def test_what_is_replaced_is_closed(admins: Admins, client: GroupsClient) -> None:
+    client.offsets(["billing"])
+    old, new = admins.made
+    assert old.closed.wait(timeout=10)
+    assert not new.closed.is_set()
+
+
+def test_one_that_works_is_kept(admins: Admins, client: GroupsClient) -> None:
+    admins.stale = None
+    for _ in range(2):
+        client.offsets(["billing"])
+    assert len(admins.made) == 1
+
+
+def test_whoever_is_replaced_by_another_thread_asks_through_the_new_one(
+    admins: Admins, client: GroupsClient
 ) -> None:
-    admins.stale = ClientError._TIMED_OUT
-    assert client.group_offsets(["billing"]) == {"billing": {ORDERS: 7}}
-    assert admins.made == 2
+    admins.stale = RuntimeError  # what the library says of a client that is closed
+    assert client.offsets(["billing"]) == {"billing": {ORDERS: 7}}
 
 
-def test_a_cluster_that_does_not_answer_is_asked_twice_and_no_more(
-    admins: Admins, client: ClusterClient, monkeypatch: pytest.MonkeyPatch
+def test_a_cluster_that_does_not_answer_is_said_in_time(
+    admins: Admins, client: GroupsClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(admins, "error", lambda stale: ClientError._TIMED_OUT)
-    with pytest.raises(ClusterUnavailable):
-        client.group_offsets(["billing"])
-    assert admins.made == 2
+    """However its client may hang."""
+    answer = threading.Event()
+    monkeypatch.setattr(groups, "REQUEST_SECONDS", 0.2)
+    monkeypatch.setattr(Admin, "list_group_offsets", lambda self, names: answer.wait())
+    try:
+        with pytest.raises(
+            ClusterUnavailable,
+            match="east did not answer within 0 s: could not read the offsets of group billing",
+        ):
+            client.offsets(["billing"])
+    finally:
+        answer.set()
 
 
-def test_an_end_that_is_not_known_is_no_end(
-    admins: Admins, client: ClusterClient, monkeypatch: pytest.MonkeyPatch
+def test_nobody_waits_for_another_that_connects_longer_than_his_own_time(
+    admins: Admins, client: GroupsClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A leader that was just elected: taken for an offset, it looks as if the mirror held more than its source."""
-    unknown = SimpleNamespace(offset=-1001)
-    monkeypatch.setattr(
-        Admin,
-        "list_offsets",
-        lambda self, asked, **_: {key: answered(unknown) for key in asked},
-        raising=False,
-    )
-    with pytest.raises(KafkaError, match="does not know the offsets of orders-0 yet"):
-        client.end_offsets([ORDERS])
+    connecting, go = threading.Event(), threading.Event()
+
+    def connect(config: Any, seconds: float) -> Admin:
+        connecting.set()
+        go.wait()
+        return admins(config, seconds)
+
+    monkeypatch.setattr(groups, "_connect", connect)
+    first = threading.Thread(target=lambda: client.offsets(["billing"]))
+    first.start()
+    try:
+        assert connecting.wait(timeout=10)
+        monkeypatch.setattr(groups, "REQUEST_SECONDS", 0.1)
+        with pytest.raises(ClusterUnavailable):
+            client.offsets(["billing"])
+    finally:
+        monkeypatch.setattr(groups, "REQUEST_SECONDS", 10)
+        go.set()
+        first.join(timeout=20)
 
 
-def test_offsets_are_written_to_the_new_one(admins: Admins, client: ClusterClient) -> None:
-    client.set_group_offsets({"billing": {ORDERS: 7}})
-    assert admins.made == 2
+def test_offsets_are_written_to_the_new_one(admins: Admins, client: GroupsClient) -> None:
+    client.set_offsets({"billing": {ORDERS: 7}, "audit": {ORDERS: 8}, "empty": {}})
+    assert admins.committed == {"billing": 7, "audit": 8}
 
 
-def test_no_group_is_deleted_twice(admins: Admins, client: ClusterClient) -> None:
-    client.remove_group_offsets(
-        {"a": frozenset([ORDERS]), "b": frozenset([ORDERS]), "c": frozenset([ORDERS])}
-    )
+def test_nothing_is_written_after_it_was_given_up(
+    admins: Admins, client: GroupsClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What waits for its turn behind others that hang is not begun any more."""
+    admins.stale = None
+    hanging = threading.Event()
+    write = Admin.alter_group_offsets
+
+    def hang(self: Admin, group: str, offsets: Any) -> Any:
+        return hanging.wait() if group.startswith("hangs") else write(self, group, offsets)
+
+    monkeypatch.setattr(groups, "REQUEST_SECONDS", 0.2)
+    monkeypatch.setattr(Admin, "alter_group_offsets", hang)
+    several = [f"hangs {number}" for number in range(groups.PARALLEL_GROUPS)]
+    try:
+        with pytest.raises(ClusterUnavailable):
+            client.set_offsets({name: {ORDERS: 1} for name in [*several, "queued"]})
+    finally:
+        hanging.set()
+    monkeypatch.setattr(groups, "REQUEST_SECONDS", 10)
+    client.set_offsets({"later": {ORDERS: 2}})
+    assert admins.committed == {"later": 2}
+
+
+def test_a_group_that_is_gone_because_the_first_answer_was_lost_is_deleted(
+    admins: Admins, client: GroupsClient
+) -> None:
+    client.delete(["a", "b", "c"])
     assert sorted(admins.deleted) == ["a", "b", "c"]
 
 
 def test_one_that_does_not_come_is_named(
-    admins: Admins, client: ClusterClient, monkeypatch: pytest.MonkeyPatch
+    admins: Admins, client: GroupsClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(renewing, "REQUEST_SECONDS", 0)
-    admins.loading = 100
+    monkeypatch.setattr(groups, "REQUEST_SECONDS", 0.3)
+    admins.loading = 10**9
     with pytest.raises(CoordinatorMoved, match="east could not read the offsets of group billing"):
-        client.group_offsets(["billing"])
+        client.offsets(["billing"])
 
 
-def test_an_offset_that_cannot_be_read_is_not_taken_for_none(
-    admins: Admins, client: ClusterClient, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (errors.UnknownMemberIdError, r"of group billing: UnknownMemberId \(orders-0\)\.$"),
+        (errors.UnsupportedVersionError, "its brokers are too old for it"),
+    ],
+)
+def test_what_is_refused_is_said_and_not_asked_again(
+    admins: Admins, client: GroupsClient, error: Callable[[], Exception], said: str
 ) -> None:
-    """Its group would begin anew on the target."""
-    unread = SimpleNamespace(
-        topic="orders", partition=0, offset=-1001, error=ClientError(ClientError.UNKNOWN)
-    )
-    monkeypatch.setattr(
-        Admin,
-        "list_consumer_group_offsets",
-        lambda self, asked, **_: {"billing": answered(SimpleNamespace(topic_partitions=[unread]))},
-    )
-    with pytest.raises(KafkaError, match="offsets of group billing on orders-0"):
-        client.group_offsets(["billing"])
-
-
-def test_the_client_that_was_replaced_is_destroyed_where_nobody_waits_for_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """librdkafka's destructor has no limit: of a cluster that was lost it once held up everything that asks for it."""
-    destroyed: Queue[threading.Thread] = Queue()
-
-    class Destroyed:
-        def __init__(self, config: dict[str, Any]) -> None: ...
-
-        def __del__(self) -> None:
-            destroyed.put(threading.current_thread())
-
-    monkeypatch.setattr(renewing, "AdminClient", Destroyed)
-    monkeypatch.setattr(renewing, "LET_GO_SECONDS", 0)
-    RenewableAdmin({}).renew()
-    by = {destroyed.get(timeout=10) for _ in range(2)}  # the old one, and the new one, which is not kept here
-    assert len(by - {threading.current_thread()}) == 1
+    admins.stale = error  # type: ignore[assignment]
+    with pytest.raises(KafkaError, match=said) as raised:
+        client.set_offsets({"billing": {ORDERS: 7}})
+    assert raised.type is KafkaError
+    assert len(admins.made) == 1

@@ -698,30 +698,13 @@ def test_an_offset_that_only_the_target_has() -> None:
     assert ORDERS_1 not in world.group.committed["west"]
 
 
-BESIDES = (
-    "Group billing has offsets of an earlier stay on west, on orders, that it would go on from. They cannot be removed "
-    "without those on yearly, which do not move. Delete them there (kafka-consumer-groups --delete-offsets)."
-)
-
-
-@pytest.mark.parametrize("stage", [Stage.PRECHECK, Stage.TRANSLATE])
-def test_offsets_of_topics_that_do_not_move_are_never_at_stake(stage: Stage) -> None:
-    """Old ones are removed with their whole group: a worker that died before it wrote the others anew would lose them."""
-    world = world_before(stage)
+def test_offsets_of_topics_that_do_not_move_stay() -> None:
+    world = world_before(Stage.TRANSLATE)
     yearly = Partition("yearly", 0)
     del world.group.committed["east"][ORDERS_1]
     world.group.committed["west"] = {ORDERS_1: 4, yearly: 7}
-    assert failure(world, stage) == BESIDES
-    assert world.group.committed["west"] == {ORDERS_1: 4, yearly: 7}
-    assert not any(isinstance(command, do.RemoveGroupOffsets) for command in world.done)
-
-
-@pytest.mark.parametrize("stage", [Stage.PRECHECK, Stage.TRANSLATE])
-def test_where_nothing_has_to_be_removed_they_do_not_matter(stage: Stage) -> None:
-    world = world_before(stage)
-    yearly = Partition("yearly", 0)
-    world.group.committed["west"][yearly] = 7
-    run_stage(world, stage)
+    run_stage(world, Stage.TRANSLATE)
+    assert ORDERS_1 not in world.group.committed["west"]
     assert world.group.committed["west"][yearly] == 7
 
 
