@@ -193,6 +193,21 @@ class TestFromRequestToZooKeeper:
 
 
 class TestRefused:
+    def test_whose_clients_are_in_another_pair_too(
+        self, ask: Any, shop: AppID, dialect: NativeDialect
+    ) -> None:
+        """The document is one for both. To unbind is the way out."""
+        north, south = (
+            Cluster.objects.create(name=name, number=number)
+            for number, name in enumerate(("north", "south"), 3)
+        )
+        other = Pair.objects.create(name="other", first=north, second=south, default=north)
+        AppID.objects.create(name="shop", pair=other)
+        with pytest.raises(Refused, match="shop is known in pair other too"):
+            ask(WEB)
+        dialect.change([Edit(WEB, Binding("east"))])
+        assert ask(unbind=(WEB,)).status == Status.AWAITING_APPROVAL
+
     def test_what_would_move_somebody(self, ask: Any, dialect: NativeDialect) -> None:
         dialect.change([Edit(SHOP, Binding("west"))])
         with pytest.raises(asking.WouldMove) as caught:

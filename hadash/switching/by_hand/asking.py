@@ -27,6 +27,7 @@ from hadash.switching import radii
 from hadash.switching.by_hand.machine import OPEN
 from hadash.switching.by_hand.models import BindingChange, digest_of, radius_of
 from hadash.switching.by_hand.rule import Judgement, Known, Move, Wanted, judge
+from hadash.switching.elsewhere import known_elsewhere
 from hadash.switching.policy import policy_of
 from hadash.switching.refusals import Busy, EnginesAway, PlanChanged, Refused
 
@@ -93,6 +94,8 @@ def look_at(
         own = document.binding_of(identity)
         served[cluster or (own.cluster if own is not None else "")].append(identity)
     against = [s for cluster, some in sorted(served.items()) for s in dialect.objections(some, cluster)]
+    if any(cluster is not None for cluster in found.edits.values()):  # (to unbind is the way out)
+        against += known_elsewhere(appid.pair, [appid.name]).values()
     return replace(found, faults=(*found.faults, *against))
 
 
