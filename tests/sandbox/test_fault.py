@@ -7,13 +7,18 @@ import threading
 from pathlib import Path
 
 import pytest
+from switching.walking import run_stage, world_before
 
 from hadash.sandbox.errors import SandboxError
 from hadash.sandbox.fault.gate import Gate
 from hadash.sandbox.fault.outcome import Outcome, Row, outcome_of, standstill
 from hadash.sandbox.fault.points import AT_WRITES, WITHIN, Point, Points
-from hadash.switching import commands
-from hadash.switching.machine import WAY
+from hadash.switching import commands as do
+from hadash.switching.machine import WAY, Stage
+
+
+def parts_of(command: do.Command) -> tuple[do.Command, ...]:
+    return command.commands if isinstance(command, do.Together) else (command,)
 
 
 @pytest.mark.parametrize(
@@ -64,11 +69,19 @@ def test_a_standstill_that_began_before_the_fault_counts_when_it_ends_after_it()
 
 class TestPoints:
     @pytest.mark.parametrize("points", [WITHIN, AT_WRITES])
-    def test_every_stage_of_the_way_has_one_at_a_command_that_exists(self, points: dict[str, Point]) -> None:
+    def test_every_stage_of_the_way_has_one(self, points: dict[str, Point]) -> None:
         assert list(points) == [stage.value for stage in WAY]
-        for stage, point in points.items():
-            assert point.stage == stage
-            assert hasattr(commands, point.command)
+        assert all(point.stage == stage for stage, point in points.items())
+
+    @pytest.mark.parametrize("points", [WITHIN, AT_WRITES])
+    @pytest.mark.parametrize("stage", WAY)
+    def test_a_stage_comes_to_its_point(self, points: dict[str, Point], stage: Stage) -> None:
+        """Else nothing would be hit there."""
+        world = world_before(stage)
+        before = len(world.done)
+        run_stage(world, stage)
+        commands = [type(part) for command in world.done[before:] for part in parts_of(command)]
+        assert points[stage.value].command in {command.__name__ for command in commands}
 
     def test_the_first_that_comes_waits_until_it_is_let_go(self, tmp_path: Path) -> None:
         harness, worker = Points(tmp_path), Points(tmp_path)

@@ -45,7 +45,7 @@ WITHIN = _points(
     {
         "precheck": "ReadTopics",
         "settle": "ReadSettled",
-        "block": "ReadGateways",
+        "block": "ReadWaiting",
         "drain": "ReadEnds",
         "translate": "WriteGroupOffsets",
         "forward": "WriteBindings",
