@@ -345,6 +345,10 @@ SWITCH_EXPIRY_HOURS = number("HADASH_SWITCH_EXPIRY_HOURS", 24)
 RETIREMENT_DAYS = int(number("HADASH_RETIREMENT_DAYS", 14))
 RETIREMENT_MIN_DAYS = int(number("HADASH_RETIREMENT_MIN_DAYS", 1))
 RETIREMENT_MAX_DAYS = int(number("HADASH_RETIREMENT_MAX_DAYS", 90))
+#: Drafts of requests that one person keeps: more than anybody finds again, and few enough that nobody fills the table with them.
+DRAFTS_PER_USER = int(number("HADASH_DRAFTS_PER_USER", 50))
+#: Characters of one draft: a reason and a thousand Topics.
+DRAFT_MAX_CHARACTERS = int(number("HADASH_DRAFT_MAX_CHARACTERS", 300_000))
 #: Seconds without a sign of life after which another worker goes on with a removal. It is renewed before each step, and none
 #: takes longer: Connect may rebalance for 30 s and stop a mirror for another 30.
 RETIREMENT_LEASE_SECONDS = number("HADASH_RETIREMENT_LEASE_SECONDS", 120)

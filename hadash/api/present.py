@@ -14,6 +14,7 @@ from hadash.governance.findings import RULES
 from hadash.inventory.models import Cluster, Pair
 from hadash.mirroring.models import Mirror
 from hadash.switching import radii, restoring, tails
+from hadash.switching.drafts.models import RequestDraft
 from hadash.switching.machine import STAGES, Stage
 from hadash.switching.models import Switch, Tail
 from hadash.switching.radius import Draft
@@ -237,6 +238,17 @@ def gateway(found: GatewayMember) -> dict[str, Any]:
     """``GatewayShape``."""
     names = ("id", "address", "version", "live", "excluded", "applied")
     return {name: getattr(found, name) for name in names}
+
+
+def request_draft(found: RequestDraft) -> dict[str, Any]:
+    """``DraftKeptShape``."""
+    return {
+        "id": found.pk,
+        "pair": found.pair.name,
+        "appid": found.appid_id,
+        "typed": found.fields,
+        "saved_at": found.saved_at,
+    }
 
 
 def token(found: ApiToken) -> dict[str, Any]:

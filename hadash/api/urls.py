@@ -5,7 +5,17 @@ from __future__ import annotations
 from django.urls import path, re_path
 from drf_spectacular.views import SpectacularJSONAPIView
 
-from hadash.api.views import appids, batches, bindings, declarations, gateways, pairs, people, switches
+from hadash.api.views import (
+    appids,
+    batches,
+    bindings,
+    declarations,
+    drafts,
+    gateways,
+    pairs,
+    people,
+    switches,
+)
 from hadash.api.views.common import NoSuchAddress
 
 app_name = "api"
@@ -47,6 +57,8 @@ urlpatterns = [
         path(f"switches/<slug:key>/{name}/", view.as_view(), name=name)
         for name, view in switches.ACTS.items()
     ),
+    path("drafts/", drafts.Drafts.as_view(), name="drafts"),
+    path("drafts/<int:pk>/", drafts.OneDraft.as_view(), name="draft"),
     path("binding-changes/", bindings.Changes.as_view(), name="binding-changes"),
     path("binding-changes/preview/", bindings.Preview.as_view(), name="binding-preview"),
     path("binding-changes/<slug:key>/", bindings.OneChange.as_view(), name="binding-change"),

@@ -50,6 +50,7 @@ urlpatterns = [
     path("switches/", switches.switches, name="switches"),
     path("switches/request/", requests.request_switch, name="request-switch"),
     path("switches/request/preview/", requests.preview, name="request-preview"),
+    path("switches/drafts/<int:pk>/discard/", requests.discard_draft, name="discard-draft"),
     path("switches/<slug:key>/", switches.switch, name="switch"),
     path("switches/<slug:key>/state.json", switches.state_json, name="switch-state"),
     path("switches/<slug:key>/stream/", stream.stream, name="switch-stream"),

@@ -397,5 +397,6 @@ def log_once(switch: Switch, sentence: Sentence) -> None:
         log_event(switch, sentence, switch.stage)
 
 
-# Django finds the tables of an app here; this one has its own module.
+# Django finds the tables of an app here; these have modules of their own.
+from hadash.switching.drafts.models import RequestDraft as RequestDraft  # noqa: E402
 from hadash.switching.retirement.models import Retirement as Retirement  # noqa: E402

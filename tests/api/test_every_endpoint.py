@@ -16,11 +16,13 @@ from django.contrib.auth.models import Group, User
 from django.test import Client
 from django.urls import get_resolver
 from django.urls.resolvers import URLPattern, URLResolver
+from django.utils import timezone
 
 from hadash.accounts.models import PairRole
 from hadash.accounts.roles import ON_ALL_PAIRS, REQUEST, SCOPES, ensure_user
 from hadash.dashboard.engines import Engines
 from hadash.inventory.models import AppID, Declaration, InstanceID, Pair
+from hadash.switching.drafts.models import RequestDraft
 from hadash.switching.models import Blackout
 
 from .conftest import NAMES, Program
@@ -100,6 +102,12 @@ API: dict[tuple[str, str], frozenset[str]] = {
     ("POST", "switches/{switch}/keep/"): OPERATOR,
     ("POST", "switches/{switch}/retire/"): OPERATOR,
     ("POST", "switches/{switch}/comment/"): INVOLVED,
+    # One's own: whoever may not request any more still sees them, and can discard them.
+    ("GET", "drafts/"): EVERYBODY,
+    ("POST", "drafts/"): REQUESTING,
+    ("GET", "drafts/{draft}/"): EVERYBODY,
+    ("PUT", "drafts/{draft}/"): REQUESTING,
+    ("DELETE", "drafts/{draft}/"): EVERYBODY,
     ("POST", "batch-plans/"): EVERYBODY,
     ("GET", "batches/"): EVERYBODY,
     ("POST", "batches/"): REQUESTING,
@@ -141,6 +149,7 @@ PAGES: dict[tuple[str, str], frozenset[str]] = {
     ("GET", "switches/request/"): REQUESTING,
     ("POST", "switches/request/"): REQUESTING,
     ("GET", "switches/request/preview/"): EVERYBODY,
+    ("POST", "switches/drafts/{draft}/discard/"): EVERYBODY,
     ("GET", "switches/{switch}/"): EVERYBODY,
     ("GET", "switches/{switch}/state.json"): EVERYBODY,
     ("POST", "switches/{switch}/approve/"): APPROVER,
@@ -241,7 +250,15 @@ def things(
         "username": "somebody",
         "user_pk": somebody.pk,
         "digest": plan.digest,
+        "draft": 0,
     }
+
+
+def draft_of(user: User) -> RequestDraft:
+    """From when they could still request."""
+    return RequestDraft.objects.create(
+        owner=user, pair=Pair.objects.get(name="main"), saved_at=timezone.now()
+    )
 
 
 def bodies(things: dict[str, Any]) -> dict[str, Any]:
@@ -289,6 +306,8 @@ def body_of(things: dict[str, Any], path: str) -> Any:
     word = path.rstrip("/").rpartition("/")[2]
     if path.startswith("batches/") and word == "approve":
         return {"digest": things["batch_digest"]}
+    if path.startswith("drafts/"):
+        return {"pair": "main", "typed": {"reason": "x"}}
     return bodies(things).get(word)
 
 
@@ -331,7 +350,7 @@ def test_api(things: dict[str, Any], people: SimpleNamespace, method: str, addre
         user = User.objects.get(username=name)
         program = Program(user, list(SCOPES))
         token = user.tokens.get()  # type: ignore[attr-defined]
-        path = address.format(**things, token=token.pk)
+        path = address.format(**{**things, "draft": draft_of(user).pk}, token=token.pk)
         body = body_of(things, path)
         if method == "DELETE" and path.endswith("roles/"):
             path, body = f"{path}?role=viewer", None
@@ -382,8 +401,9 @@ def test_pages(things: dict[str, Any], people: SimpleNamespace, method: str, add
         "role": {"act": "give", "role": "viewer"},
     }
     for name, role in NAMES.items():
-        client = signed_in(User.objects.get(username=name))
-        path = "/" + address.format(**things)
+        user = User.objects.get(username=name)
+        client = signed_in(user)
+        path = "/" + address.format(**{**things, "draft": draft_of(user).pk})
         values = forms.get(path.rstrip("/").rpartition("/")[2], {"reason": "x", "text": "x"})
         if path.startswith("/batches/") and path.endswith("approve/"):
             values = {"digest": things["batch_digest"]}

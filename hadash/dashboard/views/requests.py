@@ -10,8 +10,9 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import Count, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_GET, require_http_methods
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from hadash.accounts.browser import browser_of
 from hadash.accounts.roles import FORCE, OPERATE, REQUEST, may, may_somewhere, pairs_where
@@ -32,6 +33,8 @@ from hadash.inventory.models import AppID, Cluster, Pair
 from hadash.mirroring.models import Mirror
 from hadash.sentences import Sentence, say
 from hadash.switching import asking, radii
+from hadash.switching.drafts import services as drafts
+from hadash.switching.drafts.models import RequestDraft
 from hadash.switching.machine import Kind
 from hadash.switching.models import Switch
 from hadash.switching.plan import Scope, ScopeKind
@@ -62,10 +65,14 @@ def _subject(user: Any, values: Any) -> tuple[Pair, AppID | None] | None:
 
 @require_http_methods(["GET", "POST"])
 def request_switch(request: HttpRequest) -> HttpResponse:
-    """GET: ``?appid=<pk>&instance=<name>`` or ``?pair=<pk>&topics=<names>``. POST: the fields of the form besides."""
+    """GET: ``?appid=<pk>&instance=<name>``, ``?pair=<pk>&topics=<names>``, or ``?draft=<pk>``. POST: the fields of the form besides;
+    with ``keep``, they are only kept as a draft."""
     user = user_of(request)
     values = request.POST if request.method == "POST" else request.GET
-    subject = _subject(user, values)
+    draft = _draft(user, values)
+    if draft is None and request.method == "GET" and "draft" in values:
+        raise Http404(_("You have no such draft: it was discarded, or asked for."))
+    subject = (draft.pair, draft.appid) if draft is not None else _subject(user, values)
     if not (may(user, REQUEST, subject[0]) if subject else may_somewhere(user, REQUEST)):
         pair = subject[0] if subject else None
         return denied(request, PermissionDenied("You may not request switches."), REQUEST, pair)
@@ -73,9 +80,41 @@ def request_switch(request: HttpRequest) -> HttpResponse:
         return _choose(request, pairs_where(user, REQUEST))
     pair, appid = subject
     if request.method == "POST":
-        return _post(request, pair, appid)
-    form = RequestForm(initial=searched_for_form(request), pair=pair, appid=appid)
-    return _page(request, form, proposal(form))
+        keep = "keep" in request.POST
+        return _keep(request, pair, appid, draft) if keep else _post(request, pair, appid, draft)
+    initial = draft.fields if draft is not None else searched_for_form(request)
+    form = RequestForm(initial=initial, pair=pair, appid=appid)
+    return _page(request, form, proposal(form), draft=draft)
+
+
+def _draft(user: Any, values: Any) -> RequestDraft | None:
+    """The draft that ``draft=<pk>`` names; ``None`` also for one that is gone."""
+    pk = _number(values.get("draft"))
+    return drafts.drafts_of(user).filter(pk=pk).first() if pk is not None else None
+
+
+def _keep(request: HttpRequest, pair: Pair, appid: AppID | None, draft: RequestDraft | None) -> HttpResponse:
+    """What was typed, as a draft: nothing of it has to be valid yet."""
+    try:
+        kept = drafts.save(user_of(request), pair, appid, request.POST.dict(), draft)
+    except PermissionDenied as error:
+        return denied(request, error, REQUEST, pair)
+    except Refused as refusal:
+        form = RequestForm(request.POST, pair=pair, appid=appid)
+        form.is_valid()
+        return _page(request, form, proposal(form), refusal.reasons, status=409, draft=draft)
+    messages.success(request, _("Kept as a draft. Nobody is asked yet; you find it under “My requests”."))
+    return redirect(kept)
+
+
+@require_POST
+def discard_draft(request: HttpRequest, pk: int) -> HttpResponse:
+    """A second click finds it gone, which is what was wanted."""
+    found = drafts.drafts_of(user_of(request)).filter(pk=pk).first()
+    if found is not None:
+        drafts.discard(found)
+    messages.success(request, _("The draft is discarded."))
+    return redirect(f"{reverse('switches')}?inbox=mine")
 
 
 def _choose(request: HttpRequest, pairs: QuerySet[Pair]) -> HttpResponse:
@@ -97,13 +136,13 @@ def _choose(request: HttpRequest, pairs: QuerySet[Pair]) -> HttpResponse:
     return render(request, "requests/choose.html", context)
 
 
-def _post(request: HttpRequest, pair: Pair, appid: AppID | None) -> HttpResponse:
+def _post(request: HttpRequest, pair: Pair, appid: AppID | None, draft: RequestDraft | None) -> HttpResponse:
     form = RequestForm(request.POST, pair=pair, appid=appid)
     valid = form.is_valid()
     wanted = proposal(form)
     scope, target = wanted["scope"], wanted["target"]
     if not valid or scope is None:
-        return _page(request, form, wanted, status=409)
+        return _page(request, form, wanted, status=409, draft=draft)
     try:
         if wanted["fault"]:
             raise Refused(
@@ -116,9 +155,11 @@ def _post(request: HttpRequest, pair: Pair, appid: AppID | None) -> HttpResponse
     except PlanChanged as refusal:
         now = proposal(form)
         how = radius.changes(form.cleaned_data["shown"], now["plan"]) if now["plan"] else []
-        return _page(request, form, now, [*refusal.reasons, *how], status=409)
+        return _page(request, form, now, [*refusal.reasons, *how], status=409, draft=draft)
     except Refused as refusal:
-        return _page(request, form, wanted, refusal.reasons, status=409)
+        return _page(request, form, wanted, refusal.reasons, status=409, draft=draft)
+    if draft is not None:
+        drafts.discard(draft)
     said = {
         Kind.PLANNED: _("The switch is requested. Somebody else has to approve it."),
         Kind.REHEARSAL: _("The rehearsal is running. No client notices anything."),
@@ -173,10 +214,12 @@ def _page(
     wanted: dict[str, Any],
     refusals: list[Sentence] | None = None,
     status: int = 200,
+    draft: RequestDraft | None = None,
 ) -> HttpResponse:
     values = form.cleaned_data if form.is_bound else form.initial
     context = {
         "form": form,
+        "draft": draft,
         "before": _gone_back_from(user_of(request), values.get("restores") or ""),
         "names": _names(form.appid) if form.appid is not None else [],
         "topics": selectors.topics(form.pair, form.appid),

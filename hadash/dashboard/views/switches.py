@@ -24,6 +24,7 @@ from hadash.inventory.models import AppID
 from hadash.sentences import Sentence
 from hadash.switching import deciding, directing, lost_target, restoring, tails
 from hadash.switching.batches import machine as batch_machine
+from hadash.switching.drafts.services import drafts_of
 from hadash.switching.machine import Kind, Stage, Status
 from hadash.switching.models import Switch, Tail
 from hadash.switching.plan import Scope
@@ -77,6 +78,7 @@ def switches(request: HttpRequest) -> HttpResponse:
         "query": query,
         "statuses": states.status_words(),
         "batches": [] if filtered else _batches(user, inbox),
+        "drafts": drafts_of(user) if inbox == "mine" and not filtered else [],
         "mine": selectors.switches(user)
         .filter(requested_by=user, status=Status.AWAITING_APPROVAL.value)
         .count()

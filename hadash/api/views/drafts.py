@@ -1,0 +1,91 @@
+"""One's own drafts of requests. They are asked for as any request is (``request_switch``), and discarded then."""
+
+from __future__ import annotations
+
+from django.http import Http404
+from django.utils.translation import gettext as _
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from hadash.api import present
+from hadash.api.idempotency import idempotent
+from hadash.api.shapes import drafts as shapes
+from hadash.api.views.common import KEY, PAGES, PagedView, View, problems, the_appid, the_pair
+from hadash.inventory.models import AppID, Pair
+from hadash.switching.drafts import services
+from hadash.switching.drafts.models import RequestDraft
+
+
+class Drafts(PagedView):
+    @extend_schema(
+        operation_id="list_drafts",
+        summary="Your drafts of requests, the newest first. Nobody else sees them.",
+        parameters=PAGES,
+        responses={200: shapes.DraftKeptShape(many=True), **problems(400, 404)},
+    )
+    def get(self, request: Request) -> Response:
+        return self.page(services.drafts_of(request.user), present.request_draft)
+
+    @extend_schema(
+        operation_id="keep_draft",
+        summary="Keep a request that is not asked yet.",
+        request=shapes.DraftRequest,
+        parameters=[KEY],
+        responses={201: shapes.DraftKeptShape, **problems(400, 404, 409, 422)},
+    )
+    @idempotent
+    def post(self, request: Request) -> Response:
+        values = self.validated(shapes.DraftRequest)
+        pair, appid = _subject(request, values["pair"], values["appid"])
+        kept = services.save(request.user, pair, appid, values["typed"])
+        return Response(present.request_draft(kept), status=201)
+
+
+class OneDraft(View):
+    @extend_schema(
+        operation_id="show_draft",
+        summary="One of your drafts.",
+        responses={200: shapes.DraftKeptShape, **problems(404)},
+    )
+    def get(self, request: Request, pk: int) -> Response:
+        return Response(present.request_draft(_own(request, pk)))
+
+    @extend_schema(
+        operation_id="change_draft",
+        summary="Keep something else in its place.",
+        request=shapes.DraftRequest,
+        responses={200: shapes.DraftKeptShape, **problems(400, 404, 409)},
+    )
+    def put(self, request: Request, pk: int) -> Response:
+        draft = _own(request, pk)
+        values = self.validated(shapes.DraftRequest)
+        pair, appid = _subject(request, values["pair"], values["appid"])
+        kept = services.save(request.user, pair, appid, values["typed"], draft)
+        return Response(present.request_draft(kept))
+
+    @extend_schema(
+        operation_id="discard_draft",
+        summary="Give a draft up.",
+        responses={204: None, **problems(404)},
+    )
+    def delete(self, request: Request, pk: int) -> Response:
+        services.discard(_own(request, pk))
+        return Response(status=204)
+
+
+def _own(request: Request, pk: int) -> RequestDraft:
+    found = services.drafts_of(request.user).filter(pk=pk).first()
+    if found is None:
+        raise Http404(_("You have no such draft: it was discarded, or asked for."))
+    return found
+
+
+def _subject(request: Request, pair: str, appid: int | None) -> tuple[Pair, AppID | None]:
+    found = the_pair(request.user, pair)
+    if appid is None:
+        return found, None
+    whose = the_appid(request.user, appid)
+    if whose.pair_id != found.pk:
+        raise Http404(_("Pair %(pair)s has no AppID %(name)s.") % {"pair": found, "name": whose.name})
+    return found, whose

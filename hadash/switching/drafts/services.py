@@ -1,0 +1,90 @@
+"""Keeping drafts of requests, and giving them up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from hadash.accounts.roles import REQUEST, may, pairs_where
+from hadash.inventory.models import AppID, Pair
+from hadash.sentences import say
+from hadash.switching.drafts.models import RequestDraft
+from hadash.switching.refusals import Refused
+
+#: What of the request form is kept. Not the plan that was shown, which is drawn up anew, nor the name that is typed to confirm what
+#: cannot wait.
+FIELDS = (
+    "scope",
+    "instance",
+    "topics",
+    "roots",
+    "dimension",
+    "widen",
+    "target",
+    "reason",
+    "kind_of_switch",
+    "restores",
+    "retire_after_days",
+    "ask_for_go",
+    "start",
+    "start_at",
+    "start_until",
+)
+
+
+def drafts_of(user: User) -> QuerySet[RequestDraft]:
+    """One's own, the newest first; not those of pairs that one may not see any more."""
+    found = RequestDraft.objects.filter(owner=user, pair__in=pairs_where(user))
+    return found.select_related("pair__first", "pair__second", "pair__default", "appid__pair")
+
+
+def save(
+    user: User,
+    pair: Pair,
+    appid: AppID | None,
+    fields: Mapping[str, Any],
+    draft: RequestDraft | None = None,
+) -> RequestDraft:
+    """Keep what was typed so far, however incomplete; in place of ``draft`` if there is one.
+
+    :raises PermissionDenied: the user may not request. :raises Refused: too long, or one draft too many.
+    """
+    if not may(user, REQUEST, pair):
+        raise PermissionDenied("You may not request switches.")
+    kept = {name: str(fields[name]).replace("\0", "") for name in FIELDS if fields.get(name)}
+    if sum(map(len, kept.values())) > settings.DRAFT_MAX_CHARACTERS:
+        raise Refused(
+            say(
+                "A draft has %(most)s characters at most. Name fewer Topics, or say less.",
+                most=settings.DRAFT_MAX_CHARACTERS,
+            )
+        )
+    with transaction.atomic():
+        # Two that are saved at once must not both be the last one.
+        User.objects.select_for_update().get(pk=user.pk)
+        own = RequestDraft.objects.filter(owner=user)
+        kept_already = draft is not None and own.filter(pk=draft.pk).exists()
+        if not kept_already and own.count() >= settings.DRAFTS_PER_USER:
+            raise Refused(
+                say(
+                    "You have as many drafts as one person keeps: %(most)s. Discard one of them first.",
+                    most=settings.DRAFTS_PER_USER,
+                )
+            )
+        values = {"pair": pair, "appid": appid, "fields": kept, "saved_at": timezone.now()}
+        if draft is not None and kept_already:
+            own.filter(pk=draft.pk).update(**values)
+            return drafts_of(user).get(pk=draft.pk)
+        return RequestDraft.objects.create(owner=user, **values)
+
+
+def discard(draft: RequestDraft) -> None:
+    """Give it up, or forget it because it was asked for. One that is gone already is no error."""
+    RequestDraft.objects.filter(pk=draft.pk).delete()
