@@ -16,7 +16,6 @@ from hadash.kafka.errors import KafkaError
 from hadash.mirroring import standby
 from hadash.mirroring.models import Mirror
 from hadash.sentences import say
-from hadash.switching.closure import Use
 from hadash.switching.elsewhere import known_elsewhere
 from hadash.switching.machine import Kind
 from hadash.switching.plan import Plan, Scope
@@ -24,6 +23,7 @@ from hadash.switching.radius import Draft, Estate, MirrorOf, draw_up, listed
 from hadash.switching.readers import draw_up_readers
 from hadash.switching.refusals import EnginesAway, Refused
 from hadash.switching.risks import findings_of, stops
+from hadash.switching.things import Use
 
 
 def draft_for(pair: Pair, scope: Scope, target: Cluster, kind: Kind = Kind.PLANNED) -> Draft:

@@ -16,25 +16,21 @@ from hadash.bindings.sizing import fits
 from hadash.governance.findings import Finding
 from hadash.identity.identity import Identity
 from hadash.sentences import Sentence, say
-from hadash.switching.closure import (
+from hadash.switching.closure import AccessGraph, Closure, Dimension, governing_of, identities_of
+from hadash.switching.machine import Kind, Stage
+from hadash.switching.plan import Member, Plan, Scope, ScopeKind, member_key
+from hadash.switching.things import (
     APPID,
     BOUND_GROUP,
     BOUND_TOPICS,
     GROUP,
     INSTANCE,
     TOPIC,
-    AccessGraph,
-    Closure,
-    Dimension,
     Thing,
     Use,
-    governing_of,
     group,
-    identities_of,
     topic,
 )
-from hadash.switching.machine import Kind, Stage
-from hadash.switching.plan import Member, Plan, Scope, ScopeKind, member_key
 
 #: Characters of a switch's key, at most; each binding that it writes holds it.
 KEY_LENGTH = 20

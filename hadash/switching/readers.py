@@ -12,20 +12,7 @@ from dataclasses import replace
 from functools import partial
 
 from hadash.sentences import Sentence, say
-from hadash.switching.closure import (
-    APPID,
-    BOUND_TOPICS,
-    GROUP,
-    INSTANCE,
-    AccessGraph,
-    Closure,
-    Dimension,
-    Thing,
-    Use,
-    governing_of,
-    identities_of,
-    topic,
-)
+from hadash.switching.closure import AccessGraph, Closure, Dimension, governing_of, identities_of
 from hadash.switching.machine import Kind
 from hadash.switching.plan import Member, Plan, Scope, ScopeKind, member_key
 from hadash.switching.radius import (
@@ -41,6 +28,7 @@ from hadash.switching.radius import (
     uncovered_clients,
     with_asked,
 )
+from hadash.switching.things import APPID, BOUND_TOPICS, GROUP, INSTANCE, Thing, Use, topic
 
 
 def draw_up_readers(scope: Scope, source: str, target: str, estate: Estate) -> Draft:

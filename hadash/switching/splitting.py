@@ -17,23 +17,21 @@ from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 
 from hadash.bindings.model import BindingDocument
-from hadash.switching.closure import (
+from hadash.switching.closure import AccessGraph, Array, Dimension
+from hadash.switching.plan import Scope, ScopeKind, member_key
+from hadash.switching.radius import Draft, Estate, draw_up, everything_on, is_on
+from hadash.switching.things import (
     APPID,
     BOUND_GROUP,
     BOUND_TOPICS,
     GROUP,
     INSTANCE,
     TOPIC,
-    AccessGraph,
-    Array,
-    Dimension,
     Thing,
     Use,
     group,
     topic,
 )
-from hadash.switching.plan import Scope, ScopeKind, member_key
-from hadash.switching.radius import Draft, Estate, draw_up, everything_on, is_on
 
 #: Which of several things that lead to each other a scope names: the one that people ask for.
 _RANK = {kind: rank for rank, kind in enumerate((APPID, INSTANCE, TOPIC, GROUP, BOUND_TOPICS, BOUND_GROUP))}

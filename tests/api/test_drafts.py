@@ -56,4 +56,6 @@ def test_one_too_many_is_a_conflict(olga: Program, estate: SimpleNamespace, sett
     settings.DRAFTS_PER_USER = 0
     answer = olga.post("drafts/", {"pair": "main", "typed": {"reason": "x"}})
     assert answer.status_code == 409
-    assert answer.json()["reasons"] == ["You have as many drafts as one person keeps: 0. Discard one of them first."]
+    assert answer.json()["reasons"] == [
+        "You have as many drafts as one person keeps: 0. Discard one of them first."
+    ]

@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 from hadash.inventory import declarations
 from hadash.inventory.models import AppID
 from hadash.switching import planning
-from hadash.switching.closure import Use
+from hadash.switching.things import Use
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
 

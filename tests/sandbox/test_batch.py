@@ -17,9 +17,9 @@ from hadash.bindings.store import BindingStore, Edit
 from hadash.identity.identity import Identity
 from hadash.sandbox.bench.applying import Changes
 from hadash.sandbox.world import batch, till, world_named
-from hadash.switching.closure import Use
 from hadash.switching.plan import Scope, ScopeKind
 from hadash.switching.radius import Estate, MirrorOf, draw_up
+from hadash.switching.things import Use
 
 
 def settings(config: tuple[str, ...]) -> dict[str, str]:

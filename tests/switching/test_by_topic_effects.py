@@ -14,10 +14,10 @@ from hadash.mirroring.models import Mirror
 from hadash.switching import commands as do
 from hadash.switching import effects
 from hadash.switching.batches.drawing import _clients
-from hadash.switching.closure import Use
 from hadash.switching.effects import Effects, Facts
 from hadash.switching.lost_source import users
 from hadash.switching.radius import Draft
+from hadash.switching.things import Use
 
 from .test_radius import estate_of
 from .world import WHOLE

@@ -9,9 +9,9 @@ import pytest
 from hadash.identity.identity import Identity
 from hadash.inventory.models import AppID, Cluster, Pair
 from hadash.switching import planning
-from hadash.switching.closure import Use
 from hadash.switching.plan import Scope
 from hadash.switching.radius import Estate, MirrorOf, draw_up
+from hadash.switching.things import Use
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
 

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from hadash.bindings.model import Binding, BindingDocument
 from hadash.identity.identity import Identity
-from hadash.switching.closure import Dimension, Use
+from hadash.switching.closure import Dimension
 from hadash.switching.plan import Member, Plan, Scope, ScopeKind
 from hadash.switching.radius import Draft, Estate, MirrorOf, draw_up
+from hadash.switching.things import Use
 
 SHOP, WEB = Identity("shop"), Identity("shop", "web-1")
 

@@ -16,9 +16,9 @@ from hadash.bindings.model import Binding, BindingDocument, BindingState, Journa
 from hadash.bindings.store import BindingStore, Edit
 from hadash.sandbox.bench.report import Report
 from hadash.sandbox.world import till
-from hadash.switching.closure import Use
 from hadash.switching.plan import Scope, ScopeKind
 from hadash.switching.radius import Draft, Estate, MirrorOf, draw_up
+from hadash.switching.things import Use
 
 #: Beside hadash's own.
 CHROOT = "/hadash-bench"

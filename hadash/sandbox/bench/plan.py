@@ -18,18 +18,8 @@ from pathlib import Path
 from hadash.identity.identity import Identity
 from hadash.sandbox.bench.batch import INSTANCES, SWITCHES, bench_batch
 from hadash.sandbox.bench.report import Report, median, quantile
-from hadash.switching.closure import (
-    APPID,
-    GROUP,
-    INSTANCE,
-    TOPIC,
-    AccessGraph,
-    Dimension,
-    Thing,
-    Use,
-    thing_of,
-    topic,
-)
+from hadash.switching.closure import AccessGraph, Dimension
+from hadash.switching.things import APPID, GROUP, INSTANCE, TOPIC, Thing, Use, thing_of, topic
 
 PARTS = ("closure", "batch")
 

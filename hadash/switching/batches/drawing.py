@@ -17,13 +17,14 @@ from hadash.sentences import Sentence, say
 from hadash.switching.batches.machine import ItemStatus
 from hadash.switching.batches.models import Batch, BatchItem, digest_of
 from hadash.switching.batches.waves import Line, in_waves
-from hadash.switching.closure import Dimension, Thing, Use, thing_of, topic
+from hadash.switching.closure import Dimension
 from hadash.switching.plan import Plan, PlanIndex
 from hadash.switching.planning import estate_of, with_objections
 from hadash.switching.radii import Holder, holders, index_of
 from hadash.switching.radius import Draft, Estate
 from hadash.switching.refusals import Refused
 from hadash.switching.splitting import Radius, drafts_of, radii_again, radii_of
+from hadash.switching.things import Thing, Use, thing_of, topic
 
 #: The wave of what is left out.
 LEFT_OUT = 0

@@ -10,10 +10,10 @@ from hadash.bindings.model import Binding, BindingDocument, BindingState
 from hadash.inventory.models import Cluster, Pair
 from hadash.switching.batches import carrying, directing, drawing
 from hadash.switching.batches.models import Batch
-from hadash.switching.closure import Use
 from hadash.switching.plan import Plan, Scope
 from hadash.switching.radius import Estate, MirrorOf, draw_up
 from hadash.switching.refusals import Refused
+from hadash.switching.things import Use
 
 
 class World:

@@ -22,11 +22,11 @@ from hadash.switching.batches.machine import Status
 from hadash.switching.batches.models import Batch, BatchItem
 from hadash.switching.batches.waves import Line
 from hadash.switching.by_hand.models import BindingChange
-from hadash.switching.closure import Use
 from hadash.switching.machine import Kind
 from hadash.switching.models import Blackout, Switch
 from hadash.switching.plan import Plan
 from hadash.switching.refusals import Busy, EnginesAway, PlanChanged, Refused
+from hadash.switching.things import Use
 
 from .parts import World, log, shown
 

@@ -1,0 +1,74 @@
+"""What a radius is made of: uses, and the things that move. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from hadash.identity.identity import Identity
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Use:
+    """A client uses something. ``kind`` is produce or consume (of a Topic), group (it is a member) or acl (it was never seen, but
+    may use the Topic)."""
+
+    appid: str
+    client_id: str
+    kind: str
+    resource: str
+    #: Somebody said so, and it was not seen.
+    declared: bool = False
+
+    @property
+    def who(self) -> str:
+        return f"{self.appid} › {self.client_id}" if self.client_id else self.appid
+
+
+class Thing(NamedTuple):
+    """A node of the graph: a Topic, a group, or an identity whose binding is written. What does not apply is empty."""
+
+    kind: str
+    appid: str
+    #: Of an InstanceID, a Topic or a group its name; of a Topic list its names.
+    names: tuple[str, ...]
+
+    @property
+    def identity(self) -> Identity | None:
+        """``None`` for a Topic or group itself, which has no binding."""
+        if self.kind == APPID:
+            return Identity(self.appid)
+        if self.kind == INSTANCE:
+            return Identity(self.appid, self.names[0])
+        if self.kind == BOUND_TOPICS:
+            return Identity(self.appid, topics=self.names)
+        if self.kind == BOUND_GROUP:
+            return Identity(self.appid, group=self.names[0])
+        return None
+
+    def __str__(self) -> str:
+        return str(self.identity or self.names[0])
+
+
+#: Kinds of things.
+APPID, INSTANCE, BOUND_TOPICS, BOUND_GROUP = "appid", "instance", "bound topics", "bound group"
+TOPIC, GROUP = "topic", "group"
+
+
+def topic(name: str) -> Thing:
+    return Thing(TOPIC, "", (name,))
+
+
+def group(name: str) -> Thing:
+    return Thing(GROUP, "", (name,))
+
+
+def thing_of(identity: Identity) -> Thing:
+    """The node of an identity."""
+    if identity.instance_id is not None:
+        return Thing(INSTANCE, identity.appid, (identity.instance_id,))
+    if identity.group is not None:
+        return Thing(BOUND_GROUP, identity.appid, (identity.group,))
+    if identity.topics:
+        return Thing(BOUND_TOPICS, identity.appid, identity.topics)
+    return Thing(APPID, identity.appid, ())
