@@ -309,12 +309,13 @@ class BindingStore:
         while True:
             somebody = self.client.exists_async(layout.TURN)  # with the documents, so that it costs nothing
             held = self._read_all(appids)
-            if turn.asked_for or somebody.get() is None:
+            if turn.asked_for or somebody.get() is None or time.monotonic() > deadline:
                 return held
-            if time.monotonic() > deadline:
-                turn.end()
-                return held
-            time.sleep(TURN_POLL_SECONDS)
+            while self.client.exists(layout.TURN) is not None:
+                if time.monotonic() > deadline:
+                    turn.end()
+                    break
+                time.sleep(TURN_POLL_SECONDS)
 
     def _edited(
         self,
