@@ -17,7 +17,7 @@ from support.waiting import eventually
 
 from hadash.sandbox.stack import Stack
 
-pytestmark = pytest.mark.stack
+pytestmark = [pytest.mark.stack, pytest.mark.long]
 
 
 @pytest.fixture
