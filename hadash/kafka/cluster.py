@@ -7,8 +7,8 @@ seconds that writes are blocked.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from functools import lru_cache
+import threading
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from confluent_kafka import KafkaError as ClientError
@@ -27,7 +27,7 @@ from confluent_kafka.admin import (
 )
 
 from hadash.kafka.errors import ClusterUnavailable, KafkaError
-from hadash.kafka.groups import REQUEST_SECONDS, GroupsClient, coordinator_partition
+from hadash.kafka.groups import REQUEST_SECONDS, GroupsClient, nobody_else
 from hadash.kafka.tail import TailReader
 from hadash.kafka.values import (
     Acl,
@@ -37,9 +37,6 @@ from hadash.kafka.values import (
     Record,
     TopicInfo,
 )
-
-#: Whose partitions' leaders coordinate the groups.
-GROUPS_TOPIC = "__consumer_offsets"
 
 #: So many Topics are asked for one by one; more of them with one request for all that the cluster has.
 FEW_TOPICS = 4
@@ -182,36 +179,34 @@ class ClusterClient:
 
     def groups(self, names: Iterable[str]) -> dict[str, GroupInfo]:
         """Groups with their members and coordinator."""
-        described = self._groups.describe(names)
-        if not described:
-            return {}
-        offsets = self.topics([GROUPS_TOPIC]).get(GROUPS_TOPIC)
-        leaders = offsets.leaders if offsets is not None else ()
-        return {
-            name: GroupInfo(
-                name,
-                state,
-                leaders[coordinator_partition(name, len(leaders))] if leaders else -1,
-                members,
-            )
-            for name, (state, members) in described.items()
-        }
+        return self._groups.describe(names)
 
     def group_offsets(self, names: Iterable[str]) -> dict[str, dict[Partition, int]]:
         """Committed offsets by group. One that cannot be read is an error, not an offset that is missing."""
         return self._groups.offsets(names)
 
-    def set_group_offsets(self, offsets: Mapping[str, Mapping[Partition, int]]) -> None:
-        """Write committed offsets, exactly. A group with members on this cluster refuses."""
-        self._groups.set_offsets(offsets)
+    def set_group_offsets(
+        self, offsets: Mapping[str, Mapping[Partition, int]], fence: Callable[[], None] = nobody_else
+    ) -> None:
+        """Write committed offsets, exactly. A group with members on this cluster refuses.
 
-    def remove_group_offsets(self, partitions: Mapping[str, Iterable[Partition]]) -> None:
+        :param fence: called before each try; raises when somebody else does this by now.
+        """
+        self._groups.set_offsets(offsets, fence)
+
+    def remove_group_offsets(
+        self, partitions: Mapping[str, Iterable[Partition]], fence: Callable[[], None] = nobody_else
+    ) -> None:
         """Remove committed offsets, and no others. Refused while the group's members on this cluster are subscribed to them."""
-        self._groups.remove_offsets(partitions)
+        self._groups.remove_offsets(partitions, fence)
 
     def delete_groups(self, names: Iterable[str]) -> None:
         """Delete groups with all their offsets. One with members on this cluster refuses, as does one that does not exist."""
         self._groups.delete(names)
+
+    def close(self) -> None:
+        """End the connections about groups. (The others' library ends its own when nobody holds it any more.)"""
+        self._groups.close()
 
     # -- ACLs and users -----------------------------------------------------------------------------------------
 
@@ -315,7 +310,20 @@ def _binding(acl: Acl) -> AclBinding:
     )
 
 
-@lru_cache(maxsize=64)
+_clients: dict[str, ClusterClient] = {}
+_making = threading.Lock()
+
+
 def client_for(access: ClusterAccess) -> ClusterClient:
-    """The one client of this process for a cluster. Not to be used over a fork."""
-    return ClusterClient(access)
+    """The one client of this process for a cluster. Not to be used over a fork.
+
+    Reached in another way than before (its password was changed), the cluster gets another one, and the old one is closed: it would
+    go on signing in with what it knows.
+    """
+    with _making:
+        client = _clients.get(access.name)
+        if client is None or client.access != access:
+            if client is not None:
+                client.close()
+            client = _clients[access.name] = ClusterClient(access)
+        return client

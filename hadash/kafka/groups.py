@@ -7,11 +7,12 @@ while their cluster dies is the very case that hadash exists for.
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import partial
 from typing import Any, NoReturn, TypeVar
 
@@ -21,7 +22,9 @@ from kafka.net.compat import KafkaNetClient
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
 from hadash.kafka.errors import ClusterUnavailable, CoordinatorMoved, KafkaError
-from hadash.kafka.values import ClusterAccess, GroupMember, Partition
+from hadash.kafka.values import ClusterAccess, GroupInfo, GroupMember, Partition
+
+log = logging.getLogger(__name__)
 
 #: Seconds for one question, with all that is asked again meanwhile. A healthy cluster answers in milliseconds; during a block
 #: nobody can wait long.
@@ -30,11 +33,17 @@ REQUEST_SECONDS = float(os.environ.get("HADASH_KAFKA_REQUEST_SECONDS", "10"))
 #: Seconds until a question is asked again: loading its groups takes a coordinator that is moving some hundredths and more.
 AGAIN_SECONDS = 0.2
 
-#: Requests at once of those that Kafka has no bulk form for (a commit is one group's).
-PARALLEL_GROUPS = 16
+#: Requests at once.
+PARALLEL_REQUESTS = 16
+
+#: Groups that are read with one call of the library, which asks brokers before 3.0 for one after the other.
+READ_AT_ONCE = 50
 
 #: The longest pause of the client before it connects again: a broker that is back is wanted at once.
 RECONNECT_MILLISECONDS = 1000
+
+#: Seconds for which a client that was given up is kept, for whoever still waits for an answer through it.
+KEPT_SECONDS = 2 * REQUEST_SECONDS
 
 #: Names in an error message.
 NAMES_SHOWN = 3
@@ -45,174 +54,227 @@ _MOVED = (
     errors.CoordinatorLoadInProgressError,
 )
 
-#: What goes away by itself, or with a client that remembers nothing of the cluster.
-_AGAIN = (errors.RetriableError, errors.UnknownBrokerIdError)
+#: Nobody has answered. (Of these the library calls a broker that it does not know an error for good.)
+_SILENT = (
+    TimeoutError,
+    errors.KafkaConnectionError,
+    errors.NodeNotReadyError,
+    errors.UnknownBrokerIdError,
+    errors.KafkaTimeoutError,
+    errors.RequestTimedOutError,
+    errors.NetworkExceptionError,
+    errors.MetadataEmptyBrokerList,
+    errors.TooManyInFlightRequests,
+    errors.StaleMetadata,
+    errors.Cancelled,
+)
 
 T = TypeVar("T")
-Request = Callable[[KafkaAdminClient], T]
+
+
+class Admin(KafkaAdminClient):
+    """With what the library's public methods lack. (Its version is pinned, and ``tests/clusters`` try each of these.)"""
+
+    def forget_coordinators(self) -> None:
+        """Ask anew who coordinates which group: it would go on asking a broker that says that it does not."""
+        self._manager.cluster._coordinators.clear()
+
+    def coordinator_of(self, group: str) -> int:
+        """The broker that was asked about ``group`` last; -1 when none is known."""
+        found = self._manager.cluster.get_coordinator(group)
+        return -1 if found is None else int(found)
+
+    def _describe_groups_process_response(self, response: Any) -> dict[str, Any]:
+        """Groups as they are: the library makes texts of their errors, and fails at what members of other kinds than consumers say
+        of themselves."""
+        found = {}
+        for group in response.groups:
+            error = errors.for_code(group.error_code)
+            # (Since DescribeGroups 6 one that does not exist is an error; it has its state all the same.)
+            if error not in (errors.NoError, errors.GroupIdNotFoundError):
+                raise error(group.group_id)
+            found[group.group_id] = group
+        return found
+
+
+Request = Callable[[Admin], T]
+
+
+def nobody_else() -> None:
+    """For whoever writes without having to make sure before each try that it still may."""
 
 
 class GroupsClient:
     """Threads may share it. What cannot be answered within :data:`REQUEST_SECONDS` raises ``CoordinatorMoved`` or
-    ``ClusterUnavailable``, what is refused another :class:`KafkaError`.
-
-    The client behind it is replaced whenever something has to be asked again: it remembers where a coordinator was, and would go
-    on asking a broker that says that it is not.
-    """
+    ``ClusterUnavailable``, what is refused another :class:`KafkaError`."""
 
     def __init__(self, access: ClusterAccess) -> None:
         self._cluster = access.name
         self._config = _config(access)
-        self._pool = ThreadPoolExecutor(PARALLEL_GROUPS, thread_name_prefix=f"groups-{access.name}")
-        self._connecting = threading.Lock()
-        self._admin: KafkaAdminClient | None = None
+        self._requests = ThreadPoolExecutor(PARALLEL_REQUESTS, f"groups-{access.name}")
+        self._connecting = ThreadPoolExecutor(1, f"groups-{access.name}-connecting")
+        self._lock = threading.Lock()
+        self._connection: Future[Admin] | None = None
+
+    def close(self) -> None:
+        """End its connections. Whoever still asks hears that nobody answers."""
+        with self._lock:
+            connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.add_done_callback(_close_result)
+        self._connecting.shutdown(wait=False)
+        self._requests.shutdown(wait=False)
 
     # -- questions ----------------------------------------------------------------------------------------------
 
-    def describe(self, names: Iterable[str]) -> dict[str, tuple[str, tuple[GroupMember, ...]]]:
-        """State and members by group; ``Dead`` is the state of one that does not exist."""
-        wanted = sorted(names)
-        if not wanted:
-            return {}
-        found = self._ask(lambda admin: _described(admin, wanted), f"could not describe {_listed(wanted)}")
-        return {
-            name: (
-                group["group_state"],
-                tuple(
-                    GroupMember(m["member_id"], m["client_id"], m["client_host"].lstrip("/"))
-                    for m in group["members"]
-                ),
-            )
-            for name, group in found.items()
-        }
+    def describe(self, names: Iterable[str]) -> dict[str, GroupInfo]:
+        """Groups with their members and coordinator; ``Dead`` is the state of one that does not exist."""
+        found: dict[str, GroupInfo] = {}
+        for answer in self._read(names, "could not describe", lambda some, admin: _described(some, admin)):
+            found |= answer
+        return found
 
     def offsets(self, names: Iterable[str]) -> dict[str, dict[Partition, int]]:
         """Committed offsets by group. One that cannot be read is an error, not an offset that is missing."""
-        wanted = sorted(names)
-        if not wanted:
-            return {}
-        found = self._ask(
-            lambda admin: admin.list_group_offsets(wanted), f"could not read the offsets of {_listed(wanted)}"
-        )
-        return {
-            name: {
-                Partition(p.topic, p.partition): committed.offset
-                for p, committed in found.get(name, {}).items()
-                if committed.offset >= 0
-            }
-            for name in wanted
-        }
+        found: dict[str, dict[Partition, int]] = {}
+        for answer in self._read(names, "could not read the offsets of", _committed):
+            found |= answer
+        return found
+
+    def _read(
+        self, names: Iterable[str], what: str, ask: Callable[[list[str], Admin], dict[str, T]]
+    ) -> Iterator[dict[str, T]]:
+        wanted = sorted(set(names))
+        parts = [wanted[first : first + READ_AT_ONCE] for first in range(0, len(wanted), READ_AT_ONCE)]
+        return iter(self._ask({_listed(part): partial(ask, part) for part in parts}, what).values())
 
     # -- changes ------------------------------------------------------------------------------------------------
 
-    def set_offsets(self, offsets: Mapping[str, Mapping[Partition, int]]) -> None:
-        """Write committed offsets, exactly. A group with members on this cluster refuses."""
-        self._ask_each(
-            {group: partial(_commit, group, committed) for group, committed in offsets.items() if committed},
-            "could not write the offsets of group",
-        )
+    def set_offsets(
+        self, offsets: Mapping[str, Mapping[Partition, int]], fence: Callable[[], None] = nobody_else
+    ) -> None:
+        """Write committed offsets, exactly. A group with members on this cluster refuses.
 
-    def remove_offsets(self, partitions: Mapping[str, Iterable[Partition]]) -> None:
+        :param fence: called before each try; raises when somebody else does this by now.
+        """
+        commits = {
+            f"group {group}": partial(_commit, group, committed)
+            for group, committed in offsets.items()
+            if committed
+        }
+        self._ask(commits, "could not write the offsets of", fence)
+
+    def remove_offsets(
+        self, partitions: Mapping[str, Iterable[Partition]], fence: Callable[[], None] = nobody_else
+    ) -> None:
         """Remove committed offsets, and no others; a group that does not exist has none. Refused for Topics that the group's
-        members are subscribed to on this cluster."""
-        self._ask_each(
-            {group: partial(_remove, group, sorted(wanted)) for group, wanted in partitions.items()},
-            "could not remove offsets of group",
-        )
+        members are subscribed to on this cluster. ``fence`` as of :meth:`set_offsets`."""
+        removals = {
+            f"group {group}": partial(_remove, group, sorted(wanted)) for group, wanted in partitions.items()
+        }
+        self._ask(removals, "could not remove offsets of", fence)
 
-    def delete(self, names: Iterable[str]) -> None:
+    def delete(self, names: Iterable[str], fence: Callable[[], None] = nobody_else) -> None:
         """Delete groups with all their offsets. One with members on this cluster refuses, as does one that does not exist."""
-        self._ask_each({group: _Deletion(group) for group in set(names)}, "could not delete group")
+        self._ask({f"group {name}": _Deletion(name) for name in set(names)}, "could not delete", fence)
 
     # -- asking -------------------------------------------------------------------------------------------------
 
-    def _ask(self, request: Request[T], what: str) -> T:
-        return self._ask_each({"": request}, what)[""]
+    def _ask(
+        self, requests: Mapping[str, Request[T]], what: str, fence: Callable[[], None] = nobody_else
+    ) -> dict[str, T]:
+        """The answers by what each is about, asked for side by side, and again what may become possible meanwhile.
 
-    def _ask_each(self, requests: Mapping[str, Request[T]], what: str) -> dict[str, T]:
-        """The answers by key, asked for side by side. Whoever gives up leaves none behind that has not begun."""
+        When it raises, no request is under way that an answer can still be had of within the time.
+        """
         deadline = time.monotonic() + REQUEST_SECONDS
         found: dict[str, T] = {}
-        while missing := requests.keys() - found.keys():
-            admin = self._connected(deadline, f"{what} {min(missing)}".strip())
-            asked = {key: self._pool.submit(requests[key], admin) for key in sorted(missing)}
-            try:
-                failed = self._take(asked, found, deadline, what)
-                if failed is not None:
-                    self._forget(admin)
-                    key, error = failed
-                    if time.monotonic() + AGAIN_SECONDS > deadline:
-                        self._fail(f"{what} {key}".strip(), error)
-                    time.sleep(AGAIN_SECONDS)
-            finally:
-                for future in asked.values():
-                    future.cancel()
+        told: BaseException | None = None
+        while missing := sorted(requests.keys() - found.keys()):
+            admin = self._connected(deadline, f"{what} {missing[0]}")
+            fence()
+            asked = {about: self._requests.submit(requests[about], admin) for about in missing}
+            failed = self._take(asked, found, deadline)
+            if failed is None:
+                continue
+            about, error = failed
+            if isinstance(error, TimeoutError) and told is not None:
+                error = told  # the time was over before it could say so again
+            told = error
+            admin.forget_coordinators()
+            in_time = time.monotonic() + AGAIN_SECONDS < deadline
+            if not (isinstance(error, (*_MOVED, *_SILENT)) and in_time):
+                if not isinstance(error, errors.BrokerResponseError):
+                    self._give_up(admin)
+                self._fail(f"{what} {about}", error)
+            time.sleep(AGAIN_SECONDS)
         return found
 
     def _take(
-        self, asked: Mapping[str, Future[T]], found: dict[str, T], deadline: float, what: str
-    ) -> tuple[str, Exception] | None:
-        """Put what was answered into ``found``. :return: one that has to be asked again, and why."""
-        failed: tuple[str, Exception] | None = None
-        for key, future in asked.items():
-            try:
-                found[key] = future.result(timeout=max(deadline - time.monotonic(), 0))
-            except (*_AGAIN, TimeoutError) as error:
-                failed = key, error
-            except errors.KafkaError as error:
-                self._fail(f"{what} {key}".strip(), error)
-            except (
-                RuntimeError
-            ) as error:  # what the library says of a client that another thread has replaced
-                failed = key, error
-        return failed
+        self, asked: Mapping[str, Future[T]], found: dict[str, T], deadline: float
+    ) -> tuple[str, BaseException] | None:
+        """Put what is answered until ``deadline`` into ``found``. What has not begun by then does not begin any more.
 
-    def _connected(self, deadline: float, what: str) -> KafkaAdminClient:
-        """One for all threads: while a cluster is away they wait for the first that tries, each no longer than its own time."""
-        if not self._connecting.acquire(timeout=max(deadline - time.monotonic(), 0)):
-            self._fail(what, TimeoutError())
+        :return: one that was not answered, and why: the one that is most for good.
+        """
         try:
-            if self._admin is None:
-                self._admin = _connect(self._config, max(deadline - time.monotonic(), 0))
-            return self._admin
-        except errors.KafkaError as error:
-            self._fail(what, error)
+            wait(asked.values(), timeout=max(deadline - time.monotonic(), 0))
         finally:
-            self._connecting.release()
+            for future in asked.values():
+                future.cancel()
+        failed: list[tuple[str, BaseException]] = []
+        for about, future in asked.items():
+            if not future.done() or future.cancelled():
+                failed.append((about, TimeoutError()))
+            elif (error := future.exception()) is not None:
+                failed.append((about, error))
+            else:
+                found[about] = future.result()
+        return max(failed, key=lambda one: not isinstance(one[1], (*_MOVED, *_SILENT)), default=None)
 
-    def _forget(self, admin: KafkaAdminClient) -> None:
-        """Ask through a new one from now on. The old one's requests end with it; nobody waits until they have."""
-        with self._connecting:
-            if self._admin is not admin:
+    def _connected(self, deadline: float, what: str) -> Admin:
+        """The client of all threads. While there is none they wait for the same attempt to connect, each for its own time."""
+        with self._lock:
+            if self._connection is None or (self._connection.done() and self._connection.exception()):
+                try:
+                    self._connection = self._connecting.submit(_connect, self._config)
+                except RuntimeError:  # closed: its cluster is reached in another way now
+                    self._fail(what, TimeoutError())
+            connection = self._connection
+        try:
+            return connection.result(timeout=max(deadline - time.monotonic(), 0))
+        except (TimeoutError, errors.KafkaError) as error:
+            self._fail(what, error)
+
+    def _give_up(self, admin: Admin) -> None:
+        """Whoever asks from now on connects anew. Those who still wait for an answer through this one have their time."""
+        with self._lock:
+            connection = self._connection
+            if connection is None or not connection.done() or connection.exception() is not None:
                 return
-            self._admin = None
-        _close(admin)
+            if connection.result() is not admin:
+                return
+            self._connection = None
+        later = threading.Timer(KEPT_SECONDS, admin.close)
+        later.daemon = True
+        later.start()
 
-    def _fail(self, what: str, error: Exception) -> NoReturn:
+    def _fail(self, what: str, error: BaseException) -> NoReturn:
         said = f"Cluster {self._cluster} {what}"
         if isinstance(error, errors.UnsupportedVersionError):
             raise KafkaError(f"{said}: its brokers are too old for it.") from None
         if isinstance(error, _MOVED):
             raise CoordinatorMoved(f"{said}: {_said(error)}.") from None
-        if isinstance(error, (*_AGAIN, TimeoutError, RuntimeError)):
+        if isinstance(error, _SILENT):
             raise ClusterUnavailable(
                 f"Cluster {self._cluster} did not answer within {REQUEST_SECONDS:.0f} s: {what}."
             ) from None
+        if not isinstance(error, errors.KafkaError):
+            log.error("%s", said, exc_info=error)
         raise KafkaError(f"{said}: {_said(error)}.") from None
 
 
-def coordinator_partition(group: str, partitions: int) -> int:
-    """The partition of ``__consumer_offsets`` whose leader coordinates a group: Java's hash of its name, as Kafka has it.
-
-    >>> coordinator_partition("billing", 50), coordinator_partition("结算", 50)
-    (9, 16)
-    """
-    code = 0
-    encoded = group.encode("utf-16-be", "surrogatepass")
-    for unit in range(0, len(encoded), 2):
-        code = (31 * code + int.from_bytes(encoded[unit : unit + 2], "big")) & 0xFFFFFFFF
-    signed = code - (1 << 32) if code >= 1 << 31 else code
-    return 0 if signed == -(1 << 31) else abs(signed) % partitions
+# -- connecting -------------------------------------------------------------------------------------------------------
 
 
 def _config(access: ClusterAccess) -> dict[str, Any]:
@@ -222,7 +284,7 @@ def _config(access: ClusterAccess) -> dict[str, Any]:
         "security_protocol": access.security_protocol,
         "reconnect_backoff_max_ms": RECONNECT_MILLISECONDS,
         # More than ever are: who finds a connection full is refused, not kept waiting.
-        "max_in_flight_requests_per_connection": 4 * PARALLEL_GROUPS,
+        "max_in_flight_requests_per_connection": 4 * PARALLEL_REQUESTS,
     }
     if access.security_protocol.startswith("SASL"):
         config |= {
@@ -233,52 +295,69 @@ def _config(access: ClusterAccess) -> dict[str, Any]:
     return config
 
 
-def _connect(config: Mapping[str, Any], seconds: float) -> KafkaAdminClient:
-    """A client that has reached its cluster. :raises kafka.errors.KafkaError: it has not, within ``seconds``."""
+def _connect(config: Mapping[str, Any]) -> Admin:
+    """A client that has reached its cluster. :raises kafka.errors.KafkaError: it has not, within :data:`REQUEST_SECONDS`."""
     made: list[KafkaNetClient] = []
 
     def keep(**configs: Any) -> KafkaNetClient:
         made.append(KafkaNetClient(**configs))
         return made[-1]
 
+    milliseconds = int(REQUEST_SECONDS * 1000)
     try:
-        return KafkaAdminClient(
+        return Admin(
             **config,
-            request_timeout_ms=int(REQUEST_SECONDS * 1000),
-            bootstrap_timeout_ms=int(seconds * 1000),
+            request_timeout_ms=milliseconds,
+            bootstrap_timeout_ms=milliseconds,
             kafka_client=keep,
         )
-    except errors.KafkaError:
+    except BaseException:
         for client in made:  # its thread would go on for ever
-            _close(client)
+            client.close()
         raise
 
 
-def _close(client: KafkaAdminClient | KafkaNetClient) -> None:
-    threading.Thread(target=client.close, name="closing a Kafka client", daemon=True).start()
+def _close_result(connection: Future[Admin]) -> None:
+    if not connection.cancelled() and connection.exception() is None:
+        connection.result().close()
 
 
-def _described(admin: KafkaAdminClient, names: list[str]) -> dict[str, dict[str, Any]]:
-    found: dict[str, dict[str, Any]] = admin.describe_groups(names)
-    for name, group in found.items():
-        # (Since DescribeGroups 6 a group that does not exist is an error, which names its state all the same.)
-        if group["error"] is not None and group["group_state"] != "Dead":
-            raise errors.BrokerResponseError(f"{name}: {group['error']}")
-    return found
+# -- requests ---------------------------------------------------------------------------------------------------------
 
 
-def _commit(group: str, committed: Mapping[Partition, int], admin: KafkaAdminClient) -> None:
-    results = admin.alter_group_offsets(
-        group,
-        {
-            TopicPartition(p.topic, p.partition): OffsetAndMetadata(offset, "", -1)
-            for p, offset in committed.items()
-        },
-    )
-    _raise_first(results)
+def _described(names: list[str], admin: Admin) -> dict[str, GroupInfo]:
+    return {
+        name: GroupInfo(
+            name,
+            group.group_state,
+            admin.coordinator_of(name),
+            tuple(GroupMember(m.member_id, m.client_id, m.client_host.lstrip("/")) for m in group.members),
+        )
+        for name, group in admin.describe_groups(names).items()
+    }
 
 
-def _remove(group: str, partitions: Iterable[Partition], admin: KafkaAdminClient) -> None:
+def _committed(names: list[str], admin: Admin) -> dict[str, dict[Partition, int]]:
+    found = admin.list_group_offsets(names)
+    return {
+        name: {
+            Partition(p.topic, p.partition): committed.offset
+            for p, committed in found.get(name, {}).items()
+            if committed.offset >= 0
+        }
+        for name in names
+    }
+
+
+def _commit(group: str, committed: Mapping[Partition, int], admin: Admin) -> None:
+    offsets = {
+        TopicPartition(p.topic, p.partition): OffsetAndMetadata(offset, "", -1)
+        for p, offset in committed.items()
+    }
+    _raise_first(admin.alter_group_offsets(group, offsets))
+
+
+def _remove(group: str, partitions: Sequence[Partition], admin: Admin) -> None:
     try:
         results = admin.delete_group_offsets(
             group, [TopicPartition(p.topic, p.partition) for p in partitions]
@@ -295,12 +374,12 @@ class _Deletion:
         self._group = group
         self._asked = False
 
-    def __call__(self, admin: KafkaAdminClient) -> None:
+    def __call__(self, admin: Admin) -> None:
         again, self._asked = self._asked, True
         said = admin.delete_groups([self._group])[self._group]
         if said == "OK" or (again and said == errors.GroupIdNotFoundError.__name__):
             return
-        raise getattr(errors, said)
+        raise getattr(errors, said, errors.BrokerResponseError)(self._group)
 
 
 def _raise_first(results: Mapping[TopicPartition, type[errors.KafkaError]]) -> None:
@@ -309,12 +388,15 @@ def _raise_first(results: Mapping[TopicPartition, type[errors.KafkaError]]) -> N
             raise error(f"{p.topic}-{p.partition}")
 
 
-def _listed(names: list[str]) -> str:
+# -- words ------------------------------------------------------------------------------------------------------------
+
+
+def _listed(names: Sequence[str]) -> str:
     more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
     return f"group {', '.join(names[:NAMES_SHOWN])}{more}"
 
 
-def _said(error: Exception) -> str:
+def _said(error: BaseException) -> str:
     """What went wrong, with the partition if it is one's. The library puts whole requests into some of its errors."""
     name = type(error).__name__.removesuffix("Error")
     about = str(error.args[0]) if error.args else ""

@@ -15,7 +15,7 @@ from hadash.inventory.models import Cluster, Pair
 from hadash.kafka.cluster import ClusterClient, client_for
 from hadash.kafka.connect import ConnectClient, ConnectorStatus
 from hadash.kafka.errors import KafkaError
-from hadash.kafka.values import Partition
+from hadash.kafka.values import Partition, TopicInfo
 from hadash.mirroring.connector import Endpoint, connector_config, connector_name
 from hadash.mirroring.models import Anchor, Mirror
 from hadash.mirroring.offsets import Corresponding, never_back, resume_after
@@ -54,8 +54,12 @@ def partitions_of(client: ClusterClient, topics: Iterable[str]) -> list[Partitio
     for topic in topics:
         if topic not in found:
             raise MirrorError(f"Topic {topic} does not exist on cluster {client.name}.")
+    return _partitions(found)
+
+
+def _partitions(topics: Mapping[str, TopicInfo]) -> list[Partition]:
     return [
-        Partition(name, index) for name, info in sorted(found.items()) for index in range(len(info.leaders))
+        Partition(name, index) for name, info in sorted(topics.items()) for index in range(len(info.leaders))
     ]
 
 
@@ -148,7 +152,9 @@ def await_topics(client: ClusterClient, topics: list[str]) -> None:
         found = client.topics(topics)
         if len(found) == len(topics) and all(leader >= 0 for i in found.values() for leader in i.leaders):
             try:
-                client.end_offsets(partitions_of(client, topics))
+                client.end_offsets(
+                    _partitions(found)
+                )  # (asked for them once more, another broker may not know them)
                 return
             except KafkaError:
                 pass

@@ -292,9 +292,8 @@ class Effects:
         source, target = self._client(self.plan.source), self._client(self.plan.target)
         committed = source.group_offsets(self.plan.groups)
         tried = to_try(committed, target.group_offsets(self.plan.groups), target.start_offsets(partitions))
-        # Here again, however long the reading took: who was replaced would write over what his successor has translated.
-        self._fence()
-        target.set_group_offsets(tried)
+        # (The fence: however long the reading took, who was replaced would write over what his successor has translated.)
+        target.set_group_offsets(tried, self._fence)
 
     @carry_out.register
     def _(self, command: do.ReadMembers) -> dict[str, set[str]]:
@@ -315,11 +314,11 @@ class Effects:
 
     @carry_out.register
     def _(self, command: do.WriteGroupOffsets) -> None:
-        self._client(self.plan.target).set_group_offsets(command.offsets)
+        self._client(self.plan.target).set_group_offsets(command.offsets, self._fence)
 
     @carry_out.register
     def _(self, command: do.RemoveGroupOffsets) -> None:
-        self._client(self.plan.target).remove_group_offsets(command.partitions)
+        self._client(self.plan.target).remove_group_offsets(command.partitions, self._fence)
 
     # -- mirrors --------------------------------------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
@@ -41,7 +41,8 @@ class FakeCluster:
         self.on_read()
         return found
 
-    def set_group_offsets(self, offsets: dict[str, dict[Partition, int]]) -> None:
+    def set_group_offsets(self, offsets: dict[str, dict[Partition, int]], fence: Callable[[], None]) -> None:
+        fence()
         for name, committed in offsets.items():
             self.offsets[name] |= committed
 
