@@ -147,6 +147,7 @@ SCOPE_WORDS: dict[str, tuple[Any, Any]] = {
 
 #: code of a finding → what it is about.
 FINDING_WORDS: dict[Code, Any] = {
+    Code.TWO_PAIRS: _("AppIDs that are used in another pair, too"),
     Code.ACKS: _("Producers with acks other than all"),
     Code.SELF_ASSIGNED: _("Consumers without a group"),
     Code.TRANSACTIONS: _("Transactional producers"),

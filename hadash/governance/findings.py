@@ -27,6 +27,7 @@ class Code(StrEnum):
     """The name of a rule, in pages, the API and tables."""
 
     ACKS = "acks-not-all"
+    TWO_PAIRS = "appid-in-two-pairs"
     TRANSACTIONS = "transactional-producer"
     SELF_ASSIGNED = "self-assigned-partitions"
     KAFKA_10793 = "consumer-kafka-10793"
@@ -55,12 +56,13 @@ class Circumstances:
     """What rules have to know besides.
 
     ``replicated``: Topics with more than one replica, on the cluster that is left. ``same_offsets``: Topics whose records have the same offsets on both
-    clusters. ``settle_seconds``: how long a switch waits for consumers.
+    clusters. ``settle_seconds``: how long a switch waits for consumers. ``elsewhere``: the other pairs in which AppIDs that move are used.
     """
 
     replicated: frozenset[str] = frozenset()
     same_offsets: frozenset[str] = frozenset()
     settle_seconds: float = 45.0
+    elsewhere: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +110,21 @@ def _acks(seen: Sequence[Seen], circumstances: Circumstances) -> Finding | None:
             "%(clients)s: what is acknowledged before it is replicated cannot be proved to be mirrored. Set acks=all.",
             clients=[f"{who} (acks={acks})" for who, acks in found.items()],
         ),
+    )
+
+
+def _two_pairs(seen: Sequence[Seen], circumstances: Circumstances) -> Finding | None:
+    if not circumstances.elsewhere:
+        return None
+    return Finding(Code.TWO_PAIRS, tuple(circumstances.elsewhere), in_two_pairs(circumstances.elsewhere))
+
+
+def in_two_pairs(elsewhere: Mapping[str, Sequence[str]]) -> Sentence:
+    """:param elsewhere: other pairs by AppID."""
+    return say(
+        "%(appids)s: the bindings of an AppID are one document for all pairs, so its clients there would obey them, too. Let it "
+        "sign in as another user in one of the pairs.",
+        appids=[f"{appid} (also in pair {', '.join(pairs)})" for appid, pairs in elsewhere.items()],
     )
 
 
@@ -212,6 +229,7 @@ def _each(rows: Iterable[Seen]) -> tuple[str, ...]:
 RULES: dict[Code, Rule] = {
     rule.code: rule
     for rule in (
+        Rule(Code.TWO_PAIRS, Severity.HIGH, True, "docs/own-clusters.md", _two_pairs),
         Rule(Code.ACKS, Severity.HIGH, True, "docs/switching.md", _acks),
         Rule(Code.SELF_ASSIGNED, Severity.HIGH, True, "docs/switching.md", _self_assigned),
         Rule(Code.TRANSACTIONS, Severity.HIGH, True, "docs/gateway.md", _transactions),

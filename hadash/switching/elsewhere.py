@@ -1,29 +1,37 @@
-"""AppIDs that are in another pair too."""
+"""AppIDs that are used in another pair too."""
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable
+from typing import Any
 
-from hadash.inventory.models import AppID, Pair
-from hadash.sentences import Sentence, say
+from django.db.models import QuerySet
+
+from hadash.inventory.models import Access, Declaration, InstanceID, Pair
+from hadash.inventory.selectors import access_since
 
 
-def known_elsewhere(pair: Pair, appids: Iterable[str]) -> dict[str, Sentence]:
-    """What stands against writing bindings of ``appids`` because of their clients in other pairs, by AppID.
+def used_elsewhere(pair: Pair, appids: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """The other pairs in which each of ``appids`` was seen lately, has registered InstanceIDs, or is declared to use something.
 
-    The document of an AppID is one for all pairs: Gateways there would read of a cluster that they do not have.
+    The binding document of an AppID is one for all pairs: Gateways there would read of a cluster that they do not have.
     """
-    pairs: dict[str, list[str]] = defaultdict(list)
-    others = AppID.objects.filter(name__in=set(appids)).exclude(pair=pair)
-    for appid, other in others.order_by("name", "pair__name").values_list("name", "pair__name"):
-        pairs[appid].append(other)
-    return {
-        appid: say(
-            "%(appid)s is known in pair %(pairs)s too, and its bindings would be obeyed there as well. Let it sign in as another "
-            "user in one of them.",
-            appid=appid,
-            pairs=found,
-        )
-        for appid, found in pairs.items()
+    names = set(appids)
+    found = {
+        *Access.objects.filter(appid__in=names, last_seen__gte=access_since())
+        .exclude(pair=pair)
+        .order_by()
+        .values_list("appid", "pair__name")
+        .distinct(),
+        *_of_those(InstanceID.objects.filter(appid__name__in=names), pair),
+        *_of_those(Declaration.objects.filter(appid__name__in=names), pair),
     }
+    return {
+        appid: tuple(sorted({other for name, other in found if name == appid}))
+        for appid in sorted({name for name, _ in found})
+    }
+
+
+def _of_those(rows: QuerySet[Any], pair: Pair) -> Iterable[tuple[str, str]]:
+    others = rows.exclude(appid__pair=pair).order_by()
+    return others.values_list("appid__name", "appid__pair__name").distinct()

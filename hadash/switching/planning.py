@@ -16,10 +16,9 @@ from hadash.kafka.errors import KafkaError
 from hadash.mirroring import standby
 from hadash.mirroring.models import Mirror
 from hadash.sentences import say
-from hadash.switching.elsewhere import known_elsewhere
 from hadash.switching.machine import Kind
 from hadash.switching.plan import Plan, Scope
-from hadash.switching.radius import Draft, Estate, MirrorOf, draw_up, listed
+from hadash.switching.radius import Draft, Estate, MirrorOf, draw_up
 from hadash.switching.readers import draw_up_readers
 from hadash.switching.refusals import EnginesAway, Refused
 from hadash.switching.risks import findings_of, stops
@@ -49,7 +48,6 @@ def with_objections(pair: Pair, drafts: Iterable[Draft], asked: Cluster) -> list
     :param asked: the cluster that is asked about Topics. :raises EnginesAway: ZooKeeper or the cluster does not answer.
     """
     dialect, given = dialect_of(pair), list(drafts)
-    elsewhere = known_elsewhere(pair, {i.appid for d in given for i in d.plan.identities})
     try:
         of_dialect = [dialect.objections(d.plan.identities, d.plan.source) for d in given]
         found = findings_of([d.plan for d in given], pair, asked)
@@ -59,15 +57,9 @@ def with_objections(pair: Pair, drafts: Iterable[Draft], asked: Cluster) -> list
         [f.sentence for f in here if stops(f, pair, d.plan.kind)]
         for d, here in zip(given, found, strict=True)
     ]
-    shared = [
-        listed(
-            [elsewhere[appid] for appid in sorted({i.appid for i in d.plan.identities} & elsewhere.keys())]
-        )
-        for d in given
-    ]
     return [
-        replace(d, objections=(*d.objections, *both, *said, *stopped), findings=tuple(here))
-        for d, both, said, stopped, here in zip(given, shared, of_dialect, stopping, found, strict=True)
+        replace(d, objections=(*d.objections, *said, *stopped), findings=tuple(here))
+        for d, said, stopped, here in zip(given, of_dialect, stopping, found, strict=True)
     ]
 
 

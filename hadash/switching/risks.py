@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 from hadash.governance.findings import Circumstances, Finding, Seen, findings
 from hadash.inventory.models import Access, Cluster, Pair
 from hadash.inventory.selectors import access_since
 from hadash.kafka.cluster import client_for
 from hadash.mirroring.models import Anchor
+from hadash.switching.elsewhere import used_elsewhere
 from hadash.switching.machine import Kind
 from hadash.switching.plan import Plan
 from hadash.switching.policy import limits_of, stopping
@@ -24,12 +26,22 @@ def findings_of(plans: Sequence[Plan], pair: Pair, asked: Cluster) -> list[list[
     """
     seen = _seen({appid for plan in plans for appid in plan.appids}, pair)
     used = [_moving([row for appid in plan.appids for row in seen.get(appid, ())], plan) for plan in plans]
-    if not any(used):
+    elsewhere = used_elsewhere(pair, {appid for plan in plans for appid in plan.appids})
+    if not any(used) and not elsewhere:
         return [[] for _ in plans]
     replicas = client_for(asked.access).topics({topic for plan in plans for topic in plan.topics})
     replicated = frozenset(name for name, info in replicas.items() if info.replication_factor > 1)
     circumstances = Circumstances(replicated, _same_offsets(pair, plans), limits_of(pair).settle)
-    return [findings(rows, circumstances) for rows in used]
+    return [
+        findings(rows, replace(circumstances, elsewhere=_only(elsewhere, plan)))
+        for rows, plan in zip(used, plans, strict=True)
+    ]
+
+
+def _only(elsewhere: Mapping[str, tuple[str, ...]], plan: Plan) -> dict[str, tuple[str, ...]]:
+    """Of those whose bindings ``plan`` writes."""
+    written = {identity.appid for identity in plan.identities}
+    return {appid: pairs for appid, pairs in elsewhere.items() if appid in written}
 
 
 def _seen(appids: Collection[str], pair: Pair) -> dict[str, list[Seen]]:

@@ -34,6 +34,16 @@ def test_kept_changed_read_and_discarded(olga: Program, estate: SimpleNamespace)
     assert olga.get(address).status_code == 404
 
 
+def test_a_token_that_may_only_read_discards_nothing(
+    olga: Program, program: Any, estate: SimpleNamespace
+) -> None:
+    kept = olga.post("drafts/", {"pair": "main", "typed": {"reason": "x"}}).json()["id"]
+    reading = program("olga", ["read"])
+    assert reading.get(f"drafts/{kept}/").status_code == 200
+    assert reading.send("DELETE", f"drafts/{kept}/").status_code == 403
+    assert RequestDraft.objects.filter(pk=kept).exists()
+
+
 @pytest.mark.parametrize(
     ("change", "field"),
     [

@@ -102,12 +102,12 @@ API: dict[tuple[str, str], frozenset[str]] = {
     ("POST", "switches/{switch}/keep/"): OPERATOR,
     ("POST", "switches/{switch}/retire/"): OPERATOR,
     ("POST", "switches/{switch}/comment/"): INVOLVED,
-    # One's own: whoever may not request any more still sees them, and can discard them.
+    # One's own: whoever may not request any more still sees them, and can discard them at a browser.
     ("GET", "drafts/"): EVERYBODY,
     ("POST", "drafts/"): REQUESTING,
     ("GET", "drafts/{draft}/"): EVERYBODY,
     ("PUT", "drafts/{draft}/"): REQUESTING,
-    ("DELETE", "drafts/{draft}/"): EVERYBODY,
+    ("DELETE", "drafts/{draft}/"): REQUESTING,
     ("POST", "batch-plans/"): EVERYBODY,
     ("GET", "batches/"): EVERYBODY,
     ("POST", "batches/"): REQUESTING,

@@ -100,6 +100,37 @@ def test_what_was_asked_for_is_no_draft_any_more(as_olga: Client, keep: Any, est
     assert as_olga.get(draft.get_absolute_url()).status_code == 404
 
 
+def test_a_rehearsal_is_tried_before_it_is_asked_for(
+    as_olga: Client, keep: Any, estate: SimpleNamespace, started: list[str]
+) -> None:
+    keep(reason="Leaving")
+    draft = RequestDraft.objects.get()
+    tried = {
+        "appid": estate.shop.pk,
+        "draft": draft.pk,
+        "scope": "appid",
+        "target": "west",
+        "reason": "Trying",
+        "kind_of_switch": "rehearsal",
+    }
+    assert as_olga.post(FORM, tried).status_code == 302
+    assert RequestDraft.objects.filter(pk=draft.pk).exists()
+
+
+def test_the_way_is_proposed_anew_unless_it_was_chosen(keep: Any, estate: SimpleNamespace) -> None:
+    """The AppID may have been switched by somebody else meanwhile."""
+    keep(scope="appid", target="west")
+    keep(scope="pair", target="west", appid="", pair=estate.pair.pk)
+    assert [draft.fields.get("target") for draft in RequestDraft.objects.order_by("pk")] == [None, "west"]
+
+
+def test_one_that_goes_back_from_what_is_not_there_opens_all_the_same(
+    as_olga: Client, keep: Any, estate: SimpleNamespace
+) -> None:
+    keep(restores="s-gone", kind_of_switch="restore", reason="Home again")
+    assert "Home again</textarea>" in page(as_olga, RequestDraft.objects.get().get_absolute_url())
+
+
 def test_what_is_refused_stays_one(
     as_olga: Client, keep: Any, estate: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -202,8 +202,9 @@ class TestRefused:
             for number, name in enumerate(("north", "south"), 3)
         )
         other = Pair.objects.create(name="other", first=north, second=south, default=north)
-        AppID.objects.create(name="shop", pair=other)
-        with pytest.raises(Refused, match="shop is known in pair other too"):
+        there = AppID.objects.create(name="shop", pair=other)
+        InstanceID.objects.create(appid=there, name="elsewhere")
+        with pytest.raises(Refused, match=r"shop \(also in pair other\)"):
             ask(WEB)
         dialect.change([Edit(WEB, Binding("east"))])
         assert ask(unbind=(WEB,)).status == Status.AWAITING_APPROVAL

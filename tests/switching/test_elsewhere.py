@@ -1,16 +1,24 @@
-"""An AppID that is in two pairs has one binding document for both."""
+"""An AppID that is used in two pairs has one binding document for both."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import timedelta
 from types import SimpleNamespace
 
 import pytest
+from django.utils import timezone
 
+from hadash.governance.findings import Code
 from hadash.identity.identity import Identity
-from hadash.inventory.models import AppID, Cluster, Pair
-from hadash.switching import planning
+from hadash.inventory.models import Access, AppID, Cluster, InstanceID, Pair
+from hadash.inventory.selectors import access_since
+from hadash.switching import planning, risks
+from hadash.switching.elsewhere import used_elsewhere
+from hadash.switching.machine import Kind
 from hadash.switching.plan import Scope
-from hadash.switching.radius import Estate, MirrorOf, draw_up
+from hadash.switching.policy import stopping
+from hadash.switching.radius import Draft, Estate, MirrorOf, draw_up
 from hadash.switching.things import Use
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
@@ -23,38 +31,76 @@ def make_pair(name: str, *clusters: str) -> Pair:
     return Pair.objects.create(name=name, first=first, second=second, default=first)
 
 
+def see(pair: Pair, appid: str, days_ago: float = 0) -> None:
+    at = timezone.now() - timedelta(days=days_ago)
+    Access.objects.create(
+        pair=pair,
+        appid=appid,
+        client_id="c",
+        kind="produce",
+        resource="orders",
+        cluster=pair.first.name,
+        first_seen=at,
+        last_seen=at,
+    )
+
+
 @pytest.fixture
 def pair(monkeypatch: pytest.MonkeyPatch) -> Pair:
-    """``shop`` writes what ``audit`` reads; the engine and the rules about clients have nothing against it."""
+    """``shop`` writes what ``audit`` reads; the engine has nothing against it, and no Topic has replicas."""
     monkeypatch.setattr(
         planning, "dialect_of", lambda pair: SimpleNamespace(objections=lambda identities, cluster: [])
     )
-    monkeypatch.setattr(planning, "findings_of", lambda plans, pair, asked: [[] for _ in plans])
-    made = make_pair("main", "east", "west")
-    for name in ("audit", "shop"):
-        AppID.objects.create(pair=made, name=name)
-    return made
+    monkeypatch.setattr(risks, "client_for", lambda access: SimpleNamespace(topics=lambda names: {}))
+    return make_pair("main", "east", "west")
 
 
-def against(pair: Pair, appid: str = "shop") -> list[str]:
+def drawn(pair: Pair, kind: Kind = Kind.PLANNED) -> Draft:
     uses = (Use("shop", "web-1", "produce", "orders"), Use("audit", "a-1", "consume", "orders"))
     mirrors = (MirrorOf("all", "east", frozenset({"orders"})),)
     estate = Estate("main", ("east", "west"), "east", uses, {}, {}, mirrors)
-    draft = draw_up(Scope.of(Identity(appid)), "east", "west", estate)
+    draft = draw_up(Scope.of(Identity("shop")), "east", "west", estate)
+    draft = replace(draft, plan=replace(draft.plan, kind=kind))
     (found,) = planning.with_objections(pair, [draft], pair.first)
-    return [str(sentence) for sentence in found.objections]
+    return found
 
 
 def test_whoever_is_in_one_pair_only_may_move(pair: Pair) -> None:
-    AppID.objects.create(pair=make_pair("other", "north", "south"), name="billing")
-    assert against(pair) == []
+    see(pair, "shop")
+    see(make_pair("other", "north", "south"), "billing")
+    assert Code.TWO_PAIRS not in {finding.code for finding in drawn(pair).findings}
 
 
 def test_clients_of_another_pair_would_obey_it_too(pair: Pair) -> None:
     """Also those of an AppID that only comes along."""
     for number, clusters in enumerate((("north", "south"), ("up", "down"))):
-        AppID.objects.create(pair=make_pair(f"other-{number}", *clusters), name="audit")
-    assert against(pair) == [
-        "audit is known in pair other-0, other-1 too, and its bindings would be obeyed there as well. Let it sign in as another "
-        "user in one of them."
-    ]
+        see(make_pair(f"other-{number}", *clusters), "audit")
+    (objection,) = drawn(pair).objections
+    assert str(objection) == (
+        "audit (also in pair other-0, other-1): the bindings of an AppID are one document for all pairs, so its clients there "
+        "would obey them, too. Let it sign in as another user in one of the pairs."
+    )
+
+
+def test_when_the_source_is_lost_it_is_told(pair: Pair) -> None:
+    see(make_pair("other", "north", "south"), "audit")
+    found = drawn(pair, Kind.FORCED)
+    assert found.objections == ()
+    assert [finding.code for finding in found.findings] == [Code.TWO_PAIRS]
+
+
+def test_who_was_there_by_mistake_and_is_gone_does_not_count(pair: Pair) -> None:
+    other = make_pair("other", "north", "south")
+    AppID.objects.create(pair=other, name="audit")
+    see(other, "audit", days_ago=(timezone.now() - access_since()).days + 1)
+    assert drawn(pair).objections == ()
+
+
+def test_who_is_expected_there_does(pair: Pair) -> None:
+    other = AppID.objects.create(pair=make_pair("other", "north", "south"), name="audit")
+    InstanceID.objects.create(appid=other, name="nightly")
+    assert used_elsewhere(pair, ["audit", "shop"]) == {"audit": ("other",)}
+
+
+def test_it_stops_where_nobody_has_said_otherwise(pair: Pair) -> None:
+    assert Code.TWO_PAIRS.value in stopping(pair)

@@ -1,13 +1,15 @@
-"""One's own drafts of requests. They are asked for as any request is (``request_switch``), and discarded then."""
+"""One's own drafts of requests. A program asks for one as for any request (``request_switch``), and discards it then."""
 
 from __future__ import annotations
 
+from django.core.exceptions import PermissionDenied
 from django.http import Http404
 from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from hadash.accounts.roles import REQUEST, may
 from hadash.api import present
 from hadash.api.idempotency import idempotent
 from hadash.api.shapes import drafts as shapes
@@ -67,10 +69,16 @@ class OneDraft(View):
     @extend_schema(
         operation_id="discard_draft",
         summary="Give a draft up.",
-        responses={204: None, **problems(404)},
+        responses={204: None, **problems(403, 404)},
     )
     def delete(self, request: Request, pk: int) -> Response:
-        services.discard(_own(request, pk))
+        draft = _own(request, pk)
+        # (At a browser everybody discards their own, also who may not request any more.)
+        if request.auth is not None and not may(request.user, REQUEST, draft.pair):
+            raise PermissionDenied(
+                "This token may not request switches, nor discard what would be requested."
+            )
+        services.discard(draft)
         return Response(status=204)
 
 

@@ -82,7 +82,7 @@ def request_switch(request: HttpRequest) -> HttpResponse:
     if request.method == "POST":
         keep = "keep" in request.POST
         return _keep(request, pair, appid, draft) if keep else _post(request, pair, appid, draft)
-    initial = draft.fields if draft is not None else searched_for_form(request)
+    initial = _of_draft(user, draft) if draft is not None else searched_for_form(request)
     form = RequestForm(initial=initial, pair=pair, appid=appid)
     return _page(request, form, proposal(form), draft=draft)
 
@@ -91,6 +91,14 @@ def _draft(user: Any, values: Any) -> RequestDraft | None:
     """The draft that ``draft=<pk>`` names; ``None`` also for one that is gone."""
     pk = _number(values.get("draft"))
     return drafts.drafts_of(user).filter(pk=pk).first() if pk is not None else None
+
+
+def _of_draft(user: Any, draft: RequestDraft) -> dict[str, Any]:
+    """What to fill the form with: without the switch to go back from when there is none (any more)."""
+    restores = draft.fields.get("restores")
+    if not restores or selectors.switches(user).filter(key=restores).exists():
+        return draft.fields
+    return {name: value for name, value in draft.fields.items() if name not in ("restores", "kind_of_switch")}
 
 
 def _keep(request: HttpRequest, pair: Pair, appid: AppID | None, draft: RequestDraft | None) -> HttpResponse:
@@ -158,7 +166,7 @@ def _post(request: HttpRequest, pair: Pair, appid: AppID | None, draft: RequestD
         return _page(request, form, now, [*refusal.reasons, *how], status=409, draft=draft)
     except Refused as refusal:
         return _page(request, form, wanted, refusal.reasons, status=409, draft=draft)
-    if draft is not None:
+    if draft is not None and switch.the_kind is not Kind.REHEARSAL:  # (which is tried before it is asked for)
         drafts.discard(draft)
     said = {
         Kind.PLANNED: _("The switch is requested. Somebody else has to approve it."),

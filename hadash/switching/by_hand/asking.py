@@ -17,6 +17,7 @@ from hadash.audit.models import record
 from hadash.bindings.dialect import Dialect
 from hadash.bindings.errors import BindingConflict, BindingError
 from hadash.bindings.model import BindingDocument
+from hadash.governance.findings import in_two_pairs
 from hadash.identity.identity import Identity
 from hadash.inventory import selectors, services
 from hadash.inventory.dialects import dialect_of
@@ -27,7 +28,7 @@ from hadash.switching import radii
 from hadash.switching.by_hand.machine import OPEN
 from hadash.switching.by_hand.models import BindingChange, digest_of, radius_of
 from hadash.switching.by_hand.rule import Judgement, Known, Move, Wanted, judge
-from hadash.switching.elsewhere import known_elsewhere
+from hadash.switching.elsewhere import used_elsewhere
 from hadash.switching.policy import policy_of
 from hadash.switching.refusals import Busy, EnginesAway, PlanChanged, Refused
 
@@ -95,7 +96,8 @@ def look_at(
         served[cluster or (own.cluster if own is not None else "")].append(identity)
     against = [s for cluster, some in sorted(served.items()) for s in dialect.objections(some, cluster)]
     if any(cluster is not None for cluster in found.edits.values()):  # (to unbind is the way out)
-        against += known_elsewhere(appid.pair, [appid.name]).values()
+        elsewhere = used_elsewhere(appid.pair, [appid.name])
+        against += [in_two_pairs(elsewhere)] if elsewhere else []
     return replace(found, faults=(*found.faults, *against))
 
 

@@ -16,6 +16,7 @@ from hadash.accounts.roles import REQUEST, may, pairs_where
 from hadash.inventory.models import AppID, Pair
 from hadash.sentences import say
 from hadash.switching.drafts.models import RequestDraft
+from hadash.switching.plan import ScopeKind
 from hadash.switching.refusals import Refused
 
 #: What of the request form is kept. Not the plan that was shown, which is drawn up anew, nor the name that is typed to confirm what
@@ -39,6 +40,10 @@ FIELDS = (
 )
 
 
+#: Scopes for which whoever asks chooses the way.
+_WAY_CHOSEN = (ScopeKind.PAIR, ScopeKind.SEVERAL)
+
+
 def drafts_of(user: User) -> QuerySet[RequestDraft]:
     """One's own, the newest first; not those of pairs that one may not see any more."""
     found = RequestDraft.objects.filter(owner=user, pair__in=pairs_where(user))
@@ -59,6 +64,8 @@ def save(
     if not may(user, REQUEST, pair):
         raise PermissionDenied("You may not request switches.")
     kept = {name: str(fields[name]).replace("\0", "") for name in FIELDS if fields.get(name)}
+    if kept.get("scope") not in _WAY_CHOSEN and "restores" not in kept:
+        kept.pop("target", None)  # the page has proposed it: the other side than where it was then
     if sum(map(len, kept.values())) > settings.DRAFT_MAX_CHARACTERS:
         raise Refused(
             say(
@@ -71,7 +78,7 @@ def save(
         User.objects.select_for_update().get(pk=user.pk)
         own = RequestDraft.objects.filter(owner=user)
         kept_already = draft is not None and own.filter(pk=draft.pk).exists()
-        if not kept_already and own.count() >= settings.DRAFTS_PER_USER:
+        if not kept_already and drafts_of(user).count() >= settings.DRAFTS_PER_USER:
             raise Refused(
                 say(
                     "You have as many drafts as one person keeps: %(most)s. Discard one of them first.",
