@@ -245,6 +245,9 @@ class _Parts:
                 else self._by_resource[thing.kind == GROUP, thing.names[0]]
             )
             uses.update(dict.fromkeys(found))
+            # (Also of those who are on the target with it: in which groups its readers are.)
+            for appid in self._bound.get(thing, ()):
+                uses.update(dict.fromkeys(self._by_appid[appid]))
         appids = {use.appid for use in uses} | {thing.appid for thing in radius.things if thing.appid}
         appids.update(appid for thing in radius.things for appid in self._bound.get(thing, ()))
         carried = [name for thing in radius.things if thing.kind == TOPIC for name in thing.names]

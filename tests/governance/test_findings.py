@@ -88,7 +88,12 @@ def test_every_code_has_a_rule_and_the_gravest_come_first() -> None:
     grave = ["high", "medium", "low"]
     order = [grave.index(rule.severity.value) for rule in RULES.values()]
     assert order == sorted(order)
-    assert STOPPING == ("acks-not-all", "self-assigned-partitions", "transactional-producer")
+    assert STOPPING == (
+        "appid-in-two-pairs",
+        "acks-not-all",
+        "self-assigned-partitions",
+        "transactional-producer",
+    )
 
 
 def test_what_is_found_does_not_depend_on_the_order_in_which_it_was_seen() -> None:

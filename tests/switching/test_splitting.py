@@ -209,3 +209,17 @@ def test_the_order_of_what_was_observed_does_not_matter(estate: Estate, chance: 
         estate.mirrors,
     )
     assert split(other) == split(estate)
+
+
+def test_a_part_knows_the_groups_of_readers_who_are_on_the_target_already() -> None:
+    """They read by a binding of the Topic's own, and are no member of the radius."""
+    estate = estate_of(
+        [Use("a", "1", "produce", "v"), Use("b", "1", "consume", "v"), Use("b", "1", "group", "t")],
+        {Identity("b", topics=("v",)): "west"},
+        {},
+        [MirrorOf("m", "east", frozenset({"v"}))],
+        "east",
+    )
+    (radius,) = radii_of(estate, "east", "west", [Thing("topic", "", ("v",))])
+    (draft,) = drafts_of([radius], estate, "east", "west")
+    assert draft.objections == draw_up(radius.scope, "east", "west", estate).objections != ()
