@@ -73,7 +73,7 @@ class OneDraft(View):
     )
     def delete(self, request: Request, pk: int) -> Response:
         draft = _own(request, pk)
-        # (At a browser everybody discards their own, also who may not request any more.)
+        # (A token that may only read discards nothing. At a browser everybody discards their own, also who may not request any more.)
         if request.auth is not None and not may(request.user, REQUEST, draft.pair):
             raise PermissionDenied(
                 "This token may not request switches, nor discard what would be requested."
