@@ -28,7 +28,7 @@ from confluent_kafka.admin import (
 
 from hadash.kafka.errors import ClusterUnavailable, KafkaError
 from hadash.kafka.groups import REQUEST_SECONDS, GroupsClient, nobody_else
-from hadash.kafka.tail import TailReader
+from hadash.kafka.tail import TAIL_SECONDS, TailReader
 from hadash.kafka.values import (
     Acl,
     ClusterAccess,
@@ -170,10 +170,14 @@ class ClusterClient:
         return found
 
     def tail(
-        self, ends: Mapping[Partition, int], starts: Mapping[Partition, int], count: int
+        self,
+        ends: Mapping[Partition, int],
+        starts: Mapping[Partition, int],
+        count: int,
+        seconds: float = TAIL_SECONDS,
     ) -> dict[Partition, list[Record]]:
         """The last ``count`` records (fewer where there are not so many) before ``ends``, by partition."""
-        return self._tail.read(ends, starts, count)
+        return self._tail.read(ends, starts, count, seconds)
 
     # -- consumer groups ----------------------------------------------------------------------------------------
 

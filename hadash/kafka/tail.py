@@ -38,11 +38,15 @@ class TailReader:
         )
 
     def read(
-        self, ends: Mapping[Partition, int], starts: Mapping[Partition, int], count: int
+        self,
+        ends: Mapping[Partition, int],
+        starts: Mapping[Partition, int],
+        count: int,
+        seconds: float = TAIL_SECONDS,
     ) -> dict[Partition, list[Record]]:
         """The last ``count`` records (fewer where there are not so many) before ``ends``, by partition.
 
-        :raises KafkaError: they could not be read within :data:`TAIL_SECONDS`.
+        :raises KafkaError: they could not be read within ``seconds``.
         """
         spans = {p: (max(starts.get(p, 0), end - count), end) for p, end in ends.items()}
         found: dict[Partition, list[Record]] = {p: [] for p in ends}
@@ -54,12 +58,12 @@ class TailReader:
                 [TopicPartition(p.topic, p.partition, spans[p][0]) for p in sorted(missing)]
             )
             try:
-                deadline = time.monotonic() + TAIL_SECONDS
+                deadline = time.monotonic() + seconds
                 while missing:
                     if time.monotonic() > deadline:
                         raise KafkaError(
                             f"Cluster {self._cluster}: the last records of {min(missing)} "
-                            f"could not be read within {TAIL_SECONDS:.0f} s."
+                            f"could not be read within {seconds:.0f} s."
                         )
                     # Exactly what is to come: asked for more, the client would wait for it although all is there.
                     to_come = sum(spans[p][1] - spans[p][0] - len(found[p]) for p in missing)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import math
+import time
 from collections.abc import Mapping
 from datetime import timedelta
 
@@ -13,6 +15,7 @@ from django.utils import timezone
 
 from hadash.inventory.models import Pair
 from hadash.kafka.errors import ClusterUnavailable, ConnectError, KafkaError
+from hadash.kafka.tail import TAIL_SECONDS
 from hadash.kafka.values import Partition
 from hadash.mirroring.lag import measure, seconds_behind
 from hadash.mirroring.models import Anchor, LagSample, Mirror
@@ -32,6 +35,12 @@ log = logging.getLogger(__name__)
 #: Records of a partition that are read to find out why its mirror holds more than its source: what a mirror copies in some
 #: seconds, between two looks.
 RECOUNT_RECORDS = 2000
+
+#: When these do not go back far enough, so many, within so many seconds, and not sooner again than this: a Connect worker that dies
+#: several times in a row begins each time where the first one had committed, minutes ago.
+RECOUNT_FAR_RECORDS = 50_000
+RECOUNT_FAR_SECONDS = 15.0
+RECOUNT_AGAIN_SECONDS = 30.0
 
 
 #: What a look writes.
@@ -144,12 +153,11 @@ def _count_anew(mirror: Mirror, anchors: Mapping[Partition, Corresponding]) -> d
 
     :param anchors: of the partitions of which the target holds more than the source.
     """
-    here, there = cluster_client(mirror.source), cluster_client(mirror.target)
-    # The target first: what it has then, the source has too.
-    copied = there.tail(there.end_offsets(anchors), there.start_offsets(anchors), RECOUNT_RECORDS)
-    written = here.tail(here.end_offsets(anchors), here.start_offsets(anchors), RECOUNT_RECORDS)
-    points = {p: recount(written[p], copied[p], known) for p, known in anchors.items()}
-    found = {p: point for p, point in points.items() if point is not None}
+    found = _recounted(mirror, anchors, RECOUNT_RECORDS, TAIL_SECONDS)
+    left = {p: known for p, known in anchors.items() if p not in found}
+    if left and time.monotonic() - _looked_far.get(mirror.pk, -math.inf) > RECOUNT_AGAIN_SECONDS:
+        _looked_far[mirror.pk] = time.monotonic()
+        found |= _recounted(mirror, left, RECOUNT_FAR_RECORDS, RECOUNT_FAR_SECONDS)
     with transaction.atomic():
         held = Mirror.objects.select_for_update(of=("self",)).get(pk=mirror.pk)
         if held.turning or held.source_id != mirror.source_id:
@@ -165,6 +173,22 @@ def _count_anew(mirror: Mirror, anchors: Mapping[Partition, Corresponding]) -> d
                 p,
             )
     return found
+
+
+#: By mirror, when this process has last read far back for it.
+_looked_far: dict[int, float] = {}
+
+
+def _recounted(
+    mirror: Mirror, anchors: Mapping[Partition, Corresponding], count: int, seconds: float
+) -> dict[Partition, Corresponding]:
+    """Where both sides correspond again, as far as the last ``count`` records of both prove it."""
+    here, there = cluster_client(mirror.source), cluster_client(mirror.target)
+    # The target first: what it has then, the source has too.
+    copied = there.tail(there.end_offsets(anchors), there.start_offsets(anchors), count, seconds)
+    written = here.tail(here.end_offsets(anchors), here.start_offsets(anchors), count, seconds)
+    points = {p: recount(written[p], copied[p], known) for p, known in anchors.items()}
+    return {p: point for p, point in points.items() if point is not None}
 
 
 def _connector_state(mirror: Mirror) -> tuple[Mirror.State, str]:

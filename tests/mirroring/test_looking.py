@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from hadash.inventory.models import Cluster, Pair
 from hadash.kafka.errors import ClusterUnavailable
-from hadash.kafka.values import Partition
+from hadash.kafka.values import Partition, Record
 from hadash.mirroring import looking
 from hadash.mirroring.models import Anchor, LagSample, Mirror
 
@@ -117,3 +117,45 @@ def test_every_pair_with_mirrors_has_a_task_of_its_own(
     act: Callable[[], None] = getattr(watching, task)
     act()
     assert handed == [(pair.pk,), (other.pk,)]
+
+
+def test_what_was_copied_twice_long_ago_is_found_further_back(
+    pair: Pair, clusters: dict[str, Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A Connect worker that dies again and again begins each time where the first one had committed. Looking far back is dear: it is
+    not done at each look."""
+    mirror = Mirror.objects.get(name="carts")
+    partition = Partition("carts", 0)
+    written = [Record(offset, str(offset)) for offset in range(100)]
+    again = [*range(60), *range(20, 60), *range(20, 100)]
+    copied = [Record(offset, str(number)) for offset, number in enumerate(again)]
+    counts: list[int] = []
+
+    def client(cluster: Cluster) -> Any:
+        log = written if cluster.name == "east" else copied
+
+        def tail(ends: Any, starts: Any, count: int, seconds: float) -> dict[Partition, list[Record]]:
+            counts.append(count)
+            return {partition: log[-count:]}
+
+        def ends(partitions: Any) -> dict[Partition, int]:
+            return {partition: len(log)}
+
+        def starts(partitions: Any) -> dict[Partition, int]:
+            return {partition: 0}
+
+        return SimpleNamespace(end_offsets=ends, start_offsets=starts, tail=tail)
+
+    monkeypatch.setattr(looking, "cluster_client", client)
+    monkeypatch.setattr(looking, "RECOUNT_RECORDS", 100)
+    monkeypatch.setattr(looking, "_looked_far", {})
+    monkeypatch.setattr(looking, "RECOUNT_FAR_RECORDS", 120)
+    looking.look(mirror)
+    assert mirror.fault == "The mirror of carts-0 holds 80 records that its source does not."
+    monkeypatch.setattr(looking, "RECOUNT_FAR_RECORDS", 1000)
+    looking.look(mirror)
+    assert mirror.fault, "not again so soon"
+    assert counts == [100, 100, 120, 120, 100, 100]
+    monkeypatch.setattr(looking, "RECOUNT_AGAIN_SECONDS", 0)
+    looking.look(mirror)
+    assert (mirror.state, mirror.fault, mirror.lag_records) == ("running", "", 0)
