@@ -8,6 +8,7 @@ seconds that writes are blocked.
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -27,7 +28,7 @@ from confluent_kafka.admin import (
 )
 
 from hadash.kafka.errors import ClusterUnavailable, KafkaError
-from hadash.kafka.groups import REQUEST_SECONDS, GroupsClient, nobody_else
+from hadash.kafka.groups import AGAIN_SECONDS, REQUEST_SECONDS, GroupsClient, nobody_else
 from hadash.kafka.tail import TAIL_SECONDS, TailReader
 from hadash.kafka.values import (
     Acl,
@@ -37,6 +38,9 @@ from hadash.kafka.values import (
     Record,
     TopicInfo,
 )
+
+#: Seconds for which a leader that has just been elected is asked again for its offsets: its followers tell it within one.
+ELECTED_SECONDS = 3.0
 
 #: So many Topics are asked for one by one; more of them with one request for all that the cluster has.
 FEW_TOPICS = 4
@@ -155,18 +159,24 @@ class ClusterClient:
         return self._offsets(partitions, OffsetSpec.earliest())
 
     def _offsets(self, partitions: Iterable[Partition], spec: OffsetSpec) -> dict[Partition, int]:
-        wanted = {TopicPartition(p.topic, p.partition): spec for p in partitions}
-        if not wanted:
-            return {}
-        found = {}
-        futures = self._admin.list_offsets(wanted, request_timeout=REQUEST_SECONDS)
-        for key, future in futures.items():
-            partition = Partition(key.topic, key.partition)
-            offset = int(self._result(future, f"could not read the offsets of {partition}").offset)
-            if offset < 0:
-                # librdkafka's "none", without an error: a leader that has just been elected does not know its end yet.
-                raise KafkaError(f"Cluster {self.name} does not know the offsets of {partition} yet.")
-            found[partition] = offset
+        """A leader that has just been elected does not know its end yet, which it soon does: librdkafka says -1001 then, and no
+        error."""
+        wanted = set(partitions)
+        found: dict[Partition, int] = {}
+        deadline = time.monotonic() + ELECTED_SECONDS
+        while missing := wanted - found.keys():
+            asked = {TopicPartition(p.topic, p.partition): spec for p in missing}
+            futures = self._admin.list_offsets(asked, request_timeout=REQUEST_SECONDS)
+            for key, future in futures.items():
+                partition = Partition(key.topic, key.partition)
+                offset = int(self._result(future, f"could not read the offsets of {partition}").offset)
+                if offset >= 0:
+                    found[partition] = offset
+            unknown = wanted - found.keys()
+            if unknown and time.monotonic() > deadline:
+                raise KafkaError(f"Cluster {self.name} does not know the offsets of {min(unknown)} yet.")
+            if unknown:
+                time.sleep(AGAIN_SECONDS)
         return found
 
     def tail(

@@ -340,5 +340,24 @@ def test_an_end_that_is_not_known_is_no_end(monkeypatch: pytest.MonkeyPatch) -> 
         return answers
 
     monkeypatch.setattr(AdminClient, "list_offsets", unknown)
+    monkeypatch.setattr(cluster, "ELECTED_SECONDS", 0)
     with pytest.raises(KafkaError, match="does not know the offsets of orders-0 yet"):
         ClusterClient(ACCESS).end_offsets([ORDERS])
+
+
+def test_an_end_that_is_known_a_moment_later_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    other = Partition("orders", 1)
+    asked_for: list[list[str]] = []
+
+    def known_later(self: AdminClient, asked: Any, **_: Any) -> dict[Any, Future[Any]]:
+        first = not asked_for
+        asked_for.append(sorted(f"{key.topic}-{key.partition}" for key in asked))
+        answers: dict[Any, Future[Any]] = {key: Future() for key in asked}
+        for key, answer in answers.items():
+            answer.set_result(SimpleNamespace(offset=-1001 if first and key.partition == 1 else 7))
+        return answers
+
+    monkeypatch.setattr(AdminClient, "list_offsets", known_later)
+    monkeypatch.setattr(cluster, "AGAIN_SECONDS", 0)
+    assert ClusterClient(ACCESS).end_offsets([ORDERS, other]) == {ORDERS: 7, other: 7}
+    assert asked_for == [["orders-0", "orders-1"], ["orders-1"]]
