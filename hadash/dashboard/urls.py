@@ -19,6 +19,7 @@ from hadash.dashboard.views import (
     rules,
     session,
     stream,
+    switch_lists,
     switches,
     tokens,
 )
@@ -47,7 +48,7 @@ urlpatterns = [
     path("pairs/<int:pk>/declarations/", declarations.of_pair, name="declarations"),
     path("pairs/<int:pk>/declarations/export.csv", declarations.export, name="declarations-export"),
     path("pairs/<int:pk>/declarations/import/", declarations.import_file, name="declarations-import"),
-    path("switches/", switches.switches, name="switches"),
+    path("switches/", switch_lists.switches, name="switches"),
     path("switches/request/", requests.request_switch, name="request-switch"),
     path("switches/request/preview/", requests.preview, name="request-preview"),
     path("switches/drafts/<int:pk>/discard/", requests.discard_draft, name="discard-draft"),

@@ -17,7 +17,7 @@ from hadash.dashboard.declared import SHOWN
 from hadash.dashboard.engines import Engines
 from hadash.dashboard.views.appids import ROWS_SHOWN
 from hadash.dashboard.views.common import PAGE_SIZE
-from hadash.dashboard.views.switches import SHOWN_CHANGES
+from hadash.dashboard.views.switch_lists import SHOWN_CHANGES
 from hadash.inventory.models import Access, AppID, InstanceID
 from hadash.switching.models import Switch
 from hadash.switching.retirement.models import Retirement

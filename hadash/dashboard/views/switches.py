@@ -1,4 +1,4 @@
-"""The page of a switch, the list of switches, and everything that people do to a switch."""
+"""The page of a switch, and everything that people do to a switch."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.conf import settings
-from django.db.models import Q
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.utils import timezone
@@ -16,15 +15,13 @@ from django.views.decorators.http import require_GET
 
 from hadash.accounts.browser import browser_of
 from hadash.accounts.roles import DECIDE, FORCE, OPERATE, REQUEST, may
-from hadash.dashboard import batches, changes, live, radius, selectors, states
+from hadash.dashboard import live, radius, selectors, states
 from hadash.dashboard.phrases import script_phrases
 from hadash.dashboard.views.acts import acts_on, approvals_need_zookeeper, approvals_seen
-from hadash.dashboard.views.common import address_of, paged, part_of, searched, the_switch, typed, user_of
+from hadash.dashboard.views.common import address_of, the_switch, typed, user_of
 from hadash.inventory.models import AppID
 from hadash.sentences import Sentence
 from hadash.switching import deciding, directing, lost_target, restoring, tails
-from hadash.switching.batches import machine as batch_machine
-from hadash.switching.drafts.services import drafts_of
 from hadash.switching.machine import Kind, Stage, Status
 from hadash.switching.models import Switch, Tail
 from hadash.switching.plan import Scope
@@ -34,72 +31,6 @@ from hadash.switching.retirement import terms
 from hadash.switching.retirement.machine import MOVES, Event
 from hadash.switching.retirement.machine import Status as RetirementStatus
 from hadash.switching.retirement.models import Retirement
-
-#: Changes of bindings that stand below the switches of an inbox, on one page (``?changes=``).
-SHOWN_CHANGES = 25
-
-INBOXES = ("all", "waiting", "mine")
-
-#: Of one's own batches, the newest that stand above one's switches.
-BATCHES_SHOWN = 10
-
-
-@require_GET
-def switches(request: HttpRequest) -> HttpResponse:
-    """``?inbox=waiting|mine`` and ``?status=``; ``?q=`` looks in AppID, InstanceID and Topics."""
-    user = user_of(request)
-    inbox = request.GET.get("inbox", "all")
-    inbox = inbox if inbox in INBOXES else "all"
-    found = selectors.waiting_for(user) if inbox == "waiting" else selectors.switches(user)
-    if inbox == "mine":
-        found = found.filter(requested_by=user)
-    status, query = searched(request, "status"), searched(request, "q")
-    if status in set(Status):
-        found = found.filter(status=status)
-    if query:
-        found = found.filter(
-            Q(appid__icontains=query)
-            | Q(instance_id__icontains=query)
-            | Q(asked__topics__icontains=query)
-            | Q(key=query)
-        )
-    page = paged(request, found)
-    state_of = states.of_waiting if inbox == "waiting" else states.of_status
-    # A state or a name is asked for of switches: what it cannot be asked of does not stand beside them.
-    filtered = bool(status or query)
-    by_hand = part_of(request, "changes", [] if filtered else changes.in_inbox(user, inbox), SHOWN_CHANGES)
-    context = {
-        "page": page,
-        "changes": [(change, states.of_change(change)) for change in by_hand.page.object_list],
-        "changes_part": by_hand,
-        "rows": [(switch, state_of(switch)) for switch in page.object_list],
-        "inbox": inbox,
-        "status": status,
-        "query": query,
-        "statuses": states.status_words(),
-        "batches": [] if filtered else _batches(user, inbox),
-        "drafts": drafts_of(user) if inbox == "mine" and not filtered else [],
-        "mine": selectors.switches(user)
-        .filter(requested_by=user, status=Status.AWAITING_APPROVAL.value)
-        .count()
-        + changes.in_inbox(user, "mine").filter(status=Status.AWAITING_APPROVAL.value).count()
-        + batches.batches(user)
-        .filter(requested_by=user, status=batch_machine.Status.AWAITING_APPROVAL.value)
-        .count(),
-    }
-    return render(request, "switches/list.html", context)
-
-
-def _batches(user: Any, inbox: str) -> list[batches.Row]:
-    """Those that stand above the switches of an inbox; all of them have a list of their own."""
-    if inbox == "waiting":
-        return batches.rows(batches.waiting_for(user))
-    if inbox == "mine":
-        return batches.rows(batches.batches(user).filter(requested_by=user)[:BATCHES_SHOWN])
-    return []
-
-
-# -- one switch ---------------------------------------------------------------------------------------------------
 
 
 def parts_context(user: Any, switch: Switch) -> dict[str, Any]:
