@@ -145,7 +145,7 @@ def draft(found: Draft, pair: Pair) -> dict[str, Any]:
             {"kind": row.kind, "name": row.name, "why": row.why, "already": row.already, "chain": row.chain}
             for row in radius.rows(plan)
         ],
-        "held_by": holder.key if holder is not None else None,
+        "held_by": {"kind": holder.kind, "key": holder.key} if holder is not None else None,
         "expected_pause_seconds": radius.expected_pause(pair, plan.kind),
         "records_at_risk": radius.records_at_risk(mirrors),
     }

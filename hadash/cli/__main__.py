@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from rich.console import Console, RenderableType
+from rich.console import Console
 
 from hadash.cli import batches, bindings, declarations, show
 from hadash.cli.asking import WrongUsage, confirmed
@@ -184,21 +184,8 @@ def _asked(options: argparse.Namespace) -> dict[str, Any]:
 
 def _plan(api: Api, options: argparse.Namespace, out: Console) -> int:
     draft = api.post("plans/", _asked(options))
-    out.print(_shown(api, draft))
+    out.print(show.plan(draft))
     return REFUSED if draft["objections"] or draft["held_by"] else 0
-
-
-def _shown(api: Api, draft: dict[str, Any]) -> RenderableType:
-    """A plan; of what holds part of it the API says the key only."""
-    if not draft["held_by"]:
-        return show.plan(draft)
-    try:
-        api.get(f"switches/{draft['held_by']}/")
-    except ApiError as error:
-        if error.code != 404:
-            raise
-        return show.plan(draft, "batch")
-    return show.plan(draft)
 
 
 def _request(api: Api, options: argparse.Namespace, out: Console) -> int:
@@ -263,7 +250,7 @@ def _approve(api: Api, options: argparse.Namespace, out: Console) -> int:
     digest = options.plan
     if not digest:
         draft = api.post("plans/", {name: found[name] for name in ("pair", "scope", "target", "kind")})
-        out.print(show.switch(found), _shown(api, draft))
+        out.print(show.switch(found), show.plan(draft))
         if not confirmed(out, options.key, "plan", "--plan"):
             return REFUSED
         digest = draft["plan_digest"]

@@ -66,11 +66,8 @@ def status(value: str) -> Text:
     return Text(value.replace("_", " "), style=COLOURS.get(value, ""))
 
 
-def plan(draft: dict[str, Any], holder: str = "switch") -> RenderableType:
-    """What would move, why, and what stands against it.
-
-    :param holder: what that is which holds part of it: a switch or a batch.
-    """
+def plan(draft: dict[str, Any]) -> RenderableType:
+    """What would move, why, and what stands against it."""
     found = draft["plan"]
     head = Text.assemble(
         (scope(found["scope"]), "bold"),
@@ -98,8 +95,8 @@ def plan(draft: dict[str, Any], holder: str = "switch") -> RenderableType:
         )
         for use in draft["uncovered"][:LISTED]
     ]
-    if draft["held_by"]:
-        parts.append(Text(f"✗ {holder} {draft['held_by']} holds part of it", "red"))
+    if holder := draft["held_by"]:
+        parts.append(Text(f"✗ {holder['kind']} {holder['key']} holds part of it", "red"))
     parts += [Text(f"✗ {reason}", "red") for reason in draft["objections"]]
     return Group(*parts)
 

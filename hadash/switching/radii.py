@@ -33,6 +33,11 @@ class Holder:
     plan: Plan
 
     @property
+    def kind(self) -> str:
+        """What it is, in one word of the API."""
+        return "batch" if isinstance(self.held, Batch) else "switch"
+
+    @property
     def key(self) -> str:
         return self.held.key
 

@@ -195,6 +195,11 @@ class FindingShape(s.Serializer):
     sentence = s.CharField()
 
 
+class HolderShape(s.Serializer):
+    kind = s.ChoiceField(["switch", "batch"])
+    key = s.CharField()
+
+
 class DraftShape(s.Serializer):
     kind = s.ChoiceField(words(Kind))
     plan = PlanShape()
@@ -205,7 +210,7 @@ class DraftShape(s.Serializer):
     uncovered = UseShape(many=True, help_text="Clients without an InstanceID that would stay behind.")
     findings = FindingShape(many=True, help_text="What rules say about the clients, the gravest first.")
     members = MemberShape(many=True, help_text="Nearest first; at most 200.")
-    held_by = s.CharField(allow_null=True, help_text="Key of the open switch or batch that holds part of it.")
+    held_by = HolderShape(allow_null=True, help_text="What is open and holds part of it.")
     expected_pause_seconds = s.FloatField(
         help_text="How long those who move will wait; nobody who writes waits for a read split."
     )
