@@ -28,8 +28,9 @@ from hadash.sandbox.trial import Trial
 #: The stages of a switch that goes well.
 STAGES = tuple(WITHIN)
 
-#: How often a cell is begun whose switch ended before its stage.
-ATTEMPTS = 2
+#: How often a cell is begun whose switch ended before its stage: the Gateway that was killed in the cell before lets its clients come
+#: back for half a minute, and a switch gives up after ten seconds of that.
+ATTEMPTS = 5
 
 _log = partial(print, flush=True)
 
