@@ -37,6 +37,7 @@ from hadash.switching.batches.models import Batch
 from hadash.switching.machine import Kind
 from hadash.switching.models import BindingChange, Switch
 from hadash.switching.plan import Member, Plan, Scope, ScopeKind
+from hadash.switching.radii import Holder
 from hadash.switching.radius import Draft
 from hadash.switching.retirement.models import Retirement
 
@@ -443,6 +444,7 @@ def test_a_batch_that_holds_part_of_it_is_told_as_one(
     run: Run, planned: None, make_batch: Any, plan: Plan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     batch = make_batch()
-    monkeypatch.setattr("hadash.api.present.radii.overlapping", lambda plan: batch)
+    holder = Holder(batch, plan.scope, plan)
+    monkeypatch.setattr("hadash.api.present.radii.overlapping", lambda plan: holder)
     code, text = run("vera", "plan", *WANTED)
     assert (code, f"✗ batch {batch.key} holds part of it" in text) == (1, True), text

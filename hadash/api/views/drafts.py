@@ -57,8 +57,10 @@ class OneDraft(View):
         operation_id="change_draft",
         summary="Keep something else in its place.",
         request=shapes.DraftRequest,
-        responses={200: shapes.DraftKeptShape, **problems(400, 404, 409)},
+        parameters=[KEY],
+        responses={200: shapes.DraftKeptShape, **problems(400, 404, 409, 422)},
     )
+    @idempotent
     def put(self, request: Request, pk: int) -> Response:
         draft = _own(request, pk)
         values = self.validated(shapes.DraftRequest)
@@ -75,9 +77,7 @@ class OneDraft(View):
         draft = _own(request, pk)
         # (A token that may only read discards nothing. At a browser everybody discards their own, also who may not request any more.)
         if request.auth is not None and not may(request.user, REQUEST, draft.pair):
-            raise PermissionDenied(
-                "This token may not request switches, nor discard what would be requested."
-            )
+            raise PermissionDenied("You may not request switches.")
         services.discard(draft)
         return Response(status=204)
 
