@@ -11,7 +11,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import partial
 from typing import Any, NoReturn, TypeVar
@@ -130,7 +130,7 @@ class GroupsClient:
     def describe(self, names: Iterable[str]) -> dict[str, GroupInfo]:
         """Groups with their members and coordinator; ``Dead`` is the state of one that does not exist."""
         found: dict[str, GroupInfo] = {}
-        for answer in self._read(names, "could not describe", lambda some, admin: _described(some, admin)):
+        for answer in self._read(names, "could not describe", _described):
             found |= answer
         return found
 
@@ -143,10 +143,10 @@ class GroupsClient:
 
     def _read(
         self, names: Iterable[str], what: str, ask: Callable[[list[str], Admin], dict[str, T]]
-    ) -> Iterator[dict[str, T]]:
+    ) -> Iterable[dict[str, T]]:
         wanted = sorted(set(names))
         parts = [wanted[first : first + READ_AT_ONCE] for first in range(0, len(wanted), READ_AT_ONCE)]
-        return iter(self._ask({_listed(part): partial(ask, part) for part in parts}, what).values())
+        return self._ask({_listed(part): partial(ask, part) for part in parts}, what).values()
 
     # -- changes ------------------------------------------------------------------------------------------------
 
