@@ -8,39 +8,28 @@ while their cluster dies is the very case that hadash exists for.
 from __future__ import annotations
 
 import logging
-import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import partial
-from typing import Any, NoReturn, TypeVar
+from typing import NoReturn, TypeVar
 
 from kafka import errors
-from kafka.admin import KafkaAdminClient
-from kafka.net.compat import KafkaNetClient
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
 from hadash.kafka.errors import ClusterUnavailable, CoordinatorMoved, KafkaError
+from hadash.kafka.group_admin import PARALLEL_REQUESTS, REQUEST_SECONDS, Admin, config_of
+from hadash.kafka.group_admin import connect as _connect
 from hadash.kafka.values import ClusterAccess, GroupInfo, GroupMember, Partition
 
 log = logging.getLogger(__name__)
 
-#: Seconds for one question, with all that is asked again meanwhile. A healthy cluster answers in milliseconds; during a block
-#: nobody can wait long.
-REQUEST_SECONDS = float(os.environ.get("HADASH_KAFKA_REQUEST_SECONDS", "10"))
-
 #: Seconds until a question is asked again: loading its groups takes a coordinator that is moving some hundredths and more.
 AGAIN_SECONDS = 0.2
 
-#: Requests at once.
-PARALLEL_REQUESTS = 16
-
 #: Groups that are read with one call of the library, which asks brokers before 3.0 for one after the other.
 READ_AT_ONCE = 50
-
-#: The longest pause of the client before it connects again: a broker that is back is wanted at once.
-RECONNECT_MILLISECONDS = 1000
 
 #: Seconds for which a client that was given up is kept, for whoever still waits for an answer through it.
 KEPT_SECONDS = 2 * REQUEST_SECONDS
@@ -72,31 +61,6 @@ _SILENT = (
 T = TypeVar("T")
 
 
-class Admin(KafkaAdminClient):
-    """With what the library's public methods lack. (Its version is pinned, and ``tests/clusters`` try each of these.)"""
-
-    def forget_coordinators(self) -> None:
-        """Ask anew who coordinates which group: it would go on asking a broker that says that it does not."""
-        self._manager.cluster._coordinators.clear()
-
-    def coordinator_of(self, group: str) -> int:
-        """The broker that was asked about ``group`` last; -1 when none is known."""
-        found = self._manager.cluster.get_coordinator(group)
-        return -1 if found is None else int(found)
-
-    def _describe_groups_process_response(self, response: Any) -> dict[str, Any]:
-        """Groups as they are: the library makes texts of their errors, and fails at what members of other kinds than consumers say
-        of themselves."""
-        found = {}
-        for group in response.groups:
-            error = errors.for_code(group.error_code)
-            # (Since DescribeGroups 6 one that does not exist is an error; it has its state all the same.)
-            if error not in (errors.NoError, errors.GroupIdNotFoundError):
-                raise error(group.group_id)
-            found[group.group_id] = group
-        return found
-
-
 Request = Callable[[Admin], T]
 
 
@@ -110,7 +74,7 @@ class GroupsClient:
 
     def __init__(self, access: ClusterAccess) -> None:
         self._cluster = access.name
-        self._config = _config(access)
+        self._config = config_of(access)
         self._requests = ThreadPoolExecutor(PARALLEL_REQUESTS, f"groups-{access.name}")
         self._connecting = ThreadPoolExecutor(1, f"groups-{access.name}-connecting")
         self._lock = threading.Lock()
@@ -272,49 +236,6 @@ class GroupsClient:
         if not isinstance(error, errors.KafkaError):
             log.error("%s", said, exc_info=error)
         raise KafkaError(f"{said}: {_said(error)}.") from None
-
-
-# -- connecting -------------------------------------------------------------------------------------------------------
-
-
-def _config(access: ClusterAccess) -> dict[str, Any]:
-    config: dict[str, Any] = {
-        "bootstrap_servers": access.bootstrap_servers.split(","),
-        "client_id": "hadash",
-        "security_protocol": access.security_protocol,
-        "reconnect_backoff_max_ms": RECONNECT_MILLISECONDS,
-        # More than ever are: who finds a connection full is refused, not kept waiting.
-        "max_in_flight_requests_per_connection": 4 * PARALLEL_REQUESTS,
-    }
-    if access.security_protocol.startswith("SASL"):
-        config |= {
-            "sasl_mechanism": access.sasl_mechanism,
-            "sasl_plain_username": access.username,
-            "sasl_plain_password": access.password,
-        }
-    return config
-
-
-def _connect(config: Mapping[str, Any]) -> Admin:
-    """A client that has reached its cluster. :raises kafka.errors.KafkaError: it has not, within :data:`REQUEST_SECONDS`."""
-    made: list[KafkaNetClient] = []
-
-    def keep(**configs: Any) -> KafkaNetClient:
-        made.append(KafkaNetClient(**configs))
-        return made[-1]
-
-    milliseconds = int(REQUEST_SECONDS * 1000)
-    try:
-        return Admin(
-            **config,
-            request_timeout_ms=milliseconds,
-            bootstrap_timeout_ms=milliseconds,
-            kafka_client=keep,
-        )
-    except BaseException:
-        for client in made:  # its thread would go on for ever
-            client.close()
-        raise
 
 
 def _close_result(connection: Future[Admin]) -> None:
