@@ -160,5 +160,6 @@ def _client(connection: Client) -> dict[str, Any]:
         "parked": connection.parked,
         "mutations": connection.relay.mutations.count,
         "slow": connection.connection.slow,
+        "gone": connection.connection.gone,
         "state": connection.state.value,
     }

@@ -271,7 +271,7 @@ class Client:
             message = None
         else:
             message = decode_request(request)
-        if self._has_waited and self.connection.gone and not _is_unacknowledged(request, message):
+        if self._has_waited and not (self.connection.still_there() or _is_unacknowledged(request, message)):
             # Its client has sent it again elsewhere, and both would be written.
             self.connection.leave()
             return True

@@ -41,6 +41,7 @@ def test_clients_are_told_with_all_that_is_known_of_them(gateway: GatewayProcess
             "parked": "",
             "mutations": 0,
             "slow": False,
+            "gone": False,
             "state": "forward",
         }
         assert found["web-2"]["node"] == "east"

@@ -122,6 +122,9 @@ class TestStalledBroker:
                 client.send_produce(topic, b"two")
                 kafka.wait_for_end("east", topic, 2)
                 client.send_produce(topic, b"three", acks=acks)
+            eventually(
+                lambda: [c["gone"] for c in gateway.clients(app.appid)] == [True], "the client's leaving"
+            )
             broker.release()
             eventually(lambda: gateway.clients(app.appid) == [], "the end of the connection")
         assert kafka.values("east", topic) == [b"one", b"two", *([b"three"] if acks == 0 else [])]
