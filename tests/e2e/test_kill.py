@@ -18,14 +18,14 @@ pytestmark = pytest.mark.stack
 
 APPID, INSTANCE = "shop", "shop-carts"
 
-#: stage, the command at which the worker dies, and whether the command has been carried out then. (In the first and the last one
-#: nothing is changed.)
+#: stage, the command at which the worker dies, and whether the command has been carried out then. (Long are those where nothing is
+#: changed, or where the same command is tried in another stage.)
 POINTS = [
     pytest.param("precheck", "RecordSeen", "after", marks=pytest.mark.long),
-    ("settle", "WriteBindings", "after"),
+    pytest.param("settle", "WriteBindings", "after", marks=pytest.mark.long),
     ("block", "WriteBindings", "after"),
     ("drain", "RecordDrained", "before"),
-    ("translate", "WriteGroupOffsets", "after"),
+    pytest.param("translate", "WriteGroupOffsets", "after", marks=pytest.mark.long),
     ("forward", "WriteBindings", "after"),
     ("reverse", "ReverseMirrors", "after"),
     pytest.param("verify", "ReadClients", "before", marks=pytest.mark.long),
@@ -60,7 +60,7 @@ def test_switch_survives_the_loss_of_its_worker(
 
 @pytest.mark.parametrize(
     ("command", "when"),
-    [("WriteGroupOffsets", "after"), ("RecordDrained", "before")],
+    [("WriteGroupOffsets", "after"), pytest.param("RecordDrained", "before", marks=pytest.mark.long)],
     ids=str,
 )
 def test_readers_go_over_although_the_worker_dies_while_they_wait(
