@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 N ?= 20
 
-.PHONY: help setup demo demo-check demo-reset clients-check bench-switch bench-gateway bench-plan fault test test-long test-unit lint types format lock clean browser
+.PHONY: help setup demo demo-check demo-reset clients-check bench-switch bench-gateway bench-plan bench-pipeline fault test test-long test-unit lint types format lock clean browser
 
 help:  ## What there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -46,6 +46,9 @@ bench-gateway: $(READY)  ## The Gateway beside the broker itself; writes var/ben
 bench-plan: $(READY)  ## Finding what moves together, and moving 1,000 InstanceIDs at once; writes var/bench/plan.json (PARTS="closure batch")
 	@$(BIN)/python -m hadash.sandbox bench-plan $(PARTS)
 
+bench-pipeline: $(READY)  ## From 10 M and 100 M access reports to facts, beside DuckDB; writes var/bench/pipeline.json (SIZES="10000000" for some)
+	@$(BIN)/python -m hadash.sandbox bench-pipeline $(if $(SIZES),--reports $(SIZES))
+
 fault: $(READY)  ## What dies in each stage of a switch, and what comes of it; writes var/bench/fault.json (FAULTS="worker redis" STAGES="block" for some; all take an hour)
 	@$(BIN)/python -m hadash.sandbox fault --faults $(FAULTS) --stages $(STAGES)
 
@@ -59,7 +62,7 @@ test-long: $(READY)  ## What takes minutes a test: every client library there an
 	@$(BIN)/python -m pytest -m long tests/clusters tests/e2e tests/gateway
 
 test-unit: $(READY)  ## The tests that need no server, in seconds
-	@$(BIN)/python -m pytest -m "not stack and not browser"
+	@$(BIN)/python -m pytest -m "not stack and not browser and not spark"
 
 lint: $(READY)  ## Style, and that every migration is there
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/python manage.py makemigrations --check --dry-run

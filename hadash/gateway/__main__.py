@@ -36,6 +36,7 @@ from hadash.gateway.workers import (
     say_ready,
     worker_number,
 )
+from hadash.lake.store import LakeError
 
 log = logging.getLogger("hadash.gateway")
 VERSION = "0.1.0"
@@ -89,7 +90,7 @@ async def _run(settings: GatewaySettings, accounts: Accounts, client: KazooClien
     )
     try:
         gateway = Gateway(settings, pair, clusters, member, accounts)
-    except BadListener as error:
+    except (BadListener, LakeError) as error:
         raise StartError(str(error)) from None
 
     def on_change(update: Update) -> None:

@@ -34,6 +34,7 @@ from hadash.gateway.traffic import Traffic
 from hadash.gateway.upstream import Upstream, UpstreamUnavailable, read_api_versions
 from hadash.gateway.versions import Ranges, intersection
 from hadash.gateway.wire import WireError
+from hadash.lake.store import Store
 
 log = logging.getLogger(__name__)
 
@@ -81,8 +82,10 @@ class Gateway:
         self.accounts = accounts or Accounts()
         self.lookups = Lookups(self)
         self.slices = Slices(self.loop)
-        lake = Path(settings.lake) if settings.lake else None
-        self.reports = AccessReports(lake, settings.id, settings.lake_seconds, self.traffic, self.slices)
+        lake = Store(settings.lake) if settings.lake else None
+        self.reports = AccessReports(
+            lake, pair.name, settings.id, settings.lake_seconds, self.traffic, self.slices
+        )
         self._noted: set[str] = set()
         self.timer = Timer(self.loop)
         self.purgatory = Purgatory(self.timer, settings.max_parked, settings.max_parked_bytes)

@@ -122,7 +122,7 @@ class GatewaySettings:
     retry_seconds: float = 5.0
     #: Seconds between reads of both clusters' API versions.
     versions_seconds: float = 30.0
-    #: The folder of the lake that access reports are written to, and seconds from one batch to the next: few files of
+    #: The lake that access reports are written to (a folder, s3a://… or hdfs://…), and seconds from one batch to the next: few files of
     #: useful size, and a restart loses a minute at most. Empty: none are written.
     lake: str = ""
     lake_seconds: float = 60.0

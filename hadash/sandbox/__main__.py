@@ -1,5 +1,5 @@
 """`python -m hadash.sandbox`: the stack alone (`up`), all of hadash on it (`demo`), trials of it (`check`,
-`bench-switch`, `bench-gateway`, `bench-plan`, `fault`), or another program beside the stack (`exec`)."""
+`bench-switch`, `bench-gateway`, `bench-plan`, `bench-pipeline`, `fault`), or another program beside the stack (`exec`)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
 
-from hadash.sandbox.bench import batch, gateway, plan
+from hadash.sandbox.bench import batch, gateway, pipeline, plan
 from hadash.sandbox.check import bench_switch, demo_check
 from hadash.sandbox.demo import DEFAULT_DATA, ROOT, Demo
 from hadash.sandbox.errors import SandboxError
@@ -59,6 +59,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     plan_parser.add_argument("--switches", type=int, default=batch.SWITCHES, help="moves of the batch")
     plan_parser.add_argument("--keep", type=Path, help="use and keep this data folder for the batch")
+    pipeline_parser = commands.add_parser(
+        "bench-pipeline", help="from access reports to facts, beside DuckDB"
+    )
+    pipeline_parser.add_argument("--reports", type=int, nargs="*", default=[], help="these sizes only")
+    pipeline_parser.add_argument("--keep", action="store_true", help="keep the reports for the next run")
     fault_parser = commands.add_parser("fault", help="something dies in each stage of a switch")
     fault_parser.add_argument("--faults", nargs="*", choices=[*FAULTS], default=[], help="only these")
     fault_parser.add_argument("--stages", nargs="*", choices=STAGES, default=[], help="only in these")
@@ -85,6 +90,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 return gateway.bench_gateway(options.parts)
             case "bench-plan":
                 return plan.bench_plan(options.parts, options.instances, options.switches, options.keep)
+            case "bench-pipeline":
+                return pipeline.bench_pipeline(options.reports, options.keep)
             case "fault":
                 return fault_table(options.faults, options.stages)
             case _:

@@ -9,9 +9,7 @@ from dataclasses import replace
 from hadash.bindings.errors import BindingError
 from hadash.inventory import selectors
 from hadash.inventory.dialects import dialect_of
-from hadash.inventory.differences import never_seen
 from hadash.inventory.models import Access, AppID, Cluster, InstanceID, Pair
-from hadash.inventory.relations import Relation
 from hadash.kafka.errors import KafkaError
 from hadash.mirroring import standby
 from hadash.mirroring.models import Mirror
@@ -23,6 +21,7 @@ from hadash.switching.readers import draw_up_readers
 from hadash.switching.refusals import EnginesAway, Refused
 from hadash.switching.risks import findings_of, stops
 from hadash.switching.things import Use
+from hadash.switching.uses import allowed_uses, declared_uses, topics_of
 
 
 def draft_for(pair: Pair, scope: Scope, target: Cluster, kind: Kind = Kind.PLANNED) -> Draft:
@@ -88,8 +87,9 @@ def estate_of(pair: Pair, asked: Cluster) -> Estate:
             for m in Mirror.objects.filter(pair=pair).select_related("source")
         )
         uses = _observed(pair)
-        uses += _declared(pair, uses)
-        uses += _allowed(pair, asked, uses, mirrors)
+        uses += declared_uses(selectors.declared(pair), uses)
+        topics = topics_of(uses, (topic for mirror in mirrors for topic in mirror.topics))
+        uses += allowed_uses(standby.allowed_to_use(pair, asked, sorted(topics)), uses)
     except (BindingError, KafkaError) as error:
         raise EnginesAway(say("%(error)s", error=error)) from None
     # (AppIDs of other pairs have documents beside these.)
@@ -122,18 +122,3 @@ def _observed(pair: Pair) -> list[Use]:
     found = Access.objects.filter(pair=pair, last_seen__gte=selectors.access_since())
     rows = found.order_by().values_list("appid", "client_id", "kind", "resource").distinct()
     return [Use(*row) for row in rows]
-
-
-def _declared(pair: Pair, seen: list[Use]) -> list[Use]:
-    """What people say that clients use, where nobody has seen it."""
-    known = [Relation(use.appid, use.client_id, use.kind, use.resource) for use in seen]
-    return [Use(*relation, declared=True) for relation in never_seen(selectors.declared(pair), known)]
-
-
-def _allowed(pair: Pair, source: Cluster, known: list[Use], mirrors: tuple[MirrorOf, ...]) -> list[Use]:
-    """Rights of those of whom nothing is ``known``, on the Topics that somebody uses or a mirror carries."""
-    users = {use.appid for use in known}
-    topics = {use.resource for use in known if use.kind != Access.Kind.GROUP}
-    topics |= {topic for mirror in mirrors for topic in mirror.topics}
-    allowed = standby.allowed_to_use(pair, source, sorted(topics))
-    return [Use(appid, "", "acl", topic) for appid, topic in sorted(allowed) if appid not in users]

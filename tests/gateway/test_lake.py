@@ -12,9 +12,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from hadash.gateway import lake as module
-from hadash.gateway.lake import SCHEMA, AccessReports, write_rows
+from hadash.gateway.lake import AccessReports
 from hadash.gateway.slices import Slices
 from hadash.gateway.traffic import AccessKey, Circumstances, Traffic
+from hadash.lake.access import write_batch
+from hadash.lake.store import Store
 
 
 def key(client_id: str = "web-1") -> AccessKey:
@@ -31,7 +33,7 @@ class Lake:
         self.folder = folder
         self.traffic = Traffic(samples=1, clock=lambda: 1_000_000.0, reports=True)
         slices = Slices(asyncio.get_running_loop())
-        self.reports = AccessReports(folder, "gateway-1", 60.0, self.traffic, slices)
+        self.reports = AccessReports(Store(str(folder)), "main", "gateway-1", 60.0, self.traffic, slices)
 
     def rows(self) -> list[dict[str, Any]]:
         files = sorted(self.folder.glob("access/date=*/hour=*/*.parquet"))
@@ -71,6 +73,8 @@ async def test_a_row_says_all_that_is_known(lake: Lake) -> None:
         "bytes": 500,
         "first_seen": datetime.fromtimestamp(1_000_000, UTC),
         "last_seen": datetime.fromtimestamp(1_000_060, UTC),
+        "pair": "main",
+        "source": "gateway",
     }
     assert (joined["assignors"], joined["session_timeout_ms"], joined["acks"]) == (
         ["range", "roundrobin"],
@@ -127,12 +131,12 @@ async def test_a_batch_that_is_asked_for_while_one_is_written_holds_what_came_si
     """A Gateway that stops writes its last batch, perhaps in the middle of another."""
     began, go_on = threading.Event(), threading.Event()
 
-    def slow(*args: Any) -> Path:
+    def slow(*args: Any) -> str:
         began.set()
         assert go_on.wait(20)
-        return write_rows(*args)
+        return write_batch(*args)
 
-    monkeypatch.setattr(module, "write_rows", slow)
+    monkeypatch.setattr(module, "write_batch", slow)
     lake.traffic.fact(key()).note(1.0, 5, 500)
     first = asyncio.ensure_future(lake.reports.write())
     await asyncio.to_thread(began.wait)
@@ -150,12 +154,12 @@ async def test_a_fact_that_goes_while_it_is_written_is_not_forgotten(
     fact = lake.traffic.fact(key())
     fact.note(1.0, 5, 500)
 
-    def meanwhile(*args: Any) -> Path:
+    def meanwhile(*args: Any) -> str:
         fact.note(2.0, 3, 300)
         lake.traffic._evict()
-        return write_rows(*args)
+        return write_batch(*args)
 
-    monkeypatch.setattr(module, "write_rows", meanwhile)
+    monkeypatch.setattr(module, "write_batch", meanwhile)
     await lake.reports.write()
     monkeypatch.undo()
     await lake.reports.write()
@@ -179,27 +183,7 @@ async def test_what_cannot_be_made_is_no_end_of_reports(
 async def test_without_a_lake_nothing_is_written() -> None:
     traffic = Traffic(samples=1)
     traffic.fact(key()).note(1.0, 1, 1)
-    reports = AccessReports(None, "gateway-1", 60.0, traffic, Slices(asyncio.get_running_loop()))
+    reports = AccessReports(None, "main", "gateway-1", 60.0, traffic, Slices(asyncio.get_running_loop()))
     await reports.run()
     await reports.write()
     assert reports.rows_written == 0
-
-
-def test_a_file_appears_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails(table: object, path: Path, **_: object) -> None:
-        path.write_bytes(b"half")
-        raise OSError("no space left")
-
-    monkeypatch.setattr(module.pq, "write_table", fails)
-    with pytest.raises(OSError, match="no space left"):
-        write_rows(tmp_path, "gw/1", [], datetime(2026, 11, 21, 17, tzinfo=UTC))
-    assert [p for p in tmp_path.rglob("*") if p.is_file()] == []
-
-
-def test_files_are_sorted_by_date_and_hour_and_named_after_their_gateway(tmp_path: Path) -> None:
-    path = write_rows(tmp_path, "gw/1", [], datetime(2026, 11, 21, 17, 5, tzinfo=UTC))
-    assert path.parent == tmp_path / "access" / "date=2026-11-21" / "hour=17"
-    assert path.name.startswith("gw%2F1-")
-    schema = pq.read_schema(path)
-    assert schema.names == SCHEMA.names
-    assert schema.metadata[b"hadash.schema"] == b"access/1"

@@ -1,0 +1,1 @@
+"""Access reports of others, read into the lake."""

@@ -1,0 +1,125 @@
+"""Access reports as a CSV file: a head with the names of the columns, then a line for each. Pure.
+
+What a line must say is who used what, where and when (:data:`REQUIRED`); the other columns of a report may be there. A line that
+cannot be read is put aside with its reason, and the others count.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from datetime import UTC, datetime
+from typing import Any
+
+from hadash.lake.access import CSV, SCHEMA
+from hadash.lake.importers.imported import Imported, ImportRefused
+from hadash.lake.quarantine import Unreadable
+
+REQUIRED = ("appid", "kind", "resource", "cluster", "last_seen")
+
+#: What a file may say; who reports it is the file itself.
+COLUMNS = tuple(name for name in SCHEMA.names if name not in ("gateway", "source"))
+
+_NUMBERS = ("acks", "session_timeout_ms", "requests", "records", "bytes")
+_TRUTHS = ("idempotent", "transactional")
+_TIMES = ("first_seen", "last_seen")
+_KINDS = ("produce", "consume", "group")
+_YES, _NO = ("true", "1", "yes", "是"), ("false", "0", "no", "否")
+
+#: What a cell may say instead of a number, as Kafka does.
+_ACKS = {"all": -1}
+
+
+def parse(content: bytes, file_name: str) -> Imported:
+    """What a file says.
+
+    :param file_name: it is named as who reports.
+    :raises ImportRefused: nothing of it can be read.
+    """
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise ImportRefused("The file is not in UTF-8. In Excel, save it as “CSV UTF-8”.") from None
+    first = text.lstrip().split("\n", 1)[0]
+    separator = next((each for each in ";\t" if each in first), ",")
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+    head = [name.strip().lower() for name in next(reader, [])]
+    _check(head)
+    found = Imported()
+    try:
+        for cells in reader:
+            if any(cell.strip() for cell in cells):
+                _read(found, head, cells, separator, file_name)
+    except csv.Error as error:
+        raise ImportRefused(f"Line {reader.line_num} cannot be read: {error}.") from None
+    return found
+
+
+def _check(head: list[str]) -> None:
+    missing = [name for name in REQUIRED if name not in head]
+    if missing:
+        raise ImportRefused(
+            f"The first line must name the columns; {', '.join(missing)} "
+            f"{'is' if len(missing) == 1 else 'are'} missing."
+        )
+    strange = [name for name in head if name not in COLUMNS]
+    if strange:
+        raise ImportRefused(
+            f"There is no column {', '.join(map(repr, strange))}. There are: {', '.join(COLUMNS)}."
+        )
+    if len(set(head)) < len(head):
+        raise ImportRefused("A column is there twice.")
+
+
+def _read(found: Imported, head: list[str], cells: list[str], separator: str, file_name: str) -> None:
+    text = separator.join(cells)
+    if len(cells) != len(head):
+        found.unreadable.append(Unreadable(text, f"It has {len(cells)} cells instead of {len(head)}."))
+        return
+    try:
+        row = {name: _value(name, cell.strip()) for name, cell in zip(head, cells, strict=True)}
+    except ValueError as error:
+        found.unreadable.append(Unreadable(text, str(error)))
+        return
+    row = {"first_seen": row["last_seen"], "requests": 0, "records": 0, "bytes": 0} | {
+        name: value for name, value in row.items() if value is not None
+    }
+    found.rows.append({**row, "gateway": file_name, "source": CSV})
+
+
+def _value(name: str, cell: str) -> Any:
+    """:raises ValueError: with a sentence for the person."""
+    if not cell:
+        if name in REQUIRED:
+            raise ValueError(f"{name} is empty.")
+        return None
+    if name in _NUMBERS:
+        number = _ACKS.get(cell.lower()) if name == "acks" else None
+        if number is None:
+            try:
+                number = int(cell)
+            except ValueError:
+                raise ValueError(f"{name} is {cell!r}, which is no whole number.") from None
+        _check_range(name, number)
+        return number
+    if name in _TRUTHS:
+        if cell.lower() not in _YES + _NO:
+            raise ValueError(f"{name} is {cell!r}; write true or false.")
+        return cell.lower() in _YES
+    if name in _TIMES:
+        try:
+            moment = datetime.fromisoformat(cell)
+        except ValueError:
+            raise ValueError(f"{name} is {cell!r}; write it as 2026-11-21T17:05:00Z.") from None
+        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    if name == "assignors":
+        return [part.strip() for part in cell.split("|")]
+    if name == "kind" and cell not in _KINDS:
+        raise ValueError(f"kind is {cell!r}; it is one of {', '.join(_KINDS)}.")
+    return cell
+
+
+def _check_range(name: str, number: int) -> None:
+    bits = SCHEMA.field(name).type.bit_width
+    if not -(2 ** (bits - 1)) <= number < 2 ** (bits - 1):
+        raise ValueError(f"{name} is {number}, which is too much.")

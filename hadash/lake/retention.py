@@ -1,0 +1,26 @@
+"""What is old enough is removed: reports by the day on which they came, and what was put aside."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+
+from hadash.lake import quarantine
+from hadash.lake.access import FOLDER, days
+from hadash.lake.store import Store
+
+
+def expire(store: Store, today: date, keep_days: int) -> list[str]:
+    """Remove the days before the last ``keep_days``; which they were.
+
+    The newest day stays, however old: somebody who stopped the Gateways has not asked for an empty lake.
+
+    :param keep_days: at least 1; today counts.
+    """
+    first = f"{today - timedelta(days=keep_days - 1):%Y-%m-%d}"
+    known = days(store)
+    gone = [day for day in known[:-1] if day < first]
+    for day in gone:
+        store.delete_folder(f"{FOLDER}/date={day}")
+        store.delete_folder(f"{quarantine.ROWS}/date={day}")
+        store.delete_folder(f"{quarantine.FILES}/{FOLDER}/date={day}")
+    return gone

@@ -1,0 +1,168 @@
+"""Where the lake is, and what can be done there: list, read, and write files that appear whole or not at all.
+
+The address is a path, or a URL of what pyarrow reaches: ``s3a://bucket/lake``, ``hdfs://namenode:8020/lake``. Names inside of it are
+relative, with slashes: ``access/date=2026-11-21/hour=17/gateway-1-1763744400000.parquet``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow import fs
+
+
+class LakeError(Exception):
+    """The lake cannot be used; the message says where it is, and what is the matter."""
+
+
+class Store:
+    """One lake.
+
+    :param address: a folder, or a URL. Spark's ``s3a`` and ``s3n`` are what everybody else calls ``s3``.
+    :raises LakeError: nobody knows such an address.
+    """
+
+    def __init__(self, address: str) -> None:
+        # (What follows a question mark says how pyarrow reaches an object store; Spark has settings of its own for it.)
+        self.address = address.partition("?")[0].rstrip("/") or "/"
+        try:
+            if "://" in address:
+                scheme, rest = address.split("://", 1)
+                url = f"s3://{rest}" if scheme in ("s3a", "s3n") else address
+                self.filesystem, self._root = fs.FileSystem.from_uri(url)
+            else:
+                self.filesystem, self._root = fs.LocalFileSystem(), str(Path(self.address).absolute())
+        except (pa.ArrowException, OSError, ValueError) as error:
+            raise LakeError(
+                f"The lake {address!r} cannot be reached ({error}). A folder, s3a://… and hdfs://… can."
+            ) from error
+        #: An object store shows what is written when it is complete, and has no renaming; others show it as it grows.
+        self._shows_whole = isinstance(self.filesystem, fs.S3FileSystem)
+
+    def for_spark(self, name: str = "") -> str:
+        """The address of a file or folder as Spark is told it."""
+        root = self.address if "://" in self.address else f"file://{self._root}"
+        return f"{root}/{name}" if name else root
+
+    def files(self, folder: str, *, deep: bool = False) -> dict[str, int]:
+        """The files of a folder with their sizes in bytes, by name, in order; those in the making are left out. A
+        folder that does not exist has none.
+
+        :param deep: with those of its folders.
+        """
+        found = {
+            self._relative(info.path): info.size
+            for info in self._infos(folder, deep)
+            if info.type == fs.FileType.File and not _hidden(self._relative(info.path))
+        }
+        return dict(sorted(found.items()))
+
+    def folders(self, folder: str) -> list[str]:
+        """The names of the folders of a folder (their last parts), in order."""
+        return sorted(
+            info.base_name for info in self._infos(folder, deep=False) if info.type == fs.FileType.Directory
+        )
+
+    def exists(self, name: str) -> bool:
+        return bool(self.filesystem.get_file_info(self._path(name)).type != fs.FileType.NotFound)
+
+    def open(self, name: str) -> pa.NativeFile:
+        """To read it. :raises FileNotFoundError: there is none."""
+        return self.filesystem.open_input_file(self._path(name))
+
+    def read_json(self, name: str) -> Any:
+        """What :meth:`write_json` wrote; ``None`` when there is no such file."""
+        try:
+            with self.open(name) as source:
+                return json.loads(source.readall())
+        except FileNotFoundError:
+            return None
+
+    def write_json(self, name: str, value: Any) -> None:
+        """Whole or not at all, in place of what is there."""
+        with self.writing(name) as sink:
+            sink.write(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode())
+
+    def write_table(self, name: str, table: pa.Table) -> None:
+        """As one Parquet file, whole or not at all, in place of what is there."""
+        with self.writing(name) as sink:
+            pq.write_table(table, sink, compression="zstd")
+
+    def writing(self, name: str) -> Whole:
+        """A file to write to; it appears when the block ends, and not if the block fails."""
+        return Whole(self, name)
+
+    def delete(self, name: str) -> None:
+        """A file; one that is not there is gone already."""
+        try:
+            self.filesystem.delete_file(self._path(name))
+        except FileNotFoundError:
+            pass
+
+    def delete_folder(self, name: str) -> None:
+        """A folder and all in it; one that is not there is gone already."""
+        try:
+            self.filesystem.delete_dir(self._path(name))
+        except FileNotFoundError:
+            pass
+
+    def move(self, name: str, to: str) -> None:
+        """A file to another place in the lake."""
+        self._make_folder(to)
+        self.filesystem.move(self._path(name), self._path(to))
+
+    def _infos(self, folder: str, deep: bool) -> Iterator[fs.FileInfo]:
+        selector = fs.FileSelector(self._path(folder), recursive=deep, allow_not_found=True)
+        yield from self.filesystem.get_file_info(selector)
+
+    def _path(self, name: str) -> str:
+        return f"{self._root}/{name}" if name else self._root
+
+    def _relative(self, path: str) -> str:
+        return path.removeprefix(self._root).lstrip("/")
+
+    def _make_folder(self, name: str) -> None:
+        if not self._shows_whole:
+            self.filesystem.create_dir(str(PurePosixPath(self._path(name)).parent), recursive=True)
+
+
+class Whole:
+    """One file while it is written: see :meth:`Store.writing`."""
+
+    def __init__(self, store: Store, name: str) -> None:
+        self._store = store
+        self._name = name
+        folder, _, last = name.rpartition("/")
+        # A name that begins with a dot is no file of the lake to Spark, and to others.
+        hidden = f"{folder}/.{last}" if folder else f".{last}"
+        self._part = name if store._shows_whole else hidden
+
+    def __enter__(self) -> pa.NativeFile:
+        self._store._make_folder(self._name)
+        self._sink = self._store.filesystem.open_output_stream(self._store._path(self._part))
+        return self._sink
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: Any) -> None:
+        if kind is None:
+            self._sink.close()
+            if self._part != self._name:
+                self._store.filesystem.move(self._store._path(self._part), self._store._path(self._name))
+        elif self._part != self._name:
+            self._sink.close()
+            self._store.delete(self._part)
+        else:
+            # An upload that is closed appears; what is not closed never does.
+            del self._sink
+
+
+def _hidden(name: str) -> bool:
+    """
+    >>> _hidden("access/.part.parquet"), _hidden("tables/facts/_SUCCESS"), _hidden("access/a.parquet")
+    (True, True, False)
+    """
+    return any(part.startswith((".", "_")) for part in name.split("/"))

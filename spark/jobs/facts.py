@@ -1,0 +1,304 @@
+"""Reports → facts: counts each batch once, puts aside what makes no sense, and works off only the days that have changed.
+
+Spark hands the work out: files of a day to one task, a bucket of facts to another. Tasks share nothing and write to places of their own,
+so nothing is shuffled, however large one AppID is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime, timedelta
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+
+from hadash.lake import access, quarantine
+from hadash.lake.batches import Found, ReportFile, look_at
+from hadash.lake.store import Store
+from spark import manifest, schemas
+from spark.arrow import DAILY, FACT_KEY, FACTS
+from spark.manifest import Day, Manifest
+from spark.transform import facts as transform
+
+log = logging.getLogger(__name__)
+
+#: Days before the newest that are looked at again for reports which came late: a Gateway that was cut off from the
+#: lake over a weekend. What comes later than that is not counted.
+LATE_DAYS = 3
+
+#: Reports that one task holds in memory at once: half a gigabyte.
+ROWS_AT_ONCE = 2_000_000
+
+#: Parts of the facts that are worked off each by itself: enough that one of a hundred million facts fits into memory.
+BUCKETS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a run did. ``malformed`` are rows by reason, ``broken`` files by name, ``again`` files that hold only what was counted."""
+
+    days: tuple[str, ...] = ()
+    rows: int = 0
+    malformed: Mapping[str, int] = field(default_factory=dict)
+    broken: Mapping[str, str] = field(default_factory=dict)
+    again: int = 0
+
+
+def run(spark: SparkSession, store: Store, pairs: Mapping[str, str], late_days: int = LATE_DAYS) -> Outcome:
+    """Bring the facts up to what is in the lake. Run again, it does nothing.
+
+    :param pairs: the pair of each cluster.
+    :raises OSError: the lake cannot be read or written to; nothing has changed then.
+    """
+    now = manifest.read(store)
+    manifest.clean(store, now)
+    broken: dict[str, str] = {}
+    while True:
+        changed, found = _changed(store, now, late_days)
+        made, torn = _make_days(spark, store, changed, pairs)
+        for name, why in {**found.broken, **torn}.items():
+            log.warning("%s is put aside: %s", name, why)
+            quarantine.put_aside(store, name, why)
+            broken[name] = why
+        if not torn:
+            break
+    if made:
+        _commit(spark, store, now, made)
+    malformed: Counter[str] = Counter()
+    for day in made.values():
+        malformed.update(day.malformed)
+    return Outcome(
+        tuple(sorted(made)), sum(day.rows for day in made.values()), dict(malformed), broken, len(found.again)
+    )
+
+
+def _changed(store: Store, now: Manifest, late_days: int) -> tuple[dict[str, Found], Found]:
+    """(the days whose batches are others than those that were counted, and what is wrong in any of those looked at)."""
+    known = access.days(store)
+    if now.newest:
+        first = f"{date.fromisoformat(now.newest) - timedelta(days=late_days):%Y-%m-%d}"
+        known = [day for day in known if day >= first]
+    changed: dict[str, Found] = {}
+    wrong = Found()
+    counted: set[str] = set()
+    for day in known:
+        found = look_at(store, access.hours(store, [day]), counted)
+        counted |= found.batches
+        wrong.broken |= found.broken
+        wrong.again += found.again
+        if found.files and (day not in now.days or now.days[day].digest != _digest(found.batches)):
+            changed[day] = found
+    return changed, wrong
+
+
+def _digest(batches: Iterable[str]) -> str:
+    return hashlib.blake2b("\n".join(sorted(batches)).encode(), digest_size=16).hexdigest()
+
+
+# -- days -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Share:
+    """What one task works off: some files of a day, into ``part`` of the day's place."""
+
+    lake: str
+    day: str
+    names: tuple[str, ...]
+    rows: int
+    place: str
+    part: int
+    pairs: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Worked:
+    """What came of a share; ``torn`` files cannot be read to their end."""
+
+    day: str
+    malformed: Mapping[str, int]
+    torn: Mapping[str, str]
+
+
+def _make_days(
+    spark: SparkSession, store: Store, changed: Mapping[str, Found], pairs: Mapping[str, str]
+) -> tuple[dict[str, Day], dict[str, str]]:
+    """(the rows of some days, written; why files turned out to be torn: then the days are made again without them)."""
+    if not changed:
+        return {}, {}
+    place = manifest.new_place("daily")
+    shares = [
+        _Share(store.address, day, names, rows, f"{place}/date={day}", part, pairs)
+        for day, found in changed.items()
+        for part, (names, rows) in enumerate(_shares(found.files))
+    ]
+    for day in changed:
+        store.delete_folder(f"{quarantine.ROWS}/date={day}")
+    shares.sort(key=lambda share: -share.rows)  # the largest first: none is left for the end
+    worked = spark.sparkContext.parallelize(shares, len(shares)).map(_work_off).collect()
+    torn = {name: why for each in worked for name, why in each.torn.items()}
+    malformed: dict[str, Counter[str]] = {day: Counter() for day in changed}
+    for each in worked:
+        malformed[each.day].update(each.malformed)
+    made = {
+        day: Day(
+            f"{place}/date={day}",
+            len(found.batches),
+            _digest(found.batches),
+            found.rows,
+            dict(malformed[day]),
+        )
+        for day, found in changed.items()
+    }
+    return ({} if torn else made), torn
+
+
+def _shares(files: Sequence[ReportFile]) -> Iterator[tuple[tuple[str, ...], int]]:
+    """Files of about as many rows as a task holds at once; a larger one is a share by itself."""
+    names: list[str] = []
+    rows = 0
+    for file in files:
+        if names and rows + file.rows > ROWS_AT_ONCE:
+            yield tuple(names), rows
+            names, rows = [], 0
+        names.append(file.name)
+        rows += file.rows
+    if names:
+        yield tuple(names), rows
+
+
+def _work_off(share: _Share) -> _Worked:
+    """In a task of Spark."""
+    store = Store(share.lake)
+    came_by = datetime.fromisoformat(f"{share.day}T00:00:00+00:00") + timedelta(days=1)
+    malformed: Counter[str] = Counter()
+    torn: dict[str, str] = {}
+    for number, reports in enumerate(_reports(store, share.names, torn)):
+        done = transform.counted(reports, share.pairs, came_by, BUCKETS)
+        _write_buckets(store, f"{share.place}/part-{share.part}-{number}.parquet", done.buckets)
+        if done.malformed is not None:
+            name = f"{quarantine.ROWS}/date={share.day}/part-{share.part}-{number}.parquet"
+            store.write_table(name, done.malformed)
+            malformed.update(done.reasons)
+    return _Worked(share.day, dict(malformed), torn)
+
+
+def _reports(store: Store, names: Iterable[str], torn: dict[str, str]) -> Iterator[pa.Table]:
+    """The rows of some files, as many as are held at once. (A file is read whole before any of its rows are handed on.)"""
+    waiting: list[pa.Table] = []
+    rows = 0
+    for name in names:
+        try:
+            with store.open(name) as source:
+                footer = pq.read_metadata(source)
+                texts = [name for name in _texts() if name in footer.schema.names]
+                file = pq.ParquetFile(source, metadata=footer, read_dictionary=texts)
+                for group in range(file.num_row_groups):
+                    waiting.append(_with_all_columns(file.read_row_group(group)))
+                    rows += waiting[-1].num_rows
+                    if rows >= ROWS_AT_ONCE:
+                        yield pa.concat_tables(waiting)
+                        waiting, rows = [], 0
+        except (pa.ArrowException, OSError) as error:
+            torn[name] = f"It cannot be read to its end: {str(error).splitlines()[0][:300]}"
+    if rows:
+        yield pa.concat_tables(waiting)
+
+
+def _texts() -> list[str]:
+    return [f.name for f in access.SCHEMA if f.name in FACT_KEY and pa.types.is_string(f.type)]
+
+
+def _with_all_columns(table: pa.Table) -> pa.Table:
+    """Today's columns: what an older version did not have is null, what a newer one has besides is left out."""
+    columns = {}
+    for wanted in access.SCHEMA:
+        is_text = wanted.name in _texts()
+        kind = pa.dictionary(pa.int32(), pa.string()) if is_text else wanted.type
+        if wanted.name in table.column_names:
+            columns[wanted.name] = table[wanted.name].cast(kind)
+        elif is_text:
+            nothing = pa.DictionaryArray.from_arrays(
+                pa.nulls(table.num_rows, pa.int32()), pa.array([], pa.string())
+            )
+            columns[wanted.name] = pa.chunked_array([nothing])
+        else:
+            columns[wanted.name] = pa.nulls(table.num_rows, kind)
+    return pa.table(columns)
+
+
+def _write_buckets(store: Store, name: str, buckets: Sequence[pa.Table]) -> None:
+    """One row group a bucket, so that each can be read by itself."""
+    with store.writing(name) as sink, pq.ParquetWriter(sink, DAILY, compression="zstd") as writer:
+        for table in buckets:
+            writer.write_table(table, row_group_size=max(1, table.num_rows))
+
+
+# -- facts ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Merge:
+    """What one task merges: one bucket of the facts before, and of days (their files, age, whether they are taken out)."""
+
+    lake: str
+    bucket: int
+    before: str
+    days: tuple[tuple[tuple[str, ...], int, bool], ...]
+    days_later: int
+    place: str
+
+
+def _commit(spark: SparkSession, store: Store, now: Manifest, made: Mapping[str, Day]) -> None:
+    """Let the facts have the new days, and count both from now on."""
+    newest = max([*made, now.newest])
+    days = []
+    for day, entry in made.items():
+        age = (date.fromisoformat(newest) - date.fromisoformat(day)).days
+        if day in now.days:
+            days.append((tuple(store.files(now.days[day].place)), age, True))
+        days.append((tuple(store.files(entry.place)), age, False))
+    later = (date.fromisoformat(newest) - date.fromisoformat(now.newest or newest)).days
+    place = manifest.new_place("facts")
+    merges = [
+        _Merge(store.address, bucket, now.facts, tuple(days), later, place) for bucket in range(BUCKETS)
+    ]
+    # (Buckets are equally large: one task a core is enough, and saves starting the others.)
+    tasks = min(len(merges), spark.sparkContext.defaultParallelism)
+    spark.sparkContext.parallelize(merges, tasks).foreach(_merge)
+    new = replace(now, newest=newest, facts=place, days={**now.days, **made})
+    manifest.commit(store, now, new)
+
+
+def _merge(merge: _Merge) -> None:
+    """In a task of Spark."""
+    store = Store(merge.lake)
+    name = f"bucket-{merge.bucket:02d}.parquet"
+    before = None
+    if merge.before:
+        with store.open(f"{merge.before}/{name}") as source:
+            before = pq.read_table(source).cast(FACTS)
+    changes = []
+    for files, age, taken_out in merge.days:
+        for file in files:
+            with store.open(file) as source:
+                rows = pq.ParquetFile(source).read_row_group(merge.bucket).cast(DAILY)
+            changes.append(transform.Change(rows, age, taken_out))
+    store.write_table(f"{merge.place}/{name}", transform.merged(before, changes, merge.days_later))
+
+
+def read_days(spark: SparkSession, store: Store, days: Iterable[Day]) -> DataFrame:
+    """The rows of some days, each with its ``date``."""
+    paths = [store.for_spark(day.place) for day in days]
+    base = store.for_spark(f"{manifest.FOLDER}/daily")
+    return spark.read.schema(schemas.DAILY).option("basePath", base).parquet(*paths)
+
+
+def read_facts(spark: SparkSession, store: Store, now: Manifest) -> DataFrame:
+    """All facts, of which there are some."""
+    return spark.read.schema(schemas.FACTS).parquet(store.for_spark(now.facts))

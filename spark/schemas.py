@@ -1,0 +1,112 @@
+"""The tables of the jobs, by name: what is in them, and what makes two rows the same."""
+
+from __future__ import annotations
+
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import (
+    ArrayType,
+    DateType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
+
+from spark import arrow
+
+
+def _struct(**columns: object) -> StructType:
+    return StructType([StructField(name, kind, True) for name, kind in columns.items()])  # type: ignore[arg-type]
+
+
+_TEXT, _COUNT, _TIME = StringType(), LongType(), TimestampType()
+
+#: One row a fact and day on which reports of it came (or several, of a day that was worked off in parts), with that day.
+DAILY = from_arrow_schema(arrow.DAILY).add("date", DateType())
+
+#: One row a fact. ``days``: on which of the last days it was seen, a bit each, the lowest for the newest.
+FACTS = from_arrow_schema(arrow.FACTS)
+
+#: What is known of an estate besides what was seen, one row each: ``what`` says which columns mean something.
+#: ``pair`` (``names``: first, second and default cluster), ``mirror`` (``name``, ``cluster`` it copies from, ``names`` of its Topics),
+#: ``document`` (``appid``, ``content`` as it stands in ZooKeeper), ``instance`` (``appid``, ``name``), ``declared`` (``appid``,
+#: ``name`` of the InstanceID or empty, ``kind``, ``resource``), ``allowed`` (``appid``, ``resource``: a Topic that rights name).
+REGISTRY = _struct(
+    pair=_TEXT,
+    what=_TEXT,
+    appid=_TEXT,
+    name=_TEXT,
+    kind=_TEXT,
+    resource=_TEXT,
+    cluster=_TEXT,
+    names=ArrayType(_TEXT),
+    content=_TEXT,
+)
+
+#: Who uses what, whatever host or library: one row a client, kind of use, Topic or group, and cluster.
+EDGES = _struct(
+    pair=_TEXT,
+    appid=_TEXT,
+    client_id=_TEXT,
+    kind=_TEXT,
+    resource=_TEXT,
+    cluster=_TEXT,
+    hosts=_COUNT,
+    requests=_COUNT,
+    records=_COUNT,
+    bytes=_COUNT,
+    first_seen=_TIME,
+    last_seen=_TIME,
+)
+
+#: Each thing that moves: where it is, on which island, and how many things move with it (itself included) to the other cluster,
+#: by InstanceIDs and by whole AppIDs. (0: in that dimension nothing of that kind moves by itself.)
+NODES = _struct(
+    pair=_TEXT,
+    kind=_TEXT,
+    appid=_TEXT,
+    names=ArrayType(_TEXT),
+    cluster=_TEXT,
+    island=_COUNT,
+    radius_instance=_COUNT,
+    radius_appid=_COUNT,
+)
+
+#: How many use one AppID: the sharing degree.
+SHARING = _struct(
+    pair=_TEXT,
+    appid=_TEXT,
+    clients=_COUNT,
+    hosts=_COUNT,
+    libraries=_COUNT,
+    groups=_COUNT,
+    topics=_COUNT,
+)
+
+#: Which AppID's InstanceIDs to register, in order (``place`` from 1): the largest radius before and after, with all those
+#: before it registered too. ``clients`` are those to be registered, ``hosts`` where they run.
+ADVICE = _struct(
+    pair=_TEXT,
+    place=_COUNT,
+    appid=_TEXT,
+    before=_COUNT,
+    after=_COUNT,
+    clients=ArrayType(_TEXT),
+    hosts=ArrayType(_TEXT),
+)
+
+#: How well one AppID's clients are known, in numbers of clients (client.ids). ``nameless``: without a client.id;
+#: ``new_clients``: seen on one day only, and lately; ``days``: on how many of these days any was seen; ``duplicates``: ran on
+#: several hosts at once; ``bypassing``: brokers saw them, and no Gateway did.
+COVERAGE = _struct(
+    pair=_TEXT,
+    appid=_TEXT,
+    clients=_COUNT,
+    registered=_COUNT,
+    nameless=_COUNT,
+    new_clients=_COUNT,
+    days=_COUNT,
+    duplicates=_COUNT,
+    bypassing=_COUNT,
+)

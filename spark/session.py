@@ -1,0 +1,115 @@
+"""Spark: where it runs, and with how much.
+
+``SPARK_MASTER`` runs the same code on this machine (``local[*]``), on a standalone cluster (``spark://…``), on YARN (``yarn``) or on
+Kubernetes (``k8s://…``).
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import shutil
+import sys
+import tempfile
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True, slots=True)
+class SparkSettings:
+    """From the environment, each as ``HADASH_SPARK_…`` but the first."""
+
+    #: SPARK_MASTER.
+    master: str = "local[*]"
+    #: Memory of the driver, which is all of Spark on one machine, and of each executor elsewhere. With Python's and the
+    #: JVM's own on top a process stays under 4 GiB.
+    memory: str = "2g"
+    #: Partitions of a shuffle to begin with; Spark joins small ones. Enough that one of 100 M facts fits into memory.
+    partitions: int = 64
+    #: More of Spark's own settings, as ``name=value`` separated by ``;``: credentials of an object store, a queue of YARN.
+    more: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str] = os.environ) -> SparkSettings:
+        """:raises ValueError: naming the variable that cannot be used."""
+        more: dict[str, str] = {}
+        for part in filter(None, environment.get("HADASH_SPARK_MORE", "").split(";")):
+            name, equals, value = part.partition("=")
+            if not equals or not name.strip():
+                raise ValueError(f"HADASH_SPARK_MORE: {part!r} is not name=value.")
+            more[name.strip()] = value.strip()
+        default = cls()
+        partitions = environment.get("HADASH_SPARK_PARTITIONS", str(default.partitions))
+        if not partitions.isdecimal() or int(partitions) < 1:
+            raise ValueError(f"HADASH_SPARK_PARTITIONS={partitions!r} is not a whole number from 1 on.")
+        return cls(
+            environment.get("SPARK_MASTER", default.master),
+            environment.get("HADASH_SPARK_MEMORY", default.memory),
+            int(partitions),
+            more,
+        )
+
+
+def start(name: str, settings: SparkSettings | None = None) -> SparkSession:
+    """A session, or the one that this process has already.
+
+    :param name: what Spark's pages call it.
+    """
+    settings = settings or SparkSettings.from_environment()
+    logging.getLogger("py4j").setLevel(
+        logging.WARNING
+    )  # it tells of each connection, also when nobody listens any more
+    # Executors run the Python that runs this (on a cluster: set PYSPARK_PYTHON to theirs).
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    local = settings.master.startswith("local")
+    if local:
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    builder = (
+        SparkSession.builder.master(settings.master)
+        .appName(name)
+        .config("spark.driver.memory", settings.memory)
+        .config("spark.executor.memory", settings.memory)
+        .config("spark.sql.shuffle.partitions", settings.partitions)
+        .config("spark.sql.session.timeZone", "UTC")
+        # Ask for a list of files on the driver: they are few since they are compacted.
+        .config("spark.sql.sources.parallelPartitionDiscovery.threshold", 100_000)
+        .config("spark.ui.showConsoleProgress", False)
+        # On one machine nobody else has to reach it; elsewhere its pages are where people look for them.
+        .config("spark.ui.enabled", not local)
+    )
+    if local:
+        builder = builder.config("spark.driver.bindAddress", "127.0.0.1").config(
+            "spark.driver.host", "127.0.0.1"
+        )
+    for key, value in settings.more.items():
+        builder = builder.config(key, value)
+    spark = builder.getOrCreate()
+    context = spark.sparkContext
+    if not local:
+        context.addPyFile(str(_code()))
+    # The executors' Python is started, too, and has loaded what it needs.
+    cores = context.defaultParallelism
+    context.parallelize(range(cores), cores).foreach(_load)
+    return spark
+
+
+def _load(_: int) -> None:
+    """In a task of Spark."""
+    import spark.transform.facts  # noqa: F401
+
+
+def _code() -> Path:
+    """hadash as one file for executors elsewhere. (What it needs of others, numpy, scipy and pyarrow, has to be there.)"""
+    root = Path(__file__).resolve().parent.parent
+    archive = Path(tempfile.mkdtemp(prefix="hadash-spark-")) / "hadash.zip"
+    atexit.register(shutil.rmtree, archive.parent, ignore_errors=True)
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as packed:
+        for package in ("hadash", "spark"):
+            for source in sorted((root / package).rglob("*.py")):
+                packed.write(source, source.relative_to(root))
+    return archive

@@ -1,0 +1,133 @@
+"""Rows with the same key become one: sums, first, last. Pure; over Arrow tables.
+
+The texts of a lake are few and repeated very often, so rows are compared by the numbers of their texts. That is many times
+faster than comparing the texts, which is what a general engine has to do.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+#: Between the parts of a list while it is a text.
+_BETWEEN = "\x1f"
+#: Products of counts beyond this do not fit into a number of 64 bits.
+_ROOM = 2**62
+
+Numbers = NDArray[np.int64]
+
+#: What becomes of the values of equal rows.
+Fold = Callable[[NDArray[np.int64], Numbers], Numbers]
+SUM: Fold = np.add.reduceat
+FIRST: Fold = np.minimum.reduceat
+LAST: Fold = np.maximum.reduceat
+BITS: Fold = np.bitwise_or.reduceat
+
+
+def encoded(table: pa.Table, key: Sequence[str]) -> pa.Table:
+    """With the columns of the key as dictionaries (lists as texts), each one chunk."""
+    for name in key:
+        column = table[name]
+        if pa.types.is_list(column.type):
+            column = pc.binary_join(column, _BETWEEN)
+        if not pa.types.is_dictionary(column.type):
+            column = column.dictionary_encode()
+        table = table.set_column(table.schema.get_field_index(name), name, column)
+    return table.unify_dictionaries().combine_chunks()
+
+
+def grouped(
+    table: pa.Table, key: Sequence[str], folds: Mapping[str, Fold], buckets: int = 1
+) -> list[pa.Table]:
+    """One row for each key, with folded values, by bucket; which bucket depends on the key alone, here and everywhere.
+
+    :param table: what :func:`encoded` made; null counts as 0 in what is folded.
+    :return: a table for each bucket, its key as dictionaries.
+    """
+    if not table.num_rows:
+        return [table.select([*key, *folds])] * buckets
+    columns = [_Column(table[name]) for name in key]
+    ids = _numbered(columns)
+    order = np.argsort(ids, kind="stable")
+    sorted_ids = ids[order]
+    starts = np.flatnonzero(np.concatenate(([True], sorted_ids[1:] != sorted_ids[:-1])))
+    one_of_each = order[starts]
+    arrays = {name: column.taken(one_of_each) for name, column in zip(key, columns, strict=True)}
+    for name, fold in folds.items():
+        values = _whole_numbers(table[name])[order]
+        arrays[name] = pa.array(fold(values, starts)).cast(table[name].type)
+    made = pa.table(arrays)
+    if buckets == 1:
+        return [made]
+    bucket = _buckets([column.hashes()[column.codes[one_of_each]] for column in columns], buckets)
+    return [made.filter(pa.array(bucket == number)) for number in range(buckets)]
+
+
+def decoded(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """As it is stored: dictionaries as what they stand for, lists as lists."""
+    columns = []
+    for field in schema:
+        column = table[field.name]
+        if pa.types.is_list(field.type):
+            texts = column.cast(pa.string())
+            split = pc.split_pattern(texts, _BETWEEN)
+            # (No text at all between the separators is an empty list, not a list of one empty text.)
+            column = pc.if_else(pc.equal(texts, ""), pa.scalar([], pa.list_(pa.string())), split)
+        columns.append(column.cast(field.type))
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+class _Column:
+    """A column of a key: for each row the number of its value, 0 for null."""
+
+    def __init__(self, column: pa.ChunkedArray) -> None:
+        found = column.combine_chunks()
+        self._found: pa.DictionaryArray = found.chunk(0) if isinstance(found, pa.ChunkedArray) else found
+        indices = self._found.indices
+        if indices.null_count:
+            indices = pc.fill_null(indices, -1)
+        self.codes: NDArray[np.int32] = indices.to_numpy(zero_copy_only=False) + np.int32(1)
+        self.count = len(self._found.dictionary) + 1
+
+    def taken(self, rows: Numbers) -> pa.DictionaryArray:
+        return self._found.take(pa.array(rows))
+
+    def hashes(self) -> Numbers:
+        """By number, a number that depends on the value alone."""
+        values = self._found.dictionary.cast(pa.string()).to_pylist()
+        return np.array(
+            [0, *(zlib.crc32(text.encode()) if text is not None else 0 for text in values)], np.int64
+        )
+
+
+def _numbered(columns: Sequence[_Column]) -> Numbers:
+    """For each row a number that rows with the same key have in common."""
+    ids, count = columns[0].codes.astype(np.int64), columns[0].count
+    for column in columns[1:]:
+        if column.count == 1:
+            continue  # nothing but null
+        if count * column.count > _ROOM:
+            values, ids = np.unique(ids, return_inverse=True)
+            count = len(values)
+        ids *= column.count
+        ids += column.codes
+        count *= column.count
+    return ids
+
+
+def _buckets(hashes: Sequence[Numbers], buckets: int) -> Numbers:
+    mixed = np.zeros(len(hashes[0]), np.uint64)
+    for each in hashes:
+        mixed = (mixed ^ each.astype(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
+    return ((mixed >> np.uint64(32)) % np.uint64(buckets)).astype(np.int64)
+
+
+def _whole_numbers(column: pa.ChunkedArray) -> Numbers:
+    if pa.types.is_timestamp(column.type):
+        column = column.cast(pa.int64())
+    return pc.fill_null(column, 0).to_numpy()

@@ -1,0 +1,90 @@
+"""Who uses what, and what hangs together: facts → edges, nodes, sharing degrees. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from hadash.switching.things import Use
+from spark.schemas import EDGES, NODES, REGISTRY
+from spark.transform.estate import NoPair, estate_of
+from spark.transform.radii import node_rows
+
+_SEEN = "seen"
+
+
+def lately(facts: DataFrame, newest: str, window_days: int) -> DataFrame:
+    """The facts that count as use: seen within the window before the end of the newest day."""
+    return facts.where(F.col("last_seen") >= F.date_sub(F.lit(newest).cast("date"), window_days - 1))
+
+
+def edges(facts: DataFrame) -> DataFrame:
+    """:data:`spark.schemas.EDGES`: facts without host, library and settings."""
+    return (
+        facts.groupBy("pair", "appid", "client_id", "kind", "resource", "cluster")
+        .agg(
+            F.count_distinct("host").alias("hosts"),
+            *(F.sum(name).alias(name) for name in ("requests", "records", "bytes")),
+            F.min("first_seen").alias("first_seen"),
+            F.max("last_seen").alias("last_seen"),
+        )
+        .select(*EDGES.names)
+    )
+
+
+def sharing(facts: DataFrame) -> DataFrame:
+    """:data:`spark.schemas.SHARING`: how many use each AppID."""
+    is_group = F.col("kind") == "group"
+    return facts.groupBy("pair", "appid").agg(
+        F.count_distinct("client_id").alias("clients"),
+        F.count_distinct("host").alias("hosts"),
+        F.count_distinct("library").alias("libraries"),
+        F.count_distinct(F.when(is_group, F.col("resource"))).alias("groups"),
+        F.count_distinct(F.when(~is_group, F.col("resource"))).alias("topics"),
+    )
+
+
+def nodes(edges: DataFrame, registry: DataFrame) -> DataFrame:
+    """:data:`spark.schemas.NODES`: what would move with each thing.
+
+    One pair is worked off by one task, as one graph: a radius is no sum of parts. (A million edges take a gigabyte.) What
+    belongs to no pair that the registry knows is left out.
+    """
+    seen = edges.select(
+        "pair",
+        F.lit(_SEEN).alias("what"),
+        "appid",
+        F.col("client_id").alias("name"),
+        "kind",
+        "resource",
+    ).distinct()
+    together = seen.unionByName(registry, allowMissingColumns=True).select(*REGISTRY.names)
+    return together.where("pair IS NOT NULL").groupBy("pair").applyInArrow(_nodes_of_pair, NODES)
+
+
+def _nodes_of_pair(rows: pa.Table) -> pa.Table:
+    kinds = {field.name: _arrow_type(field.name) for field in NODES}
+    schema = pa.schema(list(kinds.items()))
+    return pa.Table.from_pylist(list(_node_rows(rows)), schema=schema)
+
+
+def _node_rows(rows: pa.Table) -> Iterator[dict[str, object]]:
+    is_seen = pc.equal(rows["what"], _SEEN)
+    seen = rows.filter(is_seen)
+    columns = (seen[name].to_pylist() for name in ("appid", "name", "kind", "resource"))
+    uses = [Use(a, c or "", k, r) for a, c, k, r in zip(*columns, strict=True)]
+    registry = rows.filter(pc.invert(is_seen)).to_pylist()
+    try:
+        yield from node_rows(estate_of(rows["pair"][0].as_py(), uses, registry))
+    except NoPair:
+        return
+
+
+def _arrow_type(name: str) -> pa.DataType:
+    if name == "names":
+        return pa.list_(pa.string())
+    return pa.int64() if name in ("island", "radius_instance", "radius_appid") else pa.string()

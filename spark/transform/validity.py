@@ -1,0 +1,86 @@
+"""Which reports make no sense, and why. Pure; over Arrow tables whose texts are dictionaries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+#: A clock may be wrong by so much before what it says is not believed.
+CLOCK_TOLERANCE = timedelta(hours=24)
+#: More than anybody counts in one report: what is beyond would break the sums.
+MOST = 2**53
+#: Characters of a name. Kafka has shorter limits for Topics (249) and none for client.ids.
+LONGEST_NAME = 4000
+
+KINDS = ("produce", "consume", "group")
+NAMES = ("appid", "client_id", "kind", "resource", "cluster", "host", "library", "version")
+NUMBERS = ("requests", "records", "bytes")
+
+Truths = NDArray[np.bool_]
+
+
+def wrong(reports: pa.Table, came_by: datetime) -> dict[str, Truths]:
+    """By reason, which rows have it. A row may have several: the first is the one to say.
+
+    :param reports: its texts dictionary-encoded. :param came_by: when the last of them was there.
+    """
+    first, last = (_moments(reports[name]) for name in ("first_seen", "last_seen"))
+    latest = np.datetime64((came_by + CLOCK_TOLERANCE).replace(tzinfo=None), "ms")
+    numbers = [_numbers(reports[name]) for name in NUMBERS]
+    timeless = np.isnat(first) | np.isnat(last)
+    return {
+        "no AppID": _texts(reports["appid"], _is_empty, True),
+        "no Topic or group": _texts(reports["resource"], _is_empty, True),
+        "no cluster": _texts(reports["cluster"], _is_empty, True),
+        "unknown kind": _texts(reports["kind"], lambda text: text not in KINDS, True),
+        "name too long": _any(_texts(reports[name], _is_too_long, False) for name in NAMES),
+        "negative number": _any(number < 0 for number in numbers),
+        "impossible number": _any(number > MOST for number in numbers),
+        "no time": timeless,
+        "ends before it begins": ~timeless & (last < first),
+        "from the future": ~timeless & (last > latest),
+    }
+
+
+def reasons_of(found: dict[str, Truths], rows: int) -> pa.Array:
+    """For each row the first reason, or null."""
+    places = np.full(rows, -1, np.int32)
+    for number, holds in reversed(list(enumerate(found.values()))):
+        places[holds] = number
+    said = pa.DictionaryArray.from_arrays(pa.array(places, mask=places < 0), pa.array(list(found)))
+    return said.cast(pa.string())
+
+
+def _is_empty(text: str) -> bool:
+    return not text.strip()
+
+
+def _is_too_long(text: str) -> bool:
+    return len(text) > LONGEST_NAME
+
+
+def _texts(column: pa.ChunkedArray, holds: Callable[[str], bool], of_null: bool) -> Truths:
+    """Asked of each text once, however many rows have it."""
+    found = column.combine_chunks()
+    if isinstance(found, pa.ChunkedArray):
+        found = found.chunk(0)
+    answers = np.array([holds(text) for text in found.dictionary.to_pylist()] + [of_null], bool)
+    codes = pc.fill_null(found.indices, len(answers) - 1).to_numpy(zero_copy_only=False)
+    return answers[codes]
+
+
+def _numbers(column: pa.ChunkedArray) -> NDArray[np.int64]:
+    return pc.fill_null(column, 0).to_numpy()
+
+
+def _moments(column: pa.ChunkedArray) -> NDArray[np.datetime64]:
+    return column.cast(pa.timestamp("ms")).to_numpy()
+
+
+def _any(parts: object) -> Truths:
+    return np.logical_or.reduce(list(parts))  # type: ignore[call-overload]

@@ -1,0 +1,280 @@
+"""Reports become facts: each batch once, whatever comes late, twice or broken, and however the days arrive."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from lake.reports import NOON, put, report
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from hadash.lake import quarantine
+from hadash.lake.access import Hour
+from hadash.lake.compaction import compact
+from hadash.lake.store import Store
+from spark import manifest
+from spark.jobs import facts
+
+pytestmark = pytest.mark.spark
+
+PAIRS = {"east": "main", "west": "main"}
+
+
+def run(spark: SparkSession, store: Store, **others: Any) -> facts.Outcome:
+    return facts.run(spark, store, PAIRS, **others)
+
+
+def rows(spark: SparkSession, store: Store) -> list[dict[str, Any]]:
+    """The facts that count, sorted; times and days as texts, so that a difference can be read."""
+    found = facts.read_facts(spark, store, manifest.read(store)).withColumn("days", F.bin("days"))
+    return sorted((row.asDict() for row in found.collect()), key=str)
+
+
+def sums(spark: SparkSession, store: Store) -> dict[str, tuple[int, str]]:
+    """By client.id: records, and the days on which it was seen."""
+    return {row["client_id"]: (row["records"], row["days"]) for row in rows(spark, store)}
+
+
+def day(age: int) -> datetime:
+    return NOON - timedelta(days=age)
+
+
+def test_reports_of_one_fact_become_one(spark: SparkSession, store: Store) -> None:
+    later = NOON + timedelta(minutes=5)
+    put(store, "gateway-1-1", report(records=5), report("web-2", records=7))
+    put(store, "gateway-2-1", report(records=3, first_seen=later, last_seen=later))
+    outcome = run(spark, store)
+    assert (outcome.days, outcome.rows, outcome.malformed, outcome.broken) == (("2026-11-20",), 3, {}, {})
+    first, second = rows(spark, store)
+    if first["client_id"] != "web-1":
+        first, second = second, first
+    assert (first["records"], first["requests"], first["bytes"]) == (8, 2, 1000)
+    assert (first["first_seen"], first["last_seen"]) == (
+        NOON.replace(tzinfo=None),
+        later.replace(tzinfo=None),
+    )
+    assert (first["pair"], first["appid"], first["acks"], first["days"]) == ("main", "shop", -1, "1")
+    assert second["records"] == 7
+
+
+def test_run_again_it_changes_nothing(spark: SparkSession, store: Store) -> None:
+    put(store, "a", report())
+    run(spark, store)
+    before = manifest.read(store)
+    assert run(spark, store) == facts.Outcome()
+    assert manifest.read(store) == before
+
+
+def test_an_empty_lake_has_no_facts(spark: SparkSession, store: Store) -> None:
+    assert run(spark, store) == facts.Outcome()
+    assert manifest.read(store) == manifest.Manifest()
+
+
+def test_what_an_old_gateway_wrote_counts_with_the_pair_of_its_cluster(
+    spark: SparkSession, store: Store
+) -> None:
+    put(store, "old", report(records=1), version=1)
+    put(store, "new", report(records=2))
+    run(spark, store)
+    (row,) = rows(spark, store)
+    assert (row["pair"], row["source"], row["records"]) == ("main", "gateway", 3)
+
+
+def test_a_new_day_comes_to_what_was_there(spark: SparkSession, store: Store) -> None:
+    put(store, "a", report("old", day(2)), report("both", day(2)), at=day(2))
+    run(spark, store)
+    put(store, "b", report("both"), report("new"), at=day(0))
+    assert run(spark, store).days == ("2026-11-20",)
+    assert sums(spark, store) == {"old": (5, "100"), "both": (10, "101"), "new": (5, "1")}
+
+
+def test_what_comes_late_is_counted_once(spark: SparkSession, store: Store) -> None:
+    put(store, "a", report("early", day(2)), at=day(2))
+    put(store, "b", report("early"), at=day(0))
+    run(spark, store)
+    put(store, "late", report("early", day(2)), report("late", day(2)), at=day(2))
+    assert run(spark, store).days == ("2026-11-18",)
+    assert sums(spark, store) == {"early": (15, "101"), "late": (5, "100")}
+    assert run(spark, store) == facts.Outcome()
+
+
+def test_what_comes_too_late_is_not(spark: SparkSession, store: Store) -> None:
+    put(store, "a", report(at=day(5)), at=day(5))
+    put(store, "b", report(), at=day(0))
+    run(spark, store)
+    put(store, "late", report(at=day(5)), at=day(5))
+    assert run(spark, store, late_days=4) == facts.Outcome()
+    assert run(spark, store, late_days=5).days == ("2026-11-15",)
+
+
+def test_a_batch_that_comes_twice_counts_once(spark: SparkSession, store: Store) -> None:
+    put(store, "a", report())
+    put(store, "a", report(), at=NOON + timedelta(hours=3))
+    put(store, "b", report())
+    outcome = run(spark, store)
+    assert (outcome.rows, outcome.again) == (2, 1)
+    assert sums(spark, store) == {"web-1": (10, "1")}
+
+
+def test_compaction_changes_nothing(spark: SparkSession, store: Store) -> None:
+    for number in range(5):
+        put(store, f"a-{number}", report(records=number), version=1 + number % 2)
+    run(spark, store)
+    before = rows(spark, store)
+    assert compact(store, Hour.of(NOON)) is not None
+    assert run(spark, store) == facts.Outcome()
+    put(store, "b", report(records=100))
+    run(spark, store)
+    assert rows(spark, store)[0]["records"] == before[0]["records"] + 100
+
+
+def test_days_in_any_order_give_the_same_facts(spark: SparkSession, tmp_path: Path) -> None:
+    """All at once, one after the other, or with parts that come late."""
+    made = random.Random(3)
+    batches = [
+        (f"batch-{number}", made.randrange(4), [_some(made) for _ in range(6)]) for number in range(12)
+    ]
+
+    def facts_of(name: str, runs: Iterable[Iterable[tuple[str, int, list[dict[str, Any]]]]]) -> list[Any]:
+        store = Store(str(tmp_path / name))
+        for batches in runs:
+            for batch, age, reports in batches:
+                put(store, batch, *reports, at=day(age))
+            run(spark, store)
+        return rows(spark, store)
+
+    at_once = facts_of("at once", [batches])
+    by_day = sorted(batches, key=lambda batch: -batch[1])
+    one_by_one = facts_of("one by one", [[batch] for batch in by_day])
+    # The newest day has to be there first, or what comes after it is no late report of it.
+    mixed = facts_of("mixed", [by_day[6:], by_day[:3], by_day[3:6]])
+    assert at_once == one_by_one == mixed
+
+
+def _some(made: random.Random) -> dict[str, Any]:
+    moment = day(made.randrange(4)) + timedelta(seconds=made.randrange(3600))
+    return report(
+        f"web-{made.randrange(3)}",
+        moment,
+        records=made.randrange(100),
+        host=f"10.0.0.{made.randrange(2)}",
+        acks=made.choice((None, -1, 1)),
+        assignors=made.choice((None, ["range"], ["range", "sticky"])),
+    )
+
+
+WRONG: dict[str, dict[str, Any]] = {
+    "no AppID": {"appid": " "},
+    "no Topic or group": {"resource": None},
+    "no cluster": {"cluster": ""},
+    "unknown kind": {"kind": "reads"},
+    "name too long": {"client_id": "x" * 5000},
+    "negative number": {"records": -1},
+    "impossible number": {"bytes": 2**60},
+    "no time": {"last_seen": None},
+    "ends before it begins": {"first_seen": NOON + timedelta(seconds=1)},
+    "from the future": {"last_seen": NOON + timedelta(days=2)},
+}
+
+
+def test_reports_that_make_no_sense_are_put_aside_and_counted(spark: SparkSession, store: Store) -> None:
+    put(store, "a", report("good"), *(report(**wrong) for wrong in WRONG.values()))
+    outcome = run(spark, store)
+    assert outcome.malformed == dict.fromkeys(WRONG, 1)
+    assert sums(spark, store) == {"good": (5, "1")}
+    assert manifest.read(store).days["2026-11-20"].malformed == dict.fromkeys(WRONG, 1)
+    (name,) = store.files(f"{quarantine.ROWS}/date=2026-11-20")
+    with store.open(name) as source:
+        aside = pq.read_table(source).to_pylist()
+    assert sorted(row["reason"] for row in aside) == sorted(WRONG)
+
+
+def test_they_are_put_aside_once_although_their_day_is_made_anew(spark: SparkSession, store: Store) -> None:
+    put(store, "a", report(appid=""))
+    assert run(spark, store).malformed == {"no AppID": 1}
+    put(store, "late", report("good"))
+    assert run(spark, store).malformed == {"no AppID": 1}
+    assert len(store.files(f"{quarantine.ROWS}/date=2026-11-20")) == 1
+    assert sums(spark, store) == {"good": (5, "1")}
+
+
+def test_a_day_of_nonsense_is_no_day(spark: SparkSession, store: Store) -> None:
+    put(store, "a", report(appid=""))
+    run(spark, store)
+    assert rows(spark, store) == []
+    assert run(spark, store) == facts.Outcome()
+
+
+def test_a_day_is_worked_off_in_parts(
+    spark: SparkSession, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(facts, "ROWS_AT_ONCE", 3)
+    for number in range(5):
+        put(store, f"a-{number}", *(report(f"web-{n}", records=1) for n in range(2)))
+    run(spark, store)
+    assert sums(spark, store) == {"web-0": (5, "1"), "web-1": (5, "1")}
+    (day,) = manifest.read(store).days.values()
+    assert len(store.files(day.place)) == 5
+
+
+def test_files_that_cannot_be_read_stop_nothing(spark: SparkSession, store: Store) -> None:
+    put(store, "good", report("good"))
+    name = f"{Hour.of(NOON).folder}/broken.parquet"
+    store.write_json(name, {"no": "parquet"})
+    outcome = run(spark, store)
+    assert list(outcome.broken) == [name]
+    assert [file.name for file in quarantine.files(store)] == [name]
+    assert sums(spark, store) == {"good": (5, "1")}
+
+
+def test_nor_do_those_whose_pages_are_torn(spark: SparkSession, store: Store, tmp_path: Path) -> None:
+    """The footer is whole, so nobody knows before the rows are read."""
+    put(store, "good", report("good"))
+    name = put(store, "torn%", *(report(f"web-{n}", records=n) for n in range(1000)))
+    path = tmp_path / "the lake" / name
+    content = bytearray(path.read_bytes())
+    content[4:600] = bytes(596)
+    path.write_bytes(content)
+    run(spark, store)
+    assert [file.name for file in quarantine.files(store)] == [name]
+    assert sums(spark, store) == {"good": (5, "1")}
+
+
+@pytest.mark.parametrize("where", ["daily", "facts", "manifest"])
+def test_killed_anywhere_nothing_is_half_done(
+    spark: SparkSession, store: Store, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    put(store, "a", report("old", day(1)), at=day(1))
+    run(spark, store)
+    put(store, "b", report("new"))
+    before = rows(spark, store)
+    with monkeypatch.context() as patch:
+        if where == "manifest":
+            patch.setattr(Store, "write_json", _dies)
+        elif where == "facts":
+            patch.setattr(facts, "_commit", _dies)
+        else:
+            patch.setattr(facts, "Day", _dies)
+        with pytest.raises(SystemExit):
+            run(spark, store)
+    assert rows(spark, store) == before
+    assert run(spark, store).days == ("2026-11-20",)
+    assert sums(spark, store) == {"old": (5, "10"), "new": (5, "1")}
+    left = {
+        f"{manifest.FOLDER}/{table}/{name}"
+        for table in store.folders(manifest.FOLDER)
+        for name in store.folders(f"{manifest.FOLDER}/{table}")
+    }
+    now = manifest.read(store)
+    in_use = now.places | set(now.before)
+    assert {place for place in left if not any(used.startswith(place) for used in in_use)} == set()
+
+
+def _dies(*args: Any) -> None:
+    raise SystemExit

@@ -1,0 +1,105 @@
+"""The published radius of each thing is what the plan of a switch of that thing would move."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+from switching.test_radius import estate_of
+
+from hadash.bindings.model import Binding, BindingDocument
+from hadash.identity.identity import Identity
+from hadash.switching.closure import Dimension
+from hadash.switching.plan import Scope, ScopeKind
+from hadash.switching.radius import Estate, MirrorOf, draw_up
+from hadash.switching.things import APPID, INSTANCE, TOPIC, Use
+from spark.transform.estate import estate_of as estate_of_rows
+from spark.transform.radii import node_rows
+
+APPIDS = st.integers(0, 3).map("app-{}".format)
+CLIENTS = st.integers(0, 2).map("client-{}".format)
+THINGS = st.integers(0, 5).map("thing-{}".format)
+CLUSTERS = st.sampled_from(("east", "west"))
+
+ESTATES = st.builds(
+    estate_of,
+    st.lists(
+        st.builds(Use, APPIDS, CLIENTS, st.sampled_from(("produce", "consume", "group")), THINGS), max_size=15
+    ),
+    st.just(
+        [MirrorOf("m-0", "east", frozenset({"thing-0"})), MirrorOf("m-1", "west", frozenset({"thing-1"}))]
+    ),
+    st.dictionaries(
+        st.one_of(
+            APPIDS.map(Identity),
+            st.builds(Identity, APPIDS, CLIENTS),
+            st.builds(lambda a, t: Identity(a, topics=(t,)), APPIDS, THINGS),
+            st.builds(lambda a, g: Identity(a, group=g), APPIDS, THINGS),
+        ),
+        CLUSTERS,
+        max_size=4,
+    ),
+    st.dictionaries(APPIDS, st.sets(CLIENTS), max_size=3),
+)
+
+
+def scope_of(row: dict[str, Any], dimension: Dimension) -> Scope | None:
+    """The question to which the row is the answer; ``None`` where nobody can ask it."""
+    name = row["names"][0] if row["names"] else ""
+    if row["kind"] == TOPIC:
+        return Scope(ScopeKind.TOPICS, topics=(name,), dimension=dimension)
+    if row["kind"] == APPID:
+        return Scope(ScopeKind.APPID, row["appid"], dimension=dimension)
+    if row["kind"] == INSTANCE:
+        return Scope(ScopeKind.INSTANCE, row["appid"], name, dimension=dimension)
+    return None
+
+
+@given(ESTATES)
+def test_each_radius_is_that_of_the_plan(estate: Estate) -> None:
+    for row in node_rows(estate):
+        other = "west" if row["cluster"] == "east" else "east"
+        for dimension in Dimension:
+            scope = scope_of(row, dimension)
+            found = row[f"radius_{dimension.value}"]
+            if scope is not None and found:
+                plan = draw_up(scope, row["cluster"], other, estate).plan
+                assert len(plan.members) == found, (row, dimension)
+
+
+def test_things_say_where_they_are() -> None:
+    bound = {Identity("shop", "web-1"): "west"}
+    uses = [Use("shop", "web-1", "produce", "orders"), Use("shop", "job", "consume", "people")]
+    rows = {(row["kind"], *row["names"]): row for row in node_rows(estate_of(uses, bound=bound))}
+    assert rows["instance", "web-1"]["cluster"] == "west"
+    assert rows["appid",]["cluster"] == "east"
+    assert (rows["topic", "orders"]["island"], rows["topic", "people"]["island"]) == (0, 0)
+
+
+def test_rows_of_the_registry_become_the_estate_of_the_plan() -> None:
+    """What nobody has seen counts as declared; who was never seen at all, by rights on Topics that matter."""
+    document = BindingDocument("shop").with_binding(Identity("shop"), Binding("west"))
+    registry = [
+        {"what": "pair", "names": ["east", "west", "east"]},
+        {"what": "mirror", "name": "orders", "cluster": "east", "names": ["orders"]},
+        {"what": "document", "appid": "shop", "content": document.to_bytes().decode()},
+        {"what": "document", "appid": "broken", "content": "{"},
+        {"what": "instance", "appid": "shop", "name": "web-1"},
+        {"what": "declared", "appid": "shop", "name": "web-1", "kind": "produce", "resource": "orders"},
+        {"what": "declared", "appid": "shop", "name": "web-1", "kind": "produce", "resource": "returns"},
+        {"what": "allowed", "appid": "audit", "resource": "orders"},
+        {"what": "allowed", "appid": "audit", "resource": "nobody's"},
+        {"what": "allowed", "appid": "shop", "resource": "orders"},
+    ]
+    seen = Use("shop", "web-1", "produce", "orders")
+    estate = estate_of_rows("main", [seen], registry)
+    assert estate.uses == (
+        seen,
+        Use("shop", "web-1", "produce", "returns", declared=True),
+        Use("audit", "", "acl", "orders"),
+    )
+    assert (estate.clusters, estate.default) == (("east", "west"), "east")
+    assert estate.documents == {"shop": document}
+    assert estate.instances == {"shop": frozenset({"web-1"})}
+    assert estate.mirrors == (MirrorOf("orders", "east", frozenset({"orders"})),)

@@ -1,0 +1,142 @@
+"""What is made of facts with DataFrames: edges, nodes, sharing degrees, coverage."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from lake.reports import NOON, put, report
+from pyspark.sql import DataFrame, SparkSession
+
+from hadash.lake.store import Store
+from spark import manifest
+from spark.jobs import facts
+from spark.schemas import REGISTRY
+from spark.transform.coverage import coverage
+from spark.transform.topology import edges, lately, nodes, sharing
+
+pytestmark = pytest.mark.spark
+
+PAIR = {"pair": "main", "what": "pair", "names": ["east", "west", "east"]}
+
+
+def facts_of(spark: SparkSession, store: Store, *reports: dict[str, Any], age: int = 0) -> DataFrame:
+    put(store, f"batch-{age}", *reports, at=NOON - timedelta(days=age))
+    facts.run(spark, store, {"east": "main", "west": "main"})
+    return facts.read_facts(spark, store, manifest.read(store))
+
+
+def registry_of(spark: SparkSession, *rows: dict[str, Any]) -> DataFrame:
+    return spark.createDataFrame([{name: row.get(name) for name in REGISTRY.names} for row in rows], REGISTRY)
+
+
+def by(frame: DataFrame, *names: str) -> dict[Any, dict[str, Any]]:
+    """Rows by some of their columns."""
+    return {tuple(row[name] for name in names): row.asDict() for row in frame.collect()}
+
+
+def test_edges_are_facts_whatever_host_or_library(spark: SparkSession, store: Store) -> None:
+    found = facts_of(
+        spark,
+        store,
+        report(records=1, host="10.0.0.1"),
+        report(records=2, host="10.0.0.2", library="kafka-python"),
+        report(records=4, cluster="west"),
+    )
+    rows = by(edges(found), "cluster")
+    assert (rows["east",]["records"], rows["east",]["hosts"]) == (3, 2)
+    assert (rows["west",]["records"], rows["west",]["hosts"]) == (4, 1)
+
+
+def test_what_was_seen_before_the_window_is_no_use(spark: SparkSession, store: Store) -> None:
+    facts_of(spark, store, report("old", NOON - timedelta(days=8)), age=8)
+    found = facts_of(spark, store, report("new"))
+    assert set(by(lately(found, "2026-11-20", 9), "client_id")) == {("old",), ("new",)}
+    assert set(by(lately(found, "2026-11-20", 8), "client_id")) == {("new",)}
+
+
+def test_nodes_say_what_would_move_with_each_thing(spark: SparkSession, store: Store) -> None:
+    found = facts_of(
+        spark,
+        store,
+        report("web-1"),
+        report("job", kind="consume", resource="people"),
+        report("audit-1", appid="audit", kind="consume"),
+        report("elsewhere", pair="other"),
+    )
+    registry = registry_of(
+        spark, PAIR, {"pair": "main", "what": "instance", "appid": "shop", "name": "web-1"}
+    )
+    rows = by(nodes(edges(found), registry), "kind", "appid")
+    assert {row["pair"] for row in rows.values()} == {"main"}, "nobody knows the clusters of the other pair"
+    assert rows["instance", "shop"]["radius_instance"] == 3, "orders, and audit, which reads it"
+    assert rows["instance", "shop"]["radius_appid"] == 0, "by whole AppIDs no InstanceID moves by itself"
+    assert rows["appid", "audit"]["radius_appid"] == 4, "shop with both Topics"
+
+
+def test_the_sharing_degree_counts_clients_and_where_they_are(spark: SparkSession, store: Store) -> None:
+    found = facts_of(
+        spark,
+        store,
+        report("web-1"),
+        report("web-2", host="10.0.0.2", library="sarama"),
+        report("web-2", kind="group", resource="readers"),
+    )
+    row = by(sharing(found), "appid")["shop",]
+    assert (row["clients"], row["hosts"], row["libraries"], row["groups"], row["topics"]) == (2, 2, 2, 1, 1)
+
+
+def test_coverage_counts_clients_by_how_well_they_are_known(spark: SparkSession, store: Store) -> None:
+    yesterday = NOON - timedelta(days=1)
+    facts_of(spark, store, report("known", yesterday), report("stays", yesterday), age=1)
+    found = facts_of(
+        spark,
+        store,
+        report("known"),
+        report("stays"),
+        report(""),
+        report("new-1234"),
+        report("aside", source="survive-user"),
+        report("aside-too", source="survive-user"),
+        report("aside-too"),
+    )
+    registered = registry_of(spark, {"pair": "main", "what": "instance", "appid": "shop", "name": "known"})
+    row = by(coverage(found, registered, days=7), "appid")["shop",]
+    assert row == {
+        "pair": "main",
+        "appid": "shop",
+        "clients": 6,
+        "registered": 1,
+        "nameless": 1,
+        "new_clients": 4,
+        "days": 2,
+        "duplicates": 0,
+        "bypassing": 1,
+    }
+
+
+def test_a_client_id_on_two_hosts_at_once_is_there_twice(spark: SparkSession, store: Store) -> None:
+    def seen(client_id: str, host: str, begin: int, end: int) -> dict[str, Any]:
+        times = {
+            "first_seen": NOON + timedelta(minutes=begin),
+            "last_seen": NOON + timedelta(minutes=end),
+        }
+        return report(client_id, host=host, **times)
+
+    found = facts_of(
+        spark,
+        store,
+        seen("twice", "a", 0, 30),
+        seen("twice", "b", 10, 20),
+        seen("moved", "a", 0, 10),
+        seen("moved", "b", 11, 20),
+        seen("overlaps a little", "a", 0, 11),
+        seen("overlaps a little", "b", 10, 20),
+        seen("", "a", 0, 30),
+        seen("", "b", 0, 30),
+    )
+    days = facts.read_days(spark, store, manifest.read(store).days.values())
+    nobody = registry_of(spark, PAIR)
+    row = by(coverage(found, nobody, days, days=7), "appid")["shop",]
+    assert (row["clients"], row["duplicates"]) == (4, 1)
