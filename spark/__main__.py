@@ -6,9 +6,10 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import asdict
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -16,18 +17,27 @@ from pyspark.sql import SparkSession
 from hadash.lake import compaction
 from hadash.lake.store import LakeError, Store
 from spark import session
-from spark.jobs import facts
+from spark.jobs import facts, from_kafka
+from spark.manifest import Overtaken
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The exit code: 0 when the job was done, 2 when what it was told cannot be used."""
+    """The exit code: 0 when the job was done, 1 when another one was quicker, 2 when what it was told cannot be used."""
     parser = argparse.ArgumentParser(prog="python -m spark", description=__doc__)
     parser.add_argument("job", choices=sorted(JOBS))
     parser.add_argument("--lake", required=True, help="a folder, s3a://… or hdfs://…")
     parser.add_argument(
         "--pairs", type=_pairs, default={}, help="the pair of each cluster: east=main,west=main"
     )
+    parser.add_argument("--topic", default="", help="of from-kafka: the Topic of access reports")
+    parser.add_argument(
+        "--kafka",
+        type=_properties,
+        help="of from-kafka: how the cluster is reached, a file of properties as Kafka's own tools read it",
+    )
     told = parser.parse_args(arguments)
+    if told.job == "from-kafka" and not (told.topic and told.kafka):
+        parser.error("from-kafka needs --topic and --kafka, a file with bootstrap.servers=… in it")
     try:
         store, settings = Store(told.lake), session.SparkSettings.from_environment()
     except (LakeError, ValueError) as error:
@@ -37,8 +47,11 @@ def main(arguments: list[str] | None = None) -> int:
     spark = session.start(f"hadash {told.job}", settings)
     started = time.monotonic()
     try:
-        done = JOBS[told.job](spark, store, told.pairs)
+        done = JOBS[told.job](spark, store, told)
         seconds = {"start": started - began, "job": time.monotonic() - started}
+    except Overtaken as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
     finally:
         spark.stop()
     print(json.dumps({"job": told.job, "seconds": seconds, **done}, ensure_ascii=False))
@@ -59,11 +72,32 @@ def _pairs(text: str) -> dict[str, str]:
     return found
 
 
-def _facts(spark: SparkSession, store: Store, pairs: Mapping[str, str]) -> dict[str, Any]:
-    return asdict(facts.run(spark, store, pairs))
+def _properties(path: str) -> dict[str, str]:
+    """The file has passwords in it, which the command line would show to everybody."""
+    found = {}
+    try:
+        lines = Path(path).read_text().splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise argparse.ArgumentTypeError(f"{path} cannot be read: {error}") from None
+    for line in lines:
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        name, equals, value = line.partition("=")
+        if not equals:
+            raise argparse.ArgumentTypeError(f"{path}: {name.strip()!r} is not name=value")
+        found[f"kafka.{name.strip()}"] = value.strip()
+    return found
 
 
-def _compact(spark: SparkSession, store: Store, pairs: Mapping[str, str]) -> dict[str, Any]:
+def _facts(spark: SparkSession, store: Store, told: argparse.Namespace) -> dict[str, Any]:
+    return asdict(facts.run(spark, store, told.pairs))
+
+
+def _from_kafka(spark: SparkSession, store: Store, told: argparse.Namespace) -> dict[str, Any]:
+    return asdict(from_kafka.run(spark, store, told.topic, told.kafka))
+
+
+def _compact(spark: SparkSession, store: Store, told: argparse.Namespace) -> dict[str, Any]:
     """Each hour by itself, on whatever core is free."""
     settled = compaction.settled(store, datetime.now(UTC))
     address = store.address
@@ -82,8 +116,9 @@ def _compact(spark: SparkSession, store: Store, pairs: Mapping[str, str]) -> dic
     }
 
 
-JOBS: dict[str, Callable[[SparkSession, Store, Mapping[str, str]], dict[str, Any]]] = {
+JOBS: dict[str, Callable[[SparkSession, Store, argparse.Namespace], dict[str, Any]]] = {
     "facts": _facts,
+    "from-kafka": _from_kafka,
     "compact": _compact,
 }
 

@@ -1,13 +1,14 @@
 """What the jobs have made in the lake, and which of it counts: one small file, written whole.
 
 A job writes to new places and then lets the manifest name them. Until then nobody knows of them, so one that is killed at any
-point has done nothing, and leaves only places that the next run removes.
+point has done nothing, and leaves only places that a later run removes. Of two that run beside each other, the second to finish gives up.
 """
 
 from __future__ import annotations
 
 import uuid
 from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from hadash.lake.store import Store
@@ -15,6 +16,15 @@ from hadash.lake.store import Store
 #: The folder of all that the jobs make.
 FOLDER = "tables"
 NAME = f"{FOLDER}/manifest.json"
+
+#: After so long nobody is writing to a place any more that no manifest names: the longest that a full build may take.
+ABANDONED = timedelta(hours=24)
+
+_TIME = "%Y%m%dT%H%M%S"
+
+
+class Overtaken(Exception):
+    """Another run has finished meanwhile, and what this one has made is of before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +71,12 @@ def read(store: Store) -> Manifest:
 
 
 def commit(store: Store, old: Manifest, new: Manifest) -> Manifest:
-    """From now on ``new`` counts."""
+    """From now on ``new`` counts.
+
+    :raises Overtaken: ``old`` does not count any more.
+    """
+    if read(store).version != old.version:
+        raise Overtaken("Another run has finished meanwhile. Run the job again, one at a time.")
     gone = old.places - new.places
     written = replace(new, version=old.version + 1, before=tuple(sorted(gone)))
     value: dict[str, Any] = asdict(written)
@@ -70,21 +85,27 @@ def commit(store: Store, old: Manifest, new: Manifest) -> Manifest:
 
 
 def new_place(table: str) -> str:
-    """Where a run writes a table: a folder of its own."""
-    return f"{FOLDER}/{table}/{uuid.uuid4().hex}"
+    """Where a run writes a table: a folder of its own, named after when it was begun."""
+    return f"{FOLDER}/{table}/{datetime.now(UTC):{_TIME}}-{uuid.uuid4().hex[:12]}"
 
 
-def clean(store: Store, manifest: Manifest) -> list[str]:
-    """Remove what counts no more, and what runs that were killed have left; which folders it was.
-
-    (One run at a time: see ``tasks``.)
-    """
+def clean(store: Store, manifest: Manifest, now: datetime) -> list[str]:
+    """Remove what counts no more, and what runs that were killed have left; which folders it was."""
     keep = manifest.places | set(manifest.before)
     removed = []
     for table in store.folders(FOLDER):
         for name in store.folders(f"{FOLDER}/{table}"):
             place = f"{FOLDER}/{table}/{name}"
-            if not any(kept == place or kept.startswith(f"{place}/") for kept in keep):
+            in_use = any(kept == place or kept.startswith(f"{place}/") for kept in keep)
+            if not in_use and _begun(name) + ABANDONED <= now:
                 store.delete_folder(place)
                 removed.append(place)
     return removed
+
+
+def _begun(name: str) -> datetime:
+    """
+    >>> _begun("20261121T170500-0123456789ab").isoformat()
+    '2026-11-21T17:05:00+00:00'
+    """
+    return datetime.strptime(name.partition("-")[0], _TIME).replace(tzinfo=UTC)

@@ -70,6 +70,17 @@ def distribution(version: str) -> Jars:
     )
 
 
+#: The newest that Maven Central has: pyspark is a version ahead of it, which reads with it all the same.
+SPARK_KAFKA_VERSION = "4.2.0"
+
+#: Spark's own Kafka connector.
+SPARK_KAFKA = Jars(
+    f"spark-kafka-{SPARK_KAFKA_VERSION}",
+    f"Spark's Kafka connector {SPARK_KAFKA_VERSION}",
+    (("org.apache.spark", "spark-sql-kafka-0-10_2.13", SPARK_KAFKA_VERSION),),
+    "about 20 MB, once",
+)
+
 # Without these a silently dropped connection would hang for as long as the system lets it.
 _TIMEOUTS = ("-Dsun.net.client.defaultConnectTimeout=15000", "-Dsun.net.client.defaultReadTimeout=60000")
 
@@ -95,6 +106,12 @@ def kafka_jars(java: Java, log: Log = print) -> list[Path]:
 def tool_jars(version: str, java: Java, log: Log = print) -> list[Path]:
     """The jars of Kafka's own tools of ``version`` (one of :data:`CLIENT_VERSIONS`), fetched if need be."""
     return _cached(distribution(version), java, log)
+
+
+def spark_kafka_jars(java: Java, log: Log = print) -> list[Path]:
+    """The jars of Spark's Kafka connector that Spark does not have itself, fetched if need be."""
+    own = {jar.name for jar in pyspark_jars().glob("*.jar")}
+    return [jar for jar in _cached(SPARK_KAFKA, java, log) if jar.name not in own]
 
 
 def _cached(jars: Jars, java: Java, log: Log) -> list[Path]:

@@ -11,7 +11,7 @@ import logging
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -53,10 +53,10 @@ def run(spark: SparkSession, store: Store, pairs: Mapping[str, str], late_days: 
     """Bring the facts up to what is in the lake. Run again, it does nothing.
 
     :param pairs: the pair of each cluster.
-    :raises OSError: the lake cannot be read or written to; nothing has changed then.
+    :raises OSError: the lake cannot be read or written to. :raises Overtaken: another run was quicker. Nothing has changed then.
     """
     now = manifest.read(store)
-    manifest.clean(store, now)
+    manifest.clean(store, now, datetime.now(UTC))
     broken: dict[str, str] = {}
     while True:
         changed, found = _changed(store, now, late_days)

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import to_arrow_schema
 
 from hadash.switching.things import Use
 from spark.schemas import EDGES, NODES, REGISTRY
@@ -67,9 +68,7 @@ def nodes(edges: DataFrame, registry: DataFrame) -> DataFrame:
 
 
 def _nodes_of_pair(rows: pa.Table) -> pa.Table:
-    kinds = {field.name: _arrow_type(field.name) for field in NODES}
-    schema = pa.schema(list(kinds.items()))
-    return pa.Table.from_pylist(list(_node_rows(rows)), schema=schema)
+    return pa.Table.from_pylist(list(_node_rows(rows)), schema=to_arrow_schema(NODES))
 
 
 def _node_rows(rows: pa.Table) -> Iterator[dict[str, object]]:
@@ -82,9 +81,3 @@ def _node_rows(rows: pa.Table) -> Iterator[dict[str, object]]:
         yield from node_rows(estate_of(rows["pair"][0].as_py(), uses, registry))
     except NoPair:
         return
-
-
-def _arrow_type(name: str) -> pa.DataType:
-    if name == "names":
-        return pa.list_(pa.string())
-    return pa.int64() if name in ("island", "radius_instance", "radius_appid") else pa.string()

@@ -169,6 +169,7 @@ def test_taken_port_is_told_before_anything_starts(data_dir: Path) -> None:
     assert stack.processes == []
 
 
+@pytest.mark.long
 def test_data_survives_the_death_of_the_whole_stack(data_dir: Path) -> None:
     """SIGKILL `up`: its servers die with it; the next start recovers and has every record."""
     folder, env_file = data_dir / "killed", data_dir / "killed.env"

@@ -266,6 +266,9 @@ def test_killed_anywhere_nothing_is_half_done(
     assert rows(spark, store) == before
     assert run(spark, store).days == ("2026-11-20",)
     assert sums(spark, store) == {"old": (5, "10"), "new": (5, "1")}
+    # What was left is removed when nobody can be writing to it any more.
+    monkeypatch.setattr(manifest, "ABANDONED", timedelta(0))
+    run(spark, store)
     left = {
         f"{manifest.FOLDER}/{table}/{name}"
         for table in store.folders(manifest.FOLDER)
@@ -274,6 +277,26 @@ def test_killed_anywhere_nothing_is_half_done(
     now = manifest.read(store)
     in_use = now.places | set(now.before)
     assert {place for place in left if not any(used.startswith(place) for used in in_use)} == set()
+
+
+def test_of_two_runs_beside_each_other_the_second_gives_up(
+    spark: SparkSession, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(store, "a", report("first"))
+    commit = facts._commit
+
+    def later(*args: Any) -> None:
+        with monkeypatch.context() as patch:
+            patch.setattr(facts, "_commit", commit)
+            put(store, "b", report("second"))
+            run(spark, store)
+        commit(*args)
+
+    with monkeypatch.context() as patch, pytest.raises(manifest.Overtaken, match="one at a time"):
+        patch.setattr(facts, "_commit", later)
+        run(spark, store)
+    assert sums(spark, store) == {"first": (5, "1"), "second": (5, "1")}
+    assert run(spark, store) == facts.Outcome()
 
 
 def _dies(*args: Any) -> None:

@@ -20,7 +20,7 @@ from hadash.lake.store import Store
 from hadash.sandbox.ports import allocate
 from spark import manifest
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.long]
 
 SPARK_CLASS = Path(pyspark.__file__).parent / "bin" / "spark-class"
 

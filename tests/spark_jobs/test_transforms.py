@@ -15,6 +15,7 @@ from spark.jobs import facts
 from spark.schemas import REGISTRY
 from spark.transform.coverage import coverage
 from spark.transform.topology import edges, lately, nodes, sharing
+from spark.transform.work_list import advice
 
 pytestmark = pytest.mark.spark
 
@@ -140,3 +141,33 @@ def test_a_client_id_on_two_hosts_at_once_is_there_twice(spark: SparkSession, st
     nobody = registry_of(spark, PAIR)
     row = by(coverage(found, nobody, days, days=7), "appid")["shop",]
     assert (row["clients"], row["duplicates"]) == (4, 1)
+
+
+def test_advice_names_clients_and_their_hosts(spark: SparkSession, store: Store) -> None:
+    """A shared AppID ties two Topics together that nobody else does."""
+    found = facts_of(
+        spark,
+        store,
+        report("a", appid="shared", resource="orders", host="10.0.0.1"),
+        report("b", appid="shared", resource="people", host="10.0.0.2"),
+        report("b", appid="shared", resource="people", host="10.0.0.3"),
+        report("web", appid="shop", resource="orders"),
+        report("crm", appid="crm", resource="people"),
+    )
+    nobody = registry_of(spark, PAIR)
+    (row,) = advice(found, nobody, least_radius=2).collect()
+    assert row.asDict() == {
+        "pair": "main",
+        "place": 1,
+        "appid": "shared",
+        "before": 2,
+        "after": 1,
+        "clients": ["a", "b"],
+        "hosts": ["10.0.0.1", "10.0.0.2", "10.0.0.3"],
+    }
+    registered = registry_of(
+        spark, *({"pair": "main", "what": "instance", "appid": "shared", "name": name} for name in "ab")
+    )
+    assert advice(found, registered, least_radius=2).collect() == []
+    lasting = spark.createDataFrame([("main", "shop")], "pair string, appid string")
+    assert advice(found, nobody, lasting, least_radius=2).collect() == [], "its client.ids do not last"

@@ -35,7 +35,7 @@ from hadash.identity.identity import Identity
 from support import zookeeper as zk
 from support.kafka import App, Clusters
 from support.raw import RawClient
-from support.waiting import PATIENCE_SECONDS, eventually
+from support.waiting import eventually
 from support.zookeeper import SESSION_SECONDS
 
 ROOT = Path(__file__).parents[2]
@@ -57,6 +57,10 @@ def free_ports(count: int) -> int:
                 continue
             return first
     raise AssertionError(f"no {count} free ports in a row between {_FIRST} and {_LAST}")
+
+
+#: A block waits up to ``return_seconds`` (30) for a client that a broker has cut off, which brokers do at times.
+IN_EFFECT_SECONDS = 45.0
 
 
 class GatewayProcess:
@@ -224,7 +228,7 @@ class ControlPlane:
     def edit(identity: Identity, cluster: str) -> Edit:
         return Edit(identity, Binding(cluster))
 
-    def in_effect(self, epoch: int, patience: float = PATIENCE_SECONDS) -> int:
+    def in_effect(self, epoch: int, patience: float = IN_EFFECT_SECONDS) -> int:
         """``epoch``, as soon as all Gateways report it."""
         eventually(lambda: self.has(epoch), f"epoch {epoch} in effect", patience, every=0.01)
         return epoch
