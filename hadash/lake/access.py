@@ -53,6 +53,9 @@ SCHEMA = pa.schema(
 #: The columns that every version has.
 FIRST_COLUMNS = 19
 
+#: How something is used: a Topic is written to or read, and a group has a member.
+KINDS = ("produce", "consume", "group")
+
 #: The folder of the reports in the lake.
 FOLDER = "access"
 

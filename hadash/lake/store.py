@@ -140,24 +140,28 @@ class Whole:
         folder, _, last = name.rpartition("/")
         # A name that begins with a dot is no file of the lake to Spark, and to others.
         hidden = f"{folder}/.{last}" if folder else f".{last}"
-        self._part = name if store._shows_whole else hidden
+        self._part = hidden
 
     def __enter__(self) -> pa.NativeFile:
         self._store._make_folder(self._name)
-        self._sink = self._store.filesystem.open_output_stream(self._store._path(self._part))
+        if self._store._shows_whole:
+            # An upload that is begun is completed also when what wrote to it has failed: it begins when all is there.
+            self._sink = pa.BufferOutputStream()
+        else:
+            self._sink = self._store.filesystem.open_output_stream(self._store._path(self._part))
         return self._sink
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: Any) -> None:
-        if kind is None:
+        if self._store._shows_whole:
+            if kind is None:
+                with self._store.filesystem.open_output_stream(self._store._path(self._name)) as upload:
+                    upload.write(self._sink.getvalue())
+        elif kind is None:
             self._sink.close()
-            if self._part != self._name:
-                self._store.filesystem.move(self._store._path(self._part), self._store._path(self._name))
-        elif self._part != self._name:
+            self._store.filesystem.move(self._store._path(self._part), self._store._path(self._name))
+        else:
             self._sink.close()
             self._store.delete(self._part)
-        else:
-            # An upload that is closed appears; what is not closed never does.
-            del self._sink
 
 
 def _hidden(name: str) -> bool:

@@ -189,7 +189,7 @@ def _work_off(share: _Share) -> _Worked:
 
 
 def _reports(store: Store, names: Iterable[str], torn: dict[str, str]) -> Iterator[pa.Table]:
-    """The rows of some files, as many as are held at once. (A file is read whole before any of its rows are handed on.)"""
+    """The rows of some files, as many as are held at once. (When one of them is torn, the whole day is made again without it.)"""
     waiting: list[pa.Table] = []
     rows = 0
     for name in names:

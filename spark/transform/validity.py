@@ -10,6 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from hadash.lake.access import KINDS
+
 #: A clock may be wrong by so much before what it says is not believed.
 CLOCK_TOLERANCE = timedelta(hours=24)
 #: More than anybody counts in one report: what is beyond would break the sums.
@@ -17,7 +19,6 @@ MOST = 2**53
 #: Characters of a name. Kafka has shorter limits for Topics (249) and none for client.ids.
 LONGEST_NAME = 4000
 
-KINDS = ("produce", "consume", "group")
 NAMES = ("appid", "client_id", "kind", "resource", "cluster", "host", "library", "version")
 NUMBERS = ("requests", "records", "bytes")
 

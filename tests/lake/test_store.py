@@ -30,6 +30,19 @@ def test_or_not_at_all(store: Store, tmp_path: Path) -> None:
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
 
+def test_an_object_store_is_sent_nothing_of_what_failed(store: Store, tmp_path: Path) -> None:
+    """(Tried on a folder that is treated as one: an upload that was begun would be completed.)"""
+    store.write_json("first.json", {})
+    store._shows_whole = True
+    with pytest.raises(OSError, match="no space left"), store.writing("a.json") as sink:
+        sink.write(b"half")
+        raise OSError("no space left")
+    assert list(store.files("")) == ["first.json"]
+    store.write_json("a.json", {"whole": True})
+    assert store.read_json("a.json") == {"whole": True}
+    assert sorted(path.name for path in (tmp_path / "the lake").iterdir()) == ["a.json", "first.json"]
+
+
 def test_what_is_in_the_making_is_not_listed(store: Store) -> None:
     with store.writing("access/a.parquet") as sink:
         sink.write(b"half")

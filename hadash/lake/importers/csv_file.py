@@ -11,7 +11,7 @@ import io
 from datetime import UTC, datetime
 from typing import Any
 
-from hadash.lake.access import CSV, SCHEMA
+from hadash.lake.access import CSV, KINDS, SCHEMA
 from hadash.lake.importers.imported import Imported, ImportRefused
 from hadash.lake.quarantine import Unreadable
 
@@ -23,7 +23,6 @@ COLUMNS = tuple(name for name in SCHEMA.names if name not in ("gateway", "source
 _NUMBERS = ("acks", "session_timeout_ms", "requests", "records", "bytes")
 _TRUTHS = ("idempotent", "transactional")
 _TIMES = ("first_seen", "last_seen")
-_KINDS = ("produce", "consume", "group")
 _YES, _NO = ("true", "1", "yes", "是"), ("false", "0", "no", "否")
 
 #: What a cell may say instead of a number, as Kafka does.
@@ -114,8 +113,8 @@ def _value(name: str, cell: str) -> Any:
         return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     if name == "assignors":
         return [part.strip() for part in cell.split("|")]
-    if name == "kind" and cell not in _KINDS:
-        raise ValueError(f"kind is {cell!r}; it is one of {', '.join(_KINDS)}.")
+    if name == "kind" and cell not in KINDS:
+        raise ValueError(f"kind is {cell!r}; it is one of {', '.join(KINDS)}.")
     return cell
 
 

@@ -13,7 +13,6 @@ import shutil
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Sequence
 from multiprocessing import get_context
 from pathlib import Path
@@ -161,19 +160,20 @@ def _run(command: Sequence[str]) -> tuple[str, float]:
     with subprocess.Popen(
         command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
-        most = [0.0]
-        watch = threading.Thread(target=_watch, args=(process.pid, most), daemon=True)
+        most, ended = [0.0], threading.Event()
+        watch = threading.Thread(target=_watch, args=(process.pid, most, ended), daemon=True)
         watch.start()
         said, wrong = process.communicate()
+        ended.set()
         watch.join()
     if process.returncode:
         raise SandboxError(f"{' '.join(command[:4])} … failed: {wrong[-2000:]}")
     return said, most[0]
 
 
-def _watch(pid: int, most: list[float]) -> None:
+def _watch(pid: int, most: list[float], ended: threading.Event) -> None:
     """Memory of a process and its children, shared pages by their share, until it ends."""
-    while True:
+    while not ended.wait(LOOK_SECONDS):
         try:
             process = psutil.Process(pid)
             total = 0
@@ -185,4 +185,3 @@ def _watch(pid: int, most: list[float]) -> None:
             most[0] = max(most[0], total / 2**30)
         except psutil.NoSuchProcess:
             return
-        time.sleep(LOOK_SECONDS)
