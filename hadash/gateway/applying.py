@@ -83,19 +83,19 @@ class Applying:
             self.applied.hold(epoch for epoch in self._stops() if not report.has(epoch))
             self.returning.expect_everybody(self._loop.time() + self._gateway.settings.return_seconds)
 
-    def cut_off(self, client: Client, seconds: float | None = None) -> None:
+    def cut_off(self, client: Client, why: str, seconds: float | None = None) -> None:
         """A client's connection, or its broker's, has ended while it had writes under way, or they were refused although the
         cluster may have them: it will send them again.
 
         A block that waits for them is in effect no more: it would catch what comes again, and send it to the other cluster.
 
-        :param seconds: for how long it is expected; ``return_seconds`` if nothing is said.
+        :param why: for people. :param seconds: for how long it is expected; ``return_seconds`` if nothing is said.
         """
         appid, client_id = client.signed.appid, client.signed.client_id
         now = self._loop.time()
         until = now + (self._gateway.settings.return_seconds if seconds is None else seconds)
         self.returning.expect(appid, client_id, client.relay.cluster, now, until)
-        log.info("%s may send again what %s has already", client.describe(), client.relay.cluster)
+        log.info("%s may send again what %s has already: %s", client.describe(), client.relay.cluster, why)
         caught = {
             binding.epoch
             for binding in self._table.governing(appid, client_id)

@@ -128,7 +128,7 @@ class Client:
         """The client has hung up. What waits here is dropped, unless nobody will send it again."""
         self._gone_since = self.gateway.loop.time()
         if self.relay.owes_answers:
-            self.gateway.applying.cut_off(self)
+            self.gateway.applying.cut_off(self, "it hung up")
         if self._parked is not None and not _is_unacknowledged(self._parked.request, self._parked.message):
             self._drop()
         elif self._wants_room or self.relay.upstream.congested:
@@ -147,7 +147,7 @@ class Client:
         if why:
             self.connection.turned_away("protocol", why)
         if not self.relay.is_quiet:
-            self.gateway.applying.cut_off(self)
+            self.gateway.applying.cut_off(self, why or self.relay.upstream.ended_by)
         self.relay.mutations.abandon()
         self._drop()
         self.connection.leave()
@@ -157,7 +157,11 @@ class Client:
         settings = self.gateway.settings
         # A broker that leads a partition no more says so of every write; the client is back in a moment.
         soon = error == ErrorCode.not_leader_or_follower
-        self.gateway.applying.cut_off(self, settings.retry_seconds if soon else settings.return_seconds)
+        self.gateway.applying.cut_off(
+            self,
+            f"its broker answered with error {error}",
+            settings.retry_seconds if soon else settings.return_seconds,
+        )
 
     def upstream_paused(self) -> None:
         """The broker's back-pressure on the client: ``waits`` says so, and what comes now waits here."""
@@ -214,7 +218,7 @@ class Client:
             except TimeoutError:
                 log.warning("%s has left; its writes are not answered in time", self.describe())
             if not self.governing.blocked:
-                self.gateway.applying.cut_off(self)
+                self.gateway.applying.cut_off(self, "its broker did not answer in time")
                 self.relay.upstream.abort()
                 break
             # Nothing but the broker's answer, or its end, proves that they do not arrive after the block. How long the

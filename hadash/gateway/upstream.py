@@ -67,6 +67,8 @@ class Upstream(asyncio.Protocol):
         self._write_buffer_bytes = write_buffer_bytes
         self.congested = False
         self.owner: Owner | None = None
+        #: How it has ended, for people.
+        self.ended_by = ""
         self._frames = FrameSplitter(max_frame_bytes)
         self._waiting: deque[tuple[int, Answer | None, Streamed | None]] = deque()
         self._transport: asyncio.Transport | None = None
@@ -222,6 +224,7 @@ class Upstream(asyncio.Protocol):
         return False
 
     def connection_lost(self, error: Exception | None) -> None:
+        self.ended_by = f"the connection to the broker ended ({error})" if error else "the broker hung up"
         self._lost("")
 
     def _lost(self, why: str) -> None:

@@ -96,6 +96,8 @@ class Reader:
         self.values: list[int] = []
         self.errors: list[KafkaError] = []
         self.assigned = 0
+        #: How often it has joined its group.
+        self.joined = 0
         self._stop = threading.Event()
         self._consumer = Consumer(
             {
@@ -123,6 +125,7 @@ class Reader:
 
     def _assign(self, _: Consumer, partitions: list[Any]) -> None:
         self.assigned = len(partitions)
+        self.joined += 1
 
     def _revoke(self, _: Consumer, partitions: list[Any]) -> None:
         self.assigned = 0
