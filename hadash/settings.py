@@ -72,6 +72,7 @@ INSTALLED_APPS = [
     "hadash.inventory",
     "hadash.mirroring",
     "hadash.switching",
+    "hadash.governance",
     "rest_framework",
     "drf_spectacular",
     "hadash.api",

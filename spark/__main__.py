@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import asdict
@@ -17,12 +19,15 @@ from pyspark.sql import SparkSession
 from hadash.lake import compaction
 from hadash.lake.store import LakeError, Store
 from spark import session
-from spark.jobs import facts, from_kafka
+from spark.jobs import facts, from_kafka, governance
+from spark.jobs.governance import NothingYet
 from spark.manifest import Overtaken
+from spark.publishing.runs import Busy
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The exit code: 0 when the job was done, 1 when another one was quicker, 2 when what it was told cannot be used."""
+    """The exit code: 0 when the job was done, 1 when another one is or was quicker or there is nothing to work on yet, 2 when what it
+    was told cannot be used."""
     parser = argparse.ArgumentParser(prog="python -m spark", description=__doc__)
     parser.add_argument("job", choices=sorted(JOBS))
     parser.add_argument("--lake", required=True, help="a folder, s3a://… or hdfs://…")
@@ -35,7 +40,24 @@ def main(arguments: list[str] | None = None) -> int:
         type=_properties,
         help="of from-kafka: how the cluster is reached, a file of properties as Kafka's own tools read it",
     )
+    parser.add_argument(
+        "--database",
+        default=os.environ.get("DATABASE_URL", ""),
+        help="of jobs that publish: postgresql://… (default: DATABASE_URL)",
+    )
+    parser.add_argument("--window-days", type=int, default=7, help="what was seen within so many days is use")
+    parser.add_argument("--keep", type=int, default=10, help="published runs of a job that stay")
+    parser.add_argument("--asked-by", default="", help="who wants this run")
+    parser.add_argument(
+        "--until-stdin-ends",
+        action="store_true",
+        help="end at once when standard input does: with who started it",
+    )
     told = parser.parse_args(arguments)
+    if told.job in governance.JOBS and not told.database:
+        parser.error(f"{told.job} publishes: it needs --database, or DATABASE_URL")
+    if told.until_stdin_ends:
+        threading.Thread(target=_end_with_stdin, daemon=True).start()
     if told.job == "from-kafka" and not (told.topic and told.kafka):
         parser.error("from-kafka needs --topic and --kafka, a file with bootstrap.servers=… in it")
     try:
@@ -49,13 +71,20 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         done = JOBS[told.job](spark, store, told)
         seconds = {"start": started - began, "job": time.monotonic() - started}
-    except Overtaken as error:
+    except (Overtaken, Busy, NothingYet) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     finally:
         spark.stop()
     print(json.dumps({"job": told.job, "seconds": seconds, **done}, ensure_ascii=False))
     return 0
+
+
+def _end_with_stdin() -> None:
+    """Whoever started this has gone: what is not published yet never will be, and the next run makes it again."""
+    while os.read(0, 4096):
+        pass
+    os._exit(3)
 
 
 def _pairs(text: str) -> dict[str, str]:
@@ -116,10 +145,19 @@ def _compact(spark: SparkSession, store: Store, told: argparse.Namespace) -> dic
     }
 
 
+def _publishing(job: str) -> Callable[[SparkSession, Store, argparse.Namespace], dict[str, Any]]:
+    def run(spark: SparkSession, store: Store, told: argparse.Namespace) -> dict[str, Any]:
+        settings = governance.Settings(window_days=told.window_days, keep=told.keep)
+        return governance.run(spark, store, job, told.database, settings, told.asked_by)
+
+    return run
+
+
 JOBS: dict[str, Callable[[SparkSession, Store, argparse.Namespace], dict[str, Any]]] = {
     "facts": _facts,
     "from-kafka": _from_kafka,
     "compact": _compact,
+    **{job: _publishing(job) for job in governance.JOBS},
 }
 
 if __name__ == "__main__":

@@ -6,7 +6,9 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import (
     ArrayType,
     DateType,
+    DoubleType,
     LongType,
+    MapType,
     StringType,
     StructField,
     StructType,
@@ -109,4 +111,29 @@ COVERAGE = _struct(
     days=_COUNT,
     duplicates=_COUNT,
     bypassing=_COUNT,
+)
+
+#: A row for each name that has a binding of its own in its AppID's document. ``kind``: instance, topic or group.
+BINDINGS = _struct(pair=_TEXT, appid=_TEXT, kind=_TEXT, name=_TEXT)
+
+#: Which clients of an AppID are one application, named after the first (in order) of its clients' names without what changes.
+APPLICATIONS = _struct(pair=_TEXT, appid=_TEXT, client_id=_TEXT, application=_TEXT)
+
+#: What the rules have found. ``appid``: whose it is, or empty; ``name``: what it is about (the rule's entry in the catalogue says what
+#: that is); ``evidence``: the values of its sentence. A rule finds the same (pair, appid, name) once.
+FINDINGS = _struct(pair=_TEXT, code=_TEXT, appid=_TEXT, name=_TEXT, evidence=MapType(_TEXT, _TEXT))
+
+#: The lag of a mirror within one day (UTC). ``unknown``: samples that nobody could take; ``over_rpo``: of the others those later than the
+#: RPO of the pair; the quantiles are of the others, in seconds.
+LAG_DAYS = _struct(
+    pair=_TEXT,
+    mirror=_TEXT,
+    date=DateType(),
+    samples=_COUNT,
+    unknown=_COUNT,
+    over_rpo=_COUNT,
+    seconds_p50=DoubleType(),
+    seconds_p95=DoubleType(),
+    seconds_most=DoubleType(),
+    records_most=_COUNT,
 )

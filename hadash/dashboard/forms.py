@@ -13,7 +13,7 @@ from django.db.models import QuerySet
 from django.utils.translation import gettext_lazy as _
 
 from hadash.accounts.roles import SCOPES
-from hadash.governance.findings import Code
+from hadash.governance.findings import RULES
 from hadash.identity.names import printable
 from hadash.inventory.models import AppID, Pair
 from hadash.inventory.relations import CONSUME, PRODUCE
@@ -70,7 +70,7 @@ class RulesForm(forms.ModelForm):
 
     #: Whether the page showed which findings stop a switch: no box at all is ticked by whoever wants none to.
     findings_shown = forms.BooleanField(required=False)
-    stopping = forms.MultipleChoiceField(choices=[(code.value, code.value) for code in Code], required=False)
+    stopping = forms.MultipleChoiceField(choices=[(code.value, code.value) for code in RULES], required=False)
 
     def values(self) -> dict[str, Any]:
         """What :func:`hadash.switching.policy.set_policy` takes."""

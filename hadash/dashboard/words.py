@@ -7,7 +7,7 @@ from typing import Any
 from django.utils.translation import gettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 
-from hadash.governance.findings import Code
+from hadash.governance.catalogue import Code
 from hadash.switching.machine import Kind, Phase, Stage
 
 PHASES: dict[Phase, Any] = {

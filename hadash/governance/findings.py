@@ -1,7 +1,7 @@
-"""Rules about clients, and what they find. Pure.
+"""What the rules of governance find about the clients that one switch moves. Pure.
 
-Each rule is one function over what was seen of the clients; its code, severity, remedy and source stand beside it in
-:data:`RULES`. The rules of a pair say which findings stop a switch.
+Each rule is one function over what was seen of the clients; how bad it is and where it comes from says
+:mod:`hadash.governance.catalogue`. The rules of a pair say which findings stop a switch.
 """
 
 from __future__ import annotations
@@ -9,29 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Any
 
+from hadash.governance.catalogue import CATALOGUE, Code, Severity
 from hadash.sentences import Sentence, say
-
-
-class Severity(StrEnum):
-    """How bad it is if nothing is done."""
-
-    HIGH = "high"
-    MEDIUM = "medium"
-    LOW = "low"
-
-
-class Code(StrEnum):
-    """The name of a rule, in pages, the API and tables."""
-
-    ACKS = "acks-not-all"
-    TWO_PAIRS = "appid-in-two-pairs"
-    TRANSACTIONS = "transactional-producer"
-    SELF_ASSIGNED = "self-assigned-partitions"
-    KAFKA_10793 = "consumer-kafka-10793"
-    LONG_SESSION = "long-session-timeout"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +60,12 @@ class Rule:
     """``stops`` is whether its findings stop a switch where the rules of the pair do not say."""
 
     code: Code
-    severity: Severity
     stops: bool
-    source: str
     find: Callable[[Sequence[Seen], Circumstances], Finding | None]
+
+    @property
+    def severity(self) -> Severity:
+        return CATALOGUE[self.code].severity
 
 
 def findings(seen: Iterable[Seen], circumstances: Circumstances) -> list[Finding]:
@@ -229,12 +212,12 @@ def _each(rows: Iterable[Seen]) -> tuple[str, ...]:
 RULES: dict[Code, Rule] = {
     rule.code: rule
     for rule in (
-        Rule(Code.TWO_PAIRS, Severity.HIGH, True, "docs/own-clusters.md", _two_pairs),
-        Rule(Code.ACKS, Severity.HIGH, True, "docs/switching.md", _acks),
-        Rule(Code.SELF_ASSIGNED, Severity.HIGH, True, "docs/switching.md", _self_assigned),
-        Rule(Code.TRANSACTIONS, Severity.HIGH, True, "docs/gateway.md", _transactions),
-        Rule(Code.KAFKA_10793, Severity.MEDIUM, False, "KAFKA-10793", _kafka_10793),
-        Rule(Code.LONG_SESSION, Severity.LOW, False, "docs/switching.md", _long_session),
+        Rule(Code.TWO_PAIRS, True, _two_pairs),
+        Rule(Code.ACKS, True, _acks),
+        Rule(Code.SELF_ASSIGNED, True, _self_assigned),
+        Rule(Code.TRANSACTIONS, True, _transactions),
+        Rule(Code.KAFKA_10793, False, _kafka_10793),
+        Rule(Code.LONG_SESSION, False, _long_session),
     )
 }
 

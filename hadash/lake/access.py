@@ -54,7 +54,13 @@ SCHEMA = pa.schema(
 FIRST_COLUMNS = 19
 
 #: How something is used: a Topic is written to or read, and a group has a member.
-KINDS = ("produce", "consume", "group")
+USES = ("produce", "consume", "group")
+
+#: Somebody asks for all Topics, as who subscribes to a pattern does: no use of any of them. Its resource is :data:`ALL_TOPICS`.
+LISTING = "list"
+ALL_TOPICS = "*"
+
+KINDS = (*USES, LISTING)
 
 #: The folder of the reports in the lake.
 FOLDER = "access"

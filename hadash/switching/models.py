@@ -12,7 +12,7 @@ from django.db import models
 from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
-from hadash.governance.findings import Code
+from hadash.governance.findings import RULES
 from hadash.identity.names import MAX_NAME_LENGTH
 from hadash.inventory.models import Cluster, Pair
 from hadash.kafka.values import Partition
@@ -42,7 +42,7 @@ def _known_codes(value: Any) -> None:
     """A list of findings that there are."""
     if not isinstance(value, list) or not all(isinstance(code, str) for code in value):
         raise ValidationError(_("Enter a list of codes."))
-    unknown = sorted(set(value) - {code.value for code in Code})
+    unknown = sorted(set(value) - {code.value for code in RULES})
     if unknown:
         raise ValidationError(_("There is no finding %(codes)s."), params={"codes": ", ".join(unknown)})
 

@@ -16,7 +16,8 @@ from django.utils import timezone
 
 from hadash.accounts.roles import CHANGE_POLICY, may
 from hadash.audit.models import record
-from hadash.governance.findings import STOPPING, Code
+from hadash.governance.catalogue import Code
+from hadash.governance.findings import STOPPING
 from hadash.inventory.models import Pair
 from hadash.sentences import Sentence, say
 from hadash.switching.models import Blackout, Policy

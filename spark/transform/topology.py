@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 
+from hadash.lake.access import LISTING, USES
 from hadash.switching.things import Use
 from spark.schemas import EDGES, NODES, REGISTRY
 from spark.transform.estate import NoPair, estate_of
@@ -20,6 +21,15 @@ _SEEN = "seen"
 
 def lately(facts: DataFrame, newest: str, window_days: int) -> DataFrame:
     """The facts that count as use: seen within the window before the end of the newest day."""
+    return _within(facts, newest, window_days).where(F.col("kind").isin(*USES))
+
+
+def listings(facts: DataFrame, newest: str, window_days: int) -> DataFrame:
+    """Who has asked for all Topics within the window."""
+    return _within(facts, newest, window_days).where(F.col("kind") == LISTING)
+
+
+def _within(facts: DataFrame, newest: str, window_days: int) -> DataFrame:
     return facts.where(F.col("last_seen") >= F.date_sub(F.lit(newest).cast("date"), window_days - 1))
 
 

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 from django.utils import timezone
 
-from hadash.governance.findings import Code
+from hadash.governance.catalogue import Code
 from hadash.identity.identity import Identity
 from hadash.inventory.models import Access, AppID, Cluster, InstanceID, Pair
 from hadash.inventory.selectors import access_since

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rest_framework import serializers as s
 
 from hadash.api.shapes.common import MAX_TEXT, words
-from hadash.governance.findings import Code
+from hadash.governance.findings import RULES
 from hadash.identity.names import MAX_NAME_LENGTH
 from hadash.inventory.models import Access
 from hadash.switching.models import POLICY_FIELDS, Policy
@@ -50,7 +50,7 @@ class RulesShape(s.ModelSerializer):
         extra_kwargs = {name: {"required": False} for name in POLICY_FIELDS}
 
     stopping = s.ListField(
-        child=s.ChoiceField(words(Code)),
+        child=s.ChoiceField(words(RULES)),
         required=False,
         allow_null=True,
         help_text="Findings that stop a switch.",

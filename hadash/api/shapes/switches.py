@@ -20,7 +20,8 @@ from hadash.api.shapes.common import (
     WindowRequest,
     words,
 )
-from hadash.governance.findings import Code, Severity
+from hadash.governance.catalogue import Severity
+from hadash.governance.findings import RULES
 from hadash.identity.names import MAX_NAME_LENGTH
 from hadash.switching.closure import Dimension
 from hadash.switching.machine import AT_ONCE, Kind, Status
@@ -188,7 +189,7 @@ class UseShape(s.Serializer):
 
 
 class FindingShape(s.Serializer):
-    code = s.ChoiceField(words(Code))
+    code = s.ChoiceField(words(RULES))
     severity = s.ChoiceField(words(Severity))
     stops = s.BooleanField(help_text="Whether it is among the objections, by the rules of the pair.")
     who = s.ListField(child=s.CharField())

@@ -11,7 +11,7 @@ import io
 from datetime import UTC, datetime
 from typing import Any
 
-from hadash.lake.access import CSV, KINDS, SCHEMA
+from hadash.lake.access import CSV, SCHEMA, USES
 from hadash.lake.importers.imported import Imported, ImportRefused
 from hadash.lake.quarantine import Unreadable
 
@@ -113,8 +113,8 @@ def _value(name: str, cell: str) -> Any:
         return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     if name == "assignors":
         return [part.strip() for part in cell.split("|")]
-    if name == "kind" and cell not in KINDS:
-        raise ValueError(f"kind is {cell!r}; it is one of {', '.join(KINDS)}.")
+    if name == "kind" and cell not in USES:
+        raise ValueError(f"kind is {cell!r}; it is one of {', '.join(USES)}.")
     return cell
 
 

@@ -1,0 +1,255 @@
+"""Tables: runs of the pipeline, what they have published, findings, and who has accepted which of them.
+
+The jobs (``spark/publishing/``) write to these tables without Django: whoever changes a column changes
+``spark/schemas.py`` or ``spark/publishing/`` too, which ``tests/governance/test_published.py`` compares.
+"""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
+
+from hadash.governance.catalogue import CATALOGUE, Code, Entry
+from hadash.identity.names import MAX_NAME_LENGTH
+
+#: Characters of the name of a Topic, group, mirror or cluster.
+MAX_RESOURCE_LENGTH = 255
+
+
+class Run(models.Model):
+    """One run of one job. Readers see the rows of the last one that is published, and never any of another."""
+
+    class Job(models.TextChoices):
+        TOPOLOGY = "topology", _("Topology")
+        COVERAGE = "coverage", _("Coverage")
+        ADVICE = "advice", _("Advice")
+        RISK = "risk", _("Risks")
+        LAG = "lag", _("Lag")
+
+    class State(models.TextChoices):
+        RUNNING = "running", pgettext_lazy("run", "running")
+        PUBLISHED = "published", pgettext_lazy("run", "published")
+        FAILED = "failed", pgettext_lazy("run", "failed")
+
+    job = models.CharField(max_length=10, choices=Job.choices)
+    state = models.CharField(max_length=10, choices=State.choices, default=State.RUNNING)
+    #: Who asked for it; empty when the schedule did.
+    asked_by = models.CharField(max_length=150, blank=True)
+    began_at = models.DateTimeField()
+    ended_at = models.DateTimeField(null=True)
+    #: What it was made from: ``day`` (the newest day of facts), ``facts`` (the version of the lake's manifest), ``snapshot`` (when).
+    watermark = models.JSONField(default=dict)
+    #: Rows by table, seconds by step.
+    rows = models.JSONField(default=dict)
+    seconds = models.JSONField(default=dict)
+    #: ``malformed``: reports that made no sense, by reason; ``away``: clusters that did not answer.
+    quality = models.JSONField(default=dict)
+    #: ``step``, ``done`` and ``total`` of what it does now.
+    progress = models.JSONField(default=dict)
+    #: Why it has failed.
+    fault = models.TextField(blank=True)
+
+    class Meta:
+        ordering = ("-pk",)
+        indexes = [models.Index(fields=["job", "state", "-id"])]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["job"], condition=models.Q(state="running"), name="run_one_of_a_job_at_a_time"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.job} {self.pk}"
+
+
+class _Row(models.Model):
+    """A row of a run: it goes when the run goes."""
+
+    run = models.ForeignKey(Run, models.CASCADE, related_name="+")
+    pair = models.CharField(max_length=40)
+
+    class Meta:
+        abstract = True
+
+
+def _name() -> models.CharField:
+    return models.CharField(max_length=MAX_NAME_LENGTH, blank=True)
+
+
+class Edge(_Row):
+    """Who uses what (:data:`spark.schemas.EDGES`)."""
+
+    appid = _name()
+    client_id = models.CharField(max_length=MAX_NAME_LENGTH, blank=True, null=True)
+    kind = models.CharField(max_length=10)
+    resource = models.CharField(max_length=MAX_RESOURCE_LENGTH)
+    cluster = models.CharField(max_length=40)
+    hosts = models.BigIntegerField()
+    requests = models.BigIntegerField()
+    records = models.BigIntegerField()
+    bytes = models.BigIntegerField()
+    first_seen = models.DateTimeField()
+    last_seen = models.DateTimeField()
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["run", "pair", "appid"]),
+            models.Index(fields=["run", "pair", "resource"]),
+        ]
+
+
+class Node(_Row):
+    """What moves with each thing (:data:`spark.schemas.NODES`)."""
+
+    kind = models.CharField(max_length=12)
+    appid = _name()
+    names = models.JSONField(default=list)
+    cluster = models.CharField(max_length=40)
+    island = models.BigIntegerField()
+    radius_instance = models.BigIntegerField()
+    radius_appid = models.BigIntegerField()
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["run", "pair", "-radius_instance"]),
+            models.Index(fields=["run", "pair", "appid"]),
+        ]
+
+
+class Sharing(_Row):
+    """How many use one AppID (:data:`spark.schemas.SHARING`)."""
+
+    appid = _name()
+    clients = models.BigIntegerField()
+    hosts = models.BigIntegerField()
+    libraries = models.BigIntegerField()
+    groups = models.BigIntegerField()
+    topics = models.BigIntegerField()
+
+    class Meta:
+        indexes = [models.Index(fields=["run", "pair", "appid"])]
+
+
+class Coverage(_Row):
+    """How well the clients of an AppID are known (:data:`spark.schemas.COVERAGE`)."""
+
+    appid = _name()
+    clients = models.BigIntegerField()
+    registered = models.BigIntegerField()
+    nameless = models.BigIntegerField()
+    new_clients = models.BigIntegerField()
+    days = models.BigIntegerField()
+    duplicates = models.BigIntegerField()
+    bypassing = models.BigIntegerField()
+
+    class Meta:
+        indexes = [models.Index(fields=["run", "pair", "appid"])]
+
+
+class AdviceStep(_Row):
+    """Which AppID's InstanceIDs to register next (:data:`spark.schemas.ADVICE`)."""
+
+    place = models.BigIntegerField()
+    appid = _name()
+    before = models.BigIntegerField()
+    after = models.BigIntegerField()
+    clients = models.JSONField(default=list)
+    hosts = models.JSONField(default=list)
+
+    class Meta:
+        indexes = [models.Index(fields=["run", "pair", "place"])]
+
+
+class LagDay(_Row):
+    """The lag of a mirror within one day (:data:`spark.schemas.LAG_DAYS`)."""
+
+    mirror = models.CharField(max_length=60)
+    date = models.DateField()
+    samples = models.BigIntegerField()
+    unknown = models.BigIntegerField()
+    over_rpo = models.BigIntegerField()
+    seconds_p50 = models.FloatField(null=True)
+    seconds_p95 = models.FloatField(null=True)
+    seconds_most = models.FloatField(null=True)
+    records_most = models.BigIntegerField(null=True)
+
+    class Meta:
+        indexes = [models.Index(fields=["run", "pair", "mirror"])]
+
+
+class Found(_Row):
+    """What a rule found in one run (:data:`spark.schemas.FINDINGS`): two runs are compared by these."""
+
+    code = models.CharField(max_length=40)
+    appid = _name()
+    name = models.CharField(max_length=MAX_NAME_LENGTH, blank=True)
+    evidence = models.JSONField(default=dict)
+
+    class Meta:
+        indexes = [models.Index(fields=["run", "pair", "code"])]
+
+
+class Finding(models.Model):
+    """What a rule finds, over all runs: since when it is open, or when it was resolved."""
+
+    class State(models.TextChoices):
+        OPEN = "open", pgettext_lazy("finding", "open")
+        RESOLVED = "resolved", pgettext_lazy("finding", "resolved")
+
+    pair = models.CharField(max_length=40)
+    code = models.CharField(max_length=40)
+    #: Whose it is; empty for nobody's.
+    appid = _name()
+    #: What it is about: the rule's entry in the catalogue says what that is.
+    name = models.CharField(max_length=MAX_NAME_LENGTH, blank=True)
+    #: What it adds to a score.
+    weight = models.PositiveSmallIntegerField()
+    evidence = models.JSONField(default=dict)
+    state = models.CharField(max_length=10, choices=State.choices, default=State.OPEN)
+    #: When it was found first, when it came up last, and when it was resolved last.
+    first_at = models.DateTimeField()
+    opened_at = models.DateTimeField()
+    resolved_at = models.DateTimeField(null=True)
+    #: How often it has come up again.
+    reopened = models.PositiveIntegerField(default=0)
+    #: The last run that found it. (Its rows may be gone.)
+    last_run = models.BigIntegerField()
+
+    class Meta:
+        ordering = ("-weight", "pair", "code", "appid", "name")
+        constraints = [models.UniqueConstraint(fields=["pair", "code", "appid", "name"], name="finding_once")]
+        indexes = [models.Index(fields=["pair", "state", "-weight"]), models.Index(fields=["pair", "appid"])]
+
+    def __str__(self) -> str:
+        return f"{self.code} {self.appid} {self.name}"
+
+    @property
+    def entry(self) -> Entry | None:
+        """The rule; ``None`` for one that this version does not know any more."""
+        return CATALOGUE.get(Code(self.code)) if self.code in set(Code) else None
+
+
+class Acceptance(models.Model):
+    """Somebody has accepted a finding until a day: it stays, and does not count meanwhile."""
+
+    finding = models.ForeignKey(Finding, models.CASCADE, related_name="acceptances")
+    until = models.DateField()
+    reason = models.TextField()
+    accepted_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+")
+    accepted_at = models.DateTimeField(default=timezone.now)
+    #: When it was taken back; null while it holds.
+    withdrawn_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ("-accepted_at",)
+        constraints = [
+            models.UniqueConstraint(
+                fields=["finding"], condition=models.Q(withdrawn_at=None), name="acceptance_one_at_a_time"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.finding} until {self.until}"

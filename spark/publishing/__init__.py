@@ -1,0 +1,1 @@
+"""Runs, and their rows in PostgreSQL. No Django: the tables are those of :mod:`hadash.governance.models`."""

@@ -1,0 +1,8 @@
+"""Every rule: importing this registers them."""
+
+from __future__ import annotations
+
+from spark.rules import clients, clusters, identity, known, rights
+from spark.rules.base import RULES
+
+__all__ = ["RULES", "clients", "clusters", "identity", "known", "rights"]

@@ -1,0 +1,116 @@
+"""What every rule is given, and what it gives. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from hadash.governance.catalogue import Code
+from spark.schemas import FINDINGS
+
+#: Names that a finding lists; how many there are it says besides.
+SHOWN = 5
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """An estate as it was seen, and as it stands.
+
+    ``facts`` are those that count as use (:data:`spark.schemas.FACTS`), without what is no use (``listings``: who asks for all Topics).
+    ``bindings`` and ``applications`` are made of others, see :mod:`spark.rules.prepared`. The rest are tables of the newest snapshot
+    (:data:`hadash.lake.snapshots.TABLES`), but ``controllers`` and ``lag``, which reach back a day: the first have ``at`` besides.
+    """
+
+    facts: DataFrame
+    listings: DataFrame
+    bindings: DataFrame
+    applications: DataFrame
+    clusters: DataFrame
+    controllers: DataFrame
+    brokers: DataFrame
+    topics: DataFrame
+    partitions: DataFrame
+    acls: DataFrame
+    own_users: DataFrame
+    groups: DataFrame
+    members: DataFrame
+    pairs: DataFrame
+    appids: DataFrame
+    instances: DataFrame
+    declarations: DataFrame
+    documents: DataFrame
+    mirrors: DataFrame
+    lag: DataFrame
+
+
+Find = Callable[[Inputs], DataFrame]
+
+#: All rules, by code, in the order of the modules. Importing :mod:`spark.rules.all` fills it.
+RULES: dict[Code, Find] = {}
+
+
+def rule(code: Code) -> Callable[[Find], Find]:
+    """Registers a rule."""
+
+    def register(find: Find) -> Find:
+        if code in RULES:
+            raise ValueError(f"There are two rules {code}.")
+        RULES[code] = find
+        return find
+
+    return register
+
+
+def finding(
+    frame: DataFrame, name: Column | str, appid: Column | str | None = None, /, **evidence: Column | str
+) -> DataFrame:
+    """Rows of :data:`spark.schemas.FINDINGS` without their code, from rows that have ``pair``.
+
+    :param name: what it is about. :param appid: whose it is; ``None`` for nobody's.
+    :param evidence: the values of the sentence; lists through :func:`listed`.
+    """
+    values = [part for key, value in evidence.items() for part in (F.lit(key), _column(value).cast("string"))]
+    return frame.select(
+        "pair",
+        F.lit("").alias("appid") if appid is None else _column(appid).alias("appid"),
+        F.coalesce(_column(name).cast("string"), F.lit("")).alias("name"),
+        F.create_map(*values).alias("evidence"),
+    )
+
+
+def findings(inputs: Inputs, codes: tuple[Code, ...] | None = None) -> DataFrame:
+    """:data:`spark.schemas.FINDINGS`: what the rules find, all of them or some."""
+    found: DataFrame | None = None
+    for code, find in RULES.items():
+        if codes is not None and code not in codes:
+            continue
+        rows = find(inputs).withColumn("code", F.lit(code.value)).select(*FINDINGS.names)
+        found = rows if found is None else found.unionByName(rows)
+    if found is None:
+        raise ValueError("There are no such rules.")
+    return found
+
+
+def listed(values: Column) -> Column:
+    """Names as a text: the first few in order, and how many there are when those are not all."""
+    ordered = F.array_sort(F.array_distinct(values))
+    shown = F.array_join(F.slice(ordered, 1, SHOWN), ", ")
+    more = F.concat(shown, F.lit(", … ("), F.size(ordered).cast("string"), F.lit(")"))
+    return F.when(F.size(ordered) > SHOWN, more).otherwise(shown)
+
+
+def names(column: Column | str) -> Column:
+    """:func:`listed` of a group's values."""
+    return listed(F.collect_set(_column(column)))
+
+
+def client() -> Column:
+    """A client.id as people read it: of a client that has none there is a dash."""
+    return F.when(F.coalesce("client_id", F.lit("")) == "", F.lit("–")).otherwise(F.col("client_id"))
+
+
+def _column(value: Column | str) -> Column:
+    return F.col(value) if isinstance(value, str) else value

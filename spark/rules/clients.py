@@ -1,0 +1,244 @@
+"""Rules about what clients are, and how they are set."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from hadash.governance.catalogue import MAJORS_BEHIND, SKEW_PARTITIONS, SKEW_TIMES, Code
+from spark.rules.base import Inputs, client, finding, names, rule
+from spark.rules.prepared import CLIENT
+from spark.rules.sides import sides
+
+_JAVA = "apache-kafka-java"
+_BAD_COORDINATOR = ((2, 5, 0), (2, 5, 1), (2, 6, 0), (2, 6, 1), (2, 7, 0))
+
+
+def _is_java() -> Column:
+    return F.col("library") == _JAVA
+
+
+def release(version: Column) -> Column:
+    """The numbers of a version, three of them: arrays compare as versions do. Null for what is none."""
+    numbers = F.split(F.regexp_extract(version, r"^(\d+\.\d+(\.\d+)?)", 1), r"\.").cast("array<int>")
+    three = F.slice(F.concat(numbers, F.array(F.lit(0), F.lit(0))), 1, 3)
+    return F.when(version.rlike(r"^\d+\.\d+"), three)
+
+
+def _version(*numbers: int) -> Column:
+    return F.array(*(F.lit(number) for number in numbers))
+
+
+def _clients(facts: DataFrame, **evidence: Column) -> DataFrame:
+    return facts.groupBy(*CLIENT).agg(*(column.alias(name) for name, column in evidence.items()))
+
+
+@rule(Code.ACKS)
+def acks(inputs: Inputs) -> DataFrame:
+    replicas = inputs.partitions.groupBy("cluster", F.col("topic").alias("resource")).agg(
+        F.min(F.size("replicas")).alias("least")
+    )
+    replicated = replicas.where("least > 1").select("cluster", "resource")
+    writers = inputs.facts.where("kind = 'produce' AND acks IN (0, 1)").join(
+        replicated, ["cluster", "resource"]
+    )
+    found = _clients(writers, acks=names(F.col("acks").cast("string")), topics=names("resource"))
+    return finding(found, "client_id", "appid", appid="appid", client=client(), acks="acks", topics="topics")
+
+
+@rule(Code.TRANSACTIONS)
+def transactions(inputs: Inputs) -> DataFrame:
+    found = _clients(inputs.facts.where("kind = 'produce' AND transactional"), topics=names("resource"))
+    return finding(found, "client_id", "appid", appid="appid", client=client(), topics="topics")
+
+
+@rule(Code.IDEMPOTENT)
+def idempotent(inputs: Inputs) -> DataFrame:
+    """(Who writes in transactions has a finding of its own.)"""
+    writers = inputs.facts.where("kind = 'produce' AND idempotent AND NOT coalesce(transactional, false)")
+    found = _clients(writers, topics=names("resource"))
+    return finding(found, "client_id", "appid", appid="appid", client=client(), topics="topics")
+
+
+@rule(Code.NO_RETRIES)
+def no_retries(inputs: Inputs) -> DataFrame:
+    old = inputs.facts.where(
+        _is_java() & (F.col("kind") == "produce") & (release(F.col("version")) < _version(2, 1, 0))
+    )
+    found = _clients(old, version=names("version"), topics=names("resource"))
+    return finding(
+        found, "client_id", "appid", appid="appid", client=client(), version="version", topics="topics"
+    )
+
+
+def _members(facts: DataFrame) -> DataFrame:
+    """Uses of a group by who joined it: others only commit there."""
+    return facts.where("kind = 'group' AND session_timeout_ms IS NOT NULL")
+
+
+@rule(Code.SELF_ASSIGNED)
+def self_assigned(inputs: Inputs) -> DataFrame:
+    joined = _members(inputs.facts).select(*_keys()).distinct()
+    readers = inputs.facts.where("kind = 'consume'").withColumns(_key_columns())
+    found = _clients(readers.join(joined, [*_KEYS], "left_anti"), topics=names("resource"))
+    return finding(found, "client_id", "appid", appid="appid", client=client(), topics="topics")
+
+
+@rule(Code.KAFKA_10793)
+def kafka_10793(inputs: Inputs) -> DataFrame:
+    bad = F.array(*(_version(*numbers) for numbers in _BAD_COORDINATOR))
+    hit = _members(inputs.facts).where(_is_java() & F.array_contains(bad, release(F.col("version"))))
+    found = _clients(hit, version=names("version"))
+    return finding(found, "client_id", "appid", appid="appid", client=client(), version="version")
+
+
+@rule(Code.KAFKA_13563)
+def kafka_13563(inputs: Inputs) -> DataFrame:
+    groups = inputs.facts.where("kind = 'group'").withColumns(_key_columns())
+    joined = _members(inputs.facts).select(*_keys(), "resource").distinct()
+    version = release(F.col("version"))
+    since_2 = ((2, 6), (2, 7), (2, 8))
+    fixed_10793 = (version >= _version(3, 0, 0)) | F.lit(False)
+    for (major, minor), first in zip(since_2, (2, 1, 0), strict=True):
+        fixed_10793 |= (version >= _version(major, minor, first)) & (version < _version(major, minor + 1, 0))
+    hit = fixed_10793 & (version < _version(3, 2, 0)) & (version != _version(3, 1, 2))
+    committing = groups.join(joined, [*_KEYS, "resource"], "left_anti").where(_is_java() & hit)
+    found = _clients(committing, version=names("version"), group=names("resource"))
+    return finding(
+        found, "client_id", "appid", appid="appid", client=client(), version="version", group="group"
+    )
+
+
+@rule(Code.LONG_SESSION)
+def long_session(inputs: Inputs) -> DataFrame:
+    settle = inputs.pairs.select("pair", "settle_seconds")
+    long = (
+        _members(inputs.facts)
+        .join(settle, "pair")
+        .where(F.col("session_timeout_ms") > F.col("settle_seconds") * 1000)
+    )
+    found = _clients(
+        long,
+        seconds=_seconds(F.max("session_timeout_ms")),
+        group=names("resource"),
+        settle=_short(F.max("settle_seconds")),
+    )
+    return finding(
+        found,
+        "client_id",
+        "appid",
+        appid="appid",
+        client=client(),
+        seconds="seconds",
+        group="group",
+        settle="settle",
+    )
+
+
+@rule(Code.SESSION_BOUNDS)
+def session_bounds(inputs: Inputs) -> DataFrame:
+    configs = F.col("configs")
+    bounds = inputs.brokers.groupBy("cluster").agg(
+        F.max(configs["group.min.session.timeout.ms"].cast("long")).alias("least"),
+        F.min(configs["group.max.session.timeout.ms"].cast("long")).alias("most"),
+    )
+    timeout = F.col("session_timeout_ms")
+    outside = (
+        _members(inputs.facts)
+        .drop("cluster")
+        .join(sides(inputs.pairs), "pair")
+        .join(bounds, "cluster")
+        .where((timeout < F.col("least")) | (timeout > F.col("most")))
+    )
+    found = outside.groupBy(*CLIENT).agg(
+        names(_seconds(timeout)).alias("seconds"),
+        names("resource").alias("group"),
+        names("cluster").alias("cluster"),
+        _seconds(F.max("least")).alias("least"),
+        _seconds(F.min("most")).alias("most"),
+    )
+    return finding(
+        found,
+        "client_id",
+        "appid",
+        appid="appid",
+        client=client(),
+        seconds="seconds",
+        group="group",
+        cluster="cluster",
+        least="least",
+        most="most",
+    )
+
+
+@rule(Code.SKEWED)
+def skewed(inputs: Inputs) -> DataFrame:
+    by_range = inputs.groups.where("protocol = 'range'").select("cluster", "group")
+    shares = inputs.members.select("cluster", "group", F.size("partitions").alias("partitions"))
+    found = (
+        shares.join(by_range, ["cluster", "group"])
+        .groupBy("cluster", "group")
+        .agg(
+            F.count(F.lit(1)).alias("members"),
+            F.max("partitions").alias("most"),
+            F.min("partitions").alias("least"),
+        )
+        .where(
+            (F.col("most") >= F.col("least") * SKEW_TIMES)
+            & (F.col("most") - F.col("least") >= SKEW_PARTITIONS)
+        )
+        .join(sides(inputs.pairs), "cluster")
+    )
+    # (A group that has moved may have members on both sides for a moment: it is one finding.)
+    one = found.groupBy("pair", "group").agg(
+        F.max("members").alias("members"), F.max("most").alias("most"), F.min("least").alias("least")
+    )
+    return finding(one, "group", group="group", members="members", most="most", least="least")
+
+
+@rule(Code.CLIENT_VERSION)
+def client_version(inputs: Inputs) -> DataFrame:
+    engines = sides(inputs.pairs).join(
+        inputs.clusters.select("cluster", F.col("version").alias("engine")), "cluster"
+    )
+    behind = (
+        inputs.facts.where(_is_java())
+        .drop("cluster")
+        .join(engines, "pair")
+        .where(release(F.col("engine"))[0] - release(F.col("version"))[0] > MAJORS_BEHIND)
+    )
+    found = _clients(behind, version=names("version"), cluster=names("cluster"), engine=names("engine"))
+    return finding(
+        found,
+        "client_id",
+        "appid",
+        appid="appid",
+        client=client(),
+        version="version",
+        cluster="cluster",
+        engine="engine",
+    )
+
+
+_KEYS = ("pair", "appid", "client_key")
+
+
+def _key_columns() -> dict[str, Column]:
+    """A client.id that compares: clients without one are one."""
+    return {"client_key": F.coalesce("client_id", F.lit(""))}
+
+
+def _keys() -> list[Column]:
+    return [F.col("pair"), F.col("appid"), _key_columns()["client_key"].alias("client_key")]
+
+
+def _seconds(milliseconds: Column) -> Column:
+    return _short(milliseconds / 1000)
+
+
+def _short(number: Column) -> Column:
+    """Without the zeros behind the point.
+
+    1.5 is "1.5" and 45.0 is "45".
+    """
+    return F.regexp_replace(F.format_string("%.1f", number.cast("double")), r"\.0$", "")

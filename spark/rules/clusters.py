@@ -1,0 +1,228 @@
+"""Rules about clusters and their mirrors."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from hadash.governance.catalogue import (
+    CONTROLLER_CHANGES,
+    OVER_RPO_PERCENT,
+    STALLED_MINUTES,
+    STALLED_PERCENT,
+    Code,
+)
+from spark.rules.base import Inputs, finding, listed, rule
+from spark.rules.sides import answered, mirrored_topics, sides
+
+_OFFSETS = "__consumer_offsets"
+
+#: Configs of a Topic that say something about the brokers it is on, and not about the Topic.
+_OF_BROKERS = ("leader.replication.throttled.replicas", "follower.replication.throttled.replicas")
+
+
+def _both(inputs: Inputs, table: DataFrame) -> DataFrame:
+    """pair, first, second, and each other column of ``table`` (one row a cluster) as first_… and second_…."""
+    found = inputs.pairs.select("pair", "first", "second")
+    for side in ("first", "second"):
+        columns = [
+            F.col("cluster").alias(side) if name == "cluster" else F.col(name).alias(f"{side}_{name}")
+            for name in table.columns
+        ]
+        found = found.join(table.select(*columns), side)
+    return found
+
+
+@rule(Code.ENGINE_VERSIONS)
+def engine_versions(inputs: Inputs) -> DataFrame:
+    known = inputs.clusters.where("version != ''").select("cluster", "version")
+    found = _both(inputs, known).where("first_version != second_version")
+    return finding(
+        found,
+        "pair",
+        first="first",
+        first_version="first_version",
+        second="second",
+        second_version="second_version",
+    )
+
+
+@rule(Code.OFFSETS_PARTITIONS)
+def offsets_partitions(inputs: Inputs) -> DataFrame:
+    """(A cluster that has had no group yet has no such Topic.)"""
+    counts = (
+        inputs.partitions.where(F.col("topic") == _OFFSETS)
+        .groupBy("cluster")
+        .agg(F.count(F.lit(1)).alias("partitions"))
+    )
+    found = _both(inputs, counts).where("first_partitions != second_partitions")
+    return finding(
+        found,
+        "pair",
+        first="first",
+        first_partitions="first_partitions",
+        second="second",
+        second_partitions="second_partitions",
+    )
+
+
+@rule(Code.BROKER_IDS)
+def broker_ids(inputs: Inputs) -> DataFrame:
+    ids = inputs.brokers.groupBy("cluster").agg(F.collect_set(F.col("broker").cast("string")).alias("ids"))
+    both = F.array_intersect("first_ids", "second_ids")
+    found = _both(inputs, ids).withColumn("ids", both).where(F.size("ids") > 0)
+    return finding(found, "pair", first="first", second="second", ids=listed(F.col("ids")))
+
+
+@rule(Code.CONTROLLER)
+def controller(inputs: Inputs) -> DataFrame:
+    changes = inputs.controllers.groupBy("cluster").agg(
+        (F.max("controller_epoch") - F.min("controller_epoch")).alias("count")
+    )
+    found = changes.where(F.col("count") >= CONTROLLER_CHANGES).join(sides(inputs.pairs), "cluster")
+    return finding(found, "cluster", cluster="cluster", count="count")
+
+
+@rule(Code.UNDER_REPLICATED)
+def under_replicated(inputs: Inputs) -> DataFrame:
+    return _on_target(inputs, (F.col("leader") >= 0) & (F.size("in_sync") < F.size("replicas")))
+
+
+@rule(Code.LEADERLESS)
+def leaderless(inputs: Inputs) -> DataFrame:
+    return _on_target(inputs, F.col("leader") < 0)
+
+
+def _on_target(inputs: Inputs, holds: Column) -> DataFrame:
+    """Of each mirror the partitions on its target for which something ``holds``."""
+    each = inputs.partitions.where(holds).select(F.col("cluster").alias("target"), "topic", "partition")
+    found = (
+        mirrored_topics(inputs.mirrors)
+        .join(each, ["target", "topic"])
+        .groupBy("pair", "mirror", "target")
+        .agg(
+            F.count(F.lit(1)).alias("count"),
+            listed(F.collect_set(F.concat_ws("-", "topic", "partition"))).alias("partitions"),
+        )
+    )
+    return finding(found, "mirror", mirror="mirror", count="count", cluster="target", partitions="partitions")
+
+
+@rule(Code.FEWER_PARTITIONS)
+def fewer_partitions(inputs: Inputs) -> DataFrame:
+    counts = inputs.partitions.groupBy("cluster", "topic").agg(F.count(F.lit(1)).alias("partitions"))
+    source = counts.withColumnsRenamed({"cluster": "source", "partitions": "source_partitions"})
+    target = counts.withColumnsRenamed({"cluster": "target", "partitions": "target_partitions"})
+    found = (
+        mirrored_topics(inputs.mirrors)
+        .join(answered(inputs.clusters).withColumnRenamed("cluster", "target"), "target")
+        .join(source, ["source", "topic"])
+        .join(target, ["target", "topic"], "left")
+        .fillna(0, ["target_partitions"])
+        .where("target_partitions < source_partitions")
+    )
+    return finding(
+        found,
+        "topic",
+        topic="topic",
+        source="source",
+        source_partitions="source_partitions",
+        target="target",
+        target_partitions="target_partitions",
+    )
+
+
+@rule(Code.CONFIG_DRIFT)
+def config_drift(inputs: Inputs) -> DataFrame:
+    configs = inputs.topics.select(
+        "cluster",
+        "topic",
+        F.explode(F.coalesce("configs", F.expr("cast(map() as map<string, string>)"))).alias(
+            "config", "value"
+        ),
+    ).where(~F.col("config").isin(*_OF_BROKERS))
+    there = inputs.topics.select("cluster", "topic")
+    # Both have the Topic: one that is missing has a finding of its own.
+    mirrored = (
+        mirrored_topics(inputs.mirrors)
+        .join(there.withColumnRenamed("cluster", "source"), ["source", "topic"])
+        .join(there.withColumnRenamed("cluster", "target"), ["target", "topic"])
+    )
+    source = configs.withColumnsRenamed({"cluster": "source", "value": "source_value"})
+    target = configs.withColumnsRenamed({"cluster": "target", "value": "target_value"})
+    on_source = mirrored.join(source, ["source", "topic"])
+    on_target = mirrored.join(target, ["target", "topic"])
+    key = ["pair", "mirror", "source", "target", "topic", "config"]
+    differing = on_source.join(on_target, key, "full").where(
+        ~F.col("source_value").eqNullSafe(F.col("target_value"))
+    )
+    shown = F.format_string(
+        "%s %s ≠ %s", "config", F.coalesce("source_value", F.lit("–")), F.coalesce("target_value", F.lit("–"))
+    )
+    found = differing.groupBy("pair", "topic").agg(listed(F.collect_set(shown)).alias("configs"))
+    return finding(found, "topic", topic="topic", configs="configs")
+
+
+@rule(Code.OVER_RPO)
+def over_rpo(inputs: Inputs) -> DataFrame:
+    """(Samples that nobody could take say nothing.)"""
+    found = (
+        inputs.lag.where("seconds IS NOT NULL")
+        .join(inputs.pairs.select("pair", "rpo_seconds"), "pair")
+        .groupBy("pair", "mirror", "rpo_seconds")
+        .agg(
+            (F.avg((F.col("seconds") > F.col("rpo_seconds")).cast("double")) * 100).alias("percent"),
+            F.max("seconds").alias("most"),
+        )
+        .where(F.col("percent") > OVER_RPO_PERCENT)
+    )
+    return finding(
+        found,
+        "mirror",
+        mirror="mirror",
+        rpo=_rounded("rpo_seconds"),
+        percent=_rounded("percent"),
+        most=_rounded("most"),
+    )
+
+
+@rule(Code.STALLED)
+def stalled(inputs: Inputs) -> DataFrame:
+    found = (
+        inputs.mirrors.select("pair", "mirror", "state", F.coalesce("fault", F.lit("")).alias("why"))
+        .join(_later(inputs), ["pair", "mirror"], "left")
+        .fillna(0, ["later", "over"])
+        .where(
+            F.col("state").isin("stopped", "failed")
+            | (
+                (F.col("over") >= STALLED_MINUTES * 60 / 2)
+                & (F.col("later") * 100 >= F.col("over") * STALLED_PERCENT)
+            )
+        )
+    )
+    return finding(
+        found,
+        "mirror",
+        mirror="mirror",
+        state="state",
+        later=_rounded("later"),
+        minutes=F.lit(STALLED_MINUTES),
+        why="why",
+    )
+
+
+def _later(inputs: Inputs) -> DataFrame:
+    """pair, mirror, ``later``: seconds by which it got later within the last minutes of its samples, ``over`` how many seconds."""
+    seen = inputs.lag.where("seconds IS NOT NULL")
+    last = seen.groupBy("pair", "mirror").agg(F.max("at").alias("last"))
+    recent = seen.join(last, ["pair", "mirror"]).where(
+        F.col("at") >= F.col("last") - F.expr(f"INTERVAL {STALLED_MINUTES} MINUTES")
+    )
+    return recent.groupBy("pair", "mirror").agg(
+        F.greatest(F.max_by("seconds", "at") - F.min_by("seconds", "at"), F.lit(0.0)).alias("later"),
+        (F.max("at").cast("double") - F.min("at").cast("double")).alias("over"),
+    )
+
+
+def _rounded(name: str) -> Column:
+    return F.regexp_replace(F.format_string("%.1f", F.col(name).cast("double")), r"\.0$", "")

@@ -1,0 +1,82 @@
+"""Rules about what is known of uses: declared, seen, seen by whom."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from hadash.governance.catalogue import Code
+from hadash.lake.access import GATEWAY, SURVIVE_USER
+from spark.rules.base import Inputs, client, finding, listed, names, rule
+from spark.rules.prepared import CLIENT
+
+
+@rule(Code.NEVER_SEEN)
+def never_seen(inputs: Inputs) -> DataFrame:
+    declared = _declared(inputs)
+    missing = (
+        declared.where("client_id != ''")
+        .join(_seen(inputs), [*_USE], "left_anti")
+        .unionByName(
+            declared.where("client_id = ''").join(
+                _seen(inputs).drop("client_id"), ["pair", "appid", "kind", "resource"], "left_anti"
+            )
+        )
+    )
+    found = missing.groupBy("pair", "appid").agg(F.count(F.lit(1)).alias("count"), _uses().alias("uses"))
+    return finding(found, "appid", "appid", appid="appid", count="count", uses="uses")
+
+
+@rule(Code.NOT_DECLARED)
+def not_declared(inputs: Inputs) -> DataFrame:
+    declared = _declared(inputs)
+    of_all = declared.where("client_id = ''").drop("client_id")
+    found = (
+        _seen(inputs)
+        .join(declared.select("pair", "appid").distinct(), ["pair", "appid"], "left_semi")
+        .join(declared, [*_USE], "left_anti")
+        .join(of_all, ["pair", "appid", "kind", "resource"], "left_anti")
+        .groupBy("pair", "appid")
+        .agg(F.count(F.lit(1)).alias("count"), _uses().alias("uses"))
+    )
+    return finding(found, "appid", "appid", appid="appid", count="count", uses="uses")
+
+
+_USE = ("pair", "appid", "client_id", "kind", "resource")
+
+
+def _declared(inputs: Inputs) -> DataFrame:
+    return inputs.declarations.select(
+        "pair", "appid", F.coalesce("name", F.lit("")).alias("client_id"), "kind", "resource"
+    ).distinct()
+
+
+def _seen(inputs: Inputs) -> DataFrame:
+    return inputs.facts.select(
+        "pair", "appid", F.coalesce("client_id", F.lit("")).alias("client_id"), "kind", "resource"
+    ).distinct()
+
+
+def _uses() -> Column:
+    """Each as ``web-1 produce orders``."""
+    return listed(F.collect_set(F.concat_ws(" ", client(), "kind", "resource")))
+
+
+@rule(Code.BYPASS)
+def bypass(inputs: Inputs) -> DataFrame:
+    found = (
+        inputs.facts.groupBy(*CLIENT)
+        .agg(
+            F.max((F.col("source") == GATEWAY).cast("int")).alias("by_gateway"),
+            F.max((F.col("source") == SURVIVE_USER).cast("int")).alias("by_brokers"),
+            F.array_distinct(F.collect_set("host")).alias("hosts"),
+        )
+        .where("by_gateway = 0 AND by_brokers = 1")
+        .groupBy("pair", "appid")
+        .agg(
+            F.count(F.lit(1)).alias("count"),
+            names(client()).alias("clients"),
+            listed(F.flatten(F.collect_list("hosts"))).alias("hosts"),
+        )
+    )
+    return finding(found, "appid", "appid", appid="appid", count="count", clients="clients", hosts="hosts")

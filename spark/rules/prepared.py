@@ -1,0 +1,110 @@
+"""What several rules need, made once: bindings out of their documents, and which clients are one application. Pure."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from hadash.bindings.model import BindingDocument
+from hadash.identity.habits import ANY, CHANGING_PARTS, LIBRARY_NAME
+from spark.schemas import APPLICATIONS, BINDINGS
+
+CLIENT = ("pair", "appid", "client_id")
+
+
+def is_named() -> Column:
+    """Whether an application has named the client (``client_id``)."""
+    name = F.coalesce("client_id", F.lit(""))
+    return (name != "") & ~name.rlike(LIBRARY_NAME)
+
+
+def stem(name: Column) -> Column:
+    """As :func:`hadash.identity.habits.stem`."""
+    for pattern in CHANGING_PARTS:
+        name = F.regexp_replace(name, pattern, ANY)
+    return name
+
+
+def bindings(documents: DataFrame) -> DataFrame:
+    """:data:`spark.schemas.BINDINGS`: a row for each name that has a binding of its own."""
+    return documents.select("pair", "appid", "content").mapInArrow(_bindings, BINDINGS)
+
+
+def _bindings(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        rows = [row for each in batch.to_pylist() for row in _binding_rows(**each)]
+        yield pa.RecordBatch.from_pylist(rows, schema=to_arrow_schema(BINDINGS))
+
+
+def _binding_rows(pair: str, appid: str, content: str) -> Iterator[dict[str, str]]:
+    """(A document that cannot be read binds nothing here.)"""
+    document = BindingDocument.from_bytes(appid, content.encode())
+    if document is None:
+        return
+    bound = [("instance", name) for name in document.instances]
+    bound += [("topic", name) for name in document.topics]
+    bound += [("topic", name) for topics in document.topic_lists for name in topics]
+    bound += [("group", name) for name in document.groups]
+    for kind, name in bound:
+        yield {"pair": pair, "appid": appid, "kind": kind, "name": name}
+
+
+def applications(facts: DataFrame) -> DataFrame:
+    """:data:`spark.schemas.APPLICATIONS`: of the clients that somebody has named, which are one application.
+
+    Clients whose names differ only in what is made anew for each process are one, and so are those that run on one host.
+    AppIDs whose clients all have the same name are left out: they are one application.
+    """
+    places = (
+        facts.where(is_named()).select(*CLIENT, "host", stem(F.col("client_id")).alias("stem")).distinct()
+    )
+    several = places.groupBy("pair", "appid").agg(F.count_distinct("stem").alias("stems")).where("stems > 1")
+    return (
+        places.join(several.select("pair", "appid"), ["pair", "appid"])
+        .groupBy("pair", "appid")
+        .applyInArrow(_applications, APPLICATIONS)
+    )
+
+
+def _applications(rows: pa.Table) -> pa.Table:
+    found = _joined(zip(rows["stem"].to_pylist(), rows["host"].to_pylist(), strict=True))
+    made = {
+        (row["pair"], row["appid"], row["client_id"], found[row["stem"]])
+        for row in rows.select(["pair", "appid", "client_id", "stem"]).to_pylist()
+    }
+    return pa.Table.from_pylist(
+        [dict(zip(APPLICATIONS.names, row, strict=True)) for row in sorted(made)],
+        schema=to_arrow_schema(APPLICATIONS),
+    )
+
+
+def _joined(places: Iterator[tuple[str, str | None]]) -> dict[str, str]:
+    """Each stem's application: the first, in order, of the stems that hang together by hosts.
+
+    >>> _joined(iter([("web-*", "a"), ("cart-*", "a"), ("job-*", "b")]))
+    {'cart-*': 'cart-*', 'job-*': 'job-*', 'web-*': 'cart-*'}
+    """
+    on_host: dict[str, set[str]] = defaultdict(set)
+    stems: set[str] = set()
+    for name, host in places:
+        stems.add(name)
+        if host:
+            on_host[host].add(name)
+    first = {name: name for name in stems}
+
+    def root(name: str) -> str:
+        while first[name] != name:
+            first[name] = name = first[first[name]]
+        return name
+
+    for together in on_host.values():
+        roots = {root(name) for name in together}
+        least = min(roots)
+        for each in roots:
+            first[each] = least
+    return {name: root(name) for name in sorted(stems)}

@@ -1,0 +1,146 @@
+"""Rules about what AppIDs may do."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from hadash.governance.catalogue import UNUSED_TOPICS, Code
+from spark.rules.base import Inputs, finding, listed, names, rule
+from spark.rules.sides import answered, sides
+
+_USER = "User:"
+_EVERYTHING = "*"
+_EVERYBODY = "User:*"
+
+
+@rule(Code.SUPER_USER)
+def super_user(inputs: Inputs) -> DataFrame:
+    named = F.transform(F.split(F.col("configs")["super.users"], ";"), lambda each: F.trim(each))
+    users = (
+        inputs.brokers.select("cluster", F.explode(named).alias("principal"))
+        .where(F.col("principal").startswith(_USER))
+        .select("cluster", _appid())
+        .distinct()
+    )
+    found = (
+        users.join(sides(inputs.pairs), "cluster")
+        .join(inputs.appids.select("pair", "appid").distinct(), ["pair", "appid"])
+        .groupBy("pair", "appid")
+        .agg(names("cluster").alias("clusters"))
+    )
+    return finding(found, "appid", "appid", appid="appid", clusters="clusters")
+
+
+@rule(Code.UNUSED_RIGHTS)
+def unused_rights(inputs: Inputs) -> DataFrame:
+    used = (
+        inputs.facts.where("kind != 'group'")
+        .select("pair", "appid", F.col("resource").alias("topic"))
+        .distinct()
+    )
+    found = (
+        allowed_topics(inputs, _of_appids(inputs))
+        .select("pair", "appid", "topic")
+        .distinct()
+        .join(used, ["pair", "appid", "topic"], "left_anti")
+        .groupBy("pair", "appid")
+        .agg(F.count(F.lit(1)).alias("count"), names("topic").alias("topics"))
+        .where(F.col("count") > UNUSED_TOPICS)
+    )
+    return finding(found, "appid", "appid", appid="appid", count="count", topics="topics")
+
+
+def allowed_topics(inputs: Inputs, rights: DataFrame) -> DataFrame:
+    """pair, appid, cluster, topic, ``named``: what some may read or write, and whether a rule names it, or only all.
+
+    :param rights: of AppIDs or of all users: :func:`of_users`.
+    """
+    rights = (
+        rights.where(
+            "resource_type = 'TOPIC' AND permission = 'ALLOW' AND operation IN ('READ', 'WRITE', 'ALL')"
+        )
+        .select("pair", "appid", "cluster", "resource", "pattern")
+        .distinct()
+    )
+    topics = inputs.topics.select("cluster", "topic").where(~F.col("topic").startswith("__"))
+    everything = (F.col("resource") == _EVERYTHING) & (F.col("pattern") == "LITERAL")
+    literal = rights.where((F.col("pattern") == "LITERAL") & ~everything).withColumnRenamed(
+        "resource", "topic"
+    )
+    # A Topic is allowed by a prefix if its own beginning, of as many characters as some prefix has, is that prefix.
+    prefixes = rights.where("pattern = 'PREFIXED'")
+    lengths = prefixes.select(F.length("resource").alias("length")).distinct()
+    beginnings = topics.join(F.broadcast(lengths), F.length("topic") >= F.col("length")).select(
+        "cluster", "topic", F.expr("substring(topic, 1, length)").alias("resource")
+    )
+    columns = ["pair", "appid", "cluster", "topic"]
+    named = (
+        literal.join(topics, ["cluster", "topic"])
+        .select(*columns)
+        .union(prefixes.join(beginnings, ["cluster", "resource"]).select(*columns))
+        .withColumn("named", F.lit(True))
+    )
+    others = (
+        rights.where(everything).join(topics, "cluster").select(*columns).withColumn("named", F.lit(False))
+    )
+    return named.union(others)
+
+
+@rule(Code.ACL_DRIFT)
+def acl_drift(inputs: Inputs) -> DataFrame:
+    mirrored = inputs.mirrors.select("pair", F.explode("topics").alias("resource")).distinct()
+    of_topic = (
+        (F.col("resource_type") == "TOPIC")
+        & (F.col("pattern") == "LITERAL")
+        & (F.col("resource") != _EVERYTHING)
+    )
+    rights = _of_appids(inputs).join(_both_answered(inputs), "pair")
+    # A Topic that nobody mirrors is on one cluster only, and so may be who uses it.
+    counted = (
+        rights.where(of_topic)
+        .join(mirrored, ["pair", "resource"], "left_semi")
+        .unionByName(
+            rights.where(~of_topic & F.col("resource_type").isin("TOPIC", "GROUP", "TRANSACTIONAL_ID"))
+        )
+    )
+    right = ["resource_type", "resource", "pattern", "host", "operation", "permission"]
+    alone = (
+        counted.groupBy("pair", "appid", *right)
+        .agg(F.collect_set("cluster").alias("on"))
+        .where(F.size("on") == 1)
+    )
+    said = F.concat_ws(" ", F.lower("permission"), F.lower("operation"), F.lower("resource_type"), "resource")
+    found = (
+        alone.withColumn("cluster", F.col("on")[0])
+        .groupBy("pair", "appid", "cluster")
+        .agg(F.count(F.lit(1)).alias("count"), listed(F.collect_set(said)).alias("rights"))
+    )
+    return finding(
+        found, "cluster", "appid", appid="appid", count="count", cluster="cluster", rights="rights"
+    )
+
+
+def of_users(inputs: Inputs) -> DataFrame:
+    """The rights of all users on the clusters of each pair, without hadash's own users, and without what hadash has made."""
+    return (
+        inputs.acls.where(~F.coalesce("by_hadash", F.lit(False)) & F.col("principal").startswith(_USER))
+        .where(F.col("principal") != _EVERYBODY)
+        .withColumn("appid", _appid())
+        .join(inputs.own_users, ["cluster", "appid"], "left_anti")
+        .join(sides(inputs.pairs), "cluster")
+    )
+
+
+def _of_appids(inputs: Inputs) -> DataFrame:
+    return of_users(inputs).join(inputs.appids.select("pair", "appid").distinct(), ["pair", "appid"])
+
+
+def _both_answered(inputs: Inputs) -> DataFrame:
+    """The pairs of which both clusters were there: what is not seen on one that is away may well be there."""
+    there = sides(inputs.pairs).join(answered(inputs.clusters), "cluster")
+    return there.groupBy("pair").agg(F.count(F.lit(1)).alias("n")).where("n = 2").select("pair")
+
+
+def _appid() -> Column:
+    return F.expr(f"substring(principal, {len(_USER) + 1})").alias("appid")
