@@ -92,6 +92,7 @@ MIDDLEWARE = [
     "hadash.accounts.browser.BrowserMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "hadash.dashboard.not_allowed.NotAllowedPage",
     "axes.middleware.AxesMiddleware",
 ]
 

@@ -1,8 +1,9 @@
 // What every page needs: times, the theme, fragments that refresh themselves. No rules.
 import { comparable, kept, pressed } from "./swapping.js";
-import { showElapsed, showTimes } from "./times.js";
+import { showElapsed, showTimes, showZone } from "./times.js";
 
 showTimes();
+showZone();
 showElapsed();
 setInterval(() => showTimes(), 1000);
 setInterval(() => showElapsed(), 100);
@@ -98,6 +99,7 @@ document.addEventListener("htmx:beforeSwap", (event) => {
 document.addEventListener("htmx:afterSwap", (event) => {
   event.detail.target.classList.remove("stale");
   showTimes(event.detail.target);
+  showZone(event.detail.target);
   showElapsed(event.detail.target);
 });
 for (const name of ["htmx:sendError", "htmx:responseError"]) {

@@ -72,6 +72,12 @@ function rangeOf(state, at) {
   return [Math.max(first, end - shown), end];
 }
 
+// What stands in the place of lines that cannot be drawn: a switch that has not run has no traffic of its own.
+function emptyWords(model, state) {
+  if (isUnknown(model)) return "traffic_unknown";
+  return state.stages.some((stage) => stage.started_at) ? "no_traffic" : "no_traffic_yet";
+}
+
 export function drawChart(box, model) {
   if (!window.Plotly) return;
   const { state, hues, say } = model;
@@ -125,7 +131,7 @@ export function drawChart(box, model) {
   for (const label of labels) {
     annotations.push({ xref: "paper", x: 1, xanchor: "left", yanchor: "middle", yref: "paper", y: label.place + lift, text: label.text, showarrow: false, xshift: 8, font: { size: 12, color: label.colour } });
   }
-  if (!model.samples.length) annotations.push({ xref: "paper", yref: "paper", x: 0.5, y: 0.5, text: isUnknown(model) ? say("traffic_unknown") : say("no_traffic"), showarrow: false, font: { size: 13, color: ink } });
+  if (!model.samples.length) annotations.push({ xref: "paper", yref: "paper", x: 0.5, y: 0.5, text: say(emptyWords(model, state)), showarrow: false, font: { size: 13, color: ink } });
   const layout = {
     margin: { l: 62, r: 150, t: 34, b: 44 }, paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", showlegend: false,
     font: { family: getComputedStyle(document.body).fontFamily, size: 12, color: ink }, hovermode: "x unified",
@@ -134,6 +140,8 @@ export function drawChart(box, model) {
     yaxis: { gridcolor: line, zerolinecolor: line, range: [0, top * 1.08], title: { text: say("records_per_second"), font: { size: 11, color: quiet }, standoff: 8 } },
     shapes, annotations,
   };
+  // Without samples there is nothing to measure by.
+  if (!model.samples.length) layout.xaxis.visible = layout.yaxis.visible = false;
   if (range) layout.xaxis.range = range.map((moment) => local(new Date(moment)));
-  window.Plotly.react(box, traces, layout, { responsive: true, displaylogo: false, displayModeBar: "hover", modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"], toImageButtonOptions: { filename: `hadash-${state.key}` } });
+  window.Plotly.react(box, traces, layout, { responsive: true, displaylogo: false, displayModeBar: "hover", modeBarButtons: [["toImage", "zoom2d", "pan2d", "resetScale2d"]], toImageButtonOptions: { filename: `hadash-${state.key}` } });
 }

@@ -8,6 +8,9 @@ const two = (number) => String(number).padStart(2, "0");
 const full = (date) => `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())} `
   + `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
 
+// The zone as it is at a time: UTC, GMT+8, CEST.
+const shortZone = (date) => new Intl.DateTimeFormat("en", { timeZoneName: "short" }).formatToParts(date).find((part) => part.type === "timeZoneName")?.value ?? "";
+
 // Server time minus browser time in milliseconds: set by what carries the server's clock.
 let skew = 0;
 export const setServerTime = (seconds) => { skew = seconds * 1000 - Date.now(); };
@@ -36,10 +39,15 @@ export function showTimes(root = document) {
     const date = new Date(element.dateTime);
     if (Number.isNaN(date.getTime())) continue;
     const mode = element.dataset.mode;
-    const text = mode === "clock" ? clock.format(date) : mode === "full" ? full(date) : ago(date);
+    const text = mode === "clock" ? clock.format(date) : mode === "full" ? `${full(date)} ${shortZone(date)}` : ago(date);
     if (element.textContent !== text) element.textContent = text;
     element.title = `${full(date)} (${zone})`;
   }
+}
+
+// Forms take times in the viewer's zone: they say which that is.
+export function showZone(root = document) {
+  for (const element of root.querySelectorAll("[data-zone]")) element.textContent = element.dataset.zone.replace("{zone}", zone);
 }
 
 export function showElapsed(root = document) {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable, Mapping, Set
 from typing import TYPE_CHECKING, Any
 
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
@@ -12,6 +13,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from hadash.gateway.metrics import GatewayCollector
+from hadash.gateway.traffic import AccessFact, AccessKey
 
 if TYPE_CHECKING:
     from hadash.gateway.client import Client
@@ -98,36 +100,16 @@ def build_app(gateway: Gateway) -> Starlette:
         return JSONResponse({"seconds": gateway.settings.traffic_seconds, "samples": samples})
 
     async def access(request: Request) -> Response:
-        """Everything observed since the Gateway started, of one ``?appid=`` and ``?instance=`` or of all.
-
-        What a client that is connected has ever used, it uses now: a quiet one sends nothing that would say so.
-        ``used_at`` is when it really did so last, on that cluster; ``idle`` is the seconds since records moved, ``null`` when none
-        ever did.
-        """
+        """Everything observed since the Gateway started, of one ``?appid=`` and ``?instance=`` or of all; see :func:`access_entries`."""
         appid, instance = request.query_params.get("appid"), request.query_params.get("instance")
-        now = time.time()
-        connected = {(c.signed.appid, c.signed.client_id) for c in connections(request)}
-        facts = [
-            {
-                "appid": key.appid,
-                "client_id": key.client_id,
-                "kind": key.kind,
-                "resource": key.resource,
-                "cluster": key.cluster,
-                "first_seen": fact.first_seen,
-                "last_seen": now if (key.appid, key.client_id) in connected else fact.last_seen,
-                "used_at": fact.last_seen,
-                "host": key.host,
-                "library": key.library,
-                "version": key.version,
-                "idle": round(now - fact.moved, 3) if fact.moved else None,
-                "requests": fact.requests,
-                "records": fact.records,
-                "bytes": fact.bytes,
-                "details": key.circumstances.known(),
-            }
-            for key, fact in gateway.traffic.latest_access(appid, instance).values()
-        ]
+        connected: dict[tuple[str, str], set[str]] = {}
+        for each in connections(request):
+            connected.setdefault((each.signed.appid, each.signed.client_id), set()).add(
+                each.signed.upstream.cluster
+            )
+        facts = access_entries(
+            gateway.traffic.latest_access(appid, instance).values(), connected, time.time()
+        )
         return JSONResponse({"access": facts})
 
     async def metrics(request: Request) -> Response:
@@ -144,6 +126,53 @@ def build_app(gateway: Gateway) -> Starlette:
             Route("/metrics", metrics),
         ]
     )
+
+
+def access_entries(
+    facts: Iterable[tuple[AccessKey, AccessFact]], connected: Mapping[tuple[str, str], Set[str]], now: float
+) -> list[dict[str, Any]]:
+    """What clients use, and since when.
+
+    What a client that is connected has ever used, it uses now, on the clusters that it is connected to: a quiet one sends nothing that
+    would say so. ``used_at`` is when it really did so last, on that cluster (0 for never: it has moved there and was quiet since);
+    ``idle`` is the seconds since records moved, ``null`` when none ever did.
+
+    :param connected: by AppID and client.id the clusters.
+    """
+    entries: list[dict[str, Any]] = []
+    elsewhere: dict[tuple[str, ...], tuple[AccessKey, AccessFact]] = {}
+    here: set[tuple[str, ...]] = set()
+    for key, fact in facts:
+        clusters = connected.get((key.appid, key.client_id), frozenset())
+        use: tuple[str, ...] = (key.appid, key.client_id, key.kind, key.resource)
+        if key.cluster in clusters:
+            here.add(use)
+        elif clusters and (use not in elsewhere or elsewhere[use][1].last_seen < fact.last_seen):
+            elsewhere[use] = key, fact
+        entries.append(
+            {
+                **_use(key),
+                "first_seen": fact.first_seen,
+                "last_seen": now if key.cluster in clusters else fact.last_seen,
+                "used_at": fact.last_seen,
+                "idle": round(now - fact.moved, 3) if fact.moved else None,
+                "requests": fact.requests,
+                "records": fact.records,
+                "bytes": fact.bytes,
+            }
+        )
+    for moved, (key, _) in elsewhere.items():
+        if moved not in here:
+            cluster = min(connected[key.appid, key.client_id])
+            counts = dict.fromkeys(("requests", "records", "bytes"), 0)
+            times = {"first_seen": now, "last_seen": now, "used_at": 0.0, "idle": None}
+            entries.append({**_use(key), "cluster": cluster, **times, **counts})
+    return entries
+
+
+def _use(key: AccessKey) -> dict[str, Any]:
+    names = ("appid", "client_id", "kind", "resource", "cluster", "host", "library", "version")
+    return {name: getattr(key, name) for name in names} | {"details": key.circumstances.known()}
 
 
 def _client(connection: Client) -> dict[str, Any]:

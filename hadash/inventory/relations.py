@@ -48,9 +48,12 @@ class Relation(NamedTuple):
         """The same said of the AppID as a whole."""
         return self._replace(instance_id="")
 
+    @property
+    def who(self) -> str:
+        return f"{self.appid} › {self.instance_id}" if self.instance_id else self.appid
+
     def __str__(self) -> str:
-        who = f"{self.appid} › {self.instance_id}" if self.instance_id else self.appid
-        return f"{who} {self.kind} {self.resource}"
+        return f"{self.who} {self.kind} {self.resource}"
 
 
 def fault_of(relation: Relation) -> Sentence | None:

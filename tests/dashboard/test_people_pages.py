@@ -115,4 +115,4 @@ class TestTokens:
 
     def test_in_chinese(self, people: SimpleNamespace) -> None:
         page = text_of(signed_in(people.olga, "zh-hans").get(reverse("tokens")))
-        assert "您的令牌" in page
+        assert "你的令牌" in page
