@@ -26,11 +26,15 @@ document.addEventListener("click", (event) => {
   }
 });
 
-// What the page has shown is of other choices now; until the new preview is there, nothing was shown of these.
+// What the page has shown is of other choices now; until the new preview is there, nothing was shown of these. Who types a reason, a name to
+// confirm or a time changes nothing of what would move: what was shown stays what was looked at.
+const SAYS_NOTHING_OF_THE_PLAN = ["reason", "confirmed", "start", "start_at", "start_until", "ask_for_go", "note"];
 for (const kind of ["input", "change"]) {
   document.addEventListener(kind, (event) => {
-    if (!event.target.closest("#scope")) return;
+    const scope = event.target.closest("#scope");
+    if (!scope || SAYS_NOTHING_OF_THE_PLAN.includes(event.target.name)) return;
     for (const field of document.querySelectorAll('#preview [name="digest"], #preview [name="shown"]')) field.value = "";
+    if (kind === "change") scope.dispatchEvent(new CustomEvent("choices-changed"));
   });
 }
 

@@ -100,7 +100,11 @@ def handle(error: Exception, context: dict[str, Any]) -> Response | None:
         case Problem():
             return _problem(error.code, error.reasons, kind=error.kind)
         case exceptions.ValidationError():
-            return _problem(400, (), errors=_fields(error.detail))
+            fields = _fields(error.detail)
+            said = (
+                f"{name}: {' '.join(faults)}" if name else " ".join(faults) for name, faults in fields.items()
+            )
+            return _problem(400, (), detail=" ".join(said), errors=fields)
         case exceptions.Throttled():
             response = _problem(429, [say("%(error)s", error=error.detail)])
             response["Retry-After"] = str(int(error.wait or 1))

@@ -32,10 +32,9 @@ def main(
     out = console or Console()
     options = _parser().parse_args(arguments)
     token = os.environ.get("HADASH_TOKEN", "")
-    if api is None and not token:
-        out.print(
-            "Set HADASH_TOKEN to a token of yours: hadash's page “Your tokens” issues one.", style="red"
-        )
+    fault = "" if api is not None else _fault_of(options.url, token)
+    if fault:
+        out.print(fault, style="red", markup=False)
         return 2
     try:
         with api or Api(options.url, token, options.language) as connected:
@@ -50,6 +49,17 @@ def main(
         return 2
     except KeyboardInterrupt:
         return 130
+
+
+def _fault_of(url: str, token: str) -> str:
+    """What is wrong with where and as whom; empty if nothing is. (It does not say the token again: screens are shared.)"""
+    if not token:
+        return "Set HADASH_TOKEN to a token of yours: hadash's page “Your tokens” issues one."
+    if not (token.isascii() and token.isprintable()) or " " in token:
+        return "HADASH_TOKEN is no token: one has letters, digits and signs, and no blanks or line ends."
+    if not url.startswith(("http://", "https://")) or not url.split("://", 1)[1].strip("/"):
+        return f"{url!r} is no address of hadash: it begins with http:// or https:// (HADASH_URL or --url)."
+    return ""
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -117,6 +127,7 @@ def _parser() -> argparse.ArgumentParser:
         ("keep", "let the old Topics of a migration stay for good"),
         ("put-off", "let the old Topics of a migration stay for some days more"),
         ("decline", "decline a request"),
+        ("cancel", "take a request back"),
         ("close", "end a switch that needs attention, as it is"),
         ("review", "say afterwards what is to be said of an emergency"),
         ("give-up", "end a switch whose target was lost before its mirror was turned"),
@@ -142,7 +153,6 @@ def _parser() -> argparse.ArgumentParser:
     for name, text in (
         ("show", "a switch as it stands now"),
         ("watch", "a switch until its end"),
-        ("cancel", "take a request back"),
         ("go", "let a switch go on that waits for it"),
         ("abort", "let a running switch return to the start"),
         ("retry", "run the stage again in which a switch asked for a person"),
@@ -250,6 +260,8 @@ def _approve(api: Api, options: argparse.Namespace, out: Console) -> int:
     digest = options.plan
     if not digest:
         draft = api.post("plans/", {name: found[name] for name in ("pair", "scope", "target", "kind")})
+        if draft["held_by"] and draft["held_by"]["key"] == options.key:
+            draft["held_by"] = None  # it does not stand in its own way
         out.print(show.switch(found), show.plan(draft))
         if not confirmed(out, options.key, "plan", "--plan"):
             return REFUSED

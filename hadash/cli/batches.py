@@ -65,14 +65,17 @@ def add_to(commands: Any) -> None:
     go_on.add_argument("key")
     go_on.add_argument("--without", action="store_true", help="leave out what failed")
     go_on.add_argument("--reason", default="")
-    for name, text in (("decline", "decline a batch"), ("end", "give up the rest of a stopped batch")):
+    for name, text in (
+        ("decline", "decline a batch"),
+        ("cancel", "take a batch back before it runs"),
+        ("end", "give up the rest of a stopped batch"),
+    ):
         reasoned = own.add_parser(name, help=text)
         reasoned.add_argument("key")
         reasoned.add_argument("--reason", required=True)
     for name, text in (
         ("show", "a batch as it stands now"),
         ("watch", "a batch until its end, or until it stops"),
-        ("cancel", "take a batch back before it runs"),
         ("stop", "let nothing new start"),
     ):
         own.add_parser(name, help=text).add_argument("key")

@@ -39,10 +39,10 @@ def add_parsers(commands: Any) -> None:
     approve = commands.add_parser("approve-change", help="approve a change that you have looked at")
     approve.add_argument("key")
     approve.add_argument("--digest", help="of the change; without it you are asked")
-    decline = commands.add_parser("decline-change", help="decline a change")
-    decline.add_argument("key")
-    decline.add_argument("--reason", required=True)
-    commands.add_parser("cancel-change", help="take a change back").add_argument("key")
+    for name, text in (("decline-change", "decline a change"), ("cancel-change", "take a change back")):
+        reasoned = commands.add_parser(name, help=text)
+        reasoned.add_argument("key")
+        reasoned.add_argument("--reason", required=True)
 
 
 def shown(change: dict[str, Any]) -> RenderableType:

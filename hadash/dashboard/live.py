@@ -37,6 +37,8 @@ class Step:
     stage: Stage
     record: StageRecord | None
     attempts: int
+    #: Whether the switch has ended.
+    over: bool = False
 
     @property
     def result(self) -> str:
@@ -44,7 +46,7 @@ class Step:
 
     @property
     def state(self) -> states.State:
-        return states.of_result(self.result)
+        return states.of_result(self.result, self.over)
 
     @property
     def expected(self) -> float:
@@ -55,7 +57,7 @@ class Step:
         return STAGES[self.stage].phase.value
 
 
-def steps(records: list[StageRecord], kind: Kind = Kind.PLANNED) -> list[Step]:
+def steps(records: list[StageRecord], kind: Kind = Kind.PLANNED, over: bool = False) -> list[Step]:
     """The way through for this kind, and the return when it was taken."""
     newest: dict[str, StageRecord] = {}
     attempts: dict[str, int] = defaultdict(int)
@@ -63,13 +65,13 @@ def steps(records: list[StageRecord], kind: Kind = Kind.PLANNED) -> list[Step]:
         newest[record.stage] = record
         attempts[record.stage] += 1
     shown = [*WAYS[kind], *([Stage.RETURN] if Stage.RETURN in newest else [])]
-    return [Step(stage, newest.get(stage), attempts[stage]) for stage in shown]
+    return [Step(stage, newest.get(stage), attempts[stage], over) for stage in shown]
 
 
-def phases(records: list[StageRecord], kind: Kind = Kind.PLANNED) -> list[dict[str, Any]]:
+def phases(records: list[StageRecord], kind: Kind = Kind.PLANNED, over: bool = False) -> list[dict[str, Any]]:
     """The rail: phases with their stages; a return stands at the end by itself."""
     groups: list[dict[str, Any]] = []
-    for step in steps(records, kind):
+    for step in steps(records, kind, over):
         name = "return" if step.stage is Stage.RETURN else step.phase
         if not groups or groups[-1]["name"] != name:
             word = stage_word(Stage.RETURN) if name == "return" else phase_word(step.phase)

@@ -166,9 +166,9 @@ def of_item(status: batches.ItemStatus) -> State:
     return State(*ITEM_LOOKS[status], str(dict(BatchItem.STATUS_LABELS)[status.value]))
 
 
-def of_result(result: str) -> State:
-    """``""`` is a stage that has not begun."""
-    word = StageRecord.Result(result).label if result else _("waiting")
+def of_result(result: str, over: bool = False) -> State:
+    """``""`` is a stage that has not begun. :param over: the switch has ended: what has not begun never will."""
+    word = StageRecord.Result(result).label if result else _("not run") if over else _("waiting")
     return State(*RESULT_LOOKS[result], str(word))
 
 

@@ -53,7 +53,7 @@ class Found:
 def look_at(store: Store, hours: Iterable[Hour], counted: Iterable[str] = ()) -> Found:
     """Every file of some hours.
 
-    :param counted: batches that count elsewhere.
+    :param counted: batches that count elsewhere. :raises OSError: the lake cannot be read: nothing is wrong with the file then.
     """
     found = Found()
     seen = set(counted)
@@ -90,6 +90,8 @@ def _look_at_file(store: Store, name: str, size: int) -> ReportFile:
     except FileNotFoundError:
         raise
     except (pa.ArrowException, OSError) as error:
+        if not store.is_readable(name):
+            raise OSError(f"The lake cannot be read ({name}): {_first_line(error)}") from error
         raise UnusableFile(f"It is no whole Parquet file: {_first_line(error)}") from None
     check_columns(schema)
     named = (footer.metadata or {}).get(BATCHES_KEY)

@@ -75,6 +75,16 @@ class Store:
         """To read it. :raises FileNotFoundError: there is none."""
         return self.filesystem.open_input_file(self._path(name))
 
+    def is_readable(self, name: str) -> bool:
+        """Whether all its bytes can be had: then what cannot be understood is the file's fault, and else perhaps the lake's."""
+        try:
+            with self.open(name) as source:
+                while source.read(1 << 20):
+                    pass
+        except OSError:
+            return False
+        return True
+
     def read_json(self, name: str) -> Any:
         """What :meth:`write_json` wrote; ``None`` when there is no such file."""
         try:

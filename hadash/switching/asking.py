@@ -21,7 +21,7 @@ from hadash.inventory.models import Cluster, Pair
 from hadash.kafka.errors import ConnectError, KafkaError
 from hadash.mirroring.services import MirrorError
 from hadash.sentences import say
-from hadash.switching import forcing, radii, restoring
+from hadash.switching import forcing, radii, reasons, restoring
 from hadash.switching.checks import preflight
 from hadash.switching.effects import Effects, Facts
 from hadash.switching.machine import (
@@ -185,8 +185,9 @@ def _planned(asked: Asked, digest: str) -> Plan:
     user, pair, scope, target = asked.user, asked.pair, asked.scope, asked.target
     if not may(user, REQUEST, pair):
         raise PermissionDenied("You may not request switches.")
-    if not asked.reason.strip():
-        raise Refused(say("Say why: the approver reads it, and so does whoever looks at this later."))
+    reasons.given(
+        asked.reason, say("Say why: the approver reads it, and so does whoever looks at this later.")
+    )
     if asked.kind is Kind.RESTORE:
         restoring.check(asked.restores, pair, scope, target)
     if asked.kind is Kind.MIGRATION:

@@ -12,13 +12,14 @@ from django.utils import timezone
 from hadash.accounts.roles import DECIDE, REQUEST, may
 from hadash.audit.models import record, stored
 from hadash.sentences import say
+from hadash.switching import reasons
 from hadash.switching.four_eyes import note_approval, used_by_another
 from hadash.switching.machine import IN_BLACKOUTS, Event, Status
 from hadash.switching.models import Switch, log_event
 from hadash.switching.planning import plan_for
 from hadash.switching.policy import blackout_now
 from hadash.switching.refusals import PlanChanged, Refused
-from hadash.switching.transitions import moved
+from hadash.switching.transitions import moved, refuse_impossible
 from hadash.switching.windows import refuse_in_blackout, run, utc
 
 #: Characters of a comment: a page, not a book.
@@ -42,6 +43,7 @@ def approve(
     :raises Refused: it was decided already, has expired, or the plan has changed since it was shown.
     """
     _may_decide(user, switch)
+    refuse_impossible(switch, Event.APPROVE)
     if digest != switch.plan_digest:
         raise PlanChanged(say("The plan has changed since you saw it. Look at it again."))
     current = plan_for(switch.pair, switch.scope, switch.target, switch.the_kind)
@@ -96,12 +98,11 @@ def _add_approval(user: User, held: Switch, digest: str, browser: str) -> int:
 def decline(user: User, switch: Switch, reason: str, address: str | None = None) -> Switch:
     """Decline a request. :raises Refused: without a reason, or when it was decided already."""
     _may_decide(user, switch)
-    if not reason.strip():
-        raise Refused(say("Say why you decline: the requester reads it."))
+    said = reasons.given(reason, say("Say why you decline: the requester reads it."))
     with transaction.atomic():
         held = moved(switch, Event.DECLINE)
         held.decided_by, held.decided_at, held.ended_at = user, timezone.now(), timezone.now()
-        held.decision_note = reason.strip()
+        held.decision_note = said
         held.save()
         log_event(
             held,
@@ -123,17 +124,21 @@ def _may_decide(user: User, switch: Switch) -> None:
         raise PermissionDenied("You requested this switch: somebody else has to decide on it.")
 
 
-def cancel(user: User, switch: Switch, address: str | None = None) -> Switch:
-    """Take a request back before it runs."""
+def cancel(user: User, switch: Switch, reason: str, address: str | None = None) -> Switch:
+    """Take a request back before it runs. :raises Refused: without a reason, or when it runs already."""
     if not may(user, REQUEST, switch.pair):
         raise PermissionDenied("You may not cancel switches.")
+    said = reasons.for_cancelling(reason)
     with transaction.atomic():
         held = moved(switch, Event.CANCEL)
         held.ended_at = timezone.now()
-        held.outcome = say("%(user)s cancelled it. Nothing was changed.", user=user.get_username()).to_json()
+        who = user.get_username()
+        held.outcome = say(
+            "%(user)s cancelled it: %(reason)s Nothing was changed.", user=who, reason=said
+        ).to_json()
         held.save()
-        log_event(held, say("%(user)s cancelled the request.", user=user.get_username()), actor=user)
-        record(user, "cancel", held.subject, address)
+        log_event(held, say("%(user)s cancelled the request: %(reason)s", user=who, reason=said), actor=user)
+        record(user, "cancel", held.subject, address, reason=said)
     return held
 
 

@@ -12,6 +12,7 @@ from hadash.sentences import Sentence, say
 from hadash.switching.machine import (
     Event,
     IllegalMove,
+    Status,
     move,
 )
 from hadash.switching.models import Switch, log_event
@@ -24,8 +25,18 @@ from hadash.switching.windows import utc
 def moved(switch: Switch, event: Event) -> Switch:
     """The locked row with its new status, not saved yet. :raises Refused: the status does not allow it."""
     held = Switch.objects.select_for_update(of=("self",)).get(pk=switch.pk)
+    held.status = _after(held, event).value
+    return held
+
+
+def refuse_impossible(switch: Switch, event: Event) -> None:
+    """Say so at once, before anything is worked out that would say something else. :raises Refused: the status does not allow it."""
+    _after(Switch.objects.only("status").get(pk=switch.pk), event)
+
+
+def _after(held: Switch, event: Event) -> Status:
     try:
-        held.status = move(held.current, event).value
+        return move(held.current, event)
     except IllegalMove:
         raise Refused(
             say(
@@ -33,7 +44,6 @@ def moved(switch: Switch, event: Event) -> Switch:
                 status=held.get_status_display(),
             )
         ) from None
-    return held
 
 
 def pause(held: Switch) -> None:

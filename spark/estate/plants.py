@@ -417,7 +417,8 @@ def _not_declared(b: Builder) -> None:
 def _bypass(b: Builder) -> None:
     pair = b.any_pair()
     around, through, mirror = b.appid(pair, "bypass"), b.appid(pair, "through"), b.appid(pair, "mirror")
-    b.estate.add("own_users", cluster=b.sides(pair)[0], user=mirror)
+    for cluster in b.sides(pair):
+        b.estate.add("own_users", cluster=cluster, user=mirror)
     for appid in (around, through, mirror):
         topic, host = b.any_topic(pair), b.host()
         b.writes(pair, appid, f"{appid}-writer", topic, host=host, source=SURVIVE_USER)

@@ -205,6 +205,8 @@ def _reports(store: Store, names: Iterable[str], torn: dict[str, str]) -> Iterat
                         yield pa.concat_tables(waiting)
                         waiting, rows = [], 0
         except (pa.ArrowException, OSError) as error:
+            if not store.is_readable(name):
+                raise OSError(f"The lake cannot be read ({name}): {error}") from error
             torn[name] = f"It cannot be read to its end: {str(error).splitlines()[0][:300]}"
     if rows:
         yield pa.concat_tables(waiting)

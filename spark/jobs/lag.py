@@ -48,7 +48,10 @@ def roll_up(lag: DataFrame, pairs: DataFrame) -> DataFrame:
 def bring_up(spark: SparkSession, store: Store, pairs: DataFrame) -> DataFrame:
     """All days, of which those are made (again) that are not there or may have got more samples. Run again, it does the same."""
     there = {name.rsplit("/", 1)[-1].removesuffix(".parquet") for name in store.files(_FOLDER)}
-    days = sorted({f"{each.at:%Y-%m-%d}" for each in snapshots.whole(store)})
+    # The first snapshot of a day has what was sampled on the day before, too.
+    days = sorted(
+        {f"{each.at - timedelta(days=back):%Y-%m-%d}" for each in snapshots.whole(store) for back in (0, 1)}
+    )
     settled = f"{date.fromisoformat(days[-1]) - timedelta(days=LATE_DAYS):%Y-%m-%d}" if days else ""
     for day in days:
         if day not in there or day >= settled:

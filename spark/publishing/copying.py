@@ -74,5 +74,6 @@ def _as_text(column: pa.Array) -> pa.Array:
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
         return pc.replace_substring(column, _NUL, "\ufffd")
     if pa.types.is_timestamp(column.type):
-        return pc.strftime(column, "%Y-%m-%dT%H:%M:%S%z")
+        moments = column if column.type.tz else pc.assume_timezone(column, "UTC")
+        return pc.strftime(moments, "%Y-%m-%dT%H:%M:%S%z")
     return column

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from hadash.lake.access import GATEWAY, SURVIVE_USER
 from spark.schemas import COVERAGE
 
 #: Seconds that one client.id has to be seen on two hosts at once before it counts as two clients: a restart on another
@@ -27,7 +28,8 @@ def coverage(
     clients = facts.groupBy(*_CLIENT).agg(
         F.min("first_seen").alias("first_seen"),
         F.bit_or("days").alias("days"),
-        F.max((F.col("source") == "gateway").cast("int")).alias("by_gateway"),
+        F.max((F.col("source") == GATEWAY).cast("int")).alias("by_gateway"),
+        F.max((F.col("source") == SURVIVE_USER).cast("int")).alias("by_brokers"),
     )
     known = instances.select(
         "pair", "appid", F.col("name").alias("client_id"), F.lit(1).alias("known")
@@ -44,7 +46,7 @@ def coverage(
         _how_many(_is_new(days)).alias("new_clients"),
         F.bit_count(F.bit_or("days").bitwiseAND(F.lit((1 << days) - 1))).cast("long").alias("days"),
         _how_many(F.col("twice").isNotNull()).alias("duplicates"),
-        _how_many(F.col("by_gateway") == 0).alias("bypassing"),
+        _how_many((F.col("by_gateway") == 0) & (F.col("by_brokers") == 1)).alias("bypassing"),
     )
     return found.select(*COVERAGE.names)
 

@@ -12,11 +12,10 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from hadash.lake.access import LISTING, USES
 from hadash.switching.things import Use
-from spark.schemas import EDGES, NODES, REGISTRY
+from spark.schemas import EDGES, NODES
 from spark.transform.estate import NoPair, estate_of
+from spark.transform.pairwise import SEEN, by_pair
 from spark.transform.radii import node_rows
-
-_SEEN = "seen"
 
 
 def lately(facts: DataFrame, newest: str, window_days: int) -> DataFrame:
@@ -65,16 +64,7 @@ def nodes(edges: DataFrame, registry: DataFrame) -> DataFrame:
     One pair is worked off by one task, as one graph: a radius is no sum of parts. (A million edges take a gigabyte.) What
     belongs to no pair that the registry knows is left out.
     """
-    seen = edges.select(
-        "pair",
-        F.lit(_SEEN).alias("what"),
-        "appid",
-        F.col("client_id").alias("name"),
-        "kind",
-        "resource",
-    ).distinct()
-    together = seen.unionByName(registry, allowMissingColumns=True).select(*REGISTRY.names)
-    return together.where("pair IS NOT NULL").groupBy("pair").applyInArrow(_nodes_of_pair, NODES)
+    return by_pair(edges, registry).applyInArrow(_nodes_of_pair, NODES)
 
 
 def _nodes_of_pair(rows: pa.Table) -> pa.Table:
@@ -82,7 +72,7 @@ def _nodes_of_pair(rows: pa.Table) -> pa.Table:
 
 
 def _node_rows(rows: pa.Table) -> Iterator[dict[str, object]]:
-    is_seen = pc.equal(rows["what"], _SEEN)
+    is_seen = pc.equal(rows["what"], SEEN)
     seen = rows.filter(is_seen)
     columns = (seen[name].to_pylist() for name in ("appid", "name", "kind", "resource"))
     uses = [Use(a, c or "", k, r) for a, c, k, r in zip(*columns, strict=True)]

@@ -12,15 +12,14 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from hadash.switching.things import Use
-from spark.schemas import ADVICE, REGISTRY
+from spark.schemas import ADVICE
 from spark.transform.advice import advise
+from spark.transform.pairwise import SEEN, by_pair
 
 #: Steps for each pair at most: more than anybody does before the next run.
 MOST = 20
 #: Where fewer Topics and groups than this move together, nobody has to be advised.
 LEAST_RADIUS = 10
-
-_SEEN = "seen"
 
 
 def advice(
@@ -35,9 +34,6 @@ def advice(
     :param facts: those that count as use.
     :param lasting: pair and appid of those whose client.ids last; ``None`` for all. The others cannot be registered.
     """
-    seen = facts.select(
-        "pair", F.lit(_SEEN).alias("what"), "appid", F.col("client_id").alias("name"), "kind", "resource"
-    ).distinct()
     known = registry.where("what = 'instance'")
     if lasting is not None:
         changing = facts.select("pair", "appid").distinct().join(lasting, ["pair", "appid"], "left_anti")
@@ -48,8 +44,7 @@ def advice(
             list(_step_rows(rows, most, least_radius)), schema=to_arrow_schema(_STEPS)
         )
 
-    together = seen.unionByName(known, allowMissingColumns=True).select(*REGISTRY.names)
-    steps = together.where("pair IS NOT NULL").groupBy("pair").applyInArrow(steps_of_pair, _STEPS)
+    steps = by_pair(facts, known).applyInArrow(steps_of_pair, _STEPS)
     return _with_hosts(steps, facts)
 
 
@@ -62,7 +57,7 @@ def _step_rows(rows: pa.Table, most: int, least_radius: int) -> Iterator[dict[st
     registered: dict[str, set[str]] = defaultdict(set)
     cannot: set[str] = set()
     for what, appid, name, kind, resource in zip(*(rows[n].to_pylist() for n in names), strict=True):
-        if what == _SEEN:
+        if what == SEEN:
             uses.append(Use(appid, name or "", kind, resource))
         elif what == "changing":
             cannot.add(appid)

@@ -124,7 +124,7 @@ def test_declined_and_cancelled(program: Callable[..., Any], make_change: Any) -
     one, other = make_change(), make_change()
     declined = program("arne").post(f"binding-changes/{one.key}/decline/", {"reason": "Not now"})
     assert (declined.status_code, declined.json()["decision_note"]) == (200, "Not now")
-    cancelled = program("olga").post(f"binding-changes/{other.key}/cancel/")
+    cancelled = program("olga").post(f"binding-changes/{other.key}/cancel/", {"reason": "Not today."})
     assert (cancelled.status_code, cancelled.json()["status"]) == (200, "cancelled")
     again = program("arne").post(f"binding-changes/{other.key}/decline/", {"reason": "x"})
     assert again.json()["reasons"] == ["This change is cancelled: it cannot be changed that way any more."]

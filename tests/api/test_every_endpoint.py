@@ -278,6 +278,7 @@ def bodies(things: dict[str, Any]) -> dict[str, Any]:
         "batch-plans": {"pair": "main", "target": "west"},
         "batches": {"pair": "main", "target": "west", "reason": "x"},
         "decline": {"reason": "x"},
+        "cancel": {"reason": "x"},
         "end": {"reason": "x"},
         "close": {"reason": "x"},
         "review": {"reason": "x"},

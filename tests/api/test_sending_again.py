@@ -59,7 +59,7 @@ def test_a_refusal_is_not_kept(
     olga, held = program("olga"), make_switch()
     assert olga.post("switches/", wanted, Idempotency_Key="k1").status_code == 409
     assert not IdempotentAnswer.objects.exists()
-    assert olga.post(f"switches/{held.key}/cancel/").status_code == 200
+    assert olga.post(f"switches/{held.key}/cancel/", {"reason": "not today"}).status_code == 200
     assert olga.post("switches/", wanted, Idempotency_Key="k1").status_code == 201
 
 
@@ -81,14 +81,18 @@ def test_an_unknown_outcome_is_not_kept_and_its_entry_in_the_audit_log_is(
 @pytest.mark.parametrize("key", ["x" * 201, "käse", "a\tb"])
 def test_a_key_that_is_none(program: Any, make_switch: Any, key: str) -> None:
     switch = make_switch()
-    answer = program("olga").post(f"switches/{switch.key}/cancel/", Idempotency_Key=key)
+    answer = program("olga").post(
+        f"switches/{switch.key}/cancel/", {"reason": "not today"}, Idempotency_Key=key
+    )
     assert answer.status_code == 400
     switch.refresh_from_db()
     assert switch.status == "awaiting_approval"
 
 
 def test_they_are_forgotten_after_a_while(program: Any, make_switch: Any, settings: Any) -> None:
-    program("olga").post(f"switches/{make_switch().key}/cancel/", Idempotency_Key="k1")
+    program("olga").post(
+        f"switches/{make_switch().key}/cancel/", {"reason": "not today"}, Idempotency_Key="k1"
+    )
     assert forget_old_answers() == 0
     settings.API_IDEMPOTENCY_HOURS = -1
     assert forget_old_answers() == 1

@@ -39,7 +39,9 @@ def test_a_session_needs_the_csrf_token(people: SimpleNamespace, make_switch: An
     switch = make_switch()
     browser = Client(enforce_csrf_checks=True)
     browser.force_login(people.olga)
-    answer = browser.post(f"/api/v1/switches/{switch.key}/cancel/", {}, "application/json")
+    answer = browser.post(
+        f"/api/v1/switches/{switch.key}/cancel/", {"reason": "not today"}, "application/json"
+    )
     assert answer.status_code == 403
     assert "CSRF" in answer.json()["detail"]
     switch.refresh_from_db()
@@ -50,13 +52,18 @@ def test_a_token_does_what_its_scopes_say(program: Any, make_switch: Any) -> Non
     switch = make_switch()
     reader = program("olga", ["read"])
     assert reader.get(f"switches/{switch.key}/").status_code == 200
-    assert reader.post(f"switches/{switch.key}/cancel/").status_code == 403
+    assert reader.post(f"switches/{switch.key}/cancel/", {"reason": "not today"}).status_code == 403
     assert "switching.request_switch" not in reader.get("me/").json()["permissions"]
-    assert program("olga", ["request"]).post(f"switches/{switch.key}/cancel/").status_code == 200
+    assert (
+        program("olga", ["request"])
+        .post(f"switches/{switch.key}/cancel/", {"reason": "not today"})
+        .status_code
+        == 200
+    )
 
 
 def test_the_audit_log_says_who(program: Any, make_switch: Any) -> None:
-    program("olga").post(f"switches/{make_switch().key}/cancel/")
+    program("olga").post(f"switches/{make_switch().key}/cancel/", {"reason": "not today"})
     entry = Entry.objects.get(verb="cancel")
     assert (entry.actor_name, entry.address) == ("olga", "127.0.0.1")
 

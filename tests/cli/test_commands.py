@@ -216,6 +216,25 @@ def test_without_a_token(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "HADASH_TOKEN" in printed.getvalue()
 
 
+@pytest.mark.parametrize(
+    ("token", "url", "said"),
+    [
+        ("令牌", "http://127.0.0.1:1", "HADASH_TOKEN is no token"),
+        ("hadash_secret\n", "http://127.0.0.1:1", "HADASH_TOKEN is no token"),
+        ("hadash_secret", "foo", "'foo' is no address of hadash"),
+        ("hadash_secret", "http://", "'http://' is no address of hadash"),
+    ],
+)
+def test_what_cannot_be_a_token_or_an_address_is_said_without_the_token(
+    monkeypatch: pytest.MonkeyPatch, token: str, url: str, said: str
+) -> None:
+    monkeypatch.setenv("HADASH_TOKEN", token)
+    printed = io.StringIO()
+    assert main(["--url", url, "list"], Console(file=printed, width=200)) == 2
+    assert said in printed.getvalue()
+    assert "secret" not in printed.getvalue()
+
+
 def test_it_imports_no_django() -> None:
     import subprocess
     import sys
@@ -285,7 +304,7 @@ def test_what_cannot_be_unbound_says_why(run: Run, estate: Any, dialect: Any) ->
 def test_a_change_declined_and_another_taken_back(run: Run, make_change: Any) -> None:
     one, other = make_change(), make_change()
     assert run("arne", "decline-change", one.key, "--reason", "Not now")[0] == 0
-    assert "cancelled" in run("olga", "cancel-change", other.key)[1]
+    assert "cancelled" in run("olga", "cancel-change", other.key, "--reason", "not today")[1]
 
 
 class TestBatches:

@@ -326,11 +326,39 @@ def test_decline_needs_a_reason(as_arne: Client, engines: Any, make_switch: Any)
     assert as_arne.post(reverse("decline", args=[switch.key]), {"reason": "Again"}).status_code == 409
 
 
-def test_cancel(as_olga: Client, engines: Any, make_switch: Any) -> None:
+def test_what_was_decided_already_says_so_whatever_would_move_now(
+    as_arne: Client, engines: Any, make_switch: Any
+) -> None:
     switch = make_switch()
-    assert as_olga.post(reverse("cancel", args=[switch.key])).status_code == 302
+    as_arne.post(reverse("decline", args=[switch.key]), {"reason": "Friday"})
+    response = as_arne.post(reverse("approve", args=[switch.key]), {"plan_digest": switch.plan_digest})
+    assert "This switch is declined" in response.content.decode()
+
+
+def test_cancel_needs_a_reason(as_olga: Client, engines: Any, make_switch: Any) -> None:
+    switch = make_switch()
+    for reason, said in (("", "Say why you cancel it"), ("x" * 2001, "at most 2000 fit")):
+        refused = as_olga.post(reverse("cancel", args=[switch.key]), {"reason": reason})
+        assert refused.status_code == 409
+        assert said in refused.content.decode()
+    switch.refresh_from_db()
+    assert switch.status == "awaiting_approval"
+    assert as_olga.post(reverse("cancel", args=[switch.key]), {"reason": "not today"}).status_code == 302
     switch.refresh_from_db()
     assert switch.status == "cancelled"
+    assert "not today" in str(switch.outcome_sentence)
+
+
+@pytest.mark.parametrize("name", ["decline", "cancel", "approve"])
+def test_whoever_visits_the_address_of_a_button_finds_a_page(
+    as_olga: Client, engines: Any, make_switch: Any, name: str
+) -> None:
+    response = as_olga.get(reverse(name, args=[make_switch().key]))
+    if response.status_code == 405:
+        assert response["Allow"] == "POST"
+        assert "This address is for a button" in response.content.decode()
+    else:
+        assert response.status_code == 302
 
 
 def test_abort_before_forward_only(as_olga: Client, engines: Any, make_switch: Any) -> None:

@@ -72,6 +72,30 @@ def test_why_something_comes_along_is_told(olga: Window, trial: Trial) -> None:
     expect(page.locator("#preview")).not_to_contain_text("audit")
 
 
+def test_what_was_looked_at_stays_so_while_a_reason_is_typed(olga: Window, trial: Trial) -> None:
+    page = request_page(olga, trial)
+    page.click(f"[data-pick='{INSTANCE}']")
+    expect(page.locator("#preview")).not_to_contain_text("audit", timeout=PAGE_MS)
+    page.check("input[value=emergency]")
+    expect(page.locator("#scope button.primary")).to_have_text(
+        "Run the emergency switch now", use_inner_text=True
+    )
+    digest = page.locator("#preview [name=digest]")
+    expect(digest).not_to_have_value("", timeout=PAGE_MS)
+    shown = digest.input_value()
+    for field in ("#id_confirmed", "#id_reason"):
+        page.fill(field, "west")
+        page.locator(field).blur()
+    page.check("input[value=appid]")
+    expect(page.locator("#preview")).to_contain_text("audit", timeout=PAGE_MS)
+    expect(digest).not_to_have_value(shown)
+    page.click(f"[data-pick='{INSTANCE}']")
+    expect(digest).to_have_value(shown, timeout=PAGE_MS)
+    page.fill("#id_reason", "another reason")
+    page.locator("#id_reason").blur()
+    expect(digest).to_have_value(shown)
+
+
 def test_one_asks_the_other_approves_and_both_watch(
     olga: Window, arne: Window, trial: Trial, bindings: BindingStore
 ) -> None:

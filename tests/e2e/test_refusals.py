@@ -102,7 +102,7 @@ class TestTwoPeople:
         target = other_side(bindings, "shop", "shop-stock")
         key = trial.operator.request("shop", "shop-stock", target, "Somebody has to look at it.")
         yield key
-        trial.operator.post(f"switches/{key}/cancel/")
+        trial.operator.post(f"switches/{key}/cancel/", reason="not today")
 
     def test_second_switch_on_the_same_radius(
         self, trial: Trial, bindings: BindingStore, requested: str

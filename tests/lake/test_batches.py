@@ -51,6 +51,21 @@ def test_reports_of_both_versions_can_be_read(store: Store) -> None:
     assert look_at(store, hours(store)).rows == 2
 
 
+class Away(Store):
+    """A lake that is cut off in the middle of a file, which no folder can be made to do."""
+
+    def open(self, name: str) -> pa.NativeFile:
+        raise OSError(5, "Input/output error")
+
+
+def test_a_file_that_cannot_be_read_because_the_lake_is_away_is_not_broken(store: Store) -> None:
+    put(store, "a", report())
+    found = hours(store)
+    with pytest.raises(OSError, match="The lake cannot be read"):
+        look_at(Away(store.address), found)
+    assert look_at(store, found).rows == 1
+
+
 def test_columns_of_a_later_version_do_no_harm(store: Store) -> None:
     table = table_of([report()])
     store.write_table(f"{Hour.of(NOON).folder}/a.parquet", table.append_column("mood", pa.array(["good"])))

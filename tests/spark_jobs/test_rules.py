@@ -27,7 +27,7 @@ def test_every_rule_of_the_catalogue_is_there_once_and_is_tried() -> None:
     assert set(RULES) == set(CATALOGUE) == set(PLANTS) == set(Code)
 
 
-@pytest.mark.parametrize("seed", [7, 2026])
+@pytest.mark.parametrize("seed", [7, pytest.param(2026, marks=pytest.mark.long)])
 def test_what_is_wrong_in_an_estate_is_found_and_nothing_else(
     spark: SparkSession, store: Store, seed: int
 ) -> None:

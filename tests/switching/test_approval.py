@@ -211,7 +211,7 @@ class TestWindow:
         self, people: dict[str, User], ask: Any, approve: Any
     ) -> None:
         switch = approve("arne", ask(window=in_hours(1, 2)))
-        assert deciding.cancel(people["olga"], switch).current is Status.CANCELLED
+        assert deciding.cancel(people["olga"], switch, "not today").current is Status.CANCELLED
 
     @pytest.mark.parametrize(
         ("window", "why"),

@@ -345,10 +345,10 @@ class TestReview:
             approve(change)
 
     def test_cancelled(self, ask: Any, people: dict[str, User]) -> None:
-        change = deciding.cancel(people["olga"], ask(WEB))
+        change = deciding.cancel(people["olga"], ask(WEB), "Not today.")
         assert (change.current, outcome(change)) == (
             Status.CANCELLED,
-            ["olga cancelled it. Nothing was changed."],
+            ["olga cancelled it: Not today. Nothing was changed."],
         )
 
     def test_what_nobody_decides_on_expires(self, ask: Any, approve: Any) -> None:

@@ -178,9 +178,9 @@ class TestGo:
         assert finish_precheck(held).stage == "settle", "it does not ask twice"
 
     def test_it_can_be_cancelled(self, paused: Switch, people: Any) -> None:
-        held = deciding.cancel(people["olga"], paused)
+        held = deciding.cancel(people["olga"], paused, "Not today.")
         assert held.current is Status.CANCELLED
-        assert str(held.outcome_sentence) == "olga cancelled it. Nothing was changed."
+        assert str(held.outcome_sentence) == "olga cancelled it: Not today. Nothing was changed."
 
     def test_it_is_dropped_when_nobody_says_go(self, paused: Switch, settings: Any) -> None:
         assert windows.drop_waiting() == 0

@@ -188,9 +188,11 @@ ACTS: dict[str, type[View]] = {
     ),
     "cancel": acts.act(
         "cancel",
-        "Take a batch back before it runs.",
-        NothingRequest,
-        lambda request, batch, values: deciding.cancel(request.user, batch, address_of(request)),
+        "Take a batch back before it runs, with a reason.",
+        ReasonRequest,
+        lambda request, batch, values: deciding.cancel(
+            request.user, batch, values["reason"], address_of(request)
+        ),
         codes=(200,),
     ),
     "stop": acts.act(

@@ -13,7 +13,7 @@ from rest_framework.response import Response
 
 from hadash.api.idempotency import idempotent
 from hadash.api.shapes import bindings as shapes
-from hadash.api.shapes.common import NothingRequest, ReasonRequest
+from hadash.api.shapes.common import ReasonRequest
 from hadash.api.views.acts import Acts
 from hadash.api.views.common import (
     KEY,
@@ -177,9 +177,11 @@ ACTS: dict[str, type[View]] = {
     ),
     "cancel": acts.act(
         "cancel",
-        "Take a request back before it is approved.",
-        NothingRequest,
-        lambda request, change, values: deciding.cancel(request.user, change, address_of(request)),
+        "Take a request back before it is approved, with a reason.",
+        ReasonRequest,
+        lambda request, change, values: deciding.cancel(
+            request.user, change, values["reason"], address_of(request)
+        ),
         codes=(200,),
     ),
 }

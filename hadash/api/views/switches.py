@@ -230,9 +230,11 @@ ACTS: dict[str, type[View]] = {
     ),
     "cancel": acts.act(
         "cancel",
-        "Take a request back before it runs.",
-        NothingRequest,
-        lambda request, switch, values: deciding.cancel(request.user, switch, address_of(request)),
+        "Take a request back before it runs, with a reason.",
+        ReasonRequest,
+        lambda request, switch, values: deciding.cancel(
+            request.user, switch, values["reason"], address_of(request)
+        ),
         codes=(200,),
     ),
     "go": acts.act(

@@ -183,7 +183,8 @@ def decline(request: HttpRequest, batch: Batch) -> str:
 
 @act(REQUEST)
 def cancel(request: HttpRequest, batch: Batch) -> str:
-    deciding.cancel(user_of(request), batch, address_of(request))
+    """Field ``reason``."""
+    deciding.cancel(user_of(request), batch, typed(request, "reason"), address_of(request))
     return _("The request is cancelled.")
 
 

@@ -294,7 +294,8 @@ def decline(request: HttpRequest, found: BindingChange) -> str:
 
 @act(REQUEST)
 def cancel(request: HttpRequest, found: BindingChange) -> str:
-    deciding.cancel(user_of(request), found, address_of(request))
+    """Field ``reason``."""
+    deciding.cancel(user_of(request), found, typed(request, "reason"), address_of(request))
     return _("The request is cancelled.")
 
 

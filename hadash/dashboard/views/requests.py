@@ -159,7 +159,7 @@ def _post(request: HttpRequest, pair: Pair, appid: AppID | None, draft: RequestD
         _refuse_unseen(form, wanted)
         switch = _asked_for(request, form, scope, target)
     except PermissionDenied as error:
-        return denied(request, error, REQUEST, pair)
+        return denied(request, error, _NEEDED.get(form.the_kind(), REQUEST), pair)
     except PlanChanged as refusal:
         now = proposal(form)
         how = radius.changes(form.cleaned_data["shown"], now["plan"]) if now["plan"] else []
@@ -178,6 +178,10 @@ def _post(request: HttpRequest, pair: Pair, appid: AppID | None, draft: RequestD
     }
     messages.success(request, said.get(form.the_kind(), said[Kind.PLANNED]))
     return redirect("switch", key=switch.key)
+
+
+#: What one has to be allowed to do to ask for a switch of this kind, where it is more than asking.
+_NEEDED = {Kind.EMERGENCY: OPERATE, Kind.FORCED: FORCE}
 
 
 def _refuse_unseen(form: RequestForm, wanted: dict[str, Any]) -> None:

@@ -49,7 +49,7 @@ def parts_context(user: Any, switch: Switch) -> dict[str, Any]:
         "switch": switch,
         "state": states.of_status(switch),
         "plan": plan,
-        "phases": live.phases(records, switch.the_kind),
+        "phases": live.phases(records, switch.the_kind, not switch.open),
         "records": records,
         "awaiting": awaiting,
         "own": own,
@@ -261,7 +261,8 @@ def comment(request: HttpRequest, switch: Switch) -> str:
 
 @act(REQUEST)
 def cancel(request: HttpRequest, switch: Switch) -> str:
-    deciding.cancel(user_of(request), switch, address_of(request))
+    """Field ``reason``."""
+    deciding.cancel(user_of(request), switch, typed(request, "reason"), address_of(request))
     return _("The request is cancelled.")
 
 

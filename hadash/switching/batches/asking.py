@@ -14,7 +14,7 @@ from django.utils import timezone
 from hadash.accounts.roles import REQUEST, may
 from hadash.audit.models import record
 from hadash.sentences import Sentence, say
-from hadash.switching import radii
+from hadash.switching import radii, reasons
 from hadash.switching.batches.drawing import Drawn, Row, Wanted, draw_up_batch
 from hadash.switching.batches.models import Batch, BatchItem, tell
 from hadash.switching.policy import policy_of
@@ -49,8 +49,9 @@ def request(asked: Asked, window: tuple[datetime, datetime] | None = None, diges
     pair = asked.wanted.pair
     if not may(asked.user, REQUEST, pair):
         raise PermissionDenied("You may not request switches.")
-    if not asked.reason.strip():
-        raise Refused(say("Say why: the approver reads it, and so does whoever looks at this later."))
+    reasons.given(
+        asked.reason, say("Say why: the approver reads it, and so does whoever looks at this later.")
+    )
     if window is not None:
         check_window(*window)
     drawn = draw_up_batch(asked.wanted)

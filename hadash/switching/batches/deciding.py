@@ -10,6 +10,7 @@ from django.utils import timezone
 from hadash.accounts.roles import DECIDE, REQUEST, may
 from hadash.audit.models import record
 from hadash.sentences import say
+from hadash.switching import reasons
 from hadash.switching.batches.drawing import changed
 from hadash.switching.batches.machine import Event, Status
 from hadash.switching.batches.models import Batch, tell
@@ -82,8 +83,7 @@ def _begin(held: Batch, wake: Wake) -> None:
 def decline(user: User, batch: Batch, reason: str, address: str | None = None) -> Batch:
     """Decline a batch. :raises Refused: without a reason, or when it was decided already."""
     _may_decide(user, batch)
-    if not reason.strip():
-        raise Refused(say("Say why you decline: the requester reads it."))
+    reasons.given(reason, say("Say why you decline: the requester reads it."))
     with transaction.atomic():
         held = moved(batch, Event.DECLINE)
         held.decided_by, held.decided_at, held.ended_at = user, timezone.now(), timezone.now()
@@ -104,15 +104,22 @@ def _may_decide(user: User, batch: Batch) -> None:
         raise PermissionDenied("You requested this batch: somebody else has to decide on it.")
 
 
-def cancel(user: User, batch: Batch, address: str | None = None) -> Batch:
+def cancel(user: User, batch: Batch, reason: str, address: str | None = None) -> Batch:
     """Take a batch back before it runs."""
     if not may(user, REQUEST, batch.pair):
         raise PermissionDenied("You may not cancel switches.")
+    said = reasons.for_cancelling(reason)
     with transaction.atomic():
         held = moved(batch, Event.CANCEL)
         held.ended_at = timezone.now()
-        held.outcome = say("%(user)s cancelled it. Nothing was changed.", user=user.get_username()).to_json()
+        held.outcome = say(
+            "%(user)s cancelled it: %(reason)s Nothing was changed.", user=user.get_username(), reason=said
+        ).to_json()
         held.save()
-        tell(held, say("%(user)s cancelled the request.", user=user.get_username()), user)
-        record(user, "cancel", held.subject, address)
+        tell(
+            held,
+            say("%(user)s cancelled the request: %(reason)s", user=user.get_username(), reason=said),
+            user,
+        )
+        record(user, "cancel", held.subject, address, reason=said)
     return held

@@ -24,7 +24,7 @@ from hadash.inventory.dialects import dialect_of
 from hadash.inventory.models import AppID
 from hadash.inventory.services import NotRegistered
 from hadash.sentences import Sentence, say
-from hadash.switching import radii
+from hadash.switching import radii, reasons
 from hadash.switching.by_hand.machine import OPEN
 from hadash.switching.by_hand.models import BindingChange, digest_of, radius_of
 from hadash.switching.by_hand.rule import Judgement, Known, Move, Wanted, judge
@@ -124,8 +124,9 @@ def request(asked: Asked, digest: str = "") -> BindingChange:
         raise PermissionDenied("You may not request changes of bindings.")
     if asked.register and not may(user, REGISTER, pair):
         raise PermissionDenied("You may not register InstanceIDs.")
-    if not asked.reason.strip():
-        raise Refused(say("Say why: the approver reads it, and so does whoever looks at this later."))
+    reasons.given(
+        asked.reason, say("Say why: the approver reads it, and so does whoever looks at this later.")
+    )
     found = look(appid, asked.wanted, register=asked.register)
     refuse(found)
     shown = digest_of(pair.name, appid.name, found.edits)

@@ -13,7 +13,7 @@ from hadash.accounts.roles import DECIDE, REQUEST, may
 from hadash.audit.models import record
 from hadash.inventory.models import AppID
 from hadash.sentences import Sentence, say
-from hadash.switching import radii
+from hadash.switching import radii, reasons
 from hadash.switching.by_hand.asking import look
 from hadash.switching.by_hand.machine import Event, Status, move
 from hadash.switching.by_hand.models import BindingChange
@@ -93,8 +93,7 @@ def _look_again(change: BindingChange) -> None:
 def decline(user: User, change: BindingChange, reason: str, address: str | None = None) -> BindingChange:
     """Decline a request. :raises Refused: without a reason, or when it was decided already."""
     _may_decide(user, change)
-    if not reason.strip():
-        raise Refused(say("Say why you decline: the requester reads it."))
+    reasons.given(reason, say("Say why you decline: the requester reads it."))
     with transaction.atomic():
         held = moved(change, Event.DECLINE)
         held.decided_by, held.decided_at = user, timezone.now()
@@ -104,14 +103,22 @@ def decline(user: User, change: BindingChange, reason: str, address: str | None 
     return held
 
 
-def cancel(user: User, change: BindingChange, address: str | None = None) -> BindingChange:
+def cancel(user: User, change: BindingChange, reason: str, address: str | None = None) -> BindingChange:
     """Take a request back before it is approved."""
     if not may(user, REQUEST, change.pair):
         raise PermissionDenied("You may not cancel changes of bindings.")
+    said = reasons.for_cancelling(reason)
     with transaction.atomic():
         held = moved(change, Event.CANCEL)
-        end(held, say("%(user)s cancelled it. Nothing was changed.", user=user.get_username()))
-        record(user, "cancel", held.subject, address)
+        end(
+            held,
+            say(
+                "%(user)s cancelled it: %(reason)s Nothing was changed.",
+                user=user.get_username(),
+                reason=said,
+            ),
+        )
+        record(user, "cancel", held.subject, address, reason=said)
     return held
 
 

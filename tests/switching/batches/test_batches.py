@@ -193,7 +193,7 @@ class TestDeciding:
 
     def test_declined_and_cancelled_release_what_they_hold(self, people: dict[str, User], ask: Any) -> None:
         assert deciding.decline(people["arne"], ask(), "Not this week").current is Status.DECLINED
-        assert deciding.cancel(people["olga"], ask()).current is Status.CANCELLED
+        assert deciding.cancel(people["olga"], ask(), "Not today.").current is Status.CANCELLED
         assert ask().current is Status.AWAITING_APPROVAL
 
     def test_what_nobody_decides_on_expires(self, ask: Any) -> None:

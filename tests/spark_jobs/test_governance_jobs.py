@@ -1,0 +1,194 @@
+"""The jobs that publish, from reports in the lake to rows in PostgreSQL."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import psycopg
+import pytest
+from django.db import connection
+from pyspark.sql import SparkSession
+from support.waiting import eventually
+
+from hadash.governance.models import AdviceStep, Coverage, Edge, Finding, LagDay, Node, Run, Sharing
+from hadash.lake import snapshots
+from hadash.lake.store import Store
+from spark import manifest
+from spark.estate.clean import Size
+from spark.estate.model import Estate, write
+from spark.estate.plants import generate
+from spark.jobs import facts, governance
+from spark.jobs.governance import NothingYet, Settings
+from spark.publishing.runs import DIED
+
+pytestmark = [pytest.mark.stack, pytest.mark.spark]
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+
+@pytest.fixture(scope="module")
+def estate() -> Estate:
+    return generate(Size(appids=30, pairs=3), times=1)
+
+
+@pytest.fixture(scope="module")
+def lake(spark: SparkSession, estate: Estate, tmp_path_factory: pytest.TempPathFactory) -> Store:
+    """Reports, facts and snapshots. (The jobs add nothing to it that lasts but the lag of days.)"""
+    made = Store(str(tmp_path_factory.mktemp("lake")))
+    write(made, estate)
+    facts.run(spark, made, {})
+    return made
+
+
+@pytest.fixture
+def database(transactional_db: None) -> str:
+    found = connection.settings_dict
+    return f"postgresql://{found['USER']}:{found['PASSWORD']}@{found['HOST']}:{found['PORT']}/{found['NAME']}"
+
+
+def test_without_facts_or_a_snapshot_it_says_what_is_missing(
+    spark: SparkSession, store: Store, lake: Store, estate: Estate, database: str
+) -> None:
+    with pytest.raises(NothingYet, match="There are no facts"):
+        governance.run(spark, store, "coverage", database, Settings())
+    failed = Run.objects.get()
+    assert (failed.state, failed.fault[:18]) == ("failed", "There are no facts")
+
+
+def test_topology(spark: SparkSession, lake: Store, estate: Estate, database: str) -> None:
+    done = governance.run(spark, lake, "topology", database, Settings(), "olga")
+    run = Run.objects.get()
+    assert (run.pk, run.state, run.asked_by, run.rows) == (done["run"], "published", "olga", done["rows"])
+    assert run.watermark["day"] == estate.newest_day
+    assert run.quality["malformed"] == {} and run.quality["away"] == []
+    assert set(run.seconds) == {"edges", "nodes", "sharing"}
+    own = {row["user"] for row in estate.tables["own_users"]}
+    seen = [f for f in estate.facts if f.kind != "list" and f.appid not in own]
+    uses = {(f.pair, f.appid, f.client_id, f.kind, f.resource, f.cluster) for f in seen}
+    assert Edge.objects.filter(run=run).count() == len(uses) > 0
+    assert Sharing.objects.filter(run=run).count() == len({use[:2] for use in uses})
+    nodes = {
+        name
+        for names in Node.objects.filter(run=run, kind="topic").values_list("names", flat=True)
+        for name in names
+    }
+    assert {f.resource for f in seen if f.kind != "group"} <= nodes
+    for name in ("edges", "nodes", "sharing"):
+        assert not lake.folders(f"{manifest.FOLDER}/{name}"), "what was published is not kept twice"
+
+
+def test_coverage_advice_and_lag(spark: SparkSession, lake: Store, estate: Estate, database: str) -> None:
+    for job in ("coverage", "advice", "lag"):
+        governance.run(spark, lake, job, database, Settings())
+    assert Coverage.objects.filter(nameless__gt=0).exists()
+    assert Coverage.objects.filter(bypassing__gt=0).exists()
+    for step in AdviceStep.objects.all():
+        assert step.after <= step.before and step.clients
+    days = LagDay.objects.filter(mirror="mirror-1").order_by("date")
+    samples = [row for row in estate.tables["lag"] if row["mirror"] == "mirror-1"]
+    assert sum(day.samples for day in days) == len(samples)
+    assert [day.date for day in days] == sorted({row["at"].date() for row in samples})
+    assert sum(day.over_rpo for day in days) == sum(1 for row in samples if row["seconds"] > 60)
+
+
+def test_risk_and_what_has_changed_since(
+    spark: SparkSession, lake: Store, estate: Estate, database: str
+) -> None:
+    governance.run(spark, lake, "risk", database, Settings())
+    found = {(f.code, f.pair, f.appid, f.name) for f in Finding.objects.filter(state="open")}
+    assert found == {(a.code.value, a.pair, a.appid, a.name) for a in estate.answers}
+    # A cluster is away when the next snapshot is taken: nobody knows whether its mirrors have leaders again.
+    leaderless = Finding.objects.get(code="target-leaderless")
+    away = next(p["second"] for p in estate.tables["pairs"] if p["pair"] == leaderless.pair)
+    tables = {
+        name: [row for row in rows if row.get("cluster") != away] for name, rows in estate.tables.items()
+    }
+    tables["clusters"] = [*tables["clusters"], {"cluster": away, "fault": "It does not answer."}]
+    later = snapshots.write(lake, estate.at + timedelta(minutes=1), tables)
+    try:
+        governance.run(spark, lake, "risk", database, Settings())
+    finally:
+        lake.delete_folder(later.place)
+    leaderless.refresh_from_db()
+    assert leaderless.state == "open"
+    assert Run.objects.first().quality["away"] == [away]  # type: ignore[union-attr]
+
+
+@pytest.fixture
+def jobs(lake: Store, database: str) -> Iterator[list[subprocess.Popen[bytes]]]:
+    """Real processes, which end with the test."""
+    running: list[subprocess.Popen[bytes]] = []
+    yield running
+    for process in running:
+        process.kill()
+        process.wait()
+
+
+def begin(
+    jobs: list[subprocess.Popen[bytes]], lake: Store, database: str, job: str
+) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "spark", job, "--lake", lake.address, "--database", database]
+    environment = {**os.environ, "SPARK_MASTER": "local[2]", "HADASH_SPARK_MEMORY": "1g"}
+    environment["HADASH_SPARK_PARTITIONS"] = "4"
+    jobs.append(subprocess.Popen(command, cwd=ROOT, env=environment, start_new_session=True))
+    return jobs[-1]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("job", ["topology", "coverage", "advice", "risk", "lag"])
+def test_a_job_that_is_killed_leaves_what_was_published_and_the_next_one_repairs(
+    jobs: list[subprocess.Popen[bytes]], spark: SparkSession, lake: Store, database: str, job: str
+) -> None:
+    first = governance.run(spark, lake, job, database, Settings())
+    process = begin(jobs, lake, database, job)
+    eventually(
+        lambda: Run.objects.filter(state="running", progress__step__isnull=False).exists(),
+        "its run",
+        patience=60,
+    )
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    assert published() == [first["run"]]
+    second = governance.run(spark, lake, job, database, Settings())
+    assert published() == [second["run"], first["run"]]
+    assert Run.objects.get(state="failed").fault == DIED
+    assert second["rows"] == first["rows"]
+
+
+@pytest.mark.long
+def test_one_that_is_killed_in_the_middle_of_publishing_has_published_nothing(
+    jobs: list[subprocess.Popen[bytes]], spark: SparkSession, lake: Store, database: str
+) -> None:
+    first = governance.run(spark, lake, "topology", database, Settings())
+    rows = Edge.objects.count()
+    with psycopg.connect(database) as holder:
+        # It has copied two of its tables and waits for the third.
+        holder.execute("LOCK TABLE governance_sharing IN ACCESS EXCLUSIVE MODE")
+        process = begin(jobs, lake, database, "topology")
+        eventually(waits_for_the_table, "the copy of the last table", patience=120)
+        assert Edge.objects.count() == rows, "nobody sees what is half there"
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    assert published() == [first["run"]]
+    eventually(lambda: Edge.objects.count() == rows, "the end of its transaction")
+    second = governance.run(spark, lake, "topology", database, Settings())
+    assert published() == [second["run"], first["run"]]
+
+
+def published() -> list[int]:
+    return list(Run.objects.filter(state="published").values_list("pk", flat=True))
+
+
+def waits_for_the_table() -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(*) FROM pg_locks JOIN pg_class ON pg_class.oid = relation"
+            " WHERE relname = 'governance_sharing' AND NOT granted"
+        )
+        return bool(cursor.fetchone()[0])
