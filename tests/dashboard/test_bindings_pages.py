@@ -168,11 +168,11 @@ class TestTheChange:
         one, other = make_change(), make_change()
         as_arne.post(f"/binding-changes/{one.key}/decline/", {"reason": "Not now"})
         assert "Not now" in text(as_olga.get(f"/binding-changes/{one.key}/"))
-        as_olga.post(f"/binding-changes/{other.key}/cancel/")
-        assert "olga cancelled it. Nothing was changed." in text(
+        as_olga.post(f"/binding-changes/{other.key}/cancel/", {"reason": "Not today."})
+        assert "olga cancelled it: Not today. Nothing was changed." in text(
             as_olga.get(f"/binding-changes/{other.key}/")
         )
-        again = as_olga.post(f"/binding-changes/{other.key}/cancel/")
+        again = as_olga.post(f"/binding-changes/{other.key}/cancel/", {"reason": "Again"})
         assert again.status_code == 409
 
     def test_in_the_inboxes(self, as_arne: Client, as_olga: Client, engines: Any, make_change: Any) -> None:

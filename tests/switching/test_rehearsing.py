@@ -29,7 +29,7 @@ def test_a_busy_mirror_that_follows() -> None:
     text = run(world)
     assert text.startswith("Rehearsed: ")
     assert "3 partitions" in text
-    assert text.endswith("the offsets of 1 groups can be translated. Nothing was changed.")
+    assert text.endswith("the offsets of all groups (1) can be translated. Nothing was changed.")
 
 
 def test_it_leaves_everything_as_it_was() -> None:

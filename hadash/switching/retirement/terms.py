@@ -38,10 +38,16 @@ def expected(days: int, start: datetime | None = None) -> datetime:
 def said(switch: Switch) -> Sentence:
     """What somebody agrees to who approves a migration."""
     days = days_of(switch.retire_after_days)
+    values = {"cluster": switch.source, "topics": list(switch.the_plan().topics)}
+    if days == 1:
+        return say(
+            "One day after it has succeeded, these Topics and the mirror are deleted on %(cluster)s: %(topics)s. "
+            "Until then the clients can go back.",
+            **values,
+        )
     return say(
-        "When it has succeeded, and as many days have passed (%(days)s), these Topics and the mirror are deleted on %(cluster)s: "
-        "%(topics)s. Until then the clients can go back.",
+        "%(days)s days after it has succeeded, these Topics and the mirror are deleted on %(cluster)s: %(topics)s. "
+        "Until then the clients can go back.",
         days=days,
-        cluster=switch.source,
-        topics=list(switch.the_plan().topics),
+        **values,
     )
