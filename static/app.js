@@ -23,6 +23,8 @@ document.addEventListener("click", (event) => {
     field.value = pick.dataset.pick;
     field.dispatchEvent(new Event("input", { bubbles: true }));
     chooseInstance(field);
+    // The same name as before means something else when the whole AppID was chosen in between.
+    field.dispatchEvent(new Event("change", { bubbles: true }));
   }
 });
 
