@@ -107,6 +107,11 @@ def names(column: Column | str) -> Column:
     return listed(F.collect_set(_column(column)))
 
 
+def number(value: Column | str) -> Column:
+    """As people read it, without zeros behind the point: 1.5 is "1.5" and 45.0 is "45"."""
+    return F.regexp_replace(F.format_string("%.1f", _column(value).cast("double")), r"\.0$", "")
+
+
 def client() -> Column:
     """A client.id as people read it: of a client that has none there is a dash."""
     return F.when(F.coalesce("client_id", F.lit("")) == "", F.lit("–")).otherwise(F.col("client_id"))

@@ -6,7 +6,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from hadash.governance.catalogue import MAJORS_BEHIND, SKEW_PARTITIONS, SKEW_TIMES, Code
-from spark.rules.base import Inputs, client, finding, names, rule
+from spark.rules.base import Inputs, client, finding, names, number, rule
 from spark.rules.prepared import CLIENT
 from spark.rules.sides import sides
 
@@ -121,7 +121,7 @@ def long_session(inputs: Inputs) -> DataFrame:
         long,
         seconds=_seconds(F.max("session_timeout_ms")),
         group=names("resource"),
-        settle=_short(F.max("settle_seconds")),
+        settle=number(F.max("settle_seconds")),
     )
     return finding(
         found,
@@ -233,12 +233,4 @@ def _keys() -> list[Column]:
 
 
 def _seconds(milliseconds: Column) -> Column:
-    return _short(milliseconds / 1000)
-
-
-def _short(number: Column) -> Column:
-    """Without the zeros behind the point.
-
-    1.5 is "1.5" and 45.0 is "45".
-    """
-    return F.regexp_replace(F.format_string("%.1f", number.cast("double")), r"\.0$", "")
+    return number(milliseconds / 1000)

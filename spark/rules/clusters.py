@@ -12,7 +12,7 @@ from hadash.governance.catalogue import (
     STALLED_PERCENT,
     Code,
 )
-from spark.rules.base import Inputs, finding, listed, rule
+from spark.rules.base import Inputs, finding, listed, number, rule
 from spark.rules.sides import answered, mirrored_topics, sides
 
 _OFFSETS = "__consumer_offsets"
@@ -180,9 +180,9 @@ def over_rpo(inputs: Inputs) -> DataFrame:
         found,
         "mirror",
         mirror="mirror",
-        rpo=_rounded("rpo_seconds"),
-        percent=_rounded("percent"),
-        most=_rounded("most"),
+        rpo=number("rpo_seconds"),
+        percent=number("percent"),
+        most=number("most"),
     )
 
 
@@ -205,7 +205,7 @@ def stalled(inputs: Inputs) -> DataFrame:
         "mirror",
         mirror="mirror",
         state="state",
-        later=_rounded("later"),
+        later=number("later"),
         minutes=F.lit(STALLED_MINUTES),
         why="why",
     )
@@ -222,7 +222,3 @@ def _later(inputs: Inputs) -> DataFrame:
         F.greatest(F.max_by("seconds", "at") - F.min_by("seconds", "at"), F.lit(0.0)).alias("later"),
         (F.max("at").cast("double") - F.min("at").cast("double")).alias("over"),
     )
-
-
-def _rounded(name: str) -> Column:
-    return F.regexp_replace(F.format_string("%.1f", F.col(name).cast("double")), r"\.0$", "")
