@@ -73,6 +73,7 @@ INSTALLED_APPS = [
     "hadash.mirroring",
     "hadash.switching",
     "hadash.governance",
+    "hadash.pipeline",
     "rest_framework",
     "drf_spectacular",
     "hadash.api",
@@ -269,6 +270,8 @@ CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 #: A stage that waits longer than this is delivered again by Redis; the token that the first delivery used up stops it.
 CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": 3600}
 CELERY_TIMEZONE = "UTC"
+#: Jobs of the pipeline have a worker of their own: they would keep those waiting that carry out switches.
+CELERY_TASK_ROUTES = {"pipeline.run": {"queue": "pipeline"}}
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 
 # -- switching ----------------------------------------------------------------------------------------------------
@@ -397,3 +400,32 @@ CLUSTER_LOOK_SECONDS = number("HADASH_CLUSTER_LOOK_SECONDS", 15)
 GATEWAY_REQUEST_SECONDS = number("HADASH_GATEWAY_REQUEST_SECONDS", 2)
 #: Length of a Gateway's traffic samples, if its own setting of this name is changed.
 GATEWAY_TRAFFIC_SECONDS = number("HADASH_GATEWAY_TRAFFIC_SECONDS", 0.5)
+
+# -- the pipeline -------------------------------------------------------------------------------------------------
+
+#: The lake: a folder, s3a://… or hdfs://…; that of the Gateway where nothing else is said. Without one there are no jobs.
+LAKE = os.environ.get("HADASH_LAKE", os.environ.get("HADASH_GATEWAY_LAKE", "")).strip()
+#: Seconds between two looks at which job is due: schedules are to the minute.
+PIPELINE_LOOK_SECONDS = number("HADASH_PIPELINE_LOOK_SECONDS", 5)
+#: Seconds after which a worker is told again of a run that nobody has begun: what it was told may be lost with Redis.
+PIPELINE_HAND_AGAIN_SECONDS = number("HADASH_PIPELINE_HAND_AGAIN_SECONDS", 60)
+#: Seconds for which a run may wait for a worker before that is an alarm: the longest of the others takes minutes.
+PIPELINE_WAIT_SECONDS = number("HADASH_PIPELINE_WAIT_SECONDS", 1800)
+#: How often a run that has failed is tried again, and after how many seconds: a database or an object store that is started anew
+#: is back by then.
+PIPELINE_RETRIES = int(number("HADASH_PIPELINE_RETRIES", 2))
+PIPELINE_RETRY_SECONDS = number("HADASH_PIPELINE_RETRY_SECONDS", 60)
+#: Seconds after which a run is ended: the next one of a daily schedule would have to wait for it.
+PIPELINE_JOB_SECONDS = number("HADASH_PIPELINE_JOB_SECONDS", 6 * 3600)
+#: How much the processes of jobs step back for others on their machine (0: not at all, 19: as far as possible). Nobody waits for a job,
+#: and people wait for a switch.
+PIPELINE_NICE = int(number("HADASH_PIPELINE_NICE", 10))
+#: Published runs of each job that stay, and days for which the last one of each day stays besides: what has changed since Monday
+#: two weeks ago can be asked.
+PIPELINE_KEEP = int(number("HADASH_PIPELINE_KEEP", 5))
+PIPELINE_KEEP_DAYS = int(number("HADASH_PIPELINE_KEEP_DAYS", 15))
+#: Days of access reports and of snapshots that stay in the lake. (What was made of the reports stays: facts look back 63 days.)
+LAKE_KEPT_DAYS = int(number("HADASH_LAKE_KEPT_DAYS", 90))
+SNAPSHOTS_KEPT_DAYS = int(number("HADASH_SNAPSHOTS_KEPT_DAYS", 30))
+#: Seconds by which a mirror may be late where the rules of its pair say nothing: what a busy mirror needs for its batches, ten times.
+RPO_SECONDS = number("HADASH_RPO_SECONDS", 30)

@@ -10,19 +10,18 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import asdict
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
 
-from hadash.lake import compaction
 from hadash.lake.store import LakeError, Store
 from spark import session
-from spark.jobs import facts, from_kafka, governance
+from spark.jobs import compacting, facts, from_kafka, governance
+from spark.jobs.facts_run import publish_facts
 from spark.jobs.governance import NothingYet
 from spark.manifest import Overtaken
-from spark.publishing.runs import Busy
+from spark.publishing.runs import Busy, Kept, NotWaiting, begun
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -43,11 +42,18 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--database",
         default=os.environ.get("DATABASE_URL", ""),
-        help="of jobs that publish: postgresql://… (default: DATABASE_URL)",
+        help="of jobs that publish: postgresql://… (default: DATABASE_URL). With it facts are a run, too",
     )
     parser.add_argument("--window-days", type=int, default=7, help="what was seen within so many days is use")
-    parser.add_argument("--keep", type=int, default=10, help="published runs of a job that stay")
+    parser.add_argument("--keep", type=int, default=Kept().runs, help="published runs of a job that stay")
+    parser.add_argument(
+        "--keep-days",
+        type=int,
+        default=Kept().days,
+        help="days of which the last run of the day stays besides",
+    )
     parser.add_argument("--asked-by", default="", help="who wants this run")
+    parser.add_argument("--run", type=int, help="the number of the run, if it has been announced")
     parser.add_argument(
         "--until-stdin-ends",
         action="store_true",
@@ -71,7 +77,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         done = JOBS[told.job](spark, store, told)
         seconds = {"start": started - began, "job": time.monotonic() - started}
-    except (Overtaken, Busy, NothingYet) as error:
+    except (Overtaken, Busy, NotWaiting, NothingYet) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     finally:
@@ -119,7 +125,14 @@ def _properties(path: str) -> dict[str, str]:
 
 
 def _facts(spark: SparkSession, store: Store, told: argparse.Namespace) -> dict[str, Any]:
-    return asdict(facts.run(spark, store, told.pairs))
+    if not told.database:
+        return asdict(facts.run(spark, store, told.pairs))
+    with begun(told.database, "facts", told.asked_by, told.run) as run:
+        return publish_facts(run, spark, store, told.pairs, _kept(told))
+
+
+def _kept(told: argparse.Namespace) -> Kept:
+    return Kept(told.keep, told.keep_days)
 
 
 def _from_kafka(spark: SparkSession, store: Store, told: argparse.Namespace) -> dict[str, Any]:
@@ -127,28 +140,13 @@ def _from_kafka(spark: SparkSession, store: Store, told: argparse.Namespace) -> 
 
 
 def _compact(spark: SparkSession, store: Store, told: argparse.Namespace) -> dict[str, Any]:
-    """Each hour by itself, on whatever core is free."""
-    settled = compaction.settled(store, datetime.now(UTC))
-    address = store.address
-    if not settled:
-        return {"hours": 0, "files": 0, "rows": 0}
-    done = (
-        spark.sparkContext.parallelize(settled, len(settled))
-        .map(lambda hour: compaction.compact(Store(address), hour))
-        .collect()
-    )
-    compacted = [each for each in done if each is not None]
-    return {
-        "hours": len(compacted),
-        "files": sum(each.files_before for each in compacted),
-        "rows": sum(each.rows for each in compacted),
-    }
+    return asdict(compacting.run(spark, store))
 
 
 def _publishing(job: str) -> Callable[[SparkSession, Store, argparse.Namespace], dict[str, Any]]:
     def run(spark: SparkSession, store: Store, told: argparse.Namespace) -> dict[str, Any]:
-        settings = governance.Settings(window_days=told.window_days, keep=told.keep)
-        return governance.run(spark, store, job, told.database, settings, told.asked_by)
+        settings = governance.Settings(window_days=told.window_days, kept=_kept(told))
+        return governance.run(spark, store, job, told.database, settings, told.asked_by, told.run)
 
     return run
 

@@ -18,6 +18,7 @@ app.autodiscover_tasks(["tasks"], related_name="retirement")
 app.autodiscover_tasks(["tasks"], related_name="watching")
 app.autodiscover_tasks(["tasks"], related_name="binding")
 app.autodiscover_tasks(["tasks"], related_name="batches")
+app.autodiscover_tasks(["tasks"], related_name="pipeline")
 
 
 @app.on_after_finalize.connect
@@ -25,7 +26,7 @@ def schedule(sender: Celery, **kwargs: object) -> None:
     """What beat starts. A run that is still going on is not started again: see ``tasks/single.py``."""
     from django.conf import settings
 
-    from tasks import batches, binding, retirement, switching, watching
+    from tasks import batches, binding, pipeline, retirement, switching, watching
 
     every = sender.add_periodic_task
     every(2.0, switching.pick_up_orphans.s(), name="pick up orphaned switches", expires=2)
@@ -42,4 +43,5 @@ def schedule(sender: Celery, **kwargs: object) -> None:
     every(settings.POSITION_NOTE_SECONDS, watching.note_positions.s(), name="note positions", expires=5)
     every(settings.ACCESS_COLLECT_SECONDS, watching.collect_access.s(), name="collect access", expires=5)
     every(settings.CLUSTER_LOOK_SECONDS, watching.look_at_clusters.s(), name="look at clusters", expires=15)
+    every(settings.PIPELINE_LOOK_SECONDS, pipeline.look.s(), name="look at jobs", expires=5)
     every(3600.0, watching.trim.s(), name="trim samples", expires=600)

@@ -25,9 +25,12 @@ DECIDE = "switching.decide_switch"
 EXCLUDE_GATEWAY = "switching.exclude_gateway"
 CHANGE_POLICY = "switching.change_policy"
 MANAGE_PEOPLE = "accounts.manage_people"
+ACCEPT = "governance.add_acceptance"
+RUN_JOB = "pipeline.run_job"
+CHANGE_SCHEDULE = "pipeline.change_schedule"
 
 #: What concerns all pairs: a role on one pair does not give it.
-ON_ALL_PAIRS = frozenset({VIEW_AUDIT, EXCLUDE_GATEWAY, MANAGE_PEOPLE})
+ON_ALL_PAIRS = frozenset({VIEW_AUDIT, EXCLUDE_GATEWAY, MANAGE_PEOPLE, RUN_JOB, CHANGE_SCHEDULE})
 
 #: role → permissions, the narrowest role first. An approver may get another role too: four eyes is a rule about one
 #: switch, not about people.
@@ -35,9 +38,17 @@ ROLES: dict[str, tuple[str, ...]] = {
     "viewer": (VIEW, VIEW_AUDIT),
     "requester": (VIEW, VIEW_AUDIT, REQUEST, REGISTER),
     "approver": (VIEW, VIEW_AUDIT, DECIDE),
-    "operator": (VIEW, VIEW_AUDIT, REQUEST, REGISTER, OPERATE, EXCLUDE_GATEWAY),
+    "operator": (VIEW, VIEW_AUDIT, REQUEST, REGISTER, OPERATE, EXCLUDE_GATEWAY, ACCEPT, RUN_JOB),
     "rescuer": (VIEW, VIEW_AUDIT, REQUEST, FORCE),
-    "administrator": (VIEW, VIEW_AUDIT, CHANGE_POLICY, MANAGE_PEOPLE),
+    "administrator": (
+        VIEW,
+        VIEW_AUDIT,
+        CHANGE_POLICY,
+        MANAGE_PEOPLE,
+        ACCEPT,
+        RUN_JOB,
+        CHANGE_SCHEDULE,
+    ),
 }
 
 #: scope of an API token → what it can be used for, as far as its owner may.
@@ -45,9 +56,9 @@ SCOPES: dict[str, tuple[str, ...]] = {
     "read": (VIEW, VIEW_AUDIT),
     "request": (REQUEST, REGISTER),
     "decide": (DECIDE,),
-    "operate": (OPERATE, EXCLUDE_GATEWAY),
+    "operate": (OPERATE, EXCLUDE_GATEWAY, ACCEPT, RUN_JOB),
     "force": (FORCE,),
-    "administer": (CHANGE_POLICY, MANAGE_PEOPLE),
+    "administer": (CHANGE_POLICY, MANAGE_PEOPLE, CHANGE_SCHEDULE),
 }
 
 

@@ -8,6 +8,7 @@ from django.http import HttpRequest
 from django.utils.functional import SimpleLazyObject
 
 from hadash.dashboard import batches, changes, selectors
+from hadash.pipeline import schedules
 
 
 def waiting_count(user: Any) -> int:
@@ -20,7 +21,7 @@ def waiting_count(user: Any) -> int:
 
 
 def frame(request: HttpRequest) -> dict[str, Any]:
-    """Counts for the navigation and the hue of each cluster. Read only when a template asks; at most two queries each."""
+    """Counts for the navigation and the hue of each cluster. Read only when a template asks; at most four queries each."""
     user = getattr(request, "user", None)
     if user is None or not user.is_authenticated:
         return {}
@@ -28,6 +29,7 @@ def frame(request: HttpRequest) -> dict[str, Any]:
         "nav": {
             "waiting": SimpleLazyObject(lambda: waiting_count(user)),
             "running": SimpleLazyObject(lambda: selectors.running(user).count()),
+            "alarms": SimpleLazyObject(schedules.alarms),
             "batches": SimpleLazyObject(lambda: batches.running(user).count()),
         },
         "hues": SimpleLazyObject(selectors.hues),

@@ -13,9 +13,12 @@ from typing import Any
 from django.conf import settings
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.utils.translation import pgettext_lazy
+from django.utils.translation import pgettext, pgettext_lazy
 
 from hadash.bindings.model import BindingState, GatewayMember
+from hadash.dashboard.words import SEVERITY_WORDS
+from hadash.governance.catalogue import Severity
+from hadash.governance.models import Finding, Run
 from hadash.inventory import differences
 from hadash.inventory.models import Cluster
 from hadash.mirroring.models import Mirror
@@ -71,6 +74,19 @@ CHANGE_LOOKS: dict[ChangeStatus, tuple[str, str]] = {
     ChangeStatus.DECLINED: ("off", "off"),
     ChangeStatus.CANCELLED: ("off", "off"),
     ChangeStatus.EXPIRED: ("off", "off"),
+}
+
+RUN_LOOKS: dict[Run.State, tuple[str, str]] = {
+    Run.State.WAITING: ("waiting", "waiting"),
+    Run.State.RUNNING: ("waiting", "running"),
+    Run.State.PUBLISHED: ("fine", "fine"),
+    Run.State.FAILED: ("bad", "bad"),
+}
+
+SEVERITY_LOOKS: dict[Severity, tuple[str, str]] = {
+    Severity.HIGH: ("bad", "bad"),
+    Severity.MEDIUM: ("waiting", "unknown"),
+    Severity.LOW: ("off", "pending"),
 }
 
 BATCH_LOOKS: dict[batches.Status, tuple[str, str]] = {
@@ -224,3 +240,20 @@ def of_declaration(state: differences.State) -> State:
         differences.State.AGREED: _("declared and seen"),
     }
     return State(*DECLARATION_LOOKS[state], words[state])
+
+
+def of_run(run: Run) -> State:
+    return State(*RUN_LOOKS[Run.State(run.state)], str(Run.State(run.state).label))
+
+
+def of_severity(severity: Severity) -> State:
+    return State(*SEVERITY_LOOKS[severity], str(SEVERITY_WORDS[severity]))
+
+
+def of_finding(finding: Finding, accepted: bool) -> State:
+    """Open, accepted by somebody, or resolved."""
+    if finding.state == Finding.State.RESOLVED:
+        return State("fine", "fine", str(Finding.State.RESOLVED.label))
+    if accepted:
+        return State("off", "fine", pgettext("finding", "accepted"))
+    return State("bad", "bad", str(Finding.State.OPEN.label))

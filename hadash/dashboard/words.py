@@ -7,7 +7,7 @@ from typing import Any
 from django.utils.translation import gettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 
-from hadash.governance.catalogue import Code
+from hadash.governance.catalogue import About, Code, Severity
 from hadash.switching.machine import Kind, Phase, Stage
 
 PHASES: dict[Phase, Any] = {
@@ -116,6 +116,65 @@ VERBS: dict[str, Any] = {
     "sign in locked": _("locked, after failed sign-ins,"),
     "sign out": _("signed out"),
     "roles": _("changed the roles of"),
+    "accept": _("accepted"),
+    "acceptance withdrawn": _("no longer accepts"),
+    "schedule": _("changed the schedule of"),
+    "run job": _("let run now"),
+}
+
+SEVERITY_WORDS: dict[Severity, Any] = {
+    Severity.HIGH: pgettext_lazy("severity", "high"),
+    Severity.MEDIUM: pgettext_lazy("severity", "medium"),
+    Severity.LOW: pgettext_lazy("severity", "low"),
+}
+
+#: What a finding is about.
+ABOUT_WORDS: dict[About, Any] = {
+    About.PAIR: _("Pair"),
+    About.CLUSTER: _("Cluster"),
+    About.MIRROR: _("Mirror"),
+    About.TOPIC: _("Topic"),
+    About.GROUP: _("group"),
+    About.APPID: _("AppID"),
+    About.CLIENT: _("InstanceID"),
+}
+
+#: What a run does, and what it has counted: names that the jobs write.
+RUN_WORDS: dict[str, Any] = {
+    "reading": _("reading the lake"),
+    "compacting": _("compacting reports"),
+    "facts": _("working off reports"),
+    "reports": _("reports"),
+    "snapshots": _("snapshots"),
+    "days": _("days"),
+    "compacted files": _("compacted files"),
+    "edges": _("uses"),
+    "nodes": _("things that move"),
+    "sharing": _("AppIDs and who uses them"),
+    "coverage": _("AppIDs and their coverage"),
+    "advice": _("steps of the work list"),
+    "findings": _("findings"),
+    "lag_days": _("days of mirrors"),
+    "published": _("publishing"),
+    "hadash": _("what hadash knows"),
+    "snapshot": _("snapshot"),
+    "cleaning": _("cleaning up"),
+    "clusters": _("clusters"),
+    "brokers": _("brokers"),
+    "topics": _("Topics"),
+    "partitions": _("partitions"),
+    "acls": _("ACLs"),
+    "users": _("users"),
+    "groups": _("groups"),
+    "members": _("members of groups"),
+    "own_users": _("hadash's own users"),
+    "pairs": _("pairs"),
+    "appids": _("AppIDs"),
+    "instances": _("InstanceIDs"),
+    "declarations": _("declared relations"),
+    "documents": _("documents of bindings"),
+    "mirrors": _("mirrors"),
+    "lag": _("samples of lag"),
 }
 
 
@@ -211,3 +270,10 @@ DENIALS = (
 
 def denial_word(text: str) -> str:
     return gettext(text) if text else ""
+
+
+def run_word(name: str) -> str:
+    """What a run does or has counted. ("publishing edges" is said of each table.)"""
+    table = name.removeprefix("publishing ")
+    word = str(RUN_WORDS.get(table, table))
+    return gettext("publishing: %(what)s") % {"what": word} if table != name else word

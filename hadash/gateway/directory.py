@@ -78,6 +78,8 @@ class Directory:
                 self._relay.broken,
             )
 
+        if every:
+            self._relay.observer.lists()
         asked = rewrite.without_topic_creation(message)
         frame = request.frame
         data: tuple[bytes, ...] = (length_of(frame), frame)

@@ -6,6 +6,7 @@ from hadash.gateway.kinds import Kind
 from hadash.gateway.records import Produced
 from hadash.gateway.signin import SignedIn
 from hadash.gateway.traffic import AccessFact, AccessKey, Circumstances, KindCounter, Stream, Traffic
+from hadash.lake.access import ALL_TOPICS, LISTING
 
 _READING = Circumstances()
 
@@ -94,6 +95,10 @@ class Observer:
     def reading(self, topic: str) -> None:
         """The client reads ``topic``, although nothing may come."""
         self._note("consume", topic, _READING, 0)
+
+    def lists(self) -> None:
+        """The client asks for all Topics, as who subscribes to a pattern does."""
+        self._note(LISTING, ALL_TOPICS, _READING, 0)
 
     def joins(self, group: str, assignors: tuple[str, ...], session_timeout_ms: int) -> None:
         """The client becomes a member of ``group``."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from hadash.gateway.samples import Samples, Stream
+from hadash.lake.access import USES
 
 log = logging.getLogger(__name__)
 
@@ -35,7 +36,8 @@ class Circumstances(NamedTuple):
 
 
 class AccessKey(NamedTuple):
-    """One observed fact. ``kind`` is produce, consume (a Topic) or group (a consumer group)."""
+    """One observed fact. ``kind`` is produce, consume (a Topic) or group (a consumer group); or list: it asks for all Topics, which is no
+    use of any (:data:`hadash.lake.access.LISTING`)."""
 
     appid: str
     client_id: str
@@ -146,7 +148,7 @@ class Traffic:
         return frozenset(
             key.resource
             for key in self._access_of.get(appid, ())
-            if key.cluster == cluster and key.kind != "group"
+            if key.cluster == cluster and key.kind in ("produce", "consume")
         )
 
     def _evict(self) -> None:
@@ -173,12 +175,14 @@ class Traffic:
     def latest_access(
         self, appid: str | None = None, client_id: str | None = None
     ) -> dict[tuple[str, str, str, str, str], tuple[AccessKey, AccessFact]]:
-        """By AppID, client.id, kind, resource and cluster: the latest circumstances, with all counts and times. Of one AppID
-        or client, or of all."""
+        """Who uses what, by AppID, client.id, kind, resource and cluster: the latest circumstances, with all counts and times. Of one
+        AppID or client, or of all."""
         found: dict[tuple[str, str, str, str, str], tuple[AccessKey, AccessFact]] = {}
         facts = self.access if appid is None else self._access_of.get(appid, {})
         wanted = [item for item in facts.items() if client_id is None or item[0].client_id == client_id]
         for key, fact in sorted(wanted, key=lambda item: item[1].last_seen):
+            if key.kind not in USES:
+                continue
             _, together = found.get(key[:5], (key, None))
             merged = AccessFact(fact.first_seen)
             merged.last_seen, merged.moved = fact.last_seen, fact.moved

@@ -23,13 +23,17 @@ class Run(models.Model):
     """One run of one job. Readers see the rows of the last one that is published, and never any of another."""
 
     class Job(models.TextChoices):
+        SNAPSHOT = "snapshot", _("Snapshot")
+        FACTS = "facts", _("Facts")
         TOPOLOGY = "topology", _("Topology")
         COVERAGE = "coverage", _("Coverage")
         ADVICE = "advice", _("Advice")
         RISK = "risk", _("Risks")
         LAG = "lag", _("Lag")
+        CLEANING = "cleaning", _("Cleaning up")
 
     class State(models.TextChoices):
+        WAITING = "waiting", pgettext_lazy("run", "waiting")
         RUNNING = "running", pgettext_lazy("run", "running")
         PUBLISHED = "published", pgettext_lazy("run", "published")
         FAILED = "failed", pgettext_lazy("run", "failed")
@@ -38,7 +42,12 @@ class Run(models.Model):
     state = models.CharField(max_length=10, choices=State.choices, default=State.RUNNING)
     #: Who asked for it; empty when the schedule did.
     asked_by = models.CharField(max_length=150, blank=True)
-    began_at = models.DateTimeField()
+    #: From when on it may begin, and when a worker was last told of it.
+    due_at = models.DateTimeField(default=timezone.now)
+    handed_at = models.DateTimeField(null=True)
+    #: The how manieth try it is.
+    attempt = models.PositiveSmallIntegerField(default=1)
+    began_at = models.DateTimeField(null=True)
     ended_at = models.DateTimeField(null=True)
     #: What it was made from: ``day`` (the newest day of facts), ``facts`` (the version of the lake's manifest), ``snapshot`` (when).
     watermark = models.JSONField(default=dict)
@@ -58,7 +67,10 @@ class Run(models.Model):
         constraints = [
             models.UniqueConstraint(
                 fields=["job"], condition=models.Q(state="running"), name="run_one_of_a_job_at_a_time"
-            )
+            ),
+            models.UniqueConstraint(
+                fields=["job"], condition=models.Q(state="waiting"), name="run_one_of_a_job_waits"
+            ),
         ]
 
     def __str__(self) -> str:

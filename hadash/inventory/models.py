@@ -25,6 +25,8 @@ class Cluster(models.Model):
     admin_password = EncryptedField()
     mirror_username = models.CharField(max_length=MAX_NAME_LENGTH)
     mirror_password = EncryptedField()
+    #: Of a cluster with ZooKeeper: its servers with the chroot, from which snapshots learn how often the controller has changed.
+    zookeeper_hosts = models.CharField(max_length=500, blank=True)
     #: What the last look found: id, brokers, or why it does not answer.
     kafka_cluster_id = models.CharField(max_length=100, blank=True)
     brokers = models.JSONField(default=list)

@@ -249,11 +249,12 @@ _NAMES: dict[str, int] = {
 
 
 def store_access(facts: Iterable[dict[str, Any]], pairs: dict[str, Pair]) -> int:
-    """Upsert access facts; those of an unknown cluster are dropped. Several Gateways may report the same one."""
+    """Upsert access facts; those of an unknown cluster are dropped, and those of a kind that only a newer Gateway knows. Several
+    Gateways may report the same one."""
     rows: dict[tuple[Any, ...], Access] = {}
     for fact in facts:
         pair = pairs.get(fact["cluster"])
-        if pair is None:
+        if pair is None or fact["kind"] not in Access.Kind.values:
             continue
         names = {field: fitting(fact[field], limit) for field, limit in _NAMES.items()}
         key = (pair.pk, names["appid"], names["client_id"], fact["kind"], names["resource"], fact["cluster"])

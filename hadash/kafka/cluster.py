@@ -27,14 +27,17 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from hadash.kafka.errors import ClusterUnavailable, KafkaError
+from hadash.kafka.errors import ClusterUnavailable, KafkaError, NotOffered
 from hadash.kafka.groups import AGAIN_SECONDS, REQUEST_SECONDS, GroupsClient, nobody_else
 from hadash.kafka.tail import TAIL_SECONDS, TailReader
 from hadash.kafka.values import (
     Acl,
+    BrokerInfo,
     ClusterAccess,
+    Engine,
     GroupInfo,
     Partition,
+    PartitionInfo,
     Record,
     TopicInfo,
 )
@@ -44,6 +47,10 @@ ELECTED_SECONDS = 3.0
 
 #: So many Topics are asked for one by one; more of them with one request for all that the cluster has.
 FEW_TOPICS = 4
+
+
+#: Topics whose configs are asked for with one request: an answer of some hundred KiB.
+CONFIGS_AT_ONCE = 500
 
 
 class ClusterClient:
@@ -104,6 +111,36 @@ class ClusterClient:
             found[name] = TopicInfo(name, leaders, replicas)
         return found
 
+    def partitions(self) -> list[PartitionInfo]:
+        """Every partition of every Topic, Kafka's internal ones among them."""
+        return [
+            PartitionInfo(Partition(name, index), p.leader, tuple(p.replicas), tuple(p.isrs))
+            for name, topic in sorted(self._metadata(None).topics.items())
+            if topic.error is None
+            for index, p in sorted(topic.partitions.items())
+        ]
+
+    def nodes(self) -> tuple[list[BrokerInfo], int | None]:
+        """The live brokers, by id, and which of them is the controller. (A cluster with KRaft names any broker instead:
+        :meth:`GroupsClient.quorum` knows.)"""
+        found = self._result(
+            self._admin.describe_cluster(request_timeout=REQUEST_SECONDS), "could not be described"
+        )
+        nodes = [BrokerInfo(n.id, n.host, n.port, n.rack or "") for n in found.nodes]
+        return sorted(nodes, key=lambda n: n.id), None if found.controller is None else found.controller.id
+
+    def broker_configs(self, brokers: Iterable[int]) -> dict[int, dict[str, str]]:
+        """The configs of brokers as they are in effect, without what is secret."""
+        found = self._configs(ConfigResource.Type.BROKER, [str(broker) for broker in brokers])
+        return {
+            int(name): {
+                entry.name: entry.value
+                for entry in entries.values()
+                if entry.value is not None and not entry.is_sensitive
+            }
+            for name, entries in found.items()
+        }
+
     def _metadata(self, topic: str | None) -> Any:
         try:
             return self._admin.list_topics(topic, timeout=REQUEST_SECONDS)
@@ -133,19 +170,25 @@ class ClusterClient:
 
     def topic_configs(self, names: Iterable[str]) -> dict[str, dict[str, str]]:
         """The configs of Topics that differ from the broker's defaults."""
-        resources = [ConfigResource(ConfigResource.Type.TOPIC, name) for name in names]
-        if not resources:
-            return {}
-        found = {}
-        for resource, future in self._admin.describe_configs(
-            resources, request_timeout=REQUEST_SECONDS
-        ).items():
-            entries = self._result(future, f"could not read the configs of Topic {resource.name}")
-            found[resource.name] = {
+        return {
+            name: {
                 entry.name: entry.value
                 for entry in entries.values()
                 if not entry.is_default and entry.source == 1  # 1: set on the Topic itself
             }
+            for name, entries in self._configs(ConfigResource.Type.TOPIC, names).items()
+        }
+
+    def _configs(self, kind: Any, names: Iterable[str]) -> dict[str, dict[str, Any]]:
+        """The entries of each resource, some hundred with one request."""
+        wanted = list(names)
+        found = {}
+        for first in range(0, len(wanted), CONFIGS_AT_ONCE):
+            resources = [ConfigResource(kind, name) for name in wanted[first : first + CONFIGS_AT_ONCE]]
+            asked = self._admin.describe_configs(resources, request_timeout=REQUEST_SECONDS)
+            for resource, future in asked.items():
+                what = f"could not read the configs of {kind.name.lower()} {resource.name}"
+                found[str(resource.name)] = self._result(future, what)
         return found
 
     # -- offsets ------------------------------------------------------------------------------------------------
@@ -194,6 +237,14 @@ class ClusterClient:
     def groups(self, names: Iterable[str]) -> dict[str, GroupInfo]:
         """Groups with their members and coordinator."""
         return self._groups.describe(names)
+
+    def group_names(self) -> list[str]:
+        """The groups of all brokers."""
+        return self._groups.names()
+
+    def engine(self) -> Engine:
+        """What Kafka it is."""
+        return self._groups.engine()
 
     def group_offsets(self, names: Iterable[str]) -> dict[str, dict[Partition, int]]:
         """Committed offsets by group. One that cannot be read is an error, not an offset that is missing."""
@@ -308,7 +359,12 @@ class ClusterClient:
             ClientError._TIMED_OUT,
             ClientError._RESOLVE,
         )
-        kind = ClusterUnavailable if unavailable else KafkaError
+        not_offered = cause.code() in (
+            ClientError.SECURITY_DISABLED,
+            ClientError.UNSUPPORTED_VERSION,
+            ClientError._UNSUPPORTED_FEATURE,
+        )
+        kind = ClusterUnavailable if unavailable else NotOffered if not_offered else KafkaError
         return kind(f"Cluster {self.name} {what}: {cause.str()}.")
 
 

@@ -11,6 +11,10 @@ class ClusterUnavailable(KafkaError):
     """A cluster does not answer."""
 
 
+class NotOffered(KafkaError):
+    """A cluster does not do this at all: it has no authorizer, or is too old."""
+
+
 class TopicsUnknown(KafkaError):
     """A cluster answers, but does not know Topics that it had. One that is just starting says so for a moment.
 

@@ -35,6 +35,10 @@ class Admin(KafkaAdminClient):
         found = self._manager.cluster.get_coordinator(group)
         return -1 if found is None else int(found)
 
+    def version(self) -> str:
+        """The release of Kafka, as far as it shows in the requests that the brokers know: ``4.2``."""
+        return ".".join(map(str, self._manager.broker_version_data.broker_version))
+
     def _describe_groups_process_response(self, response: Any) -> dict[str, Any]:
         """Groups as they are: the library makes texts of their errors, and fails at what members of other kinds than consumers say
         of themselves."""

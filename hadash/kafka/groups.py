@@ -16,12 +16,13 @@ from functools import partial
 from typing import NoReturn, TypeVar
 
 from kafka import errors
+from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
 from hadash.kafka.errors import ClusterUnavailable, CoordinatorMoved, KafkaError
 from hadash.kafka.group_admin import PARALLEL_REQUESTS, REQUEST_SECONDS, Admin, config_of
 from hadash.kafka.group_admin import connect as _connect
-from hadash.kafka.values import ClusterAccess, GroupInfo, GroupMember, Partition
+from hadash.kafka.values import ClusterAccess, Engine, GroupInfo, GroupMember, Partition
 
 log = logging.getLogger(__name__)
 
@@ -96,6 +97,16 @@ class GroupsClient:
         found: dict[str, GroupInfo] = {}
         for answer in self._read(names, "could not describe", _described):
             found |= answer
+        return found
+
+    def names(self) -> list[str]:
+        """The groups of all brokers."""
+        (found,) = self._ask({"groups": _group_names}, "could not list its").values()
+        return found
+
+    def engine(self) -> Engine:
+        """What Kafka the cluster runs, and who leads the quorum of its controllers if it has one."""
+        (found,) = self._ask({"itself": _engine}, "could not describe").values()
         return found
 
     def offsets(self, names: Iterable[str]) -> dict[str, dict[Partition, int]]:
@@ -252,10 +263,49 @@ def _described(names: list[str], admin: Admin) -> dict[str, GroupInfo]:
             name,
             group.group_state,
             admin.coordinator_of(name),
-            tuple(GroupMember(m.member_id, m.client_id, m.client_host.lstrip("/")) for m in group.members),
+            tuple(
+                GroupMember(
+                    m.member_id,
+                    m.client_id,
+                    m.client_host.lstrip("/"),
+                    _assigned(group.protocol_type, m.member_assignment),
+                )
+                for m in group.members
+            ),
+            group.protocol_data,
         )
         for name, group in admin.describe_groups(names).items()
     }
+
+
+def _assigned(protocol_type: str, assignment: bytes) -> tuple[Partition, ...]:
+    """What a member was given. (Members of other kinds than consumers have assignments of their own, and what one has that
+    cannot be read is its own matter.)"""
+    if protocol_type != "consumer" or not assignment:
+        return ()
+    try:
+        found = ConsumerProtocolAssignment.decode(assignment)
+    except Exception:
+        return ()
+    return tuple(
+        sorted(
+            Partition(each.topic, index) for each in found.assigned_partitions for index in each.partitions
+        )
+    )
+
+
+def _group_names(admin: Admin) -> list[str]:
+    return sorted({group["group_id"] for group in admin.list_groups()})
+
+
+def _engine(admin: Admin) -> Engine:
+    version = admin.version()
+    try:
+        quorum = admin.describe_metadata_quorum()
+    except (errors.UnsupportedVersionError, errors.IncompatibleBrokerVersion):
+        return Engine(version)  # with ZooKeeper
+    (partition,) = (p for topic in quorum["topics"] for p in topic["partitions"])
+    return Engine(version, partition["leader_id"], partition["leader_epoch"])
 
 
 def _committed(names: list[str], admin: Admin) -> dict[str, dict[Partition, int]]:

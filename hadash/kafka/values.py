@@ -52,20 +52,57 @@ class TopicInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class PartitionInfo:
+    """Who has a partition; ``leader`` is -1 when nobody leads it."""
+
+    partition: Partition
+    leader: int
+    replicas: tuple[int, ...]
+    in_sync: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerInfo:
+    id: int
+    host: str
+    port: int
+    rack: str
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """What Kafka a cluster runs. ``version``: the release, as far as it tells (empty: it does not). ``controller`` and ``epoch``: the leader
+    of KRaft's quorum; ``None`` for a cluster with ZooKeeper."""
+
+    version: str
+    controller: int | None = None
+    epoch: int | None = None
+
+    @property
+    def kraft(self) -> bool:
+        return self.controller is not None
+
+
+@dataclass(frozen=True, slots=True)
 class GroupMember:
+    """``partitions``: those that it was assigned (consumers only)."""
+
     member_id: str
     client_id: str
     host: str
+    partitions: tuple[Partition, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class GroupInfo:
-    """A consumer group; ``state`` as Kafka names it, ``Dead`` for one that does not exist."""
+    """A consumer group; ``state`` as Kafka names it, ``Dead`` for one that does not exist. ``protocol``: the assignor that its members
+    have agreed on."""
 
     name: str
     state: str
     coordinator: int
     members: tuple[GroupMember, ...]
+    protocol: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -125,7 +125,7 @@ def up(data: Path, brokers: int, env_file: Path | None) -> int:
 
 def demo(data: Path) -> int:
     """All of hadash, with its people and live clients."""
-    with Demo(data) as running:
+    with Demo(data, pipeline=True) as running:
         print(
             f"""
 hadash is up: {running.url}

@@ -42,8 +42,10 @@ class Demo:
         rate: float = 20.0,
         world: str = "demo",
         gateways: int = 1,
+        pipeline: bool = False,
         log: Log = say,
     ) -> None:
+        """:param pipeline: with a worker for the jobs of the pipeline, too: Spark wants a gigabyte, and a core."""
         self.data_dir = data_dir.resolve()
         self.log = log
         self.rate = rate
@@ -55,6 +57,7 @@ class Demo:
         self.clients: dict[str, Process] = {}
         self._with_clients = clients
         self._with_web = web
+        self._with_pipeline = pipeline
         self.gateway: Process | None = None
         self.worker: Process | None = None
         self.beat: Process | None = None
@@ -186,6 +189,8 @@ class Demo:
         self.beat = self._python(
             "beat", "-m", "celery", "-A", "tasks", "beat", "-l", "WARNING", "-s", str(self.data_dir / "beat")
         )
+        if self._with_pipeline:
+            self._python("pipeline worker", *self.worker_arguments("pipeline", 1))
         if self._with_web:
             self._start_web()
 
@@ -199,11 +204,11 @@ class Demo:
         )  # fmt: skip
 
     @classmethod
-    def worker_arguments(cls) -> list[str]:
+    def worker_arguments(cls, queue: str = "celery", at_once: int = 8) -> list[str]:
         """Threads, not processes: a switch's stages share the open connections to the clusters."""
         return [
-            "-m", "celery", "-A", cls.worker_app, "worker", "-l", "INFO", "--pool", "threads", "--concurrency", "8",
-            "--without-gossip", "--without-mingle",
+            "-m", "celery", "-A", cls.worker_app, "worker", "-l", "INFO", "--pool", "threads", "--concurrency", str(at_once),
+            "-Q", queue, "-n", f"{queue}@%h", "--without-gossip", "--without-mingle",
         ]  # fmt: skip
 
     def _once(self, what: str, *arguments: str) -> None:

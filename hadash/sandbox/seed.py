@@ -37,6 +37,7 @@ def main() -> int:
             admin_password=described["admin_password"],
             mirror_username=described["mirror_user"],
             mirror_password=described["mirror_password"],
+            zookeeper_hosts=described.get("zookeeper", ""),
         )
         if cluster.fault:
             print(cluster.fault, file=sys.stderr)

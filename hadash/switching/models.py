@@ -290,6 +290,8 @@ class Policy(models.Model):
     drain_seconds = _seconds(_("drain at most (s)"), 0.5, 20)
     verify_seconds = _seconds(_("verify at most (s)"), 5)
     verify_hold_seconds = _seconds(_("all has to hold for (s)"), 0.5)
+    #: How late a mirror may be: beyond it the rules of governance say so.
+    rpo_seconds = _seconds(_("a mirror is late after (RPO, s)"), 1)
     #: Codes of the findings that stop a switch (``governance/findings.py``).
     stopping = models.JSONField(
         _("findings that stop a switch"), null=True, blank=True, default=None, validators=[_known_codes]
@@ -312,6 +314,7 @@ POLICY_FIELDS = (
     "drain_seconds",
     "verify_seconds",
     "verify_hold_seconds",
+    "rpo_seconds",
     "stopping",
 )
 

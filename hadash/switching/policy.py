@@ -45,6 +45,12 @@ def stopping(pair: Pair) -> frozenset[str]:
     return frozenset(STOPPING) - accepted
 
 
+def rpo_of(pair: Pair) -> float:
+    """Seconds by which a mirror of the pair may be late."""
+    own = policy_of(pair).rpo_seconds
+    return float(settings.RPO_SECONDS if own is None else own)
+
+
 def limits_of(pair: Pair) -> Limits:
     """How long the stages of a switch wait."""
     policy = policy_of(pair)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -20,7 +20,7 @@ from spark.jobs import facts, lag
 from spark.manifest import Manifest
 from spark.publishing import runs
 from spark.publishing.progress import followed
-from spark.publishing.runs import Made
+from spark.publishing.runs import Kept, Made
 from spark.rules import inputs
 from spark.rules.all import RULES
 from spark.rules.base import Inputs, findings
@@ -40,11 +40,11 @@ class NothingYet(Exception):
 @dataclass(frozen=True, slots=True)
 class Settings:
     """``window_days``: what was seen within so many days counts as use. ``coverage_days``: in which new client.ids are counted.
-    ``keep``: published runs of each job that stay."""
+    ``kept``: how many published runs stay."""
 
     window_days: int = 7
     coverage_days: int = 7
-    keep: int = 10
+    kept: Kept = field(default_factory=Kept)
 
 
 @dataclass(frozen=True)
@@ -112,14 +112,21 @@ JOBS: Mapping[str, Callable[[Given], Tables]] = {
 
 
 def run(
-    spark: SparkSession, store: Store, job: str, database: str, settings: Settings, asked_by: str = ""
+    spark: SparkSession,
+    store: Store,
+    job: str,
+    database: str,
+    settings: Settings,
+    asked_by: str = "",
+    number: int | None = None,
 ) -> dict[str, object]:
     """Make the tables of a job, and publish them as one run; its number, and the rows of each table.
 
-    :raises Busy: the same job is running. :raises NothingYet: there are no facts or no snapshot. Then, and whatever else goes
+    :param number: of the run, if it has been announced.
+    :raises Busy: the same job is running. :raises NotWaiting: run ``number`` does not wait. :raises NothingYet: there are no facts or no snapshot. Then, and whatever else goes
         wrong, the last published run stays.
     """
-    with runs.begun(database, job, asked_by) as current:
+    with runs.begun(database, job, asked_by, number) as current:
         begun = time.monotonic()
         current.tell("reading")
         given = _given(spark, store, settings)
@@ -131,8 +138,8 @@ def run(
             with followed(spark, current, name):
                 _plain(frame).write.parquet(store.for_spark(places[name]))
             seconds[name] = time.monotonic() - began
-        made = Made(places, _watermark(given), _quality(given), seconds, _undecided(given))
-        rows = current.publish(store, made, settings.keep)
+        made = Made(places, {}, _watermark(given), _quality(given), seconds, _undecided(given))
+        rows = current.publish(store, made, settings.kept)
         for place in places.values():
             store.delete_folder(place)
         return {"run": current.number, "rows": rows, "seconds_in_all": time.monotonic() - begun}

@@ -41,18 +41,31 @@ class Busy(Exception):
     """The same job is running already."""
 
 
+class NotWaiting(Exception):
+    """A run does not wait to be begun: somebody else has, or it is gone."""
+
+
 @dataclass(frozen=True, slots=True)
 class Made:
     """What a job has made: ``tables`` by name, each a folder of Parquet files in the lake; what from, and how good it is.
 
-    ``undecided``: (pair, code) of rules that could not look this time: what they found before stays as it is.
+    ``rows``: of what stands elsewhere than in these tables, by name. ``undecided``: (pair, code) of rules that could not look this time: what they found before stays as it is.
     """
 
-    tables: Mapping[str, str]
+    tables: Mapping[str, str] = field(default_factory=dict)
+    rows: Mapping[str, int] = field(default_factory=dict)
     watermark: Mapping[str, Any] = field(default_factory=dict)
     quality: Mapping[str, Any] = field(default_factory=dict)
     seconds: Mapping[str, float] = field(default_factory=dict)
     undecided: frozenset[tuple[str, str]] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """How many published runs of a job stay: the last ``runs``, and of the last ``days`` the last one of each day."""
+
+    runs: int = 5
+    days: int = 15
 
 
 class Run:
@@ -73,12 +86,9 @@ class Run:
         progress = json.dumps({"step": step, "done": done, "total": total})
         self._teller.execute("UPDATE governance_run SET progress = %s WHERE id = %s", [progress, self.number])
 
-    def publish(self, store: Store, made: Made, keep: int) -> dict[str, int]:
-        """Let readers see it, in one transaction; how many rows each table has.
-
-        :param keep: published runs of the job that stay, with this one.
-        """
-        rows: dict[str, int] = {}
+    def publish(self, store: Store, made: Made, kept: Kept) -> dict[str, int]:
+        """Let readers see it, in one transaction; how many rows each table has."""
+        rows: dict[str, int] = dict(made.rows)
         with self._holder.transaction(), self._holder.cursor() as cursor:
             for name, place in made.tables.items():
                 rows[name] = copy_rows(cursor, TABLES[name], self.number, store, place, self._told(name))
@@ -91,7 +101,7 @@ class Run:
                 " quality = %s WHERE id = %s",
                 [*map(json.dumps, (made.watermark, rows, made.seconds, made.quality)), self.number],
             )
-            self._forget_old(cursor, keep)
+            self._forget_old(cursor, kept)
         return rows
 
     def _told(self, name: str) -> Any:
@@ -100,24 +110,25 @@ class Run:
 
         return tell
 
-    def _forget_old(self, cursor: psycopg.Cursor[Any], keep: int) -> None:
-        """The runs of the job beyond those that are kept, with their rows; failed ones stay as long as a published one before them."""
+    def _forget_old(self, cursor: psycopg.Cursor[Any], kept: Kept) -> None:
+        """The published runs that are not kept, with their rows; failed ones stay as long as a published one before them."""
         cursor.execute(
-            "SELECT id FROM governance_run WHERE job = %s AND state = 'published' ORDER BY id DESC OFFSET %s LIMIT 1",
-            [self.job, keep - 1],
+            "SELECT id, stays FROM (SELECT id, row_number() OVER (ORDER BY id DESC) <= %(runs)s OR (row_number() OVER"
+            " (PARTITION BY (ended_at AT TIME ZONE 'UTC')::date ORDER BY id DESC) = 1 AND ended_at > now() - %(days)s *"
+            " interval '1 day') AS stays FROM governance_run WHERE job = %(job)s AND state = 'published') AS known ORDER BY id",
+            {"job": self.job, "runs": kept.runs, "days": kept.days},
         )
-        found = cursor.fetchone()
-        first = found[0] if found else None  # none: there are not that many yet
-        if first is None:
-            return
+        known = cursor.fetchall()
+        oldest = next(number for number, stays in known if stays)  # this one, if no other
+        gone = [number for number, stays in known if not stays]
         for table in TABLES.values():
             cursor.execute(
-                sql.SQL(
-                    "DELETE FROM {} WHERE run_id IN (SELECT id FROM governance_run WHERE job = %s AND id < %s)"
-                ).format(sql.Identifier(table)),
-                [self.job, first],
+                sql.SQL("DELETE FROM {} WHERE run_id = ANY(%s)").format(sql.Identifier(table)), [gone]
             )
-        cursor.execute("DELETE FROM governance_run WHERE job = %s AND id < %s", [self.job, first])
+        cursor.execute(
+            "DELETE FROM governance_run WHERE id = ANY(%s) OR (job = %s AND state = 'failed' AND id < %s)",
+            [gone, self.job, oldest],
+        )
 
     def fail(self, why: str) -> None:
         """The last one that is published stays what readers see."""
@@ -132,35 +143,71 @@ def _key(job: str) -> int:
 
 
 @contextmanager
-def begun(database: str, job: str, asked_by: str = "") -> Iterator[Run]:
+def begun(database: str, job: str, asked_by: str = "", number: int | None = None) -> Iterator[Run]:
     """A run of a job. When the block fails the run has failed, and says why.
 
-    :param database: the address of the database, ``postgresql://…``.
-    :raises Busy: the same job is running. :raises psycopg.Error: the database cannot be used.
+    :param database: how the database is reached, ``postgresql://…`` or ``host=… dbname=…``.
+    :param number: of the run that waits to be begun; ``None`` for one that nobody has announced.
+    :raises Busy: the same job is running. :raises NotWaiting: run ``number`` does not wait (any more).
+    :raises psycopg.Error: the database cannot be used.
     """
     with psycopg.connect(database) as holder, psycopg.connect(database, autocommit=True) as teller:
-        with holder.cursor() as cursor:
-            cursor.execute("SELECT pg_try_advisory_lock(%s)", [_key(job)])
-            won = cursor.fetchone()
-        holder.commit()
-        if not (won and won[0]):
+        if not _locked(holder, job):
             raise Busy(f"The job {job} is running already.")
-        teller.execute(
-            "UPDATE governance_run SET state = 'failed', ended_at = now(), fault = %s WHERE job = %s AND state = 'running'",
-            [DIED, job],
-        )
-        row = teller.execute(
-            "INSERT INTO governance_run (job, state, asked_by, began_at, watermark, rows, seconds, quality, progress, fault)"
-            " VALUES (%s, 'running', %s, now(), '{}', '{}', '{}', '{}', '{}', '') RETURNING id",
-            [job, asked_by],
-        ).fetchone()
-        assert row is not None
-        run = Run(int(row[0]), job, holder, teller)
+        _settle_dead(teller, job)
+        found = _announced(teller, number) if number is not None else _new(teller, job, asked_by)
+        run = Run(found, job, holder, teller)
         try:
             yield run
         except BaseException as error:
             run.fail(_said(error))
             raise
+
+
+def settle_dead(database: str, job: str) -> int:
+    """Say of a run whose process has died that it has failed; how many it was (0 or 1).
+
+    :raises psycopg.Error: the database cannot be used.
+    """
+    with psycopg.connect(database) as holder:
+        if not _locked(holder, job):
+            return 0  # it lives
+        return _settle_dead(holder, job)
+
+
+def _locked(holder: psycopg.Connection[Any], job: str) -> bool:
+    """Whether ``holder`` has the lock of a job now, until it is closed."""
+    won = holder.execute("SELECT pg_try_advisory_lock(%s)", [_key(job)]).fetchone()
+    holder.commit()
+    return bool(won and won[0])
+
+
+def _settle_dead(connection: psycopg.Connection[Any], job: str) -> int:
+    """(Whoever calls this has the lock.)"""
+    return connection.execute(
+        "UPDATE governance_run SET state = 'failed', ended_at = now(), fault = %s WHERE job = %s AND state = 'running'",
+        [DIED, job],
+    ).rowcount
+
+
+def _announced(teller: psycopg.Connection[Any], number: int) -> int:
+    row = teller.execute(
+        "UPDATE governance_run SET state = 'running', began_at = now() WHERE id = %s AND state = 'waiting' RETURNING id",
+        [number],
+    ).fetchone()
+    if row is None:
+        raise NotWaiting(f"Run {number} does not wait to be begun.")
+    return number
+
+
+def _new(teller: psycopg.Connection[Any], job: str, asked_by: str) -> int:
+    row = teller.execute(
+        "INSERT INTO governance_run (job, state, asked_by, due_at, attempt, began_at, watermark, rows, seconds, quality,"
+        " progress, fault) VALUES (%s, 'running', %s, now(), 1, now(), '{}', '{}', '{}', '{}', '{}', '') RETURNING id",
+        [job, asked_by],
+    ).fetchone()
+    assert row is not None
+    return int(row[0])
 
 
 def _said(error: BaseException) -> str:

@@ -22,7 +22,7 @@ from hadash.governance.catalogue import CATALOGUE, Code
 from hadash.governance.models import Acceptance, Edge, Finding, Found, Run
 from hadash.lake.store import Store
 from spark import schemas
-from spark.publishing.runs import DIED, TABLES, Busy, Made, begun
+from spark.publishing.runs import DIED, TABLES, Busy, Kept, Made, begun
 
 SCHEMAS: dict[str, StructType] = {
     "edges": schemas.EDGES,
@@ -96,7 +96,9 @@ def publish(
     ]
     with begun(database, "risk") as run:
         run.publish(
-            store, Made({"findings": put(store, "findings", rows)}, undecided=frozenset(undecided)), keep
+            store,
+            Made({"findings": put(store, "findings", rows)}, undecided=frozenset(undecided)),
+            Kept(keep, 0),
         )
         return run.number
 

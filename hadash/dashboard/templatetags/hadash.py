@@ -9,6 +9,7 @@ from typing import Any
 
 from django import template
 from django.template.context import Context
+from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
@@ -147,6 +148,9 @@ _ACTS = {
     "register": roles.REGISTER,
     "exclude_gateway": roles.EXCLUDE_GATEWAY,
     "read_audit": roles.VIEW_AUDIT,
+    "accept": roles.ACCEPT,
+    "run_job": roles.RUN_JOB,
+    "change_schedule": roles.CHANGE_SCHEDULE,
     "manage_people": roles.MANAGE_PEOPLE,
 }
 
@@ -277,6 +281,76 @@ def binding_state(value: BindingState) -> SafeString:
 @register.simple_tag
 def elapsed(start: datetime, end: datetime) -> str:
     return seconds((end - start).total_seconds())
+
+
+@register.filter
+def run_word(name: Any) -> str:
+    """What a run does or has counted."""
+    return words.run_word(str(name))
+
+
+@register.filter
+def column_word(name: str) -> str:
+    """A column of a published table, as its page calls it."""
+    from hadash.dashboard.tables import column_words
+
+    return column_words().get(name, name)
+
+
+@register.filter
+def moment(value: str) -> datetime | None:
+    """A time that was kept as text."""
+    try:
+        return datetime.fromisoformat(value)
+    except (TypeError, ValueError):
+        return None
+
+
+#: Names of a cell that are shown; the others are counted.
+SHOWN_NAMES = 4
+
+
+@register.simple_tag
+def few_names(values: Any) -> SafeString:
+    """The first names of many; all of them on hover."""
+    names = [str(value) for value in values or ()]
+    shown = gettext(", ").join(names[:SHOWN_NAMES])
+    if len(names) <= SHOWN_NAMES:
+        return format_html("{}", shown)
+    return format_html(
+        '<span title="{}">{} <span class="quiet">+{}</span></span>',
+        gettext(", ").join(names),
+        shown,
+        len(names) - SHOWN_NAMES,
+    )
+
+
+@register.simple_tag
+def key_cell(value: Any) -> SafeString:
+    """A value of a table, whatever it is."""
+    if value is None or value == "":
+        return format_html('<span class="quiet">–</span>')
+    if isinstance(value, list | tuple):
+        return few_names(value)
+    if isinstance(value, float):
+        return format_html("{}", f"{value:.1f}")
+    return format_html("{}", f"{value:,}" if isinstance(value, int) else value)
+
+
+@register.simple_tag
+def appid_link(pages: dict[str, int], cells: list[tuple[Any, Any]], name: str) -> SafeString:
+    """An AppID, with its page if it has one. :param pages: by pair and name. :param cells: of its row."""
+    pair = next((value for column, value in cells if column.name == "pair"), "")
+    page = pages.get(f"{pair} {name}")
+    if page is None:
+        return format_html("{}", name)
+    return format_html('<a class="row" href="{}">{}</a>', reverse("appid", args=[page]), name)
+
+
+@register.filter
+def day(value: Any) -> str:
+    """A day as everybody writes it down."""
+    return f"{value:%Y-%m-%d}" if value else ""
 
 
 @register.filter

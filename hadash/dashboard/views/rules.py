@@ -102,6 +102,7 @@ def _page(
             "drain_seconds": limits.drain,
             "verify_seconds": limits.verify,
             "verify_hold_seconds": limits.verify_hold,
+            "rpo_seconds": policy.rpo_of(pair),
         },
         "findings": [
             {"code": code.value, "words": words.FINDING_WORDS[code], "stops": code.value in stopping}

@@ -22,6 +22,8 @@ FIELDS = (
     "mirror_username",
     "mirror_password",
 )
+#: And what may be missing.
+OPTIONAL_FIELDS = ("zookeeper_hosts",)
 
 
 class Command(BaseCommand):
@@ -72,4 +74,5 @@ class Command(BaseCommand):
 
     @staticmethod
     def _fields(cluster: dict[str, Any]) -> dict[str, Any]:
-        return {name: cluster[name] for name in FIELDS if name not in ("name", "number")}
+        known = {name: cluster[name] for name in FIELDS if name not in ("name", "number")}
+        return known | {name: cluster[name] for name in OPTIONAL_FIELDS if name in cluster}

@@ -1,0 +1,48 @@
+"""Tables as CSV, for spreadsheets."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from django.http import StreamingHttpResponse
+from django.utils import timezone
+
+#: A cell that begins with one of these is a formula to a spreadsheet, and may be one that does harm: names are what clients say of
+#: themselves. It is written with an apostrophe before it.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def csv_response(name: str, head: Sequence[str], rows: Iterable[Sequence[Any]]) -> StreamingHttpResponse:
+    """A file that is made while it is sent. :param name: of the file, without its ending and the day."""
+    response = StreamingHttpResponse(_lines(head, rows), content_type="text/csv; charset=utf-8")
+    day = timezone.now().strftime("%Y-%m-%d")
+    response["Content-Disposition"] = f'attachment; filename="hadash-{name}-{day}.csv"'
+    return response
+
+
+def _lines(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
+    yield _line(head)
+    for row in rows:
+        yield _line([_cell(value) for value in row])
+
+
+def _line(cells: Sequence[str]) -> str:
+    text = io.StringIO(newline="")
+    csv.writer(text).writerow(cells)
+    return text.getvalue()
+
+
+def _cell(value: Any) -> str:
+    """
+    >>> _cell(["a", "b"]), _cell(None), _cell("=1+1"), _cell(-3)
+    ('a b', '', "'=1+1", '-3')
+    """
+    if value is None:
+        return ""
+    if isinstance(value, list | tuple):
+        return _cell(" ".join(map(str, value)))
+    text = str(value)
+    return f"'{text}" if isinstance(value, str) and text.startswith(_FORMULA) else text

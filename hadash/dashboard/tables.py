@@ -1,0 +1,191 @@
+"""The tables that jobs publish, as pages show them: columns with their words, how they can be sorted and what is looked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
+
+from hadash.governance.models import AdviceStep, Coverage, Edge, LagDay, Node, Run, Sharing
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """``kind``: text, name (of an AppID, with a link), number, time, day, cluster, names, seconds, kind (of a thing) or use. ``hint`` says what is
+    counted."""
+
+    name: str
+    word: Any
+    kind: str = "text"
+    hint: Any = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One table. ``sort``: columns that order it at first, "-" before one turns it round. ``searched``: columns of names."""
+
+    name: str
+    job: Run.Job
+    model: Any
+    title: Any
+    says: Any
+    columns: tuple[Column, ...]
+    sort: tuple[str, ...]
+    searched: tuple[str, ...] = ("appid",)
+
+    def column(self, name: str) -> Column | None:
+        return next((each for each in self.columns if each.name == name), None)
+
+
+_PAIR = Column("pair", _("Pair"))
+_APPID = Column("appid", _("AppID"), "name")
+_CLUSTER = Column("cluster", _("Cluster"), "cluster")
+
+TABLES: dict[str, Table] = {
+    table.name: table
+    for table in (
+        Table(
+            "coverage",
+            Run.Job.COVERAGE,
+            Coverage,
+            _("Coverage"),
+            _(
+                "How well the clients of each AppID are known: only those with an InstanceID can move by themselves."
+            ),
+            (
+                _PAIR,
+                _APPID,
+                Column("clients", _("Clients"), "number", _("client.ids that were seen")),
+                Column("registered", _("Registered"), "number", _("of these are registered as InstanceIDs")),
+                Column("nameless", _("Without name"), "number", _("have no client.id")),
+                Column("new_clients", _("New"), "number", _("were seen on one day only, and lately")),
+                Column(
+                    "duplicates", _("Twice at once"), "number", _("ran on several hosts at the same time")
+                ),
+                Column(
+                    "bypassing", _("Past the Gateway"), "number", _("were seen by brokers, and by no Gateway")
+                ),
+            ),
+            ("pair", "-clients"),
+        ),
+        Table(
+            "radii",
+            Run.Job.TOPOLOGY,
+            Node,
+            _("What moves together"),
+            _(
+                "How many things would move with each, by InstanceIDs and by whole AppIDs: as the plan of a switch counts them."
+            ),
+            (
+                _PAIR,
+                Column("kind", _("What"), "kind"),
+                _APPID,
+                Column("names", _("Name"), "names"),
+                _CLUSTER,
+                Column("radius_instance", _("By InstanceIDs"), "number"),
+                Column("radius_appid", _("By AppIDs"), "number"),
+                Column("island", _("Island"), "number", _("things with the same number hang together")),
+            ),
+            ("-radius_instance", "pair", "kind", "appid"),
+            ("appid", "names"),
+        ),
+        Table(
+            "sharing",
+            Run.Job.TOPOLOGY,
+            Sharing,
+            _("Sharing"),
+            _("How many use one AppID: the more, the more has to move at once."),
+            (
+                _PAIR,
+                _APPID,
+                Column("clients", _("Clients"), "number"),
+                Column("hosts", _("Hosts"), "number"),
+                Column("libraries", _("Libraries"), "number"),
+                Column("groups", _("Groups"), "number"),
+                Column("topics", _("Topics"), "number"),
+            ),
+            ("-clients", "pair", "appid"),
+        ),
+        Table(
+            "edges",
+            Run.Job.TOPOLOGY,
+            Edge,
+            _("Who uses what"),
+            _("What was seen of each client within the days that count."),
+            (
+                _PAIR,
+                _APPID,
+                Column("client_id", _("InstanceID")),
+                Column("kind", _("Does"), "use"),
+                Column("resource", _("Topic or group")),
+                _CLUSTER,
+                Column("hosts", _("Hosts"), "number"),
+                Column("records", _("Records"), "number"),
+                Column("last_seen", _("Last seen"), "time"),
+            ),
+            ("pair", "appid", "client_id", "kind", "resource"),
+            ("appid", "client_id", "resource"),
+        ),
+        Table(
+            "advice",
+            Run.Job.ADVICE,
+            AdviceStep,
+            _("Work list"),
+            _(
+                "Whose InstanceIDs to register first: each line says how many things move together at most, before and after."
+            ),
+            (
+                _PAIR,
+                Column("place", pgettext_lazy("column", "No."), "number"),
+                _APPID,
+                Column("before", _("Before"), "number"),
+                Column("after", _("After"), "number"),
+                Column("clients", _("To be registered"), "names"),
+                Column("hosts", _("They run on"), "names"),
+            ),
+            ("pair", "place"),
+        ),
+        Table(
+            "lag",
+            Run.Job.LAG,
+            LagDay,
+            _("Lag by day"),
+            _("How late each mirror was on each day (UTC), and how often beyond the RPO of its pair."),
+            (
+                _PAIR,
+                Column("mirror", _("Mirror")),
+                Column("date", _("Day"), "day"),
+                Column("samples", _("Samples"), "number"),
+                Column("unknown", _("Not known"), "number", _("samples that nobody could take")),
+                Column("over_rpo", _("Over the RPO"), "number"),
+                Column("seconds_p50", _("Median"), "seconds"),
+                Column("seconds_p95", _("95 %"), "seconds", _("19 of 20 samples were not later")),
+                Column("seconds_most", _("Most"), "seconds"),
+                Column("records_most", _("Most records"), "number"),
+            ),
+            ("pair", "-date", "mirror"),
+            ("mirror",),
+        ),
+    )
+}
+
+#: The kinds of things that move (:mod:`hadash.switching.things`).
+THING_WORDS: dict[str, Any] = {
+    "topic": _("Topic"),
+    "group": _("group"),
+    "appid": _("AppID"),
+    "instance": _("InstanceID"),
+    "bound topics": _("Topics of an AppID"),
+    "bound group": _("group of an AppID"),
+}
+
+
+def column_words() -> dict[str, str]:
+    """What the columns of all tables are called, by name."""
+    return {column.name: str(column.word) for table in TABLES.values() for column in table.columns} | {
+        "code": str(_("Rule")),
+        "name": str(_("What")),
+        "libraries": str(_("Libraries")),
+    }

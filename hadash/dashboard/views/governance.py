@@ -1,0 +1,254 @@
+"""What is wrong with an estate: findings with their acceptances, and the rules that find them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import Any
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_GET, require_POST
+
+from hadash.accounts.roles import ACCEPT, may
+from hadash.dashboard import states, words
+from hadash.dashboard.csv_export import csv_response
+from hadash.dashboard.templatetags.hadash import sentence
+from hadash.dashboard.views.common import address_of, denied, paged, searched, typed, user_of
+from hadash.governance import accepting, selectors
+from hadash.governance.catalogue import CATALOGUE, WEIGHTS, Code, Entry, Severity
+from hadash.governance.models import Finding, Run
+from hadash.inventory.models import AppID, Pair
+from hadash.sentences import Sentence, say
+
+#: AppIDs that stand beside the findings with their scores.
+WORST = 8
+
+#: Days for which an acceptance is offered at first: until the next release.
+OFFERED_DAYS = 30
+
+#: What ``?show=`` may say.
+SHOWS = ("open", "accepted", "resolved", "all")
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A finding with what a page says of it. ``entry`` is ``None`` for a rule that this version does not know any more."""
+
+    finding: Finding
+    entry: Entry | None
+    accepted_until: date | None
+
+    @property
+    def state(self) -> states.State:
+        return states.of_finding(self.finding, self.accepted_until is not None)
+
+    @property
+    def severity(self) -> states.State | None:
+        return states.of_severity(self.entry.severity) if self.entry else None
+
+    @property
+    def about(self) -> str:
+        return str(words.ABOUT_WORDS[self.entry.about]) if self.entry else ""
+
+    @property
+    def evidence(self) -> Sentence:
+        text = self.entry.evidence.text if self.entry else "%(code)s"
+        return say(text, **{"code": self.finding.code, **self.finding.evidence})
+
+
+def shown(finding: Finding) -> Shown:
+    """:param finding: one of :func:`selectors.findings`."""
+    return Shown(finding, finding.entry, getattr(finding, "accepted_until", None))
+
+
+@require_GET
+def findings(request: HttpRequest) -> HttpResponseBase:
+    """The gravest first. ``?pair=``, ``?severity=``, ``?code=``, ``?show=`` (open at first, accepted, resolved, all), and ``?q=`` in AppIDs
+    and names; ``?format=csv``."""
+    pairs = selectors.pair_names(user_of(request))
+    pair = _chosen(searched(request, "pair"), pairs)
+    severity = _chosen(searched(request, "severity"), [each.value for each in Severity])
+    code = _chosen(searched(request, "code"), [each.value for each in Code])
+    show = _chosen(searched(request, "show"), SHOWS) or "open"
+    query = searched(request, "q")
+    wanted = [pair] if pair else pairs
+    found: Any = selectors.findings(wanted)
+    if severity:
+        found = found.filter(weight=WEIGHTS[Severity(severity)])
+    if code:
+        found = found.filter(code=code)
+    if query:
+        found = found.filter(appid__icontains=query) | found.filter(name__icontains=query)
+    if show in ("open", "accepted"):
+        found = found.filter(state=Finding.State.OPEN, accepted_until__isnull=show == "open")
+    elif show == "resolved":
+        found = found.filter(state=Finding.State.RESOLVED)
+    if request.GET.get("format") == "csv":
+        return csv_response("findings", _CSV, _csv_rows(found.iterator()))
+    page = paged(request, found)
+    context = {
+        "page": page,
+        "rows": [shown(each) for each in page.object_list],
+        "pairs": pairs,
+        "pair": pair,
+        "severity": severity,
+        "severities": words.SEVERITY_WORDS,
+        "code": code,
+        "codes": {each.value: sentence(entry.title) for each, entry in CATALOGUE.items()},
+        "show": show,
+        "query": query,
+        "filtered": bool(pair or severity or code or query or show != "open"),
+        "scores": [(each, selectors.score(selectors.counting([each]))) for each in wanted],
+        "worst": _with_pages(selectors.worst_appids(wanted, WORST)),
+        "run": selectors.published(Run.Job.RISK),
+    }
+    return render(request, "governance/findings.html", context)
+
+
+def _chosen(value: str, known: Sequence[str]) -> str:
+    """What the address says, if there is such a thing."""
+    return value if value in known else ""
+
+
+def _with_pages(worst: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """With the number of the page of each AppID, if it has one."""
+    rows = AppID.objects.filter(name__in={row["appid"] for row in worst}).values_list(
+        "pair__name", "name", "pk"
+    )
+    pages = {(pair, name): pk for pair, name, pk in rows}
+    return [{**row, "page": pages.get((row["pair"], row["appid"]))} for row in worst]
+
+
+_CSV = (
+    "pair",
+    "code",
+    "severity",
+    "weight",
+    "appid",
+    "name",
+    "state",
+    "accepted_until",
+    "first_at",
+    "opened_at",
+    "resolved_at",
+    "evidence",
+)
+
+
+def _csv_rows(found: Iterator[Finding]) -> Iterator[list[Any]]:
+    for each in found:
+        row = shown(each)
+        yield [
+            each.pair,
+            each.code,
+            row.entry.severity.value if row.entry else "",
+            each.weight,
+            each.appid,
+            each.name,
+            each.state,
+            row.accepted_until,
+            each.first_at.isoformat(),
+            each.opened_at.isoformat(),
+            each.resolved_at.isoformat() if each.resolved_at else "",
+            sentence(row.evidence),
+        ]
+
+
+# -- one finding --------------------------------------------------------------------------------------------------
+
+
+def the_finding(user: Any, pk: int) -> Finding:
+    """:raises Http404: there is none, or ``user`` may not see its pair."""
+    found = selectors.findings(selectors.pair_names(user)).filter(pk=pk).first()
+    if found is None:
+        raise Http404(_("There is no finding with number %(pk)s.") % {"pk": pk})
+    return found
+
+
+@require_GET
+def finding(request: HttpRequest, pk: int) -> HttpResponse:
+    return _page(request, the_finding(user_of(request), pk))
+
+
+@require_POST
+def accept(request: HttpRequest, pk: int) -> HttpResponse:
+    """Fields ``until`` (a day) and ``reason``."""
+    found = the_finding(user_of(request), pk)
+    try:
+        until = date.fromisoformat(typed(request, "until").strip())
+    except ValueError:
+        return _page(request, found, [say("Choose a day until which it is accepted.")], 409)
+    try:
+        accepting.accept(user_of(request), found, until, typed(request, "reason"), address_of(request))
+    except PermissionDenied as error:
+        return _denied(request, error, found)
+    except accepting.NotAccepted as refusal:
+        return _page(request, found, refusal.reasons, 409)
+    messages.success(request, _("It is accepted up to and with %(day)s.") % {"day": until.isoformat()})
+    return redirect("finding", pk=pk)
+
+
+@require_POST
+def withdraw(request: HttpRequest, pk: int) -> HttpResponse:
+    found = the_finding(user_of(request), pk)
+    try:
+        accepting.withdraw(user_of(request), found, address_of(request))
+    except PermissionDenied as error:
+        return _denied(request, error, found)
+    except accepting.NotAccepted as refusal:
+        return _page(request, found, refusal.reasons, 409)
+    messages.success(request, _("It counts again."))
+    return redirect("finding", pk=pk)
+
+
+def _denied(request: HttpRequest, error: PermissionDenied, found: Finding) -> HttpResponse:
+    return denied(request, error, ACCEPT, Pair.objects.filter(name=found.pair).first())
+
+
+def _page(
+    request: HttpRequest, found: Finding, refusals: Sequence[Sentence] = (), status: int = 200
+) -> HttpResponse:
+    pair = Pair.objects.filter(name=found.pair).first()
+    today = timezone.now().date()
+    context = {
+        "row": shown(found),
+        "appid": AppID.objects.filter(pair=pair, name=found.appid).first() if found.appid else None,
+        "history": found.acceptances.select_related("accepted_by"),
+        "today": today,
+        "last_day": today + timedelta(days=accepting.MOST_DAYS),
+        "until": typed(request, "until") or (today + timedelta(days=OFFERED_DAYS)).isoformat(),
+        "reason": typed(request, "reason"),
+        "may_accept": pair is not None and may(user_of(request), ACCEPT, pair),
+        "refusals": refusals,
+    }
+    return render(request, "governance/finding.html", context, status=status)
+
+
+# -- the rules ----------------------------------------------------------------------------------------------------
+
+
+@require_GET
+def catalogue(request: HttpRequest) -> HttpResponse:
+    """Every rule: what it looks for, how bad that is, what to do, where it comes from, and how many findings it has now."""
+    pairs = selectors.pair_names(user_of(request))
+    counts: dict[str, int] = {}
+    for code in selectors.counting(pairs).order_by().values_list("code", flat=True):
+        counts[code] = counts.get(code, 0) + 1
+    rules = [
+        {
+            "entry": entry,
+            "severity": states.of_severity(entry.severity),
+            "about": words.ABOUT_WORDS[entry.about],
+            "count": counts.get(code.value, 0),
+        }
+        for code, entry in CATALOGUE.items()
+    ]
+    context = {"rules": rules, "weights": [(states.of_severity(s), w) for s, w in WEIGHTS.items()]}
+    return render(request, "governance/catalogue.html", context)

@@ -1,0 +1,139 @@
+"""The jobs of the pipeline: when they run, how a run goes, and what has changed between two."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.conf import settings
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_GET, require_POST
+
+from hadash.accounts.roles import CHANGE_SCHEDULE, RUN_JOB, VIEW, may_somewhere
+from hadash.dashboard import states
+from hadash.dashboard.views.common import address_of, denied, paged, searched, typed, user_of
+from hadash.governance import comparing, selectors
+from hadash.governance.models import Run
+from hadash.pipeline import schedules
+from hadash.pipeline.jobs import JOBS, Job
+from hadash.sentences import Sentence
+from hadash.switching.refusals import Refused
+from tasks.pipeline import hand_over
+
+
+@require_GET
+def pipeline(request: HttpRequest) -> HttpResponse:
+    """All jobs and the last runs; ``?job=`` shows those of one. With htmx only what changes."""
+    return _page(request)
+
+
+def _page(
+    request: HttpRequest,
+    refusals: Sequence[Sentence] = (),
+    edited: dict[str, str] | None = None,
+    status: int = 200,
+) -> HttpResponse:
+    """:param edited: the schedule that was typed and refused, by field."""
+    jobs = schedules.overview()
+    wanted = searched(request, "job")
+    found = Run.objects.order_by("-pk")
+    if wanted in Job.values:
+        found = found.filter(job=wanted)
+    page = paged(request, found)
+    context = {
+        "jobs": [(each, states.of_run(each.under_way) if each.under_way else None) for each in jobs],
+        "page": page,
+        "runs": [(run, states.of_run(run)) for run in page.object_list],
+        "job": wanted if wanted in Job.values else "",
+        "lake": settings.LAKE,
+        "live": any(each.under_way for each in jobs),
+        "refusals": refusals,
+        "edited": edited or {},
+    }
+    template = "pipeline/live.html" if request.headers.get("HX-Request") else "pipeline/page.html"
+    return render(request, template, context, status=status)
+
+
+def the_run(user: Any, pk: int) -> Run:
+    """:raises Http404: there is none (any more), or ``user`` may see no pair at all."""
+    found = Run.objects.filter(pk=pk).first() if may_somewhere(user, VIEW) else None
+    if found is None:
+        raise Http404(_("There is no run with number %(pk)s. Old ones are removed.") % {"pk": pk})
+    return found
+
+
+@require_GET
+def run(request: HttpRequest, pk: int) -> HttpResponse:
+    """One run; with htmx only what changes."""
+    found = the_run(user_of(request), pk)
+    others = Run.objects.filter(job=found.job, state=Run.State.PUBLISHED, pk__lt=pk).order_by("-pk")
+    context = {
+        "run": found,
+        "state": states.of_run(found),
+        "about": JOBS[Job(found.job)],
+        "live": found.state in schedules.UNDER_WAY,
+        "made": [
+            (name, found.rows.get(name), found.seconds.get(name))
+            for name in dict.fromkeys([*found.rows, *found.seconds])
+        ],
+        "others": others if found.state == Run.State.PUBLISHED and Job(found.job) in selectors.TABLES else [],
+    }
+    template = "pipeline/run_live.html" if request.headers.get("HX-Request") else "pipeline/run.html"
+    return render(request, template, context)
+
+
+@require_GET
+def compare(request: HttpRequest, pk: int) -> HttpResponse:
+    """What has changed since the run ``?with=`` of the same job."""
+    now = the_run(user_of(request), pk)
+    asked = searched(request, "with")
+    before = the_run(user_of(request), int(asked)) if asked.isdecimal() and len(asked) < 19 else None
+    if before is None or before.job != now.job or {before.state, now.state} != {Run.State.PUBLISHED}:
+        raise Http404(_("These two runs cannot be compared: choose two published runs of one job."))
+    if before.pk > now.pk:
+        before, now = now, before
+    pairs = selectors.pair_names(user_of(request))
+    context = {
+        "before": before,
+        "run": now,
+        "differences": comparing.differences(before, now, pairs),
+        "shown": comparing.SHOWN,
+    }
+    return render(request, "pipeline/compare.html", context)
+
+
+@require_POST
+def run_now(request: HttpRequest, job: str) -> HttpResponse:
+    try:
+        made = schedules.run_now(user_of(request), _job(job), hand_over, address_of(request))
+    except PermissionDenied as error:
+        return denied(request, error, RUN_JOB)
+    except Refused as refusal:
+        return _page(request, refusal.reasons, status=409)
+    return redirect("run", pk=made.pk)
+
+
+@require_POST
+def change_schedule(request: HttpRequest, job: str) -> HttpResponse:
+    """Fields ``cron`` and ``enabled``."""
+    wanted = _job(job)
+    text, enabled = typed(request, "cron"), bool(request.POST.get("enabled"))
+    try:
+        schedules.change(user_of(request), wanted, text, enabled, address_of(request))
+    except PermissionDenied as error:
+        return denied(request, error, CHANGE_SCHEDULE)
+    except Refused as refusal:
+        edited = {"job": job, "cron": text, "enabled": "on" if enabled else ""}
+        return _page(request, refusal.reasons, edited, 409)
+    messages.success(request, _("The schedule of %(job)s is changed.") % {"job": wanted.label})
+    return redirect("pipeline")
+
+
+def _job(name: str) -> Job:
+    if name not in Job.values:
+        raise Http404(_("There is no job %(name)s.") % {"name": name})
+    return Job(name)

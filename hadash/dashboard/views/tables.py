@@ -1,0 +1,102 @@
+"""The tables that jobs publish: one page for all of them, with a search, an order, and CSV."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import CharField, F, Q, QuerySet
+from django.db.models.functions import Cast
+from django.http import Http404, HttpRequest
+from django.http.response import HttpResponseBase
+from django.shortcuts import render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_GET
+
+from hadash.dashboard.csv_export import csv_response
+from hadash.dashboard.tables import TABLES, THING_WORDS, Table
+from hadash.dashboard.views.common import address_with, paged, searched, user_of
+from hadash.governance import selectors
+from hadash.inventory.models import AppID
+
+#: Rows of a page: they are short.
+PAGE_SIZE = 50
+
+
+@require_GET
+def table(request: HttpRequest, name: str) -> HttpResponseBase:
+    """``?pair=``, ``?q=`` in the names, ``?sort=column`` or ``-column``, ``?format=csv``."""
+    found = TABLES.get(name)
+    if found is None:
+        raise Http404(_("There is no table %(name)s.") % {"name": name})
+    pairs = selectors.pair_names(user_of(request))
+    pair, query = searched(request, "pair"), searched(request, "q")
+    pair = pair if pair in pairs else ""
+    sort = searched(request, "sort")
+    sort = sort if found.column(sort.removeprefix("-")) else ""
+    run = selectors.published(found.job)
+    rows = _ordered(
+        _looked_for(selectors.rows(found.model, run, [pair] if pair else pairs), found, query), found, sort
+    )
+    if request.GET.get("format") == "csv":
+        names = [column.name for column in found.columns]
+        return csv_response(found.name, names, rows.values_list(*names).iterator(chunk_size=2000))
+    page = paged(request, rows, PAGE_SIZE)
+    context = {
+        "table": found,
+        "tables": TABLES,
+        "columns": [(column, *_turned(request, column.name, sort)) for column in found.columns],
+        "page": page,
+        "rows": [_cells(row, found) for row in page.object_list],
+        "appids": _pages(page.object_list, found),
+        "pairs": pairs,
+        "pair": pair,
+        "query": query,
+        "run": run,
+    }
+    return render(request, "governance/table.html", context)
+
+
+def _looked_for(rows: QuerySet[Any], found: Table, query: str) -> QuerySet[Any]:
+    if not query:
+        return rows
+    fits = Q()
+    for name in found.searched:
+        if found.column(name) and found.column(name).kind == "names":  # type: ignore[union-attr]
+            rows = rows.annotate(**{f"{name}_text": Cast(name, CharField())})
+            name = f"{name}_text"
+        fits |= Q(**{f"{name}__icontains": query})
+    return rows.filter(fits)
+
+
+def _ordered(rows: QuerySet[Any], found: Table, sort: str) -> QuerySet[Any]:
+    """What is not known comes last, whichever way it is turned."""
+    order: list[Any] = list(found.sort)
+    if sort:
+        column = F(sort.removeprefix("-"))
+        first = column.desc(nulls_last=True) if sort.startswith("-") else column.asc(nulls_last=True)
+        order.insert(0, first)
+    return rows.order_by(*order, "pk")
+
+
+def _turned(request: HttpRequest, name: str, sort: str) -> tuple[str, str]:
+    """(the address that orders by this column, or the other way round; how it is ordered now: ascending, descending or nothing)."""
+    if sort == name:
+        return address_with(request, sort=f"-{name}", page=None), "ascending"
+    return address_with(request, sort=name, page=None), "descending" if sort == f"-{name}" else ""
+
+
+def _cells(row: Any, found: Table) -> list[tuple[Any, Any]]:
+    """Each column with what the row has there."""
+    return [(column, _cell(row, column.name, column.kind)) for column in found.columns]
+
+
+def _cell(row: Any, name: str, kind: str) -> Any:
+    value = getattr(row, name)
+    return THING_WORDS.get(value, value) if kind == "kind" else value
+
+
+def _pages(rows: Any, found: Table) -> dict[str, int]:
+    """The page of each AppID among the rows, by pair and name."""
+    names = {row.appid for row in rows if found.column("appid") and row.appid}
+    known = AppID.objects.filter(name__in=names).values_list("pair__name", "name", "pk")
+    return {f"{pair} {name}": pk for pair, name, pk in known}

@@ -1,0 +1,89 @@
+"""Accepting a finding until a day, with a reason, and taking that back. The only door for both."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+from typing import Any
+
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
+from django.utils import timezone
+
+from hadash.accounts.roles import ACCEPT, may
+from hadash.audit.models import record
+from hadash.governance.models import Acceptance, Finding
+from hadash.inventory.models import Pair
+from hadash.sentences import Sentence, say
+
+#: Days for which a finding may be accepted: what is accepted for ever is forgotten, and nobody looks at it again.
+MOST_DAYS = 366
+
+#: Characters of a reason.
+MAX_REASON = 2000
+
+
+class NotAccepted(Exception):
+    """What was asked for is not possible. ``reasons`` are for the person who asked."""
+
+    def __init__(self, *reasons: Sentence) -> None:
+        super().__init__(" ".join(str(reason) for reason in reasons))
+        self.reasons = list(reasons)
+
+
+def accept(user: Any, finding: Finding, until: date, reason: str, address: str | None = None) -> Acceptance:
+    """Accept a finding up to and with a day (UTC), in place of an earlier acceptance of it.
+
+    :raises PermissionDenied: ``user`` may not. :raises NotAccepted: the day or the reason is none.
+    """
+    _may(user, finding)
+    today = timezone.now().date()
+    reason = reason.strip()
+    faults = []
+    if until < today:
+        faults.append(say("This day is over. Choose today or a later one."))
+    if until > today + timedelta(days=MOST_DAYS):
+        faults.append(
+            say("At most %(days)s days ahead: then somebody has to look at it again.", days=MOST_DAYS)
+        )
+    if not reason:
+        faults.append(say("Say why it is accepted: whoever looks at it next reads it."))
+    if len(reason) > MAX_REASON:
+        faults.append(say("The reason is too long: at most %(most)s characters fit.", most=MAX_REASON))
+    if faults:
+        raise NotAccepted(*faults)
+    with transaction.atomic():
+        held = Finding.objects.select_for_update().filter(pk=finding.pk).first()
+        if held is None or held.state != Finding.State.OPEN:
+            raise NotAccepted(say("It is resolved: there is nothing to accept any more."))
+        _end(held)
+        made = Acceptance.objects.create(finding=held, until=until, reason=reason, accepted_by=user)
+        record(user, "accept", _subject(held), address, until=until.isoformat(), reason=reason)
+    return made
+
+
+def withdraw(user: Any, finding: Finding, address: str | None = None) -> None:
+    """The finding counts again.
+
+    :raises PermissionDenied: ``user`` may not. :raises NotAccepted: nobody has accepted it.
+    """
+    _may(user, finding)
+    with transaction.atomic():
+        held = Finding.objects.select_for_update().get(pk=finding.pk)
+        if not _end(held):
+            raise NotAccepted(say("Nobody has accepted it."))
+        record(user, "acceptance withdrawn", _subject(held), address)
+
+
+def _end(finding: Finding) -> int:
+    return finding.acceptances.filter(withdrawn_at=None).update(withdrawn_at=timezone.now())
+
+
+def _may(user: Any, finding: Finding) -> None:
+    pair = Pair.objects.filter(name=finding.pair).first()
+    if pair is None or not may(user, ACCEPT, pair):
+        raise PermissionDenied("You may not accept findings.")
+
+
+def _subject(finding: Finding) -> str:
+    about = " › ".join(name for name in (finding.appid, finding.name) if name)
+    return f"finding {finding.code} of pair {finding.pair}" + (f": {about}" if about else "")

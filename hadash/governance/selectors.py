@@ -1,0 +1,96 @@
+"""What the jobs have published, as people read it: always of the last run that is published, and of pairs that they may see."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Exists, OuterRef, QuerySet, Subquery, Sum
+from django.utils import timezone
+
+from hadash.accounts.roles import pairs_where
+from hadash.governance.models import (
+    Acceptance,
+    AdviceStep,
+    Coverage,
+    Edge,
+    Finding,
+    Found,
+    LagDay,
+    Node,
+    Run,
+    Sharing,
+)
+
+#: The tables of each job, by name.
+TABLES: dict[Run.Job, dict[str, Any]] = {
+    Run.Job.TOPOLOGY: {"edges": Edge, "nodes": Node, "sharing": Sharing},
+    Run.Job.COVERAGE: {"coverage": Coverage},
+    Run.Job.ADVICE: {"advice": AdviceStep},
+    Run.Job.RISK: {"findings": Found},
+    Run.Job.LAG: {"lag_days": LagDay},
+}
+
+
+def pair_names(user: Any) -> list[str]:
+    """The pairs that a user may see."""
+    return list(pairs_where(user).order_by("name").values_list("name", flat=True))
+
+
+def published(job: Run.Job) -> Run | None:
+    """The run whose rows are shown."""
+    return Run.objects.filter(job=job, state=Run.State.PUBLISHED).order_by("-pk").first()
+
+
+def rows(model: Any, run: Run | None, pairs: Iterable[str]) -> QuerySet[Any]:
+    """The rows of one run, of some pairs."""
+    if run is None:
+        return model.objects.none()
+    return model.objects.filter(run=run, pair__in=list(pairs))
+
+
+# -- findings -----------------------------------------------------------------------------------------------------
+
+
+def in_force() -> QuerySet[Acceptance]:
+    """The acceptances that hold today."""
+    return Acceptance.objects.filter(withdrawn_at=None, until__gte=timezone.now().date())
+
+
+def findings(pairs: Iterable[str]) -> QuerySet[Finding]:
+    """Findings of some pairs, the gravest first, each with ``accepted_until`` (``None``: it counts)."""
+    until = in_force().filter(finding=OuterRef("pk")).values("until")[:1]
+    return Finding.objects.filter(pair__in=list(pairs)).annotate(accepted_until=Subquery(until))
+
+
+def counting(pairs: Iterable[str]) -> QuerySet[Finding]:
+    """Those that make up the scores: open, and accepted by nobody."""
+    accepted = in_force().filter(finding=OuterRef("pk"))
+    return Finding.objects.filter(~Exists(accepted), pair__in=list(pairs), state=Finding.State.OPEN)
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """The weights of the findings that count, added up; how many of each weight they are."""
+
+    score: int
+    high: int
+    medium: int
+    low: int
+
+
+def score(found: QuerySet[Finding]) -> Score:
+    """Of the findings that count among ``found``."""
+    weights: dict[int, int] = {}
+    for weight in found.order_by().values_list("weight", flat=True):
+        weights[weight] = weights.get(weight, 0) + 1
+    high, medium, low = (weights.get(weight, 0) for weight in (10, 4, 1))
+    return Score(sum(weight * count for weight, count in weights.items()), high, medium, low)
+
+
+def worst_appids(pairs: Iterable[str], most: int) -> list[dict[str, Any]]:
+    """The AppIDs with the highest scores: ``pair``, ``appid``, ``score``."""
+    found = counting(pairs).exclude(appid="").order_by().values("pair", "appid")
+    ranked = found.annotate(score=Sum("weight")).order_by("-score", "pair", "appid")
+    return [dict(row) for row in ranked[:most]]

@@ -1,0 +1,57 @@
+"""The controller of a cluster with ZooKeeper, as its ZooKeeper says: brokers tell who it is, but not how often that has changed."""
+
+from __future__ import annotations
+
+import json
+import logging
+from typing import NamedTuple
+
+from kazoo.client import KazooClient
+from kazoo.exceptions import KazooException, NoNodeError
+from kazoo.handlers.threading import KazooTimeoutError
+
+from hadash.kafka.errors import ClusterUnavailable, KafkaError
+
+#: Seconds for the cluster's ZooKeeper to answer: a snapshot goes on without it.
+ZOOKEEPER_SECONDS = 10.0
+
+CONTROLLER, EPOCH = "/controller", "/controller_epoch"
+
+#: Nodes of a cluster's ZooKeeper hold more than we ask for: nothing of it is logged.
+_silent = logging.getLogger("hadash.kafka.controller.kazoo")
+_silent.setLevel(logging.CRITICAL)
+
+
+class Controller(NamedTuple):
+    """``broker``: ``None`` while there is none. ``epoch`` goes up by one with each election."""
+
+    broker: int | None
+    epoch: int
+
+
+def zookeeper_controller(cluster: str, hosts: str) -> Controller:
+    """The controller and its epoch.
+
+    :param hosts: of the cluster's ZooKeeper with the chroot, ``z1:2181,z2:2181/kafka``.
+    :raises ClusterUnavailable: it does not answer. :raises KafkaError: it is no Kafka's.
+    """
+    client = KazooClient(hosts=hosts, timeout=ZOOKEEPER_SECONDS, logger=_silent, read_only=True)
+    try:
+        client.start(timeout=ZOOKEEPER_SECONDS)
+        epoch = int(client.get(EPOCH)[0])
+        try:
+            broker = int(json.loads(client.get(CONTROLLER)[0])["brokerid"])
+        except NoNodeError:
+            broker = None
+        return Controller(broker, epoch)
+    except (NoNodeError, ValueError, KeyError, TypeError):
+        raise KafkaError(
+            f"ZooKeeper at {hosts} has no controller of Kafka's in it. Is its chroot in zookeeper_hosts of cluster {cluster}?"
+        ) from None
+    except (KazooException, KazooTimeoutError) as error:
+        raise ClusterUnavailable(
+            f"ZooKeeper of cluster {cluster}, {hosts}, did not answer within {ZOOKEEPER_SECONDS:.0f} s ({error!r})."
+        ) from None
+    finally:
+        client.stop()
+        client.close()

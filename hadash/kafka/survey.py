@@ -1,0 +1,81 @@
+"""Everything that a cluster says of itself, at one moment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from hadash.kafka.cluster import ClusterClient
+from hadash.kafka.controller import zookeeper_controller
+from hadash.kafka.errors import KafkaError, NotOffered
+from hadash.kafka.values import Acl, BrokerInfo, Engine, GroupInfo, PartitionInfo
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Survey:
+    """``configs`` of brokers by id, of Topics by name. ``lacking``: what could not be read although the cluster answers, for people.
+
+    ``epoch`` of the controller is ``None`` where nobody tells it.
+    """
+
+    cluster_id: str
+    engine: Engine
+    controller: int | None
+    epoch: int | None
+    brokers: list[BrokerInfo]
+    broker_configs: dict[int, dict[str, str]]
+    topic_configs: dict[str, dict[str, str]]
+    partitions: list[PartitionInfo]
+    acls: set[Acl]
+    users: dict[str, set[str]]
+    groups: dict[str, GroupInfo]
+    lacking: tuple[str, ...] = ()
+
+
+def survey(client: ClusterClient, zookeeper_hosts: str = "") -> Survey:
+    """Ask a cluster for all of it.
+
+    :param zookeeper_hosts: of a cluster with ZooKeeper, with the chroot; empty when hadash does not know them.
+    :raises KafkaError: it does not answer, or refuses what every snapshot has to hold.
+    """
+    lacking: list[str] = []
+
+    def if_offered(ask: Callable[[], T], otherwise: T) -> T:
+        try:
+            return ask()
+        except NotOffered as error:
+            lacking.append(str(error))
+            return otherwise
+
+    engine = client.engine()
+    brokers, controller = client.nodes()
+    epoch = engine.epoch
+    if engine.kraft:
+        controller = engine.controller
+    elif zookeeper_hosts:
+        try:
+            controller, epoch = zookeeper_controller(client.name, zookeeper_hosts)
+        except KafkaError as error:  # only its history is lacking then
+            lacking.append(str(error))
+    partitions = client.partitions()
+    return Survey(
+        cluster_id=client.cluster_id(),
+        engine=engine,
+        controller=controller,
+        epoch=epoch,
+        brokers=brokers,
+        broker_configs=client.broker_configs(broker.id for broker in brokers),
+        topic_configs=client.topic_configs(_names(partitions)),
+        partitions=partitions,
+        acls=if_offered(client.acls, set()),
+        users=if_offered(client.scram_users, {}),
+        groups=client.groups(client.group_names()),
+        lacking=tuple(lacking),
+    )
+
+
+def _names(partitions: Iterable[PartitionInfo]) -> list[str]:
+    return sorted({each.partition.topic for each in partitions})

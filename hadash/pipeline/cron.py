@@ -1,0 +1,65 @@
+"""Times in the form of cron, in UTC: minute, hour, day of the month, month, day of the week. Celery's own. Pure."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from celery.schedules import ParseException, crontab
+
+from hadash.sentences import Sentence, say
+
+#: Characters: enough for every minute by name.
+MAX_LENGTH = 200
+
+_FIELDS = 5
+
+
+class NoSuchTime(ValueError):
+    """A text that is no time. ``sentence`` says why."""
+
+    def __init__(self, sentence: Sentence) -> None:
+        super().__init__(str(sentence))
+        self.sentence = sentence
+
+
+def validated(text: str) -> str:
+    """The same time with one space between its fields.
+
+    :raises NoSuchTime: it is none, or none that ever comes.
+
+    >>> validated(" */10  * * * * ")
+    '*/10 * * * *'
+    """
+    fields = text.split()
+    if len(fields) != _FIELDS or len(text) > MAX_LENGTH:
+        raise NoSuchTime(
+            say(
+                "A time has five parts: minute, hour, day of the month, month, day of the week. %(example)s is every day at 02:30.",
+                example="30 2 * * *",
+            )
+        )
+    cron = " ".join(fields)
+    try:
+        following(cron, datetime.now(UTC))
+    except (ParseException, ValueError, KeyError, RuntimeError):
+        raise NoSuchTime(
+            say(
+                "%(time)s is no time that ever comes. Each part is *, a number, a range (1-5), a list (0,30) or a step (*/10).",
+                time=cron,
+            )
+        ) from None
+    return cron
+
+
+def following(cron: str, after: datetime) -> datetime:
+    """The first moment after ``after``.
+
+    :param cron: one that is :func:`validated`.
+
+    >>> following("30 2 * * *", datetime(2026, 11, 22, 2, 30, tzinfo=UTC)).isoformat()
+    '2026-11-23T02:30:00+00:00'
+    """
+    minute, hour, day_of_month, month, day_of_week = cron.split()
+    after = after.astimezone(UTC)
+    schedule = crontab(minute, hour, day_of_week, day_of_month, month, nowfun=lambda: after)
+    return after + schedule.remaining_estimate(after)

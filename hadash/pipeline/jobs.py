@@ -1,0 +1,79 @@
+"""The jobs of the pipeline: what each is for, and when it runs where nobody has said otherwise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from hadash.governance.models import Run
+from hadash.sentences import Sentence, say
+
+Job = Run.Job
+
+
+class Need(Enum):
+    """What has to be in the lake before a job can make anything."""
+
+    REPORTS = "reports"
+    FACTS = "facts"
+    SNAPSHOT = "snapshot"
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """One job. ``cron``: when it runs at first. ``with_spark``: in a process of its own, ``python -m spark``."""
+
+    job: Job
+    does: Sentence
+    cron: str
+    with_spark: bool = True
+    needs: tuple[Need, ...] = (Need.FACTS, Need.SNAPSHOT)
+
+
+#: All of them, in the order in which each needs what those before it have made.
+JOBS: dict[Job, About] = {
+    each.job: each
+    for each in (
+        About(
+            Job.SNAPSHOT,
+            say("Asks every cluster how it is, and notes it in the lake with what hadash knows."),
+            "*/10 * * * *",
+            with_spark=False,
+            needs=(),
+        ),
+        About(
+            Job.FACTS,
+            say("Works off the access reports that have come, and makes one file of many small ones."),
+            "5 * * * *",
+            needs=(Need.REPORTS,),
+        ),
+        About(
+            Job.TOPOLOGY,
+            say("Who uses what, what is shared how much, and how much would move together."),
+            "15 * * * *",
+        ),
+        About(Job.COVERAGE, say("How well the clients of each AppID are known."), "20 * * * *"),
+        About(
+            Job.RISK,
+            say("Lets all rules look over everything: findings are opened and resolved."),
+            "25 * * * *",
+        ),
+        About(
+            Job.LAG,
+            say("The days of every mirror: how late it was, and whether within its RPO."),
+            "35 * * * *",
+        ),
+        About(
+            Job.ADVICE,
+            say("Whose InstanceIDs to register first, so that less has to move together."),
+            "40 2 * * *",
+        ),
+        About(
+            Job.CLEANING,
+            say("Removes reports and snapshots from the lake that are old enough."),
+            "10 3 * * *",
+            with_spark=False,
+            needs=(),
+        ),
+    )
+}

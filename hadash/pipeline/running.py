@@ -1,0 +1,226 @@
+"""Carrying out one run of one job: in this process, or in one of its own for what Spark does.
+
+Whatever happens to the worker, the run ends: Spark's process ends with its standard input, the lock of the job goes with its connection
+to the database, and :func:`settle_dead` says of a run without the lock that it has failed.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from enum import Enum
+from typing import IO
+
+from django.conf import settings
+from django.db import connection
+from django.utils import timezone
+from psycopg.conninfo import make_conninfo
+
+from hadash.governance.models import Run
+from hadash.inventory.models import Pair
+from hadash.lake import retention, snapshots
+from hadash.lake.store import Store
+from hadash.pipeline import collecting
+from hadash.pipeline.jobs import JOBS
+from spark.publishing import runs
+from spark.publishing.runs import Kept, Made
+
+log = logging.getLogger(__name__)
+
+#: Seconds for a process of Spark's to end when it is told to.
+END_SECONDS = 20.0
+
+#: Characters of what a process has said last that are kept of one that has failed without a word.
+TAIL = 1500
+
+#: The exit code of ``python -m spark`` when there was nothing to be done, or somebody else did it.
+NOTHING_DONE = 1
+#: And when what it was told cannot be used: trying again does not help.
+UNUSABLE = 2
+
+
+class Outcome(Enum):
+    """What became of a run. ``FAILED`` may be tried again; ``REFUSED`` fails again however often."""
+
+    PUBLISHED = "published"
+    FAILED = "failed"
+    REFUSED = "refused"
+    #: Somebody else has begun it, or runs the same job.
+    NOT_MINE = "not mine"
+
+
+def conninfo() -> str:
+    """How the jobs reach the database that Django uses."""
+    values = connection.settings_dict
+    named = {
+        "dbname": values["NAME"],
+        "user": values["USER"],
+        "password": values["PASSWORD"],
+        "host": values["HOST"],
+        "port": values["PORT"],
+    }
+    return make_conninfo("", **{name: str(value) for name, value in named.items() if value})
+
+
+def kept() -> Kept:
+    return Kept(settings.PIPELINE_KEEP, settings.PIPELINE_KEEP_DAYS)
+
+
+def settle_dead(job: str) -> int:
+    """Say of a run whose process has died that it has failed; how many it was."""
+    return runs.settle_dead(conninfo(), job)
+
+
+def carry_out(number: int) -> Outcome:
+    """Carry out a run that waits. It says itself, in its row, how it ended."""
+    run = Run.objects.filter(pk=number).first()
+    if run is None or run.state != Run.State.WAITING:
+        return Outcome.NOT_MINE
+    job = Run.Job(run.job)
+    if not settings.LAKE:
+        _fail(number, "No lake is set (HADASH_LAKE).")
+        return Outcome.REFUSED
+    log.info("run %d: %s begins", number, job)
+    outcome = _with_spark(run) if JOBS[job].with_spark else _here(run, HERE[job])
+    log.info("run %d: %s %s", number, job, outcome.value)
+    return outcome
+
+
+def _fail(number: int, why: str) -> None:
+    """Of a run that has not said itself that it has ended."""
+    now = timezone.now()
+    Run.objects.filter(pk=number, state__in=(Run.State.WAITING, Run.State.RUNNING)).update(
+        state=Run.State.FAILED, ended_at=now, fault=why[: runs.MAX_FAULT]
+    )
+
+
+# -- in this process ----------------------------------------------------------------------------------------------
+
+
+def _snapshot(run: runs.Run, store: Store) -> Made:
+    began = time.monotonic()
+    taken = collecting.take(store, run.tell)
+    return Made(
+        rows=taken.rows,
+        watermark={"snapshot": taken.at.isoformat()},
+        quality={"away": taken.away, "lacking": taken.lacking},
+        seconds={"snapshot": time.monotonic() - began},
+    )
+
+
+def _cleaning(run: runs.Run, store: Store) -> Made:
+    began = time.monotonic()
+    now = datetime.now(UTC)
+    run.tell("reports")
+    days = retention.expire(store, now.date(), settings.LAKE_KEPT_DAYS)
+    run.tell("snapshots")
+    gone = snapshots.expire(store, now - timedelta(days=settings.SNAPSHOTS_KEPT_DAYS))
+    return Made(
+        rows={"days": len(days), "snapshots": gone},
+        seconds={"cleaning": time.monotonic() - began},
+    )
+
+
+HERE: dict[Run.Job, Callable[[runs.Run, Store], Made]] = {
+    Run.Job.SNAPSHOT: _snapshot,
+    Run.Job.CLEANING: _cleaning,
+}
+
+
+def _here(run: Run, make: Callable[[runs.Run, Store], Made]) -> Outcome:
+    try:
+        store = Store(settings.LAKE)
+        with runs.begun(conninfo(), run.job, number=run.pk) as current:
+            current.publish(store, make(current, store), kept())
+    except (runs.Busy, runs.NotWaiting):
+        return Outcome.NOT_MINE
+    except Exception as error:  # whatever it is: the run says so, and the worker goes on
+        log.exception("run %d of %s has failed", run.pk, run.job)
+        _fail(run.pk, str(error) or type(error).__name__)
+        return Outcome.FAILED
+    return Outcome.PUBLISHED
+
+
+# -- with Spark ---------------------------------------------------------------------------------------------------
+
+
+def command(run: Run) -> list[str]:
+    """What is started for a run. (The database's address has a password in it, so it is in the environment.)"""
+    pairs = [
+        f"{cluster.name}={pair.name}"
+        for pair in Pair.objects.select_related("first", "second")
+        for cluster in pair.clusters
+    ]
+    told = [
+        "--lake", settings.LAKE,
+        "--run", str(run.pk),
+        "--window-days", str(round(settings.ACCESS_WINDOW_DAYS)),
+        "--keep", str(settings.PIPELINE_KEEP),
+        "--keep-days", str(settings.PIPELINE_KEEP_DAYS),
+        "--until-stdin-ends",
+    ]  # fmt: skip
+    if pairs:
+        told += ["--pairs", ",".join(pairs)]
+    back = ["nice", "-n", str(settings.PIPELINE_NICE)] if settings.PIPELINE_NICE else []
+    return [*back, sys.executable, "-m", "spark", run.job, *told]
+
+
+def _with_spark(run: Run) -> Outcome:
+    with tempfile.TemporaryFile() as said:
+        process = subprocess.Popen(
+            command(run),
+            cwd=settings.BASE_DIR,
+            env={**os.environ, "DATABASE_URL": conninfo()},
+            stdin=subprocess.PIPE,
+            stdout=said,
+            stderr=subprocess.STDOUT,
+        )
+        try:
+            code = process.wait(settings.PIPELINE_JOB_SECONDS)
+        except subprocess.TimeoutExpired:
+            _end(process)
+            _fail(
+                run.pk,
+                f"It was ended after {settings.PIPELINE_JOB_SECONDS:.0f} s (HADASH_PIPELINE_JOB_SECONDS).",
+            )
+            return Outcome.FAILED
+        finally:
+            _end(process)
+        if code == 0:
+            return Outcome.PUBLISHED
+        tail = _tail(said)
+    log.warning("run %d of %s: python -m spark has ended with %d: %s", run.pk, run.job, code, tail)
+    state = Run.objects.filter(pk=run.pk).values_list("state", flat=True).first()
+    if code == NOTHING_DONE and state in (Run.State.WAITING, None):
+        return Outcome.NOT_MINE  # another run of the job goes on: this one waits for its turn
+    _fail(run.pk, _died(code, tail))
+    return Outcome.REFUSED if code in (NOTHING_DONE, UNUSABLE) else Outcome.FAILED
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End it by closing what it listens to, and by force if that does not help."""
+    if process.stdin is not None:
+        process.stdin.close()
+    try:
+        process.wait(END_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def _tail(said: IO[bytes]) -> str:
+    size = said.seek(0, os.SEEK_END)
+    said.seek(max(0, size - TAIL))
+    return said.read().decode(errors="replace").strip()
+
+
+def _died(code: int, tail: str) -> str:
+    how = f"by signal {-code}" if code < 0 else f"with {code}"
+    last = tail.splitlines()[-1] if tail else ""
+    return f"Its process has ended {how}. {last}".strip()

@@ -1,0 +1,274 @@
+"""When jobs run: schedules, "run now", trying again, alarms. The only door for all of these."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.core.exceptions import PermissionDenied
+from django.db import IntegrityError, transaction
+from django.db.models import Q
+from django.utils import timezone
+
+from hadash.accounts.roles import CHANGE_SCHEDULE, RUN_JOB, may
+from hadash.audit.models import record
+from hadash.governance.models import Run
+from hadash.lake import access, snapshots
+from hadash.lake.store import LakeError, Store
+from hadash.pipeline import cron, running
+from hadash.pipeline.jobs import JOBS, About, Job, Need
+from hadash.pipeline.models import Schedule
+from hadash.sentences import Sentence, say
+from hadash.switching.refusals import Refused
+from spark import manifest
+
+log = logging.getLogger(__name__)
+
+#: Hands a run to a worker.
+HandOver = Callable[[Run], None]
+
+#: How far back the first look at a new schedule goes: further than one of those that there are at first comes round.
+FIRST_LOOK = timedelta(days=2)
+
+UNDER_WAY = (Run.State.WAITING, Run.State.RUNNING)
+
+
+# -- what there is ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Scheduled:
+    """A job with what people want to know of it. ``under_way``: the run that waits or goes on. ``ended``: the one that ended last.
+    ``published``: the one that readers see. ``alarm``: what is wrong with it; ``None`` when nothing is."""
+
+    about: About
+    schedule: Schedule
+    next_at: datetime | None
+    under_way: Run | None
+    ended: Run | None
+    published: Run | None
+    alarm: Sentence | None
+
+
+def known() -> dict[Job, Schedule]:
+    """The schedule of each job. One that is new is due at once: nobody wants to wait for tomorrow to see what it makes."""
+    rows = {Job(row.job): row for row in Schedule.objects.select_related("changed_by")}
+    if rows.keys() != JOBS.keys():
+        long_ago = timezone.now() - FIRST_LOOK
+        missing = [about for job, about in JOBS.items() if job not in rows]
+        Schedule.objects.bulk_create(
+            (Schedule(job=about.job, cron=about.cron, looked_at=long_ago) for about in missing),
+            ignore_conflicts=True,
+        )
+        rows = {Job(row.job): row for row in Schedule.objects.select_related("changed_by")}
+    return {job: rows[job] for job in JOBS}
+
+
+def overview() -> list[Scheduled]:
+    """All jobs, in the order of :data:`JOBS`."""
+    schedules = known()
+    under_way = _under_way()
+    ended = _newest(Q(state__in=(Run.State.PUBLISHED, Run.State.FAILED)))
+    published = _newest(Q(state=Run.State.PUBLISHED))
+    return [
+        Scheduled(
+            about,
+            schedules[job],
+            _next_at(schedules[job]),
+            under_way.get(job),
+            ended.get(job),
+            published.get(job),
+            alarm_of(under_way.get(job), ended.get(job)),
+        )
+        for job, about in JOBS.items()
+    ]
+
+
+def _under_way() -> dict[str, Run]:
+    """By job, the run that goes on, or the one that waits."""
+    return {run.job: run for run in Run.objects.filter(state__in=UNDER_WAY).order_by("-state", "pk")}
+
+
+def _newest(which: Q) -> dict[str, Run]:
+    """By job, the run that ended last."""
+    found = Run.objects.filter(which).order_by("job", "-ended_at", "-pk").distinct("job")
+    return {run.job: run for run in found}
+
+
+def _next_at(schedule: Schedule) -> datetime | None:
+    return cron.following(schedule.cron, timezone.now()) if schedule.enabled and settings.LAKE else None
+
+
+def alarm_of(under_way: Run | None, ended: Run | None) -> Sentence | None:
+    """What is wrong with a job: it has failed and is not tried again, or no worker takes it.
+
+    What people see then is of the last run that was published.
+    """
+    if under_way is not None and under_way.state == Run.State.WAITING:
+        late = timezone.now() - under_way.due_at
+        if late > timedelta(seconds=settings.PIPELINE_WAIT_SECONDS):
+            return say(
+                "No worker has begun it for %(minutes)s minutes. Does one run for the queue pipeline?",
+                minutes=int(late.total_seconds() // 60),
+            )
+    if ended is not None and ended.state == Run.State.FAILED and under_way is None:
+        return say("It has failed: %(fault)s", fault=ended.fault)
+    return None
+
+
+def alarms() -> int:
+    """How many jobs something is wrong with. Two queries."""
+    if not settings.LAKE:
+        return 0
+    under_way, ended = _under_way(), _newest(Q(state__in=(Run.State.PUBLISHED, Run.State.FAILED)))
+    return sum(alarm_of(under_way.get(job), ended.get(job)) is not None for job in Job)
+
+
+# -- what people do -----------------------------------------------------------------------------------------------
+
+
+def change(user: Any, job: Job, text: str, enabled: bool, address: str | None = None) -> Schedule:
+    """Another time for a job, or none.
+
+    :param text: see :mod:`hadash.pipeline.cron`.
+    :raises PermissionDenied: ``user`` may not. :raises Refused: the time is none.
+    """
+    if not may(user, CHANGE_SCHEDULE):
+        raise PermissionDenied("You may not change when jobs run.")
+    try:
+        wanted = cron.validated(text)
+    except cron.NoSuchTime as error:
+        raise Refused(error.sentence) from None
+    known()
+    with transaction.atomic():
+        schedule = Schedule.objects.select_for_update(of=("self",)).get(job=job)
+        before = {"cron": schedule.cron, "enabled": schedule.enabled}
+        after = {"cron": wanted, "enabled": enabled}
+        if before != after:
+            schedule.cron, schedule.enabled = wanted, enabled
+            schedule.changed_by, schedule.changed_at = user, timezone.now()
+            # What would have been due by the new time before now is not.
+            schedule.looked_at = schedule.changed_at
+            schedule.save()
+            record(user, "schedule", f"job {job.value}", address, before=before, after=after)
+    return schedule
+
+
+def run_now(user: Any, job: Job, hand_over: HandOver, address: str | None = None) -> Run:
+    """A run of a job, as soon as a worker has time.
+
+    :raises PermissionDenied: ``user`` may not. :raises Refused: one is under way already, or there is no lake.
+    """
+    if not may(user, RUN_JOB):
+        raise PermissionDenied("You may not have jobs run.")
+    if not settings.LAKE:
+        raise Refused(say("There is no lake: set HADASH_LAKE for the web and for the workers."))
+    under_way = Run.objects.filter(job=job, state__in=UNDER_WAY).exists()
+    try:
+        with transaction.atomic():
+            if under_way:
+                raise IntegrityError
+            run = Run.objects.create(job=job, state=Run.State.WAITING, asked_by=user.get_username())
+            record(user, "run job", f"job {job.value}", address, run=run.pk)
+    except IntegrityError:
+        raise Refused(say("A run of this job is under way already. There is one at a time.")) from None
+    _hand(run, hand_over)
+    return run
+
+
+# -- what beat does -----------------------------------------------------------------------------------------------
+
+
+def look(hand_over: HandOver) -> None:
+    """Announce what is due, say what has died, and hand over what waits. Called every few seconds, by one at a time."""
+    if not settings.LAKE:
+        return
+    for run in Run.objects.filter(state=Run.State.RUNNING):
+        if running.settle_dead(run.job):
+            log.error("run %d of %s has died", run.pk, run.job)
+            try_again(run)
+    now = timezone.now()
+    for schedule in known().values():
+        if schedule.enabled and cron.following(schedule.cron, schedule.looked_at) <= now:
+            _announce(schedule, now)
+    again = now - timedelta(seconds=settings.PIPELINE_HAND_AGAIN_SECONDS)
+    waiting = Run.objects.filter(state=Run.State.WAITING, due_at__lte=now)
+    for run in waiting.filter(Q(handed_at=None) | Q(handed_at__lt=again)).order_by("due_at", "pk"):
+        _hand(run, hand_over)
+
+
+def _announce(schedule: Schedule, now: datetime) -> None:
+    """A run that is due. While the one before goes on it is left out: it would only do the same again. And while there is nothing
+    to make anything of, it stays due."""
+    job = Job(schedule.job)
+    if not _has_something(job):
+        return
+    try:
+        with transaction.atomic():
+            under_way = Run.objects.filter(job=job, state__in=UNDER_WAY).exists()
+            if not under_way:
+                Run.objects.create(job=job, state=Run.State.WAITING, due_at=now)
+    except IntegrityError:
+        under_way = True
+    schedule.looked_at = now
+    if under_way:
+        schedule.left_out_at = now
+    Schedule.objects.filter(pk=schedule.pk, cron=schedule.cron).update(
+        looked_at=now, left_out_at=schedule.left_out_at
+    )
+
+
+def _has_something(job: Job) -> bool:
+    """Whether there is anything that a job could be made of: a new installation has no reports, and no snapshot."""
+    if not JOBS[job].needs or Run.objects.filter(job=job, state=Run.State.PUBLISHED).exists():
+        return True
+    try:
+        store = Store(settings.LAKE)
+        has = {
+            Need.REPORTS: lambda: bool(access.days(store)),
+            Need.FACTS: lambda: bool(manifest.read(store).newest),
+            Need.SNAPSHOT: lambda: snapshots.newest(store) is not None,
+        }
+        return all(has[need]() for need in JOBS[job].needs)
+    except (LakeError, OSError):
+        return True  # the run will say what is wrong with it
+
+
+def _hand(run: Run, hand_over: HandOver) -> None:
+    Run.objects.filter(pk=run.pk).update(handed_at=timezone.now())
+    hand_over(run)
+
+
+def try_again(failed: Run) -> Run | None:
+    """Another try of a run that has failed, a little later; ``None`` and an alarm when there were enough."""
+    failed.refresh_from_db()
+    if failed.attempt > settings.PIPELINE_RETRIES:
+        alarm(failed)
+        return None
+    due = timezone.now() + timedelta(seconds=settings.PIPELINE_RETRY_SECONDS)
+    try:
+        with transaction.atomic():
+            return Run.objects.create(
+                job=failed.job,
+                state=Run.State.WAITING,
+                asked_by=failed.asked_by,
+                due_at=due,
+                attempt=failed.attempt + 1,
+            )
+    except IntegrityError:
+        return None  # one waits already
+
+
+def alarm(failed: Run) -> None:
+    """Say that nobody will try it again. (Pages say so, too, until a run is published.)"""
+    log.error(
+        "ALARM: the job %s has failed, try %d of %d: %s. What people see stays that of the last run.",
+        failed.job,
+        failed.attempt,
+        settings.PIPELINE_RETRIES + 1,
+        failed.fault,
+    )

@@ -1,0 +1,37 @@
+"""Many small files of reports become one, each hour by itself on whatever core is free."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from pyspark.sql import SparkSession
+
+from hadash.lake import compaction
+from hadash.lake.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What has become of how many hours: ``files`` there were, with ``rows``."""
+
+    hours: int = 0
+    files: int = 0
+    rows: int = 0
+
+
+def run(spark: SparkSession, store: Store) -> Outcome:
+    """:raises OSError: the lake cannot be read or written to; nothing is lost."""
+    settled = compaction.settled(store, datetime.now(UTC))
+    if not settled:
+        return Outcome()
+    address = store.address
+    done = (
+        spark.sparkContext.parallelize(settled, len(settled))
+        .map(lambda hour: compaction.compact(Store(address), hour))
+        .collect()
+    )
+    compacted = [each for each in done if each is not None]
+    return Outcome(
+        len(compacted), sum(each.files_before for each in compacted), sum(each.rows for each in compacted)
+    )

@@ -1,0 +1,43 @@
+"""The jobs of the pipeline: what is due is announced by any worker, and carried out by those of the queue ``pipeline``."""
+
+from __future__ import annotations
+
+import logging
+
+from celery import shared_task
+from kombu.exceptions import OperationalError
+
+from hadash.governance.models import Run
+from hadash.pipeline import running, schedules
+from hadash.pipeline.running import Outcome
+from tasks.single import single
+
+log = logging.getLogger(__name__)
+
+
+@shared_task(name="pipeline.look", ignore_result=True)
+def look() -> None:
+    with single("pipeline look") as won:
+        if won:
+            schedules.look(hand_over)
+
+
+@shared_task(name="pipeline.run", ignore_result=True)
+def run(number: int) -> None:
+    """Carry out one run. Delivered twice, the second does nothing."""
+    outcome = running.carry_out(number)
+    if outcome in (Outcome.FAILED, Outcome.REFUSED):
+        failed = Run.objects.get(pk=number)
+        if outcome is Outcome.FAILED:
+            schedules.try_again(failed)
+        else:
+            schedules.alarm(failed)
+
+
+def hand_over(found: Run) -> None:
+    """Let a worker carry out a run that waits."""
+    try:
+        run.delay(found.pk)
+    except OperationalError:
+        # It is handed over again as long as it waits.
+        log.exception("run %d of %s could not be handed to a worker; it waits", found.pk, found.job)
