@@ -36,6 +36,7 @@ from hadash.bindings.errors import (
     UnknownOutcome,
 )
 from hadash.dashboard.templatetags.hadash import sentence
+from hadash.governance.accepting import NotAccepted
 from hadash.inventory.declarations import NotDeclared
 from hadash.inventory.gateways import GatewaySilent
 from hadash.inventory.services import NotRegistered
@@ -89,6 +90,7 @@ _CODES: list[tuple[type[Exception], int, str]] = [
     (Refused, 409, ""),
     (NotRegistered, 409, ""),
     (NotDeclared, 409, ""),
+    (NotAccepted, 409, ""),
     (TokenRefused, 400, ""),
     (PersonRefused, 409, ""),
 ]
@@ -129,7 +131,7 @@ def handle(error: Exception, context: dict[str, Any]) -> Response | None:
 
 
 def _reasons(error: Exception) -> Iterable[Sentence]:
-    if isinstance(error, Refused | NotDeclared):
+    if isinstance(error, Refused | NotDeclared | NotAccepted):
         return error.reasons
     said = getattr(error, "sentence", None)
     return [said if isinstance(said, Sentence) else say("%(error)s", error=error)]

@@ -12,8 +12,10 @@ from hadash.api.views import (
     declarations,
     drafts,
     gateways,
+    governance,
     pairs,
     people,
+    pipeline,
     switches,
 )
 from hadash.api.views.common import NoSuchAddress
@@ -75,6 +77,19 @@ urlpatterns = [
         path(f"batches/<slug:key>/{name}/", view.as_view(), name=f"batch-{name}")
         for name, view in batches.ACTS.items()
     ),
+    path("findings/", governance.Findings.as_view(), name="findings"),
+    path("findings/<int:pk>/", governance.OneFinding.as_view(), name="finding"),
+    path("findings/<int:pk>/accept/", governance.Accept.as_view(), name="accept-finding"),
+    path("findings/<int:pk>/withdraw/", governance.Withdraw.as_view(), name="withdraw-acceptance"),
+    path("governance-rules/", governance.GovernanceRules.as_view(), name="governance-rules"),
+    path("scores/", governance.Scores.as_view(), name="scores"),
+    path("tables/<slug:name>/", governance.PublishedTable.as_view(), name="table"),
+    path("jobs/", pipeline.Jobs.as_view(), name="jobs"),
+    path("jobs/<slug:job>/", pipeline.OneJob.as_view(), name="job"),
+    path("jobs/<slug:job>/run/", pipeline.RunNow.as_view(), name="run-job"),
+    path("runs/", pipeline.Runs.as_view(), name="runs"),
+    path("runs/<int:pk>/", pipeline.OneRun.as_view(), name="run"),
+    path("runs/<int:pk>/changes/", pipeline.Changes.as_view(), name="compare-runs"),
     path("audit/", people.Audit.as_view(), name="audit"),
     re_path("", NoSuchAddress.as_view()),
 ]

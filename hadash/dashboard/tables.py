@@ -58,15 +58,18 @@ TABLES: dict[str, Table] = {
                 _PAIR,
                 _APPID,
                 Column("clients", _("Clients"), "number", _("client.ids that were seen")),
-                Column("registered", _("Registered"), "number", _("of these are registered as InstanceIDs")),
+                Column(
+                    "registered",
+                    pgettext_lazy("count", "Registered"),
+                    "number",
+                    _("of these are registered as InstanceIDs"),
+                ),
                 Column("nameless", _("Without name"), "number", _("have no client.id")),
                 Column("new_clients", _("New"), "number", _("were seen on one day only, and lately")),
                 Column(
                     "duplicates", _("Twice at once"), "number", _("ran on several hosts at the same time")
                 ),
-                Column(
-                    "bypassing", _("Past the Gateway"), "number", _("were seen by brokers, and by no Gateway")
-                ),
+                Column("bypassing", _("Bypassing"), "number", _("were seen by brokers, and by no Gateway")),
             ),
             ("pair", "-clients"),
         ),

@@ -141,6 +141,7 @@ ABOUT_WORDS: dict[About, Any] = {
 
 #: What a run does, and what it has counted: names that the jobs write.
 RUN_WORDS: dict[str, Any] = {
+    "starting": _("starting"),
     "reading": _("reading the lake"),
     "compacting": _("compacting reports"),
     "facts": _("working off reports"),
@@ -236,6 +237,9 @@ def verb_word(verb: str) -> str:
 
 #: What the services say when somebody may not do something. They are raised as English text.
 DENIALS = (
+    _("You may not accept findings."),
+    _("You may not change when jobs run."),
+    _("You may not have jobs run."),
     _("You may not request switches."),
     _("You may not decide on switches."),
     _("You requested this switch: somebody else has to decide on it."),

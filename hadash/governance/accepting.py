@@ -35,7 +35,7 @@ def accept(user: Any, finding: Finding, until: date, reason: str, address: str |
 
     :raises PermissionDenied: ``user`` may not. :raises NotAccepted: the day or the reason is none.
     """
-    _may(user, finding)
+    check_may(user, finding)
     today = timezone.now().date()
     reason = reason.strip()
     faults = []
@@ -66,7 +66,7 @@ def withdraw(user: Any, finding: Finding, address: str | None = None) -> None:
 
     :raises PermissionDenied: ``user`` may not. :raises NotAccepted: nobody has accepted it.
     """
-    _may(user, finding)
+    check_may(user, finding)
     with transaction.atomic():
         held = Finding.objects.select_for_update().get(pk=finding.pk)
         if not _end(held):
@@ -78,7 +78,8 @@ def _end(finding: Finding) -> int:
     return finding.acceptances.filter(withdrawn_at=None).update(withdrawn_at=timezone.now())
 
 
-def _may(user: Any, finding: Finding) -> None:
+def check_may(user: Any, finding: Finding) -> None:
+    """:raises PermissionDenied: ``user`` may not accept findings of its pair."""
     pair = Pair.objects.filter(name=finding.pair).first()
     if pair is None or not may(user, ACCEPT, pair):
         raise PermissionDenied("You may not accept findings.")

@@ -344,8 +344,12 @@ CATALOGUE: dict[Code, Entry] = {
             Severity.HIGH,
             About.APPID,
             say("Super user used as AppID"),
-            say("An AppID of a pair is among the super.users of one of its clusters."),
-            say("%(appid)s is a super user of %(clusters)s."),
+            say(
+                "An AppID uses a Topic to which others have rights and it has none: only a super user can. (Brokers do not tell who theirs are.)"
+            ),
+            say(
+                "%(appid)s uses %(topics)s on %(clusters)s without a right to it, which only a super user can."
+            ),
             say(
                 "Give the application a user of its own: a super user cannot be blocked, nor kept off a standby Topic."
             ),

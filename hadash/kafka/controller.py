@@ -35,12 +35,15 @@ def zookeeper_controller(cluster: str, hosts: str) -> Controller:
     :param hosts: of the cluster's ZooKeeper with the chroot, ``z1:2181,z2:2181/kafka``.
     :raises ClusterUnavailable: it does not answer. :raises KafkaError: it is no Kafka's.
     """
-    client = KazooClient(hosts=hosts, timeout=ZOOKEEPER_SECONDS, logger=_silent, read_only=True)
+    # (The chroot by ourselves: one that does not exist is worth a sentence, not a warning of the library's.)
+    servers, slash, chroot = hosts.partition("/")
+    root = f"{slash}{chroot}".rstrip("/")
+    client = KazooClient(hosts=servers, timeout=ZOOKEEPER_SECONDS, logger=_silent, read_only=True)
     try:
         client.start(timeout=ZOOKEEPER_SECONDS)
-        epoch = int(client.get(EPOCH)[0])
+        epoch = int(client.get(f"{root}{EPOCH}")[0])
         try:
-            broker = int(json.loads(client.get(CONTROLLER)[0])["brokerid"])
+            broker = int(json.loads(client.get(f"{root}{CONTROLLER}")[0])["brokerid"])
         except NoNodeError:
             broker = None
         return Controller(broker, epoch)

@@ -94,7 +94,6 @@ class Builder:
             configs = {
                 "group.min.session.timeout.ms": str(LEAST_SESSION_MS),
                 "group.max.session.timeout.ms": str(MOST_SESSION_MS),
-                "super.users": "User:admin;User:hadash",
             }
             self.estate.add(
                 "brokers",

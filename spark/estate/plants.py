@@ -229,11 +229,26 @@ def _group_instances(b: Builder) -> None:
 
 @plants(Code.SUPER_USER)
 def _super_user(b: Builder) -> None:
+    """(Others may use what it uses. Near it: a right to a prefix, one of everybody, and a Topic to which nobody has any.)"""
     pair = b.any_pair()
-    appid = b.appid(pair, "super")
-    b.writes(pair, appid, f"{appid}-writer", b.any_topic(pair), host=b.host())
-    for row in b.estate.find("brokers", cluster=b.random.choice(b.sides(pair))):
-        row["configs"] = {**row["configs"], "super.users": f"{row['configs']['super.users']};User:{appid}"}
+    first = b.sides(pair)[0]
+    appid, prefixed, anybody, unguarded = (b.appid(pair, "super") for _ in range(4))
+    guarded, open_to_all, bare = (f"{pair}.{appid}-{kind}" for kind in ("guarded", "open", "bare"))
+    b.add_mirror(pair, (guarded, open_to_all, bare))
+    owner = b.appid(pair, "owner")
+    b.writes(pair, owner, f"{owner}-writer", guarded, host=b.host())
+    b.allow(pair, prefixed, "TOPIC", guarded[:-2], "ALL", pattern="PREFIXED")
+    for cluster in b.sides(pair):
+        b.allow_on(cluster, "*", "TOPIC", open_to_all, "READ")
+    for who, kind, topic in (
+        (appid, "produce", guarded),
+        (prefixed, "produce", guarded),
+        (anybody, "consume", open_to_all),
+        (unguarded, "produce", bare),
+    ):
+        acks = -1 if kind == "produce" else None
+        b.estate.facts.append(Fact(pair, who, f"{who}-client", kind, topic, first, b.host(), acks=acks))
+    b.joins(pair, anybody, f"{anybody}-client", f"{anybody}-group", host=b.host())
     b.estate.answer(Code.SUPER_USER, pair, appid, appid)
 
 

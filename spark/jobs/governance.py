@@ -138,7 +138,7 @@ def run(
             with followed(spark, current, name):
                 _plain(frame).write.parquet(store.for_spark(places[name]))
             seconds[name] = time.monotonic() - began
-        made = Made(places, {}, _watermark(given), _quality(given), seconds, _undecided(given))
+        made = Made(places, _watermark(given), _quality(given), seconds, _undecided(given))
         rows = current.publish(store, made, settings.kept)
         for place in places.values():
             store.delete_folder(place)

@@ -49,15 +49,16 @@ class NotWaiting(Exception):
 class Made:
     """What a job has made: ``tables`` by name, each a folder of Parquet files in the lake; what from, and how good it is.
 
-    ``rows``: of what stands elsewhere than in these tables, by name. ``undecided``: (pair, code) of rules that could not look this time: what they found before stays as it is.
+    ``undecided``: (pair, code) of rules that could not look this time: what they found before stays as it is. ``rows``: of what stands
+    elsewhere than in these tables, by name.
     """
 
     tables: Mapping[str, str] = field(default_factory=dict)
-    rows: Mapping[str, int] = field(default_factory=dict)
     watermark: Mapping[str, Any] = field(default_factory=dict)
     quality: Mapping[str, Any] = field(default_factory=dict)
     seconds: Mapping[str, float] = field(default_factory=dict)
     undecided: frozenset[tuple[str, str]] = frozenset()
+    rows: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +120,8 @@ class Run:
             {"job": self.job, "runs": kept.runs, "days": kept.days},
         )
         known = cursor.fetchall()
-        oldest = next(number for number, stays in known if stays)  # this one, if no other
+        # While there are not yet as many as are kept, failed ones stay, too.
+        oldest = next(number for number, stays in known if stays) if len(known) >= kept.runs else 0
         gone = [number for number, stays in known if not stays]
         for table in TABLES.values():
             cursor.execute(

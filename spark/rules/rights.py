@@ -16,20 +16,43 @@ _EVERYBODY = "User:*"
 
 @rule(Code.SUPER_USER)
 def super_user(inputs: Inputs) -> DataFrame:
-    named = F.transform(F.split(F.col("configs")["super.users"], ";"), lambda each: F.trim(each))
-    users = (
-        inputs.brokers.select("cluster", F.explode(named).alias("principal"))
-        .where(F.col("principal").startswith(_USER))
-        .select("cluster", _appid())
+    """(Brokers do not tell their super.users. But where others have rights to a Topic, nobody else uses it without one.)"""
+    operation = F.when(F.col("kind") == "produce", F.lit("WRITE")).otherwise(F.lit("READ"))
+    used = (
+        inputs.facts.where("kind != 'group'")
+        .select("pair", "cluster", "appid", F.col("resource").alias("topic"), operation.alias("operation"))
         .distinct()
     )
+    rights = _exploded(inputs.acls)
+    every = (F.col("resource") == _EVERYTHING) & (F.col("pattern") == "LITERAL")
+    topics = used.select("cluster", "topic").distinct()
+    named = of_topics(rights.where(~every), topics).cache()
+    alike = ["cluster", "operation"]
     found = (
-        users.join(sides(inputs.pairs), "cluster")
+        used.join(named.select("cluster", "topic").distinct(), ["cluster", "topic"], "left_semi")
+        .join(named.where("appid != '*'"), [*alike, "topic", "appid"], "left_anti")
+        .join(named.where("appid = '*'"), [*alike, "topic"], "left_anti")
+        .join(rights.where(every & (F.col("appid") != "*")), [*alike, "appid"], "left_anti")
+        .join(rights.where(every & (F.col("appid") == "*")), alike, "left_anti")
         .join(inputs.appids.select("pair", "appid").distinct(), ["pair", "appid"])
         .groupBy("pair", "appid")
-        .agg(names("cluster").alias("clusters"))
+        .agg(names("cluster").alias("clusters"), names("topic").alias("topics"))
     )
-    return finding(found, "appid", "appid", appid="appid", clusters="clusters")
+    return finding(found, "appid", "appid", appid="appid", clusters="clusters", topics="topics")
+
+
+def _exploded(acls: DataFrame) -> DataFrame:
+    """cluster, appid (``*``: everybody), resource, pattern, operation (READ or WRITE): what somebody may do with Topics."""
+    both = F.array(F.lit("READ"), F.lit("WRITE"))
+    operations = F.when(F.col("operation") == "ALL", both).otherwise(F.array("operation"))
+    return (
+        acls.where(
+            "resource_type = 'TOPIC' AND permission = 'ALLOW' AND operation IN ('READ', 'WRITE', 'ALL')"
+        )
+        .where(F.col("principal").startswith(_USER))
+        .select("cluster", _appid(), "resource", "pattern", F.explode(operations).alias("operation"))
+        .distinct()
+    )
 
 
 @rule(Code.UNUSED_RIGHTS)
@@ -65,26 +88,25 @@ def allowed_topics(inputs: Inputs, rights: DataFrame) -> DataFrame:
     )
     topics = inputs.topics.select("cluster", "topic").where(~F.col("topic").startswith("__"))
     everything = (F.col("resource") == _EVERYTHING) & (F.col("pattern") == "LITERAL")
-    literal = rights.where((F.col("pattern") == "LITERAL") & ~everything).withColumnRenamed(
-        "resource", "topic"
+    columns = ["pair", "appid", "cluster", "topic"]
+    named = of_topics(rights.where(~everything), topics).select(*columns).withColumn("named", F.lit(True))
+    others = (
+        rights.where(everything).join(topics, "cluster").select(*columns).withColumn("named", F.lit(False))
     )
+    return named.union(others)
+
+
+def of_topics(rights: DataFrame, topics: DataFrame) -> DataFrame:
+    """The rights with the Topics (cluster, topic) that each names, by name or by prefix."""
+    literal = rights.where("pattern = 'LITERAL'").withColumn("topic", F.col("resource"))
     # A Topic is allowed by a prefix if its own beginning, of as many characters as some prefix has, is that prefix.
     prefixes = rights.where("pattern = 'PREFIXED'")
     lengths = prefixes.select(F.length("resource").alias("length")).distinct()
     beginnings = topics.join(F.broadcast(lengths), F.length("topic") >= F.col("length")).select(
         "cluster", "topic", F.expr("substring(topic, 1, length)").alias("resource")
     )
-    columns = ["pair", "appid", "cluster", "topic"]
-    named = (
-        literal.join(topics, ["cluster", "topic"])
-        .select(*columns)
-        .union(prefixes.join(beginnings, ["cluster", "resource"]).select(*columns))
-        .withColumn("named", F.lit(True))
-    )
-    others = (
-        rights.where(everything).join(topics, "cluster").select(*columns).withColumn("named", F.lit(False))
-    )
-    return named.union(others)
+    by_name = literal.join(topics, ["cluster", "topic"], "left_semi")
+    return by_name.unionByName(prefixes.join(beginnings, ["cluster", "resource"]))
 
 
 @rule(Code.ACL_DRIFT)

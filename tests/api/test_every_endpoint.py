@@ -21,6 +21,7 @@ from django.utils import timezone
 from hadash.accounts.models import PairRole
 from hadash.accounts.roles import ON_ALL_PAIRS, REQUEST, SCOPES, ensure_user
 from hadash.dashboard.engines import Engines
+from hadash.governance.models import Finding, Run
 from hadash.inventory.models import AppID, Declaration, InstanceID, Pair
 from hadash.switching.drafts.models import RequestDraft
 from hadash.switching.models import Blackout
@@ -40,6 +41,8 @@ OPERATOR, APPROVER, ADMINISTRATOR = (
     frozenset({"approver"}),
     frozenset({"administrator"}),
 )
+
+GOVERNING = OPERATOR | ADMINISTRATOR
 
 #: (method, address under /api/v1/) → who may. ``{…}`` stands for what the fixtures have made.
 API: dict[tuple[str, str], frozenset[str]] = {
@@ -120,6 +123,19 @@ API: dict[tuple[str, str], frozenset[str]] = {
     ("POST", "batches/{batch}/stop/"): INVOLVED,
     ("POST", "batches/{batch}/go-on/"): OPERATOR,
     ("POST", "batches/{batch}/end/"): OPERATOR | RESCUER,
+    ("GET", "findings/"): EVERYBODY,
+    ("GET", "findings/{finding}/"): EVERYBODY,
+    ("POST", "findings/{finding}/accept/"): GOVERNING,
+    ("POST", "findings/{finding}/withdraw/"): GOVERNING,
+    ("GET", "governance-rules/"): EVERYBODY,
+    ("GET", "scores/"): EVERYBODY,
+    ("GET", "tables/{table}/"): EVERYBODY,
+    ("GET", "jobs/"): EVERYBODY,
+    ("PATCH", "jobs/{job}/"): ADMINISTRATOR,
+    ("POST", "jobs/{job}/run/"): GOVERNING,
+    ("GET", "runs/"): EVERYBODY,
+    ("GET", "runs/{run}/"): EVERYBODY,
+    ("GET", "runs/{run}/changes/"): EVERYBODY,
     ("GET", "audit/"): EVERYBODY,
 }
 
@@ -188,6 +204,17 @@ PAGES: dict[tuple[str, str], frozenset[str]] = {
     ("POST", "people/"): ADMINISTRATOR,
     ("POST", "people/{user_pk}/role/"): ADMINISTRATOR,
     ("POST", "people/{user_pk}/let-in/"): ADMINISTRATOR,
+    ("GET", "governance/risks/"): EVERYBODY,
+    ("GET", "governance/risks/{finding}/"): EVERYBODY,
+    ("POST", "governance/risks/{finding}/accept/"): GOVERNING,
+    ("POST", "governance/risks/{finding}/withdraw/"): GOVERNING,
+    ("GET", "governance/rules/"): EVERYBODY,
+    ("GET", "governance/tables/{table}/"): EVERYBODY,
+    ("GET", "pipeline/"): EVERYBODY,
+    ("GET", "pipeline/runs/{run}/"): EVERYBODY,
+    ("GET", "pipeline/runs/{run}/compare/"): EVERYBODY,
+    ("POST", "pipeline/jobs/{job}/run/"): GOVERNING,
+    ("POST", "pipeline/jobs/{job}/schedule/"): ADMINISTRATOR,
     ("GET", "audit/"): EVERYBODY,
     ("GET", "audit/export.jsonl"): EVERYBODY,
 }
@@ -233,7 +260,22 @@ def things(
         appid=estate.shop, kind="produce", resource="orders", source="hand"
     )
     somebody = ensure_user("somebody", PASSWORD, "viewer")
+    now = timezone.now()
+    finding = Finding.objects.create(
+        pair="main",
+        code="acks-not-all",
+        appid="shop",
+        name="web",
+        weight=10,
+        first_at=now,
+        opened_at=now,
+        last_run=1,
+    )
     return {
+        "finding": finding.pk,
+        "table": "coverage",
+        "job": "risk",
+        "run": Run.objects.create(job="risk", state="published", began_at=now, ended_at=now).pk,
         "switch": switch.key,
         "change": change.key,
         "batch": batch.key,
@@ -299,6 +341,8 @@ def bodies(things: dict[str, Any]) -> dict[str, Any]:
         "somebody": {"active": False},
         "roles": {"role": "viewer", "pair": None},
         "tokens": {"name": "x"},
+        "accept": {"until": f"{timezone.now():%Y-%m-%d}", "reason": "x"},
+        "risk": {"enabled": False},
     }
 
 
@@ -558,6 +602,15 @@ ASKED = (
     "api/v1/binding-changes/?appid={bad}",
     "api/v1/people/?page={bad}",
     "api/v1/tokens/?page_size={bad}",
+    "api/v1/findings/?pair={bad}&code={bad}&severity={bad}&show={bad}&appid={bad}",
+    "api/v1/tables/coverage/?pair={bad}&q={bad}&sort={bad}",
+    "api/v1/runs/?job={bad}",
+    "api/v1/runs/{run}/changes/?since={bad}",
+    "governance/risks/?pair={bad}&code={bad}&severity={bad}&show={bad}&q={bad}&page={bad}",
+    "governance/tables/radii/?pair={bad}&q={bad}&sort={bad}&page={bad}",
+    "governance/tables/edges/?q={bad}&format=csv",
+    "pipeline/?job={bad}&page={bad}",
+    "pipeline/runs/{run}/compare/?with={bad}",
     "api/v1/audit/?q={bad}",
     "api/v1/audit/?actor={bad}",
     "api/v1/audit/?after={bad}",
@@ -583,9 +636,7 @@ def test_a_form_that_nobody_can_mean_is_no_fault(things: dict[str, Any], bad: st
     names = (
         "reason text confirmed typed note name topics groups group instance instance_id days approvals digest"
     )
-    names += (
-        " plan_digest restores role username password gateway one chosen unbind way names act wave kind scope"
-    )
+    names += " plan_digest restores role username password gateway one chosen unbind way names act wave kind scope until cron enabled"
     said = {}
     for method, address in PAGES:
         if method != "POST":

@@ -127,7 +127,7 @@ def test_a_run_is_there_with_all_its_rows_or_not_at_all(store: Store, database: 
         rows = run.publish(
             store,
             Made({"edges": put(store, "edges", [edge, edge | {"client_id": ""}])}, {"day": "2026-11-20"}),
-            10,
+            Kept(),
         )
     assert rows == {"edges": 2}
     published = Run.objects.get()
@@ -147,7 +147,7 @@ def test_one_that_fails_says_why_and_leaves_what_was_published(store: Store, dat
             "findings",
             [{"pair": "main", "code": "x" * 100, "appid": "", "name": "", "evidence": "{}"}],
         )
-        run.publish(store, Made({"findings": bad}), 10)
+        run.publish(store, Made({"findings": bad}), Kept())
     failed = Run.objects.get(pk=run.number)
     assert failed.state == "failed" and "too long" in failed.fault
     assert set(Found.objects.values_list("run", flat=True)) == {first}

@@ -9,7 +9,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.utils import timezone
@@ -19,6 +19,7 @@ from django.views.decorators.http import require_GET, require_POST
 from hadash.accounts.roles import ACCEPT, may
 from hadash.dashboard import states, words
 from hadash.dashboard.csv_export import csv_response
+from hadash.dashboard.published_tables import SHOWS, filtered_findings, sentence_of, the_finding
 from hadash.dashboard.templatetags.hadash import sentence
 from hadash.dashboard.views.common import address_of, denied, paged, searched, typed, user_of
 from hadash.governance import accepting, selectors
@@ -32,9 +33,6 @@ WORST = 8
 
 #: Days for which an acceptance is offered at first: until the next release.
 OFFERED_DAYS = 30
-
-#: What ``?show=`` may say.
-SHOWS = ("open", "accepted", "resolved", "all")
 
 
 @dataclass(frozen=True)
@@ -59,8 +57,7 @@ class Shown:
 
     @property
     def evidence(self) -> Sentence:
-        text = self.entry.evidence.text if self.entry else "%(code)s"
-        return say(text, **{"code": self.finding.code, **self.finding.evidence})
+        return sentence_of(self.finding)
 
 
 def shown(finding: Finding) -> Shown:
@@ -79,17 +76,9 @@ def findings(request: HttpRequest) -> HttpResponseBase:
     show = _chosen(searched(request, "show"), SHOWS) or "open"
     query = searched(request, "q")
     wanted = [pair] if pair else pairs
-    found: Any = selectors.findings(wanted)
-    if severity:
-        found = found.filter(weight=WEIGHTS[Severity(severity)])
-    if code:
-        found = found.filter(code=code)
+    found = filtered_findings(wanted, severity, code, show)
     if query:
         found = found.filter(appid__icontains=query) | found.filter(name__icontains=query)
-    if show in ("open", "accepted"):
-        found = found.filter(state=Finding.State.OPEN, accepted_until__isnull=show == "open")
-    elif show == "resolved":
-        found = found.filter(state=Finding.State.RESOLVED)
     if request.GET.get("format") == "csv":
         return csv_response("findings", _CSV, _csv_rows(found.iterator()))
     page = paged(request, found)
@@ -108,6 +97,7 @@ def findings(request: HttpRequest) -> HttpResponseBase:
         "scores": [(each, selectors.score(selectors.counting([each]))) for each in wanted],
         "worst": _with_pages(selectors.worst_appids(wanted, WORST)),
         "run": selectors.published(Run.Job.RISK),
+        "job_label": Run.Job.RISK.label,
     }
     return render(request, "governance/findings.html", context)
 
@@ -164,14 +154,6 @@ def _csv_rows(found: Iterator[Finding]) -> Iterator[list[Any]]:
 # -- one finding --------------------------------------------------------------------------------------------------
 
 
-def the_finding(user: Any, pk: int) -> Finding:
-    """:raises Http404: there is none, or ``user`` may not see its pair."""
-    found = selectors.findings(selectors.pair_names(user)).filter(pk=pk).first()
-    if found is None:
-        raise Http404(_("There is no finding with number %(pk)s.") % {"pk": pk})
-    return found
-
-
 @require_GET
 def finding(request: HttpRequest, pk: int) -> HttpResponse:
     return _page(request, the_finding(user_of(request), pk))
@@ -182,13 +164,13 @@ def accept(request: HttpRequest, pk: int) -> HttpResponse:
     """Fields ``until`` (a day) and ``reason``."""
     found = the_finding(user_of(request), pk)
     try:
+        accepting.check_may(user_of(request), found)
         until = date.fromisoformat(typed(request, "until").strip())
-    except ValueError:
-        return _page(request, found, [say("Choose a day until which it is accepted.")], 409)
-    try:
         accepting.accept(user_of(request), found, until, typed(request, "reason"), address_of(request))
     except PermissionDenied as error:
         return _denied(request, error, found)
+    except ValueError:
+        return _page(request, found, [say("Choose a day until which it is accepted.")], 409)
     except accepting.NotAccepted as refusal:
         return _page(request, found, refusal.reasons, 409)
     messages.success(request, _("It is accepted up to and with %(day)s.") % {"day": until.isoformat()})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from django.conf import settings
 from django.contrib import messages
@@ -13,8 +12,9 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
-from hadash.accounts.roles import CHANGE_SCHEDULE, RUN_JOB, VIEW, may_somewhere
+from hadash.accounts.roles import CHANGE_SCHEDULE, RUN_JOB
 from hadash.dashboard import states
+from hadash.dashboard.published_tables import runs_for, the_run, two_runs
 from hadash.dashboard.views.common import address_of, denied, paged, searched, typed, user_of
 from hadash.governance import comparing, selectors
 from hadash.governance.models import Run
@@ -22,7 +22,6 @@ from hadash.pipeline import schedules
 from hadash.pipeline.jobs import JOBS, Job
 from hadash.sentences import Sentence
 from hadash.switching.refusals import Refused
-from tasks.pipeline import hand_over
 
 
 @require_GET
@@ -40,7 +39,7 @@ def _page(
     """:param edited: the schedule that was typed and refused, by field."""
     jobs = schedules.overview()
     wanted = searched(request, "job")
-    found = Run.objects.order_by("-pk")
+    found = runs_for(user_of(request))
     if wanted in Job.values:
         found = found.filter(job=wanted)
     page = paged(request, found)
@@ -56,14 +55,6 @@ def _page(
     }
     template = "pipeline/live.html" if request.headers.get("HX-Request") else "pipeline/page.html"
     return render(request, template, context, status=status)
-
-
-def the_run(user: Any, pk: int) -> Run:
-    """:raises Http404: there is none (any more), or ``user`` may see no pair at all."""
-    found = Run.objects.filter(pk=pk).first() if may_somewhere(user, VIEW) else None
-    if found is None:
-        raise Http404(_("There is no run with number %(pk)s. Old ones are removed.") % {"pk": pk})
-    return found
 
 
 @require_GET
@@ -88,14 +79,12 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_GET
 def compare(request: HttpRequest, pk: int) -> HttpResponse:
-    """What has changed since the run ``?with=`` of the same job."""
+    """What has changed since the run ``?with=`` of the same job; without it, back to where one is chosen."""
+    if "with" not in request.GET:
+        return redirect("run", pk=pk)
     now = the_run(user_of(request), pk)
     asked = searched(request, "with")
-    before = the_run(user_of(request), int(asked)) if asked.isdecimal() and len(asked) < 19 else None
-    if before is None or before.job != now.job or {before.state, now.state} != {Run.State.PUBLISHED}:
-        raise Http404(_("These two runs cannot be compared: choose two published runs of one job."))
-    if before.pk > now.pk:
-        before, now = now, before
+    before, now = two_runs(now, int(asked) if asked.isdecimal() and len(asked) < 19 else None)
     pairs = selectors.pair_names(user_of(request))
     context = {
         "before": before,
@@ -108,6 +97,8 @@ def compare(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def run_now(request: HttpRequest, job: str) -> HttpResponse:
+    from tasks.pipeline import hand_over
+
     try:
         made = schedules.run_now(user_of(request), _job(job), hand_over, address_of(request))
     except PermissionDenied as error:

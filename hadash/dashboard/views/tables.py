@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.db.models import CharField, F, Q, QuerySet
-from django.db.models.functions import Cast
 from django.http import Http404, HttpRequest
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
@@ -13,6 +11,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
 
 from hadash.dashboard.csv_export import csv_response
+from hadash.dashboard.published_tables import rows_of
 from hadash.dashboard.tables import TABLES, THING_WORDS, Table
 from hadash.dashboard.views.common import address_with, paged, searched, user_of
 from hadash.governance import selectors
@@ -34,9 +33,7 @@ def table(request: HttpRequest, name: str) -> HttpResponseBase:
     sort = searched(request, "sort")
     sort = sort if found.column(sort.removeprefix("-")) else ""
     run = selectors.published(found.job)
-    rows = _ordered(
-        _looked_for(selectors.rows(found.model, run, [pair] if pair else pairs), found, query), found, sort
-    )
+    rows = rows_of(found, [pair] if pair else pairs, query, sort)
     if request.GET.get("format") == "csv":
         names = [column.name for column in found.columns]
         return csv_response(found.name, names, rows.values_list(*names).iterator(chunk_size=2000))
@@ -54,28 +51,6 @@ def table(request: HttpRequest, name: str) -> HttpResponseBase:
         "run": run,
     }
     return render(request, "governance/table.html", context)
-
-
-def _looked_for(rows: QuerySet[Any], found: Table, query: str) -> QuerySet[Any]:
-    if not query:
-        return rows
-    fits = Q()
-    for name in found.searched:
-        if found.column(name) and found.column(name).kind == "names":  # type: ignore[union-attr]
-            rows = rows.annotate(**{f"{name}_text": Cast(name, CharField())})
-            name = f"{name}_text"
-        fits |= Q(**{f"{name}__icontains": query})
-    return rows.filter(fits)
-
-
-def _ordered(rows: QuerySet[Any], found: Table, sort: str) -> QuerySet[Any]:
-    """What is not known comes last, whichever way it is turned."""
-    order: list[Any] = list(found.sort)
-    if sort:
-        column = F(sort.removeprefix("-"))
-        first = column.desc(nulls_last=True) if sort.startswith("-") else column.asc(nulls_last=True)
-        order.insert(0, first)
-    return rows.order_by(*order, "pk")
 
 
 def _turned(request: HttpRequest, name: str, sort: str) -> tuple[str, str]:

@@ -1,0 +1,104 @@
+"""What jobs have published, searched and ordered: for pages and for the API."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.db.models import CharField, F, Q, QuerySet
+from django.db.models.functions import Cast
+from django.http import Http404
+from django.utils.translation import gettext as _
+
+from hadash.accounts.roles import VIEW, may_somewhere
+from hadash.dashboard.tables import Table
+from hadash.governance import selectors
+from hadash.governance.catalogue import WEIGHTS, Severity
+from hadash.governance.models import Finding, Run
+from hadash.sentences import Sentence, say
+
+#: What findings can be shown by: their states, with those that somebody has accepted apart.
+SHOWS = ("open", "accepted", "resolved", "all")
+
+
+def rows_of(table: Table, pairs: Iterable[str], query: str = "", sort: str = "") -> QuerySet[Any]:
+    """The rows of the last published run.
+
+    :param query: a part of a name. :param sort: a column, or "-" and a column. What is not known comes last either way.
+    """
+    rows = selectors.rows(table.model, selectors.published(table.job), pairs)
+    if query:
+        rows = _looked_for(rows, table, query)
+    order: list[Any] = list(table.sort)
+    if sort:
+        column = F(sort.removeprefix("-"))
+        first = column.desc(nulls_last=True) if sort.startswith("-") else column.asc(nulls_last=True)
+        order.insert(0, first)
+    return rows.order_by(*order, "pk")
+
+
+def _looked_for(rows: QuerySet[Any], table: Table, query: str) -> QuerySet[Any]:
+    fits = Q()
+    for name in table.searched:
+        column = table.column(name)
+        looked_in = name
+        if column is not None and column.kind == "names":
+            looked_in = f"{name}_text"
+            rows = rows.annotate(**{looked_in: Cast(name, CharField())})
+        fits |= Q(**{f"{looked_in}__icontains": query})
+    return rows.filter(fits)
+
+
+def filtered_findings(
+    pairs: Iterable[str], severity: str = "", code: str = "", show: str = "open"
+) -> QuerySet[Finding]:
+    """Findings of some pairs. What is empty does not narrow it down.
+
+    :param show: one of :data:`SHOWS`.
+    """
+    found: Any = selectors.findings(pairs)
+    if severity:
+        found = found.filter(weight=WEIGHTS[Severity(severity)])
+    if code:
+        found = found.filter(code=code)
+    if show in ("open", "accepted"):
+        found = found.filter(state=Finding.State.OPEN, accepted_until__isnull=show == "open")
+    elif show == "resolved":
+        found = found.filter(state=Finding.State.RESOLVED)
+    narrowed: QuerySet[Finding] = found
+    return narrowed
+
+
+def the_finding(user: Any, pk: int) -> Finding:
+    """:raises Http404: there is none, or ``user`` may not see its pair."""
+    found = selectors.findings(selectors.pair_names(user)).filter(pk=pk).first()
+    if found is None:
+        raise Http404(_("There is no finding with number %(pk)s.") % {"pk": pk})
+    return found
+
+
+def runs_for(user: Any) -> QuerySet[Run]:
+    """The newest first. Whoever may see a pair may see them: they say nothing of any."""
+    return Run.objects.order_by("-pk") if may_somewhere(user, VIEW) else Run.objects.none()
+
+
+def the_run(user: Any, pk: int) -> Run:
+    """:raises Http404: there is none (any more), or ``user`` may see no pair."""
+    found = runs_for(user).filter(pk=pk).first()
+    if found is None:
+        raise Http404(_("There is no run with number %(pk)s. Old ones are removed.") % {"pk": pk})
+    return found
+
+
+def two_runs(now: Run, earlier: int | None) -> tuple[Run, Run]:
+    """(the earlier, the later) of two published runs of one job. :raises Http404: they are not that."""
+    before = Run.objects.filter(pk=earlier).first() if earlier is not None else None
+    if before is None or before.job != now.job or {before.state, now.state} != {Run.State.PUBLISHED}:
+        raise Http404(_("These two runs cannot be compared: choose two published runs of one job."))
+    return (before, now) if before.pk < now.pk else (now, before)
+
+
+def sentence_of(finding: Finding) -> Sentence:
+    """What was found."""
+    text = finding.entry.evidence.text if finding.entry else "%(code)s"
+    return say(text, **{"code": finding.code, **finding.evidence})
