@@ -98,6 +98,18 @@ def start(name: str, settings: SparkSettings | None = None) -> SparkSession:
     return spark
 
 
+#: Bytes of facts (compressed, some 300,000 of them) for which one partition of a shuffle is enough.
+BYTES_A_PARTITION = 4 << 20
+
+
+def fit(spark: SparkSession, size: int) -> None:
+    """As many partitions of a shuffle as ``size`` bytes of facts need, and no more than the settings say: each is a task, and an
+    estate of some thousand clients would wait for hundreds of empty ones."""
+    most = int(spark.sparkContext.getConf().get("spark.sql.shuffle.partitions", "64") or 64)
+    wanted = max(spark.sparkContext.defaultParallelism, -(-size // BYTES_A_PARTITION))
+    spark.conf.set("spark.sql.shuffle.partitions", min(most, wanted))
+
+
 def _load(_: int) -> None:
     """In a task of Spark."""
     import spark.transform.facts  # noqa: F401

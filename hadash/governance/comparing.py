@@ -88,9 +88,9 @@ def _only(
 ) -> tuple[list[tuple[Any, ...]], int]:
     """(keys that are in run ``here`` and not in ``there``, how many). (For EXCEPT two nulls are alike.)"""
     query = sql.SQL(
-        "WITH only AS (SELECT {key} FROM {table} WHERE run_id = %s AND pair = ANY(%s)"
+        "WITH alone AS (SELECT {key} FROM {table} WHERE run_id = %s AND pair = ANY(%s)"
         " EXCEPT SELECT {key} FROM {table} WHERE run_id = %s AND pair = ANY(%s))"
-        " SELECT {key}, (SELECT count(*) FROM only) FROM only ORDER BY {key} LIMIT %s"
+        " SELECT {key}, (SELECT count(*) FROM alone) FROM alone ORDER BY {key} LIMIT %s"
     ).format(key=_columns(key), table=sql.Identifier(table))
     return _rows(query, [here, pairs, there, pairs, SHOWN])
 
@@ -102,9 +102,9 @@ def _changed(
         sql.SQL("a.{0} IS DISTINCT FROM b.{0}").format(sql.Identifier(name)) for name in values
     )
     query = sql.SQL(
-        "WITH both AS (SELECT {keys}, {then}, {since} FROM {table} AS a JOIN {table} AS b USING ({key})"
+        "WITH differing AS (SELECT {keys}, {then}, {since} FROM {table} AS a JOIN {table} AS b USING ({key})"
         " WHERE a.run_id = %s AND b.run_id = %s AND pair = ANY(%s) AND ({differing}))"
-        " SELECT both.*, (SELECT count(*) FROM both) FROM both ORDER BY {key} LIMIT %s"
+        " SELECT differing.*, (SELECT count(*) FROM differing) FROM differing ORDER BY {key} LIMIT %s"
     ).format(
         keys=_columns(key),
         key=_columns(key),

@@ -25,6 +25,7 @@ from spark.rules import inputs
 from spark.rules.all import RULES
 from spark.rules.base import Inputs, findings
 from spark.rules.identity import changing
+from spark.session import fit
 from spark.transform.coverage import coverage
 from spark.transform.registry import registry
 from spark.transform.topology import edges, nodes, sharing
@@ -154,6 +155,7 @@ def _given(spark: SparkSession, store: Store, settings: Settings) -> Given:
     snapshot = snapshots.newest(store)
     if snapshot is None:
         raise NothingYet("There is no snapshot in the lake yet: hadash takes one on its schedule.")
+    fit(spark, sum(store.files(known.facts).values()))
     used = inputs.read(
         spark, store, facts.read_facts(spark, store, known), known.newest, snapshot, settings.window_days
     )

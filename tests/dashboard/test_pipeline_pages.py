@@ -1,0 +1,189 @@
+"""Jobs, their schedules and runs as people see them."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from hadash.accounts.roles import ensure_user
+from hadash.governance.models import Coverage, Edge, Node, Run
+from hadash.pipeline.jobs import JOBS, Job
+from hadash.pipeline.models import Schedule
+from tasks import pipeline as tasks
+
+from .parts import signed_in
+
+pytestmark = [pytest.mark.stack, pytest.mark.django_db]
+
+
+@pytest.fixture(autouse=True)
+def lake(settings: Any, tmp_path: Path) -> None:
+    settings.LAKE = str(tmp_path / "lake")
+
+
+@pytest.fixture(autouse=True)
+def handed(monkeypatch: pytest.MonkeyPatch) -> list[Run]:
+    found: list[Run] = []
+    monkeypatch.setattr(tasks, "hand_over", found.append)
+    return found
+
+
+@pytest.fixture
+def as_ada(people: SimpleNamespace) -> Client:
+    return signed_in(ensure_user("ada", "a-long-password", "administrator", "Ada"))
+
+
+def ended(job: Job, state: str = "published", **more: Any) -> Run:
+    now = timezone.now()
+    return Run.objects.create(job=job, state=state, began_at=now, ended_at=now, **more)
+
+
+def page(client: Client, name: str = "pipeline", *args: Any, **query: Any) -> str:
+    answer = client.get(reverse(name, args=args), query)
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def test_every_job_stands_there_with_its_schedule(as_vera: Client, estate: Any) -> None:
+    text = page(as_vera)
+    for about in JOBS.values():
+        assert about.cron in text
+        assert str(about.does) in text
+    assert "Run now" not in text  # she may not
+
+
+def test_run_now_leads_to_the_run_and_a_second_one_is_refused(
+    as_olga: Client, estate: Any, handed: list[Run]
+) -> None:
+    answer = as_olga.post(reverse("run-job", args=["risk"]))
+    (run,) = handed
+    assert answer["Location"] == reverse("run", args=[run.pk])
+    assert "waits for a worker" in page(as_olga, "run", run.pk)
+    again = as_olga.post(reverse("run-job", args=["risk"]))
+    assert again.status_code == 409
+    assert "under way already" in again.content.decode()
+
+
+def test_a_schedule_is_changed_and_a_wrong_one_stays_in_its_field(as_ada: Client, estate: Any) -> None:
+    address = reverse("change-schedule", args=["risk"])
+    assert as_ada.post(address, {"cron": "0 6 * * mon", "enabled": "on"}).status_code == 302
+    assert Schedule.objects.get(job="risk").cron == "0 6 * * mon"
+    answer = as_ada.post(address, {"cron": "每天早上"})
+    assert answer.status_code == 409
+    assert 'value="每天早上"' in answer.content.decode()
+    as_ada.post(address, {"cron": "0 6 * * mon"})
+    assert not Schedule.objects.get(job="risk").enabled
+    assert "not by itself" in page(as_ada)
+
+
+def test_progress_is_shown_while_it_runs_and_stops_asking_when_it_has_ended(
+    as_vera: Client, estate: Any
+) -> None:
+    run = Run.objects.create(
+        job=Job.TOPOLOGY, state="running", began_at=timezone.now(),
+        progress={"step": "edges", "done": 3, "total": 8},
+    )  # fmt: skip
+    live = as_vera.get(reverse("run", args=[run.pk]), headers={"HX-Request": "true"}).content.decode()
+    assert '<progress class="wide-progress" value="3" max="8"' in live
+    assert "hx-get" in live
+    Run.objects.filter(pk=run.pk).update(state="published", ended_at=timezone.now(), rows={"edges": 5})
+    over = as_vera.get(reverse("run", args=[run.pk]), headers={"HX-Request": "true"}).content.decode()
+    assert "hx-get" not in over
+    assert "uses" in over
+
+
+def test_a_failed_one_says_why_and_what_is_shown_instead(as_vera: Client, estate: Any) -> None:
+    good = ended(Job.RISK)
+    bad = ended(Job.RISK, "failed", fault="The lake <is> away.", attempt=3)
+    text = page(as_vera)
+    assert "The lake &lt;is&gt; away." in text
+    assert "What is shown stays that of the last published run." in text
+    assert reverse("run", args=[good.pk]) in text
+    assert 'class="count bad"' in text  # in the navigation
+    assert "The lake &lt;is&gt; away." in page(as_vera, "run", bad.pk)
+    ended(Job.RISK)
+    assert 'class="count bad"' not in page(as_vera)
+
+
+def test_without_a_lake_it_says_what_to_set(as_olga: Client, estate: Any, settings: Any) -> None:
+    settings.LAKE = ""
+    text = page(as_olga)
+    assert "HADASH_LAKE" in text
+    assert "Run now" not in text
+
+
+def test_what_went_wrong_with_its_input_is_counted(as_vera: Client, estate: Any) -> None:
+    quality = {
+        "reports": 1200, "malformed": {"without an AppID": 7}, "broken": {"access/x.parquet": "no Parquet"},
+        "put_aside": 1, "away": ["west"], "lacking": ["ZooKeeper did not answer."],
+    }  # fmt: skip
+    text = page(as_vera, "run", ended(Job.FACTS, quality=quality).pk)
+    for shown in ("1,200", "without an AppID", "access/x.parquet", "west", "ZooKeeper did not answer."):
+        assert shown in text
+
+
+# -- two runs ---------------------------------------------------------------------------------------------------------
+
+
+def coverage(run: Run, appid: str, clients: int, registered: int = 0) -> None:
+    numbers = dict.fromkeys(("nameless", "new_clients", "days", "duplicates", "bypassing"), 0)
+    Coverage.objects.create(
+        run=run, pair="main", appid=appid, clients=clients, registered=registered, **numbers
+    )
+
+
+def test_what_has_changed_since_another_run(as_vera: Client, estate: Any) -> None:
+    monday, today = ended(Job.COVERAGE), ended(Job.COVERAGE)
+    for run, appid, clients in (
+        (monday, "shop", 4), (monday, "gone", 1), (monday, "same", 2),
+        (today, "shop", 5), (today, "新应用", 1), (today, "same", 2),
+    ):  # fmt: skip
+        coverage(run, appid, clients)
+    text = page(as_vera, "compare-runs", today.pk, **{"with": monday.pk})
+    body = text.split("<main", 1)[1]
+    assert "1 new, 1 gone, 1 changed" in body
+    assert "新应用" in body and "gone" in body and "same" not in body
+    assert "4 → <b>5</b>" in body
+    assert page(as_vera, "compare-runs", monday.pk, **{"with": today.pk}).split("<main", 1)[1] == body
+
+
+def test_names_that_nobody_has_given_are_alike(as_vera: Client, estate: Any) -> None:
+    before, now = ended(Job.TOPOLOGY), ended(Job.TOPOLOGY)
+    seen = timezone.now()
+    for run, moved in ((before, seen - timedelta(days=1)), (now, seen)):
+        Edge.objects.create(
+            run=run, pair="main", appid="shop", client_id=None, kind="produce", resource="carts", cluster="east",
+            hosts=1, requests=1, records=1, bytes=1, first_seen=seen, last_seen=moved,
+        )  # fmt: skip
+        Node.objects.create(
+            run=run, pair="main", kind="topic", names=["carts"], cluster="east", island=run.pk,
+            radius_instance=1, radius_appid=1,
+        )  # fmt: skip
+    assert page(as_vera, "compare-runs", now.pk, **{"with": before.pk}).count("Nothing has changed.") == 3
+
+
+def test_runs_of_different_jobs_or_unfinished_ones_are_not_compared(as_vera: Client, estate: Any) -> None:
+    run, other = ended(Job.COVERAGE), ended(Job.ADVICE)
+    failed = ended(Job.COVERAGE, "failed")
+    for against in (other.pk, failed.pk, 0, "x"):
+        address = reverse("compare-runs", args=[run.pk])
+        assert as_vera.get(address, {"with": against}).status_code == 404
+
+
+def test_the_api_says_the_same(as_olga: Client, estate: Any) -> None:
+    before, now = ended(Job.COVERAGE), ended(Job.COVERAGE)
+    coverage(before, "shop", 4)
+    coverage(now, "shop", 4, registered=1)
+    (found,) = as_olga.get(f"/api/v1/runs/{now.pk}/changes/", {"since": before.pk}).json()
+    assert (found["added_count"], found["gone_count"], found["changed_count"]) == (0, 0, 1)
+    assert found["changed"] == [{"key": ["main", "shop"], "values": {"registered": [0, 1]}}]
+    jobs = {job["job"]: job for job in as_olga.get("/api/v1/jobs/").json()}
+    assert set(jobs) == set(Job.values)
+    assert jobs["coverage"]["published"]["id"] == now.pk

@@ -1,0 +1,140 @@
+"""Runs in a process of their own: with Spark for real, and with processes that end in every other way."""
+
+from __future__ import annotations
+
+import os
+import sys
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from dashboard.parts import cluster
+from django.db import connection
+from support.waiting import eventually
+
+from hadash.governance.models import Run
+from hadash.inventory.models import Pair
+from hadash.lake.access import write_batch
+from hadash.lake.store import Store
+from hadash.pipeline import running, schedules
+from hadash.pipeline.jobs import Job
+from hadash.pipeline.running import Outcome
+from spark import manifest
+from tasks import pipeline as tasks
+
+pytestmark = [pytest.mark.stack, pytest.mark.django_db(transaction=True)]
+
+
+def instead(monkeypatch: pytest.MonkeyPatch, code: str) -> None:
+    """Let this small program run for Spark."""
+    monkeypatch.setattr(running, "command", lambda run: [sys.executable, "-c", code])
+
+
+@pytest.fixture
+def run(lake: Store) -> Run:
+    return Run.objects.create(job=Job.RISK, state=Run.State.WAITING)
+
+
+def carried_out(run: Run) -> tuple[Outcome, Run]:
+    outcome = running.carry_out(run.pk)
+    run.refresh_from_db()
+    return outcome, run
+
+
+@pytest.mark.spark
+def test_reports_become_facts(lake: Store, monkeypatch: pytest.MonkeyPatch, olga: Any) -> None:
+    monkeypatch.setenv("SPARK_MASTER", "local[2]")
+    monkeypatch.setenv("HADASH_SPARK_PARTITIONS", "4")
+    Pair.objects.create(
+        name="main", first=(east := cluster("east", 1)), second=cluster("west", 2), default=east
+    )
+    now = datetime.now(UTC)
+    good = {
+        "gateway": "gateway-1", "appid": "购物", "client_id": "web-1", "kind": "produce", "resource": "orders",
+        "cluster": "east", "host": "10.0.0.1", "library": "", "version": "",
+        "requests": 1, "records": 5, "bytes": 50, "first_seen": now, "last_seen": now,
+    }  # fmt: skip
+    write_batch(lake, "gateway-1", [good, good | {"appid": ""}], now)
+    handed: list[Run] = []
+    outcome, run = carried_out(schedules.run_now(olga, Job.FACTS, handed.append))
+    assert outcome is Outcome.PUBLISHED, run.fault
+    assert (run.state, run.asked_by) == (Run.State.PUBLISHED, "olga")
+    assert (run.rows["reports"], run.rows["days"]) == (2, 1)
+    assert list(run.quality["malformed"].values()) == [1]
+    assert run.watermark["day"] == manifest.read(lake).newest == f"{now:%Y-%m-%d}"
+    assert set(run.seconds) == {"compacting", "facts"}
+
+
+def test_one_that_ends_with_a_failure_says_its_last_word(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    instead(
+        monkeypatch,
+        "import sys; print('warm'); print('No space left on device', file=sys.stderr); sys.exit(9)",
+    )
+    outcome, run = carried_out(run)
+    assert (outcome, run.state) == (Outcome.FAILED, Run.State.FAILED)
+    assert run.fault == "Its process has ended with 9. No space left on device"
+
+
+def test_one_that_is_killed_has_failed_and_is_tried_again(
+    run: Run, monkeypatch: pytest.MonkeyPatch, settings: Any
+) -> None:
+    settings.PIPELINE_RETRY_SECONDS = 0
+    instead(monkeypatch, "import os, signal; os.kill(os.getpid(), signal.SIGKILL)")
+    tasks.run(run.pk)
+    run.refresh_from_db()
+    assert (run.state, run.fault) == (Run.State.FAILED, "Its process has ended by signal 9.")
+    again = Run.objects.get(state=Run.State.WAITING)
+    assert (again.job, again.attempt) == (Job.RISK, 2)
+
+
+def test_what_trying_again_does_not_help_alarms_at_once(
+    run: Run, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    instead(monkeypatch, "import sys; print('error: The lake is no lake.', file=sys.stderr); sys.exit(2)")
+    tasks.run(run.pk)
+    assert Run.objects.filter(state=Run.State.WAITING).count() == 0
+    assert "ALARM: the job risk has failed" in caplog.text
+
+
+def test_one_that_finds_another_running_waits_for_its_turn(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    instead(monkeypatch, "import sys; sys.exit(1)")
+    outcome, run = carried_out(run)
+    assert (outcome, run.state) == (Outcome.NOT_MINE, Run.State.WAITING)
+
+
+def test_one_that_takes_too_long_is_ended(
+    run: Run, monkeypatch: pytest.MonkeyPatch, settings: Any, lake: Store
+) -> None:
+    settings.PIPELINE_JOB_SECONDS = 0.5
+    instead(monkeypatch, "import sys; sys.stdin.read()")  # ends as Spark's does, when nobody listens any more
+    outcome, run = carried_out(run)
+    assert outcome is Outcome.FAILED
+    assert "HADASH_PIPELINE_JOB_SECONDS" in run.fault
+
+
+def test_spark_ends_with_the_worker_that_started_it(run: Run, tmp_path: Any) -> None:
+    """(The end of the worker closes what its process listens to.)"""
+    read, write = os.pipe()
+    environment = {**os.environ, "DATABASE_URL": running.conninfo()}
+    process = running.subprocess.Popen(
+        [sys.executable, "-c", ENDING], stdin=read, env=environment, cwd=running.settings.BASE_DIR
+    )
+    os.close(read)
+    os.close(write)
+    assert eventually(lambda: process.poll() is not None, "it has ended")
+    assert process.returncode == 3
+
+
+ENDING = "import spark.__main__ as m, threading, time; threading.Thread(target=m._end_with_stdin).start(); time.sleep(600)"
+
+
+def test_how_the_database_is_reached_is_not_on_the_command_line(run: Run) -> None:
+    password = connection.settings_dict["PASSWORD"]
+    assert password and password in running.conninfo()
+    assert password not in " ".join(running.command(run))
+
+
+def test_without_a_lake_it_says_so(run: Run, settings: Any) -> None:
+    settings.LAKE = ""
+    outcome, run = carried_out(run)
+    assert (outcome, run.fault) == (Outcome.REFUSED, "No lake is set (HADASH_LAKE).")
