@@ -196,7 +196,7 @@ CATALOGUE: dict[Code, Entry] = {
             About.APPID,
             say("Client without InstanceID"),
             say("A client has no client.id, or the one that its library gives everybody."),
-            say("%(count)s clients of %(appid)s have no name of their own: %(clients)s on %(hosts)s."),
+            say("Clients of %(appid)s without a name of their own (%(count)s): %(clients)s on %(hosts)s."),
             say(
                 "Set client.id in the application, then register it. Without one it moves only together with the whole AppID."
             ),
@@ -548,7 +548,7 @@ CATALOGUE: dict[Code, Entry] = {
             say("Client that bypasses the Gateway"),
             say("Brokers have seen a client that no Gateway has seen."),
             say(
-                "%(count)s clients of %(appid)s reach the cluster without the Gateway: %(clients)s on %(hosts)s."
+                "Clients of %(appid)s that reach the cluster without the Gateway (%(count)s): %(clients)s on %(hosts)s."
             ),
             say(
                 "Give them the Gateway's address, and close the brokers' to clients: a switch cannot move what it does not see."

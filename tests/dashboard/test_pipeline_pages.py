@@ -172,7 +172,7 @@ def test_names_that_nobody_has_given_are_alike(as_vera: Client, estate: Any) -> 
 def test_runs_of_different_jobs_or_unfinished_ones_are_not_compared(as_vera: Client, estate: Any) -> None:
     run, other = ended(Job.COVERAGE), ended(Job.ADVICE)
     failed = ended(Job.COVERAGE, "failed")
-    for against in (other.pk, failed.pk, 0, "x"):
+    for against in (other.pk, failed.pk, run.pk, 0, "x"):
         address = reverse("compare-runs", args=[run.pk])
         assert as_vera.get(address, {"with": against}).status_code == 404
 

@@ -8,6 +8,7 @@ import pytest
 
 from hadash.gateway import samples
 from hadash.gateway.traffic import AccessKey, Circumstances, Stream, Traffic
+from hadash.lake.access import ALL_TOPICS, LISTING
 
 EAST, WEST = Stream("shop", "web-1", "east"), Stream("shop", "web-1", "west")
 OTHER = Stream("billing", "", "east")
@@ -195,6 +196,13 @@ class TestAccess:
         ((latest, together),) = self.traffic.latest_access().values()
         assert (latest.host, latest.circumstances.known()) == ("10.0.0.2", {"acks": -1})
         assert (together.first_seen, together.last_seen, together.records) == (100.0, 200.0, 8)
+
+    def test_who_asks_for_all_topics_is_noted_and_uses_none_of_them(self) -> None:
+        self.note(100.0, key())
+        self.note(101.0, key()._replace(kind=LISTING, resource=ALL_TOPICS))
+        assert {fact.kind for fact in self.traffic.access} == {"produce", LISTING}
+        assert [found[0].kind for found in self.traffic.latest_access().values()] == ["produce"]
+        assert ALL_TOPICS not in self.traffic.topics_used("shop", "east")
 
     def test_the_facts_that_were_seen_last_are_kept(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """A client.id that is new at each start must not fill the memory."""
