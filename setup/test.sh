@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # All tests but the long ones (make test-long), in two lanes beside each other, each with a stack of its own: a test waits for
-# servers half of its time. The first has the tests of whole demos, of the API, of the command line and of accounts, so that both take about
-# as long; what it printed follows when the second has ended.
+# servers half of its time. The first has the tests of whole demos, of the API, of the command line, of accounts and of the pipeline's jobs, so that both take
+# about as long; what it printed follows when the second has ended.
 set -u
 cd "$(dirname "$0")/.."
-FIRST="tests/e2e tests/sandbox tests/api tests/cli tests/accounts"
+FIRST="tests/e2e tests/sandbox tests/api tests/cli tests/accounts tests/pipeline tests/governance tests/spark_jobs/test_governance_jobs.py"
 # Clients that sign in again within seconds, on brokers that hang up on who does not: nothing runs beside them.
 ALONE="tests/gateway/test_listeners.py"
 mkdir -p var/test-logs

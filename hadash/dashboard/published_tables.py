@@ -93,7 +93,12 @@ def the_run(user: Any, pk: int) -> Run:
 def two_runs(now: Run, earlier: int | None) -> tuple[Run, Run]:
     """(the earlier, the later) of two published runs of one job. :raises Http404: they are not that."""
     before = Run.objects.filter(pk=earlier).first() if earlier is not None else None
-    if before is None or before == now or before.job != now.job or {before.state, now.state} != {Run.State.PUBLISHED}:
+    if (
+        before is None
+        or before == now
+        or before.job != now.job
+        or {before.state, now.state} != {Run.State.PUBLISHED}
+    ):
         raise Http404(_("These two runs cannot be compared: choose two published runs of one job."))
     return (before, now) if before.pk < now.pk else (now, before)
 
