@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Exists, OuterRef, QuerySet, Subquery, Sum
+from django.db.models import Exists, F, OuterRef, QuerySet, Subquery, Sum
 from django.utils import timezone
 
 from hadash.accounts.roles import pairs_where
@@ -94,3 +94,25 @@ def worst_appids(pairs: Iterable[str], most: int) -> list[dict[str, Any]]:
     found = counting(pairs).exclude(appid="").order_by().values("pair", "appid")
     ranked = found.annotate(score=Sum("weight")).order_by("-score", "pair", "appid")
     return [dict(row) for row in ranked[:most]]
+
+
+# -- coverage over time -------------------------------------------------------------------------------------------
+
+
+def coverage_over_time(pairs: Iterable[str]) -> list[dict[str, Any]]:
+    """Of each run of the job that is kept, the newest first, and each pair: how many clients there were, and how well they were known.
+
+    ``run``, ``at``, ``pair``, and the columns of :data:`spark.schemas.COVERAGE` added up over AppIDs.
+    """
+    names = ("clients", "registered", "nameless", "new_clients", "duplicates", "bypassing")
+    found: Iterable[Any] = (
+        Coverage.objects.filter(pair__in=list(pairs), run__state=Run.State.PUBLISHED)
+        .order_by()
+        .values("run", "pair", at=F("run__ended_at"))
+        .annotate(**{f"all_{name}": Sum(name) for name in names})
+        .order_by("-run", "pair")
+    )
+    return [
+        {"run": row["run"], "at": row["at"], "pair": row["pair"], **{n: row[f"all_{n}"] for n in names}}
+        for row in found
+    ]

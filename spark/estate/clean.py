@@ -248,13 +248,15 @@ class Builder:
         registered = self.random.random() < 0.5
         how = {"library": library, "version": version}
         begun = len(self.estate.facts)
+        # Replicas read the same: one that is registered would otherwise seem to be on many Topics.
+        read = sorted({self.any_topic(pair) for _ in range(self.random.randint(1, 4))})
         for number, host in enumerate(hosts, 1):
             # Replicas have numbers where a number is all that sets them apart; readers that are registered share one name.
             writer = f"{appid}-writer-{number}"
             reader = f"{appid}-reader" if registered else f"{appid}-reader-{number}"
-            for topic in {self.any_topic(pair) for _ in range(self.random.randint(0, 3))}:
+            for topic in sorted({self.any_topic(pair) for _ in range(self.random.randint(0, 3))}):
                 self.writes(pair, appid, writer, topic, host=host, **how)
-            for topic in {self.any_topic(pair) for _ in range(self.random.randint(1, 4))}:
+            for topic in read:
                 self.reads(pair, appid, reader, topic, f"{appid}-group", host=host, **how)
             if registered:
                 self.register(pair, appid, writer)

@@ -273,6 +273,22 @@ def test_only_what_is_published_is_shown(as_vera: Client, tables: None) -> None:
     assert "never" not in page(as_vera, "table", "coverage").split("<tbody", 1)[1]
 
 
+def test_coverage_of_a_pair_over_time(as_vera: Client, tables: None) -> None:
+    later = run_of(Run.Job.COVERAGE)
+    numbers = dict.fromkeys(("nameless", "new_clients", "days", "duplicates", "bypassing"), 0)
+    Coverage.objects.create(run=later, pair="main", appid="shop", clients=8, registered=6, **numbers)
+    first, second = selectors.coverage_over_time(["main"])
+    assert (first["run"], first["clients"], first["registered"]) == (later.pk, 8, 6)
+    assert (second["clients"], second["registered"]) == (44, 0)  # both AppIDs, and no run that has failed
+    assert "75 %" in page(as_vera, "table", "coverage")
+
+
+def test_an_appids_page_has_its_score(as_vera: Client, findings: SimpleNamespace, estate: Any) -> None:
+    text = page(as_vera, "appid", estate.shop.pk)
+    assert "Risk score 11" in text
+    assert "1 high, 0 medium, 1 low" in text
+
+
 def test_order_and_search_stand_in_the_address(as_vera: Client, tables: None) -> None:
     text = page(as_vera, "table", "coverage", sort="clients")
     assert text.index(">shop<") < text.index(">billing<")

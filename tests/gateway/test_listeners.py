@@ -29,6 +29,8 @@ from hadash.gateway.codec import ErrorCode
 from hadash.gateway.kinds import Kind
 from hadash.identity.client_ids import NamedByClient
 from hadash.identity.identity import Identity
+from hadash.kafka.groups import GroupsClient
+from hadash.kafka.values import ClusterAccess
 
 pytestmark = pytest.mark.stack
 
@@ -415,6 +417,30 @@ def test_transactions_are_served_where_they_are_admitted(
     produce(app.config(gateway.bootstrap), topic, b"after")
     east = app.config(mixed.described["east"].bootstrap_servers)
     assert consume(east, topic, app.group(), 2) == [b"kept", b"after"]
+
+
+def test_a_cluster_with_kraft_tells_who_leads_its_controllers(mixed: Clusters) -> None:
+    """(Here, because nothing else has such a cluster. hadash itself trusts the machine's authorities, which do not know the test's.)"""
+    west = mixed.described["west"]
+    access = ClusterAccess(
+        west.name,
+        west.bootstrap_servers,
+        west.security_protocol,
+        "PLAIN",
+        west.admin_user,
+        west.admin_password,
+    )
+    client = GroupsClient(access)
+    client._config["ssl_cafile"] = west.authority
+    try:
+        engine = client.engine()
+        assert engine.kraft
+        assert engine.controller == 0
+        assert engine.epoch is not None and engine.epoch >= 1
+        assert engine.version.startswith("4.")
+        assert client.names() == sorted(client.names())
+    finally:
+        client.close()
 
 
 class TestBrokers:

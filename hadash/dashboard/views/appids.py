@@ -20,6 +20,7 @@ from hadash.dashboard.connections import of_appid as connections_of_appid
 from hadash.dashboard.forms import DeclareForm, RegisterForm
 from hadash.dashboard.templatetags.hadash import sentence
 from hadash.dashboard.views.common import address_of, denied, paged, part_of, searched, the_appid, user_of
+from hadash.governance import selectors as governance
 from hadash.inventory import services
 from hadash.inventory.declarations import may_declare
 from hadash.inventory.models import AppID
@@ -75,6 +76,7 @@ def page(
         **_registered(request, found, live),
         "form": form or RegisterForm(),
         "history": history,
+        "risk": governance.score(governance.counting([found.pair.name]).filter(appid=found.name)),
         "retirements": [
             (one, states.of_retirement(one)) for one in selectors.retirements(user_of(request), found)
         ],

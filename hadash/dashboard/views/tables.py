@@ -49,6 +49,9 @@ def table(request: HttpRequest, name: str) -> HttpResponseBase:
         "pair": pair,
         "query": query,
         "run": run,
+        "over_time": selectors.coverage_over_time([pair] if pair else pairs)
+        if found.name == "coverage"
+        else [],
     }
     return render(request, "governance/table.html", context)
 
