@@ -72,7 +72,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 2
     began = time.monotonic()
-    spark = session.start(f"hadash {told.job}", settings)
+    spark = session.start(f"hadash {told.job}", settings, store)
     started = time.monotonic()
     try:
         done = JOBS[told.job](spark, store, told)

@@ -17,7 +17,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import pyspark
 from pyspark.sql import SparkSession
+
+from hadash.lake.store import Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +58,39 @@ class SparkSettings:
         )
 
 
-def start(name: str, settings: SparkSettings | None = None) -> SparkSession:
+#: Where Spark's jars are, among them those of the Hadoop that it brings along.
+_JARS = Path(pyspark.__file__).parent / "jars"
+
+
+def for_lake(store: Store, more: Mapping[str, str]) -> dict[str, str]:
+    """What Spark has to be told to reach a lake that lies in an object store; nothing for others. Both Spark and pyarrow
+    take credentials from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or from the machine's role.
+
+    :param more: what somebody has set, which goes first: whoever names a hadoop-aws of their own gets no other.
+    """
+    if not store.address.startswith("s3a://"):
+        return {}
+    found: dict[str, str] = {}
+    if not any("hadoop-aws" in value for value in more.values()):
+        # It has to be of the same version as Spark's own Hadoop.
+        version = next(_JARS.glob("hadoop-client-api-*.jar")).stem.removeprefix("hadoop-client-api-")
+        packages = [more.get("spark.jars.packages", ""), f"org.apache.hadoop:hadoop-aws:{version}"]
+        found["spark.jars.packages"] = ",".join(filter(None, packages))
+    options = store.options
+    scheme = options.get("scheme", "https")
+    if "endpoint_override" in options:
+        found["spark.hadoop.fs.s3a.endpoint"] = f"{scheme}://{options['endpoint_override']}"
+        found["spark.hadoop.fs.s3a.path.style.access"] = "true"
+        found["spark.hadoop.fs.s3a.connection.ssl.enabled"] = str(scheme == "https").lower()
+    if "region" in options:
+        found["spark.hadoop.fs.s3a.endpoint.region"] = options["region"]
+    return found
+
+
+def start(name: str, settings: SparkSettings | None = None, store: Store | None = None) -> SparkSession:
     """A session, or the one that this process has already.
 
-    :param name: what Spark's pages call it.
+    :param name: what Spark's pages call it. :param store: the lake that it works with.
     """
     settings = settings or SparkSettings.from_environment()
     logging.getLogger("py4j").setLevel(
@@ -86,7 +118,8 @@ def start(name: str, settings: SparkSettings | None = None) -> SparkSession:
         builder = builder.config("spark.driver.bindAddress", "127.0.0.1").config(
             "spark.driver.host", "127.0.0.1"
         )
-    for key, value in settings.more.items():
+    of_lake = for_lake(store, settings.more) if store is not None else {}
+    for key, value in {**settings.more, **of_lake}.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
     context = spark.sparkContext

@@ -56,13 +56,13 @@ export function kept(container) {
     ? { tag: active.tagName, exactly: purpose(active, true), roughly: purpose(active, false) }
     : null;
   const typed = [...container.querySelectorAll("input[id], textarea[id]")]
-    .filter((field) => field.type !== "hidden" && field.value !== field.defaultValue)
-    .map((field) => [field.id, field.value]);
+    .filter((field) => field.type !== "hidden" && (field.value !== field.defaultValue || field.checked !== field.defaultChecked))
+    .map((field) => [field.id, field.value, field.checked]);
   const opened = [...container.querySelectorAll("details[open] > summary")].map((summary) => purpose(summary, false));
   return (now = container) => {
-    for (const [id, value] of typed) {
+    for (const [id, value, checked] of typed) {
       const field = now.querySelector(`#${CSS.escape(id)}`);
-      if (field) field.value = value;
+      if (field) Object.assign(field, { value, checked });
     }
     for (const wanted of opened) {
       const summary = same(now, "summary", false, wanted);

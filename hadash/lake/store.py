@@ -1,7 +1,8 @@
 """Where the lake is, and what can be done there: list, read, and write files that appear whole or not at all.
 
-The address is a path, or a URL of what pyarrow reaches: ``s3a://bucket/lake``, ``hdfs://namenode:8020/lake``. Names inside of it are
-relative, with slashes: ``access/date=2026-11-21/hour=17/gateway-1-1763744400000.parquet``.
+The address is a path, or a URL of what pyarrow reaches: ``s3a://bucket/lake``, ``hdfs://namenode:8020/lake``. An object store that is not
+Amazon's has its own address behind a question mark: ``s3a://bucket/lake?endpoint_override=minio:9000&scheme=http&region=us-east-1``. Names
+inside of it are relative, with slashes: ``access/date=2026-11-21/hour=17/gateway-1-1763744400000.parquet``.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
+from urllib.parse import parse_qsl
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -28,7 +30,8 @@ class Store:
     """
 
     def __init__(self, address: str) -> None:
-        # (What follows a question mark says how pyarrow reaches an object store; Spark has settings of its own for it.)
+        #: As it was told, with how an object store is reached (what follows a question mark): another process makes a store of it.
+        self.url = address
         self.address = address.partition("?")[0].rstrip("/") or "/"
         try:
             if "://" in address:
@@ -48,6 +51,11 @@ class Store:
         """The address of a file or folder as Spark is told it."""
         root = self.address if "://" in self.address else f"file://{self._root}"
         return f"{root}/{name}" if name else root
+
+    @property
+    def options(self) -> dict[str, str]:
+        """What the address says of how an object store is reached: ``endpoint_override``, ``scheme``, ``region``."""
+        return dict(parse_qsl(self.url.partition("?")[2]))
 
     def files(self, folder: str, *, deep: bool = False) -> dict[str, int]:
         """The files of a folder with their sizes in bytes, by name, in order; those in the making are left out. A

@@ -25,10 +25,10 @@ def run(spark: SparkSession, store: Store) -> Outcome:
     settled = compaction.settled(store, datetime.now(UTC))
     if not settled:
         return Outcome()
-    address = store.address
+    url = store.url
     done = (
         spark.sparkContext.parallelize(settled, len(settled))
-        .map(lambda hour: compaction.compact(Store(address), hour))
+        .map(lambda hour: compaction.compact(Store(url), hour))
         .collect()
     )
     compacted = [each for each in done if each is not None]

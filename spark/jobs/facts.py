@@ -133,7 +133,7 @@ def _make_days(
         return {}, {}
     place = manifest.new_place("daily")
     shares = [
-        _Share(store.address, day, names, rows, f"{place}/date={day}", part, pairs)
+        _Share(store.url, day, names, rows, f"{place}/date={day}", part, pairs)
         for day, found in changed.items()
         for part, (names, rows) in enumerate(_shares(found.files))
     ]
@@ -267,9 +267,7 @@ def _commit(spark: SparkSession, store: Store, now: Manifest, made: Mapping[str,
         days.append((tuple(store.files(entry.place)), age, False))
     later = (date.fromisoformat(newest) - date.fromisoformat(now.newest or newest)).days
     place = manifest.new_place("facts")
-    merges = [
-        _Merge(store.address, bucket, now.facts, tuple(days), later, place) for bucket in range(BUCKETS)
-    ]
+    merges = [_Merge(store.url, bucket, now.facts, tuple(days), later, place) for bucket in range(BUCKETS)]
     # (Buckets are equally large: one task a core is enough, and saves starting the others.)
     tasks = min(len(merges), spark.sparkContext.defaultParallelism)
     spark.sparkContext.parallelize(merges, tasks).foreach(_merge)

@@ -40,13 +40,11 @@ def run(spark: SparkSession, store: Store, topic: str, options: Mapping[str, str
     :raises pyspark.errors.StreamingQueryException: the Topic cannot be read, or the lake not be written to; what was read is
         read again.
     """
-    address = store.address
+    url = store.url
     counts: Counter[str] = Counter()
 
     def write(records: DataFrame, _: int) -> None:
-        for reports, unreadable in records.rdd.mapPartitions(
-            lambda rows: _write(address, topic, rows)
-        ).collect():
+        for reports, unreadable in records.rdd.mapPartitions(lambda rows: _write(url, topic, rows)).collect():
             counts.update(records=1, reports=reports, unreadable=unreadable)
 
     found = (

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from django.conf import settings
+from django.contrib.auth.models import Group
 from django.test import RequestFactory, override_settings
 from django.urls import reverse
 from django.utils import timezone
@@ -20,6 +22,9 @@ from dashboard.parts import PASSWORD, gateway
 from hadash.dashboard.engines import Engines
 from hadash.dashboard.views.stream import Feed
 from hadash.dashboard.words import stage_word
+from hadash.governance.models import Run
+from hadash.pipeline import schedules
+from hadash.pipeline.models import Schedule
 from hadash.switching.machine import Stage
 from hadash.switching.models import StageRecord, Switch
 
@@ -163,3 +168,22 @@ def test_retirement_leaves_the_rest_of_the_page_alone(olga: Window, finished: Sw
     page.wait_for_timeout(300)
     expect(page.locator("#id_text")).to_have_value("Half a sentence")
     expect(page.locator("#retirement")).to_have_count(1)
+
+
+def test_a_schedule_that_is_being_changed_is_left_as_it_is(
+    olga: Window, people: SimpleNamespace, estate: SimpleNamespace, settings: Any, tmp_path: Path
+) -> None:
+    settings.LAKE = str(tmp_path)
+    people.olga.groups.add(Group.objects.get(name="administrator"))
+    schedules.known()
+    Schedule.objects.update(cron="0 6 * * *")  # all alike: which one is open says its id alone
+    page = olga.open("pipeline/")
+    page.click("#schedule-risk")
+    page.fill("#cron-risk", "0 7 * * mon")
+    page.uncheck("#enabled-risk")
+    Run.objects.create(job="risk", state="running", began_at=timezone.now())
+    expect(page.locator("#live")).to_contain_text("running", timeout=20_000)
+    expect(page.locator("#cron-risk")).to_have_value("0 7 * * mon")
+    expect(page.locator("#cron-risk")).to_be_visible()
+    expect(page.locator("#enabled-risk")).not_to_be_checked()
+    expect(page.locator("#cron-facts")).to_be_hidden()

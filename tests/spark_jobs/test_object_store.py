@@ -1,0 +1,84 @@
+"""The same jobs on a lake in an object store, by its address alone. Spark fetches its way to it from Maven Central (some 700 MB, once)."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.s3 import object_store
+
+from hadash.lake.access import write_batch
+from hadash.lake.store import Store
+from spark import manifest
+
+pytestmark = [pytest.mark.spark, pytest.mark.long]
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+
+def job(name: str, lake: str) -> dict[str, Any]:
+    """Run a job in a process of its own; what it said."""
+    environment = {**os.environ, "SPARK_MASTER": "local[2]", "HADASH_SPARK_MEMORY": "1g"}
+    command = [sys.executable, "-m", "spark", name, "--lake", lake, "--pairs", "east=main,west=main"]
+    done = subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=900, check=False
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    said: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return said
+
+
+def report(appid: str, at: datetime) -> dict[str, Any]:
+    return {
+        "gateway": "gateway-1", "appid": appid, "client_id": "web-1", "kind": "produce", "resource": "orders",
+        "cluster": "east", "host": "10.0.0.1", "library": "", "version": "", "requests": 1, "records": 1, "bytes": 1,
+        "first_seen": at, "last_seen": at,
+    }  # fmt: skip
+
+
+def test_facts_are_made_in_an_object_store(tmp_path: Path) -> None:
+    now = datetime.now(UTC)
+    with object_store() as lake:
+        store = Store(lake)
+        write_batch(store, "gateway-1", [report("购物", now), report("billing", now)], now)
+        said = job("facts", lake)
+        assert (said["rows"], said["malformed"]) == (2, {})
+        known = manifest.read(store)
+        assert known.newest == f"{now:%Y-%m-%d}"
+        assert store.files(known.facts)
+        assert job("facts", lake)["days"] == []  # nothing has come
+
+
+def test_spark_itself_reads_and_writes_there() -> None:
+    """(The jobs that publish read facts, and write what they have made, through Spark's own S3A.)"""
+    with object_store() as lake:
+        environment = {**os.environ, "LAKE": lake}
+        done = subprocess.run(
+            [sys.executable, "-c", SCRIPT],
+            cwd=ROOT,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=900,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr[-4000:]
+        assert done.stdout.splitlines()[-1] == "3 ['orders', '订单']"
+
+
+SCRIPT = """
+import os
+from hadash.lake.store import Store
+from spark import session
+store = Store(os.environ["LAKE"])
+spark = session.start("s3", session.SparkSettings(master="local[2]", memory="1g"), store)
+spark.createDataFrame([(1, "orders"), (2, "订单"), (3, "orders")], "n int, topic string").write.parquet(store.for_spark("tables/x/1"))
+read = spark.read.parquet(store.for_spark("tables/x/1"))
+print(read.count(), sorted(row.topic for row in read.select("topic").distinct().collect()))
+"""
