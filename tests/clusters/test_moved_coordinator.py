@@ -64,7 +64,8 @@ class FakeAdmin:
 
     def describe_groups(self, names: list[str]) -> dict[str, Any]:
         self.brokers.check(self.stale)
-        return {name: SimpleNamespace(group_state="Stable", members=[]) for name in names}
+        group = {"group_state": "Stable", "protocol_type": "consumer", "protocol_data": "range", "members": []}
+        return {name: SimpleNamespace(**group) for name in names}
 
     def list_group_offsets(self, names: list[str]) -> dict[str, Any]:
         self.brokers.check(self.stale)
