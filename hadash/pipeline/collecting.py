@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from hadash.bindings.model import BindingDocument
@@ -242,8 +243,9 @@ def _known() -> Tables:
     }
 
 
-def _named(rows: Iterable[tuple[Any, ...]], *names: str) -> Iterator[Row]:
-    for row in rows.iterator() if hasattr(rows, "iterator") else rows:
+def _named(rows: QuerySet[Any, Any], *names: str) -> Iterator[Row]:
+    """Rows of values as rows of a table. (An estate may have a million declarations: they are read in pieces.)"""
+    for row in rows.iterator():
         yield dict(zip(names, row, strict=True))
 
 

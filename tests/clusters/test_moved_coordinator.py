@@ -64,7 +64,12 @@ class FakeAdmin:
 
     def describe_groups(self, names: list[str]) -> dict[str, Any]:
         self.brokers.check(self.stale)
-        group = {"group_state": "Stable", "protocol_type": "consumer", "protocol_data": "range", "members": []}
+        group = {
+            "group_state": "Stable",
+            "protocol_type": "consumer",
+            "protocol_data": "range",
+            "members": [],
+        }
         return {name: SimpleNamespace(**group) for name in names}
 
     def list_group_offsets(self, names: list[str]) -> dict[str, Any]:
