@@ -10,9 +10,7 @@ from typing import Any
 from django.http import StreamingHttpResponse
 from django.utils import timezone
 
-#: A cell that begins with one of these is a formula to a spreadsheet, and may be one that does harm: names are what clients say of
-#: themselves. It is written with an apostrophe before it.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+from hadash.inventory.relations_csv import escaped
 
 
 def csv_response(name: str, head: Sequence[str], rows: Iterable[Sequence[Any]]) -> StreamingHttpResponse:
@@ -44,5 +42,4 @@ def _cell(value: Any) -> str:
         return ""
     if isinstance(value, list | tuple):
         return _cell(" ".join(map(str, value)))
-    text = str(value)
-    return f"'{text}" if isinstance(value, str) and text.startswith(_FORMULA) else text
+    return escaped(value) if isinstance(value, str) else str(value)

@@ -50,17 +50,19 @@ def _looked_for(rows: QuerySet[Any], table: Table, query: str) -> QuerySet[Any]:
 
 
 def filtered_findings(
-    pairs: Iterable[str], severity: str = "", code: str = "", show: str = "open"
+    pairs: Iterable[str], severity: str = "", code: str = "", show: str = "open", query: str = ""
 ) -> QuerySet[Finding]:
     """Findings of some pairs. What is empty does not narrow it down.
 
-    :param show: one of :data:`SHOWS`.
+    :param show: one of :data:`SHOWS`. :param query: a part of an AppID, or of what it is about.
     """
     found: Any = selectors.findings(pairs)
     if severity:
         found = found.filter(weight=WEIGHTS[Severity(severity)])
     if code:
         found = found.filter(code=code)
+    if query:
+        found = found.filter(Q(appid__icontains=query) | Q(name__icontains=query))
     if show in ("open", "accepted"):
         found = found.filter(state=Finding.State.OPEN, accepted_until__isnull=show == "open")
     elif show == "resolved":

@@ -6,7 +6,6 @@ What a rule looks at stands elsewhere: over a whole estate in ``spark/rules/``, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -133,15 +132,6 @@ _OF_CLUSTERS = frozenset(
         Code.ACL_DRIFT,
     }
 )
-
-
-def score(found: Iterable[Code]) -> int:
-    """Of an AppID, or a pair: the weights of its findings that are open and that nobody has accepted.
-
-    >>> score([Code.ACKS, Code.KAFKA_10793, Code.IDEMPOTENT])
-    15
-    """
-    return sum(CATALOGUE[code].weight for code in found)
 
 
 # -- figures that decide ----------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +11,7 @@ from django.db.models import Exists, F, OuterRef, QuerySet, Subquery, Sum
 from django.utils import timezone
 
 from hadash.accounts.roles import pairs_where
+from hadash.governance.catalogue import WEIGHTS, Severity
 from hadash.governance.models import (
     Acceptance,
     AdviceStep,
@@ -82,10 +84,8 @@ class Score:
 
 def score(found: QuerySet[Finding]) -> Score:
     """Of the findings that count among ``found``."""
-    weights: dict[int, int] = {}
-    for weight in found.order_by().values_list("weight", flat=True):
-        weights[weight] = weights.get(weight, 0) + 1
-    high, medium, low = (weights.get(weight, 0) for weight in (10, 4, 1))
+    weights = Counter(found.order_by().values_list("weight", flat=True))
+    high, medium, low = (weights[WEIGHTS[each]] for each in (Severity.HIGH, Severity.MEDIUM, Severity.LOW))
     return Score(sum(weight * count for weight, count in weights.items()), high, medium, low)
 
 

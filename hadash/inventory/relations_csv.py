@@ -26,7 +26,7 @@ MAX_LINES = 10_000
 
 #: A cell that begins with one of these is a formula to a spreadsheet, and may be one that does harm. It is written with an
 #: apostrophe before it, which is taken away again; so the apostrophe is among them.
-_FORMULA = tuple("=+-@'")
+_FORMULA = tuple("=+-@'\t\r")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ def written(relations: Mapping[Relation, str]) -> str:
     text = io.StringIO(newline="")
     writer = csv.writer(text)
     writer.writerow(COLUMNS)
-    writer.writerows([_escaped(cell) for cell in (*relation, note)] for relation, note in relations.items())
+    writer.writerows([escaped(cell) for cell in (*relation, note)] for relation, note in relations.items())
     return text.getvalue()
 
 
@@ -150,7 +150,8 @@ def _read(cells: list[str], order: list[int], appids: Container[str]) -> tuple[R
     return fault_of(relation) or fault_of_note(note) or (relation, note)
 
 
-def _escaped(cell: str) -> str:
+def escaped(cell: str) -> str:
+    """A cell that no spreadsheet takes for a formula."""
     return f"'{cell}" if cell.startswith(_FORMULA) else cell
 
 

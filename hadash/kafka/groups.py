@@ -285,7 +285,8 @@ def _assigned(protocol_type: str, assignment: bytes) -> tuple[Partition, ...]:
         return ()
     try:
         found = ConsumerProtocolAssignment.decode(assignment)
-    except Exception:
+    except Exception as error:  # the library raises whatever its decoding stumbles over
+        log.debug("an assignment of %d bytes cannot be read: %r", len(assignment), error)
         return ()
     return tuple(
         sorted(

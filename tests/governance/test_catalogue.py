@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from hadash.governance.catalogue import CATALOGUE, Code, Entry, Severity, score
+from hadash.governance.catalogue import CATALOGUE, Code, Entry
 
 PLACE = re.compile(r"%\((\w+)\)s")
 
@@ -22,15 +22,6 @@ def test_an_entry_says_what_is_found_when_and_what_to_do(entry: Entry) -> None:
     for sentence in (entry.holds, entry.remedy):
         assert str(sentence).endswith((".", ".)"))
     assert entry.source
-
-
-def test_a_score_is_the_sum_of_the_weights_of_what_is_open() -> None:
-    high, medium, low = (
-        next(code for code, entry in CATALOGUE.items() if entry.severity is severity)
-        for severity in (Severity.HIGH, Severity.MEDIUM, Severity.LOW)
-    )
-    assert score([]) == 0
-    assert score([high, high, medium, low]) == 25
 
 
 def test_codes_are_words_for_addresses() -> None:

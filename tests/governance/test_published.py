@@ -13,7 +13,6 @@ import pyarrow as pa
 import pytest
 from django.apps import apps
 from django.contrib.auth import get_user_model
-from django.db import connection
 from django.utils import timezone
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
@@ -21,6 +20,7 @@ from pyspark.sql.types import StructType
 from hadash.governance.catalogue import CATALOGUE, Code
 from hadash.governance.models import Acceptance, Edge, Finding, Found, Run
 from hadash.lake.store import Store
+from hadash.pipeline.running import conninfo
 from spark import schemas
 from spark.publishing.runs import DIED, TABLES, Busy, Kept, Made, begun
 
@@ -56,19 +56,7 @@ def store(tmp_path: Path) -> Store:
 
 @pytest.fixture
 def database(transactional_db: None) -> str:
-    return dsn()
-
-
-def dsn() -> str:
-    """The address of the tests' database, for those who come without Django."""
-    found = connection.settings_dict
-    return psycopg.conninfo.make_conninfo(
-        host=found["HOST"],
-        port=found["PORT"],
-        user=found["USER"],
-        password=found["PASSWORD"],
-        dbname=found["NAME"],
-    )
+    return conninfo()
 
 
 def put(store: Store, name: str, rows: Iterable[dict[str, Any]], part: str = "made") -> str:

@@ -125,7 +125,7 @@ def test_spark_ends_with_the_worker_that_started_it(run: Run, tmp_path: Any) -> 
     assert process.returncode == 3
 
 
-ENDING = "import spark.__main__ as m, threading, time; threading.Thread(target=m._end_with_stdin).start(); time.sleep(600)"
+ENDING = "import spark.__main__ as m, signal, threading; threading.Thread(target=m._end_with_stdin).start(); signal.pause()"
 
 
 def test_how_the_database_is_reached_is_not_on_the_command_line(run: Run) -> None:

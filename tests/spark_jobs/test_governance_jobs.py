@@ -20,6 +20,7 @@ from hadash.governance.catalogue import Code
 from hadash.governance.models import AdviceStep, Coverage, Edge, Finding, LagDay, Node, Run, Sharing
 from hadash.lake import snapshots
 from hadash.lake.store import Store
+from hadash.pipeline.running import conninfo
 from spark import manifest
 from spark.estate.clean import Size
 from spark.estate.model import Estate, write
@@ -50,8 +51,7 @@ def lake(spark: SparkSession, estate: Estate, tmp_path_factory: pytest.TempPathF
 
 @pytest.fixture
 def database(transactional_db: None) -> str:
-    found = connection.settings_dict
-    return f"postgresql://{found['USER']}:{found['PASSWORD']}@{found['HOST']}:{found['PORT']}/{found['NAME']}"
+    return conninfo()
 
 
 def test_without_facts_or_a_snapshot_it_says_what_is_missing(

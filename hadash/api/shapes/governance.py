@@ -23,6 +23,7 @@ class FindingQuery(s.Serializer):
         help_text="open: those that count. accepted: those that somebody has accepted, up to a day that is not over.",
     )
     appid = s.CharField(max_length=200, required=False)
+    q = s.CharField(max_length=200, required=False, help_text="A part of an AppID, or of what it is about.")
 
 
 class AcceptanceShape(s.Serializer):

@@ -62,7 +62,9 @@ class Findings(PagedView):
         pairs = selectors.pair_names(request.user)
         if "pair" in asked:
             pairs = [name for name in pairs if name == asked["pair"]]
-        found = filtered_findings(pairs, asked.get("severity", ""), asked.get("code", ""), asked["show"])
+        found = filtered_findings(
+            pairs, asked.get("severity", ""), asked.get("code", ""), asked["show"], asked.get("q", "")
+        )
         if "appid" in asked:
             found = found.filter(appid=asked["appid"])
         return self.page(found, _finding)

@@ -76,9 +76,7 @@ def findings(request: HttpRequest) -> HttpResponseBase:
     show = _chosen(searched(request, "show"), SHOWS) or "open"
     query = searched(request, "q")
     wanted = [pair] if pair else pairs
-    found = filtered_findings(wanted, severity, code, show)
-    if query:
-        found = found.filter(appid__icontains=query) | found.filter(name__icontains=query)
+    found = filtered_findings(wanted, severity, code, show, query)
     if request.GET.get("format") == "csv":
         return csv_response("findings", _CSV, _csv_rows(found.iterator()))
     page = paged(request, found)
