@@ -109,10 +109,17 @@ def changes(shown: str, plan: Plan) -> list[Sentence]:
     """How ``plan`` differs from the one of which :func:`carried` was ``shown``; nothing when that is not known."""
     if not shown:
         return []
-    before, now = (
-        set(shown.replace("\r\n", "\n").split("\n")),
-        _moved(plan),
+    return _changes(
+        set(shown.replace("\r\n", "\n").split("\n")), _moved(plan)
     )  # (a browser ends lines with both)
+
+
+def changed(before: Plan, now: Plan) -> list[Sentence]:
+    """How one plan differs from an earlier one of the same; nothing when an approval of the one is one of the other."""
+    return _changes(_moved(before), _moved(now))
+
+
+def _changes(before: set[str], now: set[str]) -> list[Sentence]:
     told = [
         ("It moves now, too: %(names)s.", now - before),
         ("It does not move any more: %(names)s.", before - now),

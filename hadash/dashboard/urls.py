@@ -57,6 +57,7 @@ urlpatterns = [
     path("switches/drafts/<int:pk>/discard/", requests.discard_draft, name="discard-draft"),
     path("switches/<slug:key>/", switches.switch, name="switch"),
     path("switches/<slug:key>/state.json", switches.state_json, name="switch-state"),
+    path("switches/<slug:key>/standing/", switches.standing, name="switch-standing"),
     path("switches/<slug:key>/stream/", stream.stream, name="switch-stream"),
     path("switches/<slug:key>/approve/", switches.approve, name="approve"),
     path("switches/<slug:key>/decline/", switches.decline, name="decline"),

@@ -220,6 +220,14 @@ def nothing(plan: Plan, closure: Closure) -> list[Sentence]:
         ]
     if plan.scope.kind is not ScopeKind.APPID and plan.scope.kind is not ScopeKind.INSTANCE:
         return [say("Nobody is known to use it through a Gateway: there is nothing to move.")]
+    if closure.already:
+        return [
+            say(
+                "All that %(scope)s has used through a Gateway is bound to %(cluster)s already: there is nothing to move.",
+                scope=plan.scope,
+                cluster=plan.target,
+            )
+        ]
     return [
         say(
             "%(scope)s has not used any Topic through a Gateway: there is nothing to move. "

@@ -87,10 +87,11 @@ def planned(monkeypatch: pytest.MonkeyPatch, plan: Plan) -> None:
     """Planning and checking without ZooKeeper and Kafka."""
     from hadash.api.views import switches
     from hadash.dashboard.views import requests
+    from hadash.dashboard.views import switches as pages
 
     for module in (asking, deciding):
         monkeypatch.setattr(module, "plan_for", lambda *_: plan)
-    for view in (switches, requests):
+    for view in (switches, requests, pages):
         monkeypatch.setattr(view, "draft_for", lambda *_: Draft(plan))
     monkeypatch.setattr(asking, "check_now", lambda plan: None)
     # A batch is planned from an estate in which five AppIDs share nothing.

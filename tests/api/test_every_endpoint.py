@@ -168,6 +168,7 @@ PAGES: dict[tuple[str, str], frozenset[str]] = {
     ("POST", "switches/drafts/{draft}/discard/"): EVERYBODY,
     ("GET", "switches/{switch}/"): EVERYBODY,
     ("GET", "switches/{switch}/state.json"): EVERYBODY,
+    ("GET", "switches/{switch}/standing/"): EVERYBODY,
     ("POST", "switches/{switch}/approve/"): APPROVER,
     ("POST", "switches/{switch}/decline/"): APPROVER,
     ("POST", "switches/{switch}/cancel/"): REQUESTING,

@@ -221,6 +221,13 @@ class TestNothingToMove:
     def test_it_is_there_already(self) -> None:
         assert reasons(SHOP, SHOP_USES, bound={SHOP: "west"})[0] == "shop is bound to west already."
 
+    def test_all_that_it_uses_is_there_already(self) -> None:
+        """As after a read split: only the InstanceID that reads was moved, and the AppID itself was not."""
+        found = reasons(SHOP, SHOP_USES[:1], instances={"shop": ("web-1",)}, bound={WEB: "west"})
+        assert found == [
+            "All that shop has used through a Gateway is bound to west already: there is nothing to move."
+        ]
+
     def test_a_topic_that_nobody_knows(self) -> None:
         found = reasons(Scope(ScopeKind.TOPICS, topics=("ordres",)), SHOP_USES)
         assert found == [

@@ -25,12 +25,17 @@ from hadash.switching import deciding, directing, lost_target, restoring, tails
 from hadash.switching.machine import Kind, Stage, Status
 from hadash.switching.models import Switch, Tail
 from hadash.switching.plan import Scope
+from hadash.switching.planning import draft_for
 from hadash.switching.policy import blackout_now
+from hadash.switching.refusals import EnginesAway
 from hadash.switching.retirement import services as retirement
 from hadash.switching.retirement import terms
 from hadash.switching.retirement.machine import MOVES, Event
 from hadash.switching.retirement.machine import Status as RetirementStatus
 from hadash.switching.retirement.models import Retirement
+
+#: What htmx takes for "ask no more".
+STOP_POLLING = 286
 
 
 def parts_context(user: Any, switch: Switch) -> dict[str, Any]:
@@ -52,6 +57,8 @@ def parts_context(user: Any, switch: Switch) -> dict[str, Any]:
         "phases": live.phases(records, switch.the_kind, not switch.open),
         "records": records,
         "awaiting": awaiting,
+        # (They never change: while it runs, they stand in the part of the page that is not renewed.)
+        "members": radius.rows(plan) if awaiting else [],
         "own": own,
         "may_decide": awaiting and may_decide and not own and user.pk not in {a.user_id for a in approvals},
         "loss": tails.loss_of(switch),
@@ -99,7 +106,6 @@ def parts_context(user: Any, switch: Switch) -> dict[str, Any]:
         )
         if awaiting
         else [],
-        "members": radius.rows(plan) if awaiting else [],
         "back": _query_back(switch, the_appid),
         "the_appid": the_appid,
         "removed_on": terms.expected(switch.retire_after_days, switch.start_at)
@@ -173,6 +179,7 @@ def _page(
     records = context["records"]
     log = live.log_lines(switch)
     context |= {
+        "members": radius.rows(context["plan"]),
         "title": live.title(switch),
         "refusals": refusals or [],
         "typed_reason": reason,
@@ -210,6 +217,20 @@ def switch(request: HttpRequest, key: str) -> HttpResponse:
 @require_GET
 def state_json(request: HttpRequest, key: str) -> HttpResponse:
     return JsonResponse(live.snapshot(the_switch(user_of(request), key)))
+
+
+@require_GET
+def standing(request: HttpRequest, key: str) -> HttpResponse:
+    """A part of the page of a switch that nobody has decided on: what has changed since the request, and what stands against it."""
+    found = the_switch(user_of(request), key)
+    if found.current is not Status.AWAITING_APPROVAL:
+        return HttpResponse(status=STOP_POLLING)
+    try:
+        draft = draft_for(found.pair, found.scope, found.target, found.the_kind)
+    except EnginesAway as away:
+        return render(request, "switches/standing.html", {"away": away.reasons})
+    context = {"changed": radius.changed(found.the_plan(), draft.plan), "objections": draft.objections}
+    return render(request, "switches/standing.html", context)
 
 
 # -- acts ---------------------------------------------------------------------------------------------------------
