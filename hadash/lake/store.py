@@ -1,8 +1,8 @@
 """Where the lake is, and what can be done there: list, read, and write files that appear whole or not at all.
 
 The address is a path, or a URL of what pyarrow reaches: ``s3a://bucket/lake``, ``hdfs://namenode:8020/lake``. An object store that is not
-Amazon's has its own address behind a question mark: ``s3a://bucket/lake?endpoint_override=minio:9000&scheme=http&region=us-east-1``. Names
-inside of it are relative, with slashes: ``access/date=2026-11-21/hour=17/gateway-1-1763744400000.parquet``.
+Amazon's has its own address behind a question mark: ``s3a://bucket/lake?endpoint_override=minio:9000&scheme=http&region=us-east-1``; for HDFS
+see :mod:`hadash.lake.hdfs`. Names inside of it are relative, with slashes: ``access/date=2026-11-21/hour=17/gateway-1-1763744400000.parquet``.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from urllib.parse import parse_qsl
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
+
+from hadash.lake.hdfs import hdfs
 
 
 class LakeError(Exception):
@@ -36,8 +38,11 @@ class Store:
         try:
             if "://" in address:
                 scheme, rest = address.split("://", 1)
-                url = f"s3://{rest}" if scheme in ("s3a", "s3n") else address
-                self.filesystem, self._root = fs.FileSystem.from_uri(url)
+                if scheme == "hdfs":
+                    self.filesystem, self._root = hdfs(self.address, self.options)
+                else:
+                    url = f"s3://{rest}" if scheme in ("s3a", "s3n") else address
+                    self.filesystem, self._root = fs.FileSystem.from_uri(url)
             else:
                 self.filesystem, self._root = fs.LocalFileSystem(), str(Path(self.address).absolute())
         except (pa.ArrowException, OSError, ValueError) as error:
@@ -54,7 +59,8 @@ class Store:
 
     @property
     def options(self) -> dict[str, str]:
-        """What the address says of how an object store is reached: ``endpoint_override``, ``scheme``, ``region``."""
+        """What the address says of how it is reached: ``endpoint_override``, ``scheme``, ``region`` of an object store; ``webhdfs`` and
+        ``kerberos`` of HDFS."""
         return dict(parse_qsl(self.url.partition("?")[2]))
 
     def files(self, folder: str, *, deep: bool = False) -> dict[str, int]:

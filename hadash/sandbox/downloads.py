@@ -100,21 +100,22 @@ def kafka_jars(java: Java, log: Log = print) -> list[Path]:
                 "Point it at an unpacked Kafka 3.9 distribution."
             )
         return jars
-    return _cached(SERVERS, java, log)
+    return fetched(SERVERS, java, log)
 
 
 def tool_jars(version: str, java: Java, log: Log = print) -> list[Path]:
     """The jars of Kafka's own tools of ``version`` (one of :data:`CLIENT_VERSIONS`), fetched if need be."""
-    return _cached(distribution(version), java, log)
+    return fetched(distribution(version), java, log)
 
 
 def spark_kafka_jars(java: Java, log: Log = print) -> list[Path]:
     """The jars of Spark's Kafka connector that Spark does not have itself, fetched if need be."""
     own = {jar.name for jar in pyspark_jars().glob("*.jar")}
-    return [jar for jar in _cached(SPARK_KAFKA, java, log) if jar.name not in own]
+    return [jar for jar in fetched(SPARK_KAFKA, java, log) if jar.name not in own]
 
 
-def _cached(jars: Jars, java: Java, log: Log) -> list[Path]:
+def fetched(jars: Jars, java: Java, log: Log = print) -> list[Path]:
+    """The jars of the cache, which is filled if need be."""
     libs = cache_dir() / jars.folder / "libs"
     if not libs.is_dir():
         with _one_at_a_time(jars, libs.parent, log):

@@ -159,11 +159,16 @@ def _make_days(
 
 
 def _shares(files: Sequence[ReportFile]) -> Iterator[tuple[tuple[str, ...], int]]:
-    """Files of about as many rows as a task holds at once; a larger one is a share by itself."""
+    """Files of as many rows as the next share has, and of no more than a task holds at once; a larger one is a share by itself.
+
+    (Shares of the same size: of a single day none is left for the end, while other cores have nothing to do.)
+    """
+    total = sum(file.rows for file in files)
+    each = total / max(1, -(-total // ROWS_AT_ONCE))
     names: list[str] = []
     rows = 0
     for file in files:
-        if names and rows + file.rows > ROWS_AT_ONCE:
+        if names and rows + file.rows / 2 > each:
             yield tuple(names), rows
             names, rows = [], 0
         names.append(file.name)

@@ -7,7 +7,8 @@ faster than comparing the texts, which is what a general engine has to do.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -21,12 +22,28 @@ _ROOM = 2**62
 
 Numbers = NDArray[np.int64]
 
-#: What becomes of the values of equal rows.
-Fold = Callable[[NDArray[np.int64], Numbers], Numbers]
-SUM: Fold = np.add.reduceat
-FIRST: Fold = np.minimum.reduceat
-LAST: Fold = np.maximum.reduceat
-BITS: Fold = np.bitwise_or.reduceat
+#: The largest whole number.
+_MOST = np.iinfo(np.int64).max
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """What becomes of the values of equal rows; ``nothing`` is what changes no value."""
+
+    ufunc: np.ufunc
+    nothing: int
+
+    def of(self, values: Numbers, groups: NDArray[np.int32], count: int) -> Numbers:
+        """By group. :param groups: for each value the number of its group, from 0 to ``count``."""
+        found = np.full(count, self.nothing, np.int64)
+        self.ufunc.at(found, groups, values)
+        return found
+
+
+SUM = Fold(np.add, 0)
+FIRST = Fold(np.minimum, _MOST)
+LAST = Fold(np.maximum, -_MOST)
+BITS = Fold(np.bitwise_or, 0)
 
 
 def encoded(table: pa.Table, key: Sequence[str]) -> pa.Table:
@@ -52,19 +69,18 @@ def grouped(
     if not table.num_rows:
         return [table.select([*key, *folds])] * buckets
     columns = [_Column(table[name]) for name in key]
-    ids = _numbered(columns)
-    order = np.argsort(ids, kind="stable")
-    sorted_ids = ids[order]
-    starts = np.flatnonzero(np.concatenate(([True], sorted_ids[1:] != sorted_ids[:-1])))
-    one_of_each = order[starts]
-    arrays = {name: column.taken(one_of_each) for name, column in zip(key, columns, strict=True)}
+    groups, count = _renumbered(_numbered(columns))
+    # (Of two that are written to one place the later one stays: from the back, the first row of each group.)
+    first_of_each = np.empty(count, np.int64)
+    first_of_each[groups[::-1]] = np.arange(len(groups) - 1, -1, -1)
+    arrays = {name: column.taken(first_of_each) for name, column in zip(key, columns, strict=True)}
     for name, fold in folds.items():
-        values = _whole_numbers(table[name])[order]
-        arrays[name] = pa.array(fold(values, starts)).cast(table[name].type)
+        values = fold.of(_whole_numbers(table[name]), groups, count)
+        arrays[name] = pa.array(values).cast(table[name].type)
     made = pa.table(arrays)
     if buckets == 1:
         return [made]
-    bucket = _buckets([column.hashes()[column.codes[one_of_each]] for column in columns], buckets)
+    bucket = _buckets([column.hashes()[column.codes[first_of_each]] for column in columns], buckets)
     return [made.filter(pa.array(bucket == number)) for number in range(buckets)]
 
 
@@ -112,12 +128,21 @@ def _numbered(columns: Sequence[_Column]) -> Numbers:
         if column.count == 1:
             continue  # nothing but null
         if count * column.count > _ROOM:
-            values, ids = np.unique(ids, return_inverse=True)
-            count = len(values)
+            groups, count = _renumbered(ids)
+            ids = groups.astype(np.int64)
         ids *= column.count
         ids += column.codes
         count *= column.count
     return ids
+
+
+def _renumbered(ids: Numbers) -> tuple[NDArray[np.int32], int]:
+    """(the same rows have the same number, counted from 0 in the order in which they come; how many there are).
+
+    Arrow's hashing takes an eighth of the time that sorting would.
+    """
+    found = pa.array(ids).dictionary_encode()
+    return found.indices.to_numpy(), len(found.dictionary)
 
 
 def _buckets(hashes: Sequence[Numbers], buckets: int) -> Numbers:

@@ -1,4 +1,7 @@
-"""The same jobs on a lake in an object store, by its address alone. Spark fetches its way to it from Maven Central (some 700 MB, once)."""
+"""The same jobs on a lake in an object store or in HDFS, by its address alone.
+
+Spark fetches its way to S3 from Maven Central (some 700 MB, once); to HDFS it has one.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,13 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support.hdfs import hadoop
 from support.s3 import object_store
 
 from hadash.lake.access import write_batch
@@ -42,34 +47,38 @@ def report(appid: str, at: datetime) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def test_facts_are_made_in_an_object_store(tmp_path: Path) -> None:
+@pytest.fixture(params=["s3a", "hdfs"])
+def lake(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    with object_store() if request.param == "s3a" else hadoop(tmp_path / "hdfs") as found:
+        yield found
+
+
+def test_facts_are_made_there(lake: str) -> None:
     now = datetime.now(UTC)
-    with object_store() as lake:
-        store = Store(lake)
-        write_batch(store, "gateway-1", [report("购物", now), report("billing", now)], now)
-        said = job("facts", lake)
-        assert (said["rows"], said["malformed"]) == (2, {})
-        known = manifest.read(store)
-        assert known.newest == f"{now:%Y-%m-%d}"
-        assert store.files(known.facts)
-        assert job("facts", lake)["days"] == []  # nothing has come
+    store = Store(lake)
+    write_batch(store, "gateway-1", [report("购物", now), report("billing", now)], now)
+    said = job("facts", lake)
+    assert (said["rows"], said["malformed"]) == (2, {})
+    known = manifest.read(store)
+    assert known.newest == f"{now:%Y-%m-%d}"
+    assert store.files(known.facts)
+    assert job("facts", lake)["days"] == []  # nothing has come
 
 
-def test_spark_itself_reads_and_writes_there() -> None:
-    """(The jobs that publish read facts, and write what they have made, through Spark's own S3A.)"""
-    with object_store() as lake:
-        environment = {**os.environ, "LAKE": lake}
-        done = subprocess.run(
-            [sys.executable, "-c", SCRIPT],
-            cwd=ROOT,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=900,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr[-4000:]
-        assert done.stdout.splitlines()[-1] == "3 ['orders', '订单']"
+def test_spark_itself_reads_and_writes_there(lake: str) -> None:
+    """(The jobs that publish read facts, and write what they have made, through Spark's own S3A, or its HDFS client.)"""
+    environment = {**os.environ, "LAKE": lake}
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=900,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    assert done.stdout.splitlines()[-1] == "3 ['orders', '订单']"
 
 
 SCRIPT = """
