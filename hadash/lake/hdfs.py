@@ -53,7 +53,7 @@ def _with_scheme(server: str) -> str:
     return (server if "://" in server else f"http://{server}").rstrip("/")
 
 
-class NameNodes(WebHDFS):  # type: ignore[misc]  # (fsspec has no types)
+class NameNodes(WebHDFS):
     """WebHDFS as the lake needs it: it does not wait for ever, asks the NameNode that is active, and renames over what is there.
 
     :param servers: ``http(s)://host:port`` of each NameNode.

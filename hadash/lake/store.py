@@ -17,8 +17,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 
-from hadash.lake.hdfs import hdfs
-
 
 class LakeError(Exception):
     """The lake cannot be used; the message says where it is, and what is the matter."""
@@ -39,6 +37,9 @@ class Store:
             if "://" in address:
                 scheme, rest = address.split("://", 1)
                 if scheme == "hdfs":
+                    # Only here: executors elsewhere need fsspec and requests only for a lake in HDFS.
+                    from hadash.lake.hdfs import hdfs
+
                     self.filesystem, self._root = hdfs(self.address, self.options)
                 else:
                     url = f"s3://{rest}" if scheme in ("s3a", "s3n") else address

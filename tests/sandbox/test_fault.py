@@ -1,7 +1,8 @@
-"""What judges a cell, and what makes a fault hit where it is to hit: without servers."""
+"""What judges a cell, and what makes a fault hit where it is to hit, without servers; and one cell with all of them."""
 
 from __future__ import annotations
 
+import json
 import socket
 import threading
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 from switching.walking import run_stage, world_before
 
 from hadash.sandbox.errors import SandboxError
+from hadash.sandbox.fault import run
 from hadash.sandbox.fault.gate import Gate
 from hadash.sandbox.fault.outcome import Outcome, Row, outcome_of, standstill
 from hadash.sandbox.fault.points import AT_WRITES, WITHIN, Point, Points
@@ -153,3 +155,13 @@ def test_a_gate_passes_on_until_it_is_cut_and_again_when_it_is_open() -> None:
         gate.close()
         server.shutdown(socket.SHUT_RDWR)
         server.close()
+
+
+@pytest.mark.long
+def test_one_cell_of_the_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """(All of them are ``make fault``: it uses hadash as people do, and has to change with what people do.)"""
+    monkeypatch.setattr(run, "ROOT", tmp_path)
+    assert run.fault_table(["worker"], ["block"]) == 0
+    told = json.loads((tmp_path / "var" / "bench" / "fault.json").read_text())
+    (cell,) = told["tables"]["cells"]
+    assert (cell["outcome"], cell["lost"], cell["duplicated"]) == ("succeeded", 0, 0)
