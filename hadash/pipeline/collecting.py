@@ -235,7 +235,8 @@ def _known() -> Tables:
                 "source": mirror.source.name,
                 "target": mirror.target.name,
                 "topics": mirror.topics,
-                "state": mirror.state,
+                # (While a switch turns it round it is stopped for a moment, and nothing is wrong with it.)
+                "state": Mirror.State.TURNING.value if mirror.turning else mirror.state,
                 "fault": mirror.fault,
             }
             for mirror in mirrors

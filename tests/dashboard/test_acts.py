@@ -149,6 +149,7 @@ def test_a_refused_request_keeps_what_was_typed(
 
     for module in (asking, deciding):
         monkeypatch.setattr(module, "plan_for", refuse)
+    monkeypatch.setattr(requests, "draft_for", refuse)
     response = as_olga.post(
         reverse("request-switch"),
         {"appid": estate.shop.pk, "scope": "instance", "instance": "购物车", "reason": "Because"},
