@@ -23,10 +23,15 @@ from spark.jobs.governance import NothingYet
 from spark.manifest import Overtaken
 from spark.publishing.runs import Busy, Kept, NotWaiting, begun
 
+#: The exit code when somebody else does it: what the system's programs say when one is to come again later (EX_TEMPFAIL).
+TAKEN = 75
+
+CODES: dict[type[Exception], int] = {Overtaken: 1, Busy: TAKEN, NotWaiting: TAKEN, NothingYet: 2}
+
 
 def main(arguments: list[str] | None = None) -> int:
-    """The exit code: 0 when the job was done, 1 when another one is or was quicker or there is nothing to work on yet, 2 when what it
-    was told cannot be used."""
+    """The exit code: 0 when the job was done, :data:`TAKEN` when another run of it goes on or has begun this one, 2 when what it was
+    told cannot be used or there is nothing to work on yet; 1, as of every program, when it has failed, which may be tried again."""
     parser = argparse.ArgumentParser(prog="python -m spark", description=__doc__)
     parser.add_argument("job", choices=sorted(JOBS))
     parser.add_argument("--lake", required=True, help="a folder, s3a://… or hdfs://…")
@@ -79,7 +84,7 @@ def main(arguments: list[str] | None = None) -> int:
         seconds = {"start": started - began, "job": time.monotonic() - started}
     except (Overtaken, Busy, NotWaiting, NothingYet) as error:
         print(f"error: {error}", file=sys.stderr)
-        return 1
+        return CODES[type(error)]
     finally:
         spark.stop()
     print(json.dumps({"job": told.job, "seconds": seconds, **done}, ensure_ascii=False))

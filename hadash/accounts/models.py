@@ -47,6 +47,8 @@ class ApiToken(models.Model):
     scopes = models.JSONField(default=list)
     #: Empty for all pairs of its owner.
     pair = models.ForeignKey("inventory.Pair", models.CASCADE, null=True, blank=True, related_name="+")
+    #: The browser in which it was issued (:mod:`hadash.accounts.browser`): what it approves counts as done there.
+    issued_in = models.CharField(max_length=64, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
     expires_at = models.DateTimeField()
     last_used_at = models.DateTimeField(null=True)

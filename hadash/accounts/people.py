@@ -16,6 +16,9 @@ from hadash.audit.models import record
 from hadash.inventory.models import Pair
 from hadash.sentences import Sentence, say
 
+#: The role whose row is locked while people are changed.
+ADMINISTRATOR = "administrator"
+
 #: Characters of a user name and of a full name: Django's own columns.
 MAX_USERNAME = 150
 MAX_NAME = 150
@@ -48,6 +51,7 @@ def create(actor: Any, username: str, name: str, password: str, address: str | N
     except ValidationError as error:
         raise PersonRefused(say("%(error)s", error=" ".join(error.messages))) from None
     with transaction.atomic():
+        _one_at_a_time(actor)
         if User.objects.filter(username__iexact=username).exists():
             raise PersonRefused(say("There is somebody called %(username)s already.", username=username))
         person.set_password(password)
@@ -75,6 +79,7 @@ def revoke(actor: Any, person: User, role: str, pair: Pair | None, address: str 
     _may_change(actor, person)
     group = _group(role)
     with transaction.atomic():
+        _one_at_a_time(actor)
         if pair is None:
             had = person.groups.filter(pk=group.pk).exists()
             person.groups.remove(group)
@@ -89,6 +94,8 @@ def set_active(actor: Any, person: User, active: bool, address: str | None = Non
     """Let somebody in, or keep them out: sessions and tokens end with that."""
     _may_change(actor, person)
     with transaction.atomic():
+        _one_at_a_time(actor)
+        person.refresh_from_db(fields=["is_active"])
         if person.is_active != active:
             person.is_active = active
             person.save(update_fields=["is_active"])
@@ -100,6 +107,13 @@ def set_active(actor: Any, person: User, active: bool, address: str | None = Non
 def _may(actor: Any) -> None:
     if not may(actor, MANAGE_PEOPLE):
         raise PermissionDenied("You may not manage people.")
+
+
+def _one_at_a_time(actor: Any) -> None:
+    """Wait for whoever else changes people at this moment, and look again whether ``actor`` may: two administrators who keep
+    each other out at once would leave nobody, and two could create one name."""
+    list(Group.objects.select_for_update().filter(name=ADMINISTRATOR))
+    _may(User.objects.get(pk=actor.pk))
 
 
 def _may_change(actor: Any, person: User) -> None:

@@ -48,10 +48,11 @@ def issue(
     days: int,
     pair: Pair | None = None,
     address: str | None = None,
+    browser: str = "",
 ) -> tuple[ApiToken, str]:
     """A new token and its secret, which nobody can read again.
 
-    :param days: until it expires; at most ``TOKEN_MAX_DAYS``.
+    :param days: until it expires; at most ``TOKEN_MAX_DAYS``. :param browser: where it is asked for.
     :raises TokenRefused: without a name, with an unknown scope, or for too long.
     :raises PermissionDenied: asked for with a token: tokens do not beget tokens.
     """
@@ -76,6 +77,7 @@ def issue(
             beginning=secret[: len(PREFIX) + SHOWN_CHARACTERS],
             scopes=wanted,
             pair=pair,
+            issued_in=browser,
             expires_at=timezone.now() + timedelta(days=days),
         )
         record(
@@ -112,6 +114,7 @@ def user_of_secret(secret: str) -> tuple[User, ApiToken] | None:
         ApiToken.objects.filter(pk=token.pk).update(last_used_at=now)
     user: Any = token.user
     user.token_limit = Limit.of(token.scopes, token.pair_id)
+    user.token_name = token.name  # for the audit log
     return user, token
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from hadash.dashboard import batches, selectors
 from hadash.dashboard.batches import Progress
 from hadash.dashboard.templatetags.hadash import sentence
+from hadash.switching import four_eyes
 from hadash.switching.batches.drawing import LEFT_OUT, Drawn
 from hadash.switching.batches.models import Batch, BatchEvent, BatchItem
 
@@ -61,8 +62,7 @@ def whole_batch(found: Batch) -> dict[str, Any]:
     return {
         **batch(found, waves),
         "approvals": [
-            {"by": approval.user.get_username(), "at": approval.at}
-            for approval in found.approvals.select_related("user")
+            {"by": approval.user.get_username(), "at": approval.at} for approval in four_eyes.shown(found)
         ],
         "approvals_needed": found.approvals_needed,
         "decision_note": found.decision_note,

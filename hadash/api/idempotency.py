@@ -77,7 +77,9 @@ def _again(held: IdempotentAnswer, fingerprint: str) -> Response:
 
 def _fingerprint(request: Request) -> str:
     """Keyed with the secret of the installation: a body may hold a password, which nobody should be able to guess from a copy of the table."""
-    said = f"{request.method} {request.path}\n".encode() + request.body
+    # (What one token was answered is nothing for another one of the same person, which may read less.)
+    token = request.auth.pk if request.auth is not None else "session"
+    said = f"{request.method} {request.path}\n{token}\n".encode() + request.body
     return salted_hmac("hadash.idempotency", said, algorithm="sha256").hexdigest()
 
 

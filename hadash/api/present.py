@@ -13,7 +13,7 @@ from hadash.dashboard.templatetags.hadash import sentence
 from hadash.governance.findings import RULES
 from hadash.inventory.models import Cluster, Pair
 from hadash.mirroring.models import Mirror
-from hadash.switching import radii, restoring, tails
+from hadash.switching import four_eyes, radii, restoring, tails
 from hadash.switching.drafts.models import RequestDraft
 from hadash.switching.machine import STAGES, Stage
 from hadash.switching.models import Switch, Tail
@@ -58,8 +58,7 @@ def whole_switch(found: Switch) -> dict[str, Any]:
         "retire_after_days": found.retire_after_days,
         "retirement": _retirement(found),
         "approvals": [
-            {"by": approval.user.get_username(), "at": approval.at}
-            for approval in found.approvals.select_related("user")
+            {"by": approval.user.get_username(), "at": approval.at} for approval in four_eyes.shown(found)
         ],
         "approvals_needed": found.approvals_needed,
         "decision_note": found.decision_note,

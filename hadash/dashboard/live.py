@@ -18,6 +18,7 @@ from hadash.dashboard.templatetags.hadash import sentence
 from hadash.dashboard.words import phase_word, stage_word
 from hadash.inventory.models import InstanceID
 from hadash.mirroring.models import Mirror
+from hadash.switching import four_eyes
 from hadash.switching.machine import ABORTABLE, STAGES, WAYS, Kind, Stage, Status
 from hadash.switching.models import StageRecord, Switch, SwitchEvent
 from hadash.switching.traffic import traffic_questions
@@ -171,7 +172,7 @@ def state(switch: Switch, records: list[StageRecord]) -> dict[str, Any]:
         "target": switch.target.name,
         "blocked": blocked(switch),
         "abort_requested": switch.abort_requested_by_id is not None,
-        "approvals": switch.approvals.count(),
+        "approvals": len(four_eyes.shown(switch)),
         "ended": not switch.open,
         "traffic_kept": bool(switch.traffic),
         "outcome": sentence(switch.outcome),

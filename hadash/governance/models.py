@@ -13,10 +13,7 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
 from hadash.governance.catalogue import CATALOGUE, Code, Entry
-from hadash.identity.names import MAX_NAME_LENGTH
-
-#: Characters of the name of a Topic, group, mirror or cluster.
-MAX_RESOURCE_LENGTH = 255
+from hadash.identity.names import MAX_NAME_LENGTH, MAX_RESOURCE_LENGTH
 
 
 class Run(models.Model):

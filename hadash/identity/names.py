@@ -16,6 +16,9 @@ from hadash.sentences import Sentence, say
 #: keeps a name readable in a page and in a ZooKeeper path (encoded Chinese takes nine bytes a character).
 MAX_NAME_LENGTH = 200
 
+#: Characters of the name of a Topic (Kafka has at most 249) or of a group (Kafka has no limit) in the tables.
+MAX_RESOURCE_LENGTH = 255
+
 
 class InvalidName(ValueError):
     """A name that cannot be an AppID or InstanceID. ``sentence`` says why, for the person who typed it."""

@@ -7,7 +7,7 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from hadash.bindings.model import PairDescription
-from hadash.identity.names import MAX_NAME_LENGTH
+from hadash.identity.names import MAX_NAME_LENGTH, MAX_RESOURCE_LENGTH
 from hadash.inventory.relations import MAX_NOTE_LENGTH, Relation
 from hadash.inventory.secrets import EncryptedField
 from hadash.kafka.values import ClusterAccess
@@ -138,7 +138,7 @@ class Access(models.Model):
     client_id = models.CharField(max_length=MAX_NAME_LENGTH, blank=True)
     kind = models.CharField(max_length=10, choices=Kind.choices)
     #: Topic, or consumer group for kind group.
-    resource = models.CharField(max_length=255)
+    resource = models.CharField(max_length=MAX_RESOURCE_LENGTH)
     cluster = models.CharField(max_length=40)
     host = models.CharField(max_length=255, blank=True)
     library = models.CharField(max_length=100, blank=True)
@@ -175,7 +175,7 @@ class Declaration(models.Model):
     instance_id = models.CharField(max_length=MAX_NAME_LENGTH, blank=True)
     kind = models.CharField(max_length=10, choices=Access.Kind.choices)
     #: Topic, or consumer group for kind group.
-    resource = models.CharField(max_length=255)
+    resource = models.CharField(max_length=MAX_RESOURCE_LENGTH)
     note = models.CharField(_("note"), max_length=MAX_NOTE_LENGTH, blank=True)
     source = models.CharField(max_length=10, choices=Source.choices)
     declared_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")

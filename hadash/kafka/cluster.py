@@ -303,6 +303,10 @@ class ClusterClient:
             for b in found
         }
 
+    def topic_rules(self, brokers: Iterable[int], principals: Iterable[str]) -> dict[int, set[Acl]]:
+        """By broker, the principals' rules about Topics as that broker has heard of them."""
+        return self._groups.topic_rules(brokers, principals)
+
     def create_acls(self, acls: Iterable[Acl]) -> None:
         bindings = [_binding(acl) for acl in acls]
         if not bindings:

@@ -7,10 +7,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from kafka import errors
-from kafka.admin import KafkaAdminClient
+from kafka.admin import (
+    ACLOperation,
+    ACLPermissionType,
+    ACLResourcePatternType,
+    KafkaAdminClient,
+    ResourceType,
+)
 from kafka.net.compat import KafkaNetClient
+from kafka.protocol.admin.acl import DescribeAclsRequest
 
-from hadash.kafka.values import ClusterAccess
+from hadash.kafka.values import Acl, ClusterAccess
 
 #: Seconds for one question, with all that is asked again meanwhile. A healthy cluster answers in milliseconds; during a block
 #: nobody can wait long.
@@ -34,6 +41,33 @@ class Admin(KafkaAdminClient):
         """The broker that was asked about ``group`` last; -1 when none is known."""
         found = self._manager.cluster.get_coordinator(group)
         return -1 if found is None else int(found)
+
+    def topic_rules_at(self, broker: int, principal: str) -> set[Acl]:
+        """What ``broker`` itself has heard of the rules of a principal about Topics. (The library asks any broker.)"""
+        request = DescribeAclsRequest(
+            resource_type_filter=ResourceType.TOPIC,
+            resource_name_filter=None,
+            pattern_type_filter=ACLResourcePatternType.ANY,
+            principal_filter=principal,
+            host_filter=None,
+            operation=ACLOperation.ANY,
+            permission_type=ACLPermissionType.ANY,
+        )
+
+        answer = self._manager.run(self._manager.send, request, broker)
+        found, _ = self._convert_describe_acls_response_to_acls(answer)
+        return {
+            Acl(
+                a.resource_pattern.resource_type.name,
+                a.resource_pattern.resource_name,
+                a.resource_pattern.pattern_type.name,
+                a.principal,
+                a.host,
+                a.operation.name,
+                a.permission_type.name,
+            )
+            for a in found
+        }
 
     def version(self) -> str:
         """The release of Kafka, as far as it shows in the requests that the brokers know: ``4.2``."""

@@ -22,7 +22,7 @@ from kafka.structs import OffsetAndMetadata, TopicPartition
 from hadash.kafka.errors import ClusterUnavailable, CoordinatorMoved, KafkaError
 from hadash.kafka.group_admin import PARALLEL_REQUESTS, REQUEST_SECONDS, Admin, config_of
 from hadash.kafka.group_admin import connect as _connect
-from hadash.kafka.values import ClusterAccess, Engine, GroupInfo, GroupMember, Partition
+from hadash.kafka.values import Acl, ClusterAccess, Engine, GroupInfo, GroupMember, Partition
 
 log = logging.getLogger(__name__)
 
@@ -107,6 +107,25 @@ class GroupsClient:
     def engine(self) -> Engine:
         """What Kafka the cluster runs, and who leads the quorum of its controllers if it has one."""
         (found,) = self._ask({"itself": _engine}, "could not describe").values()
+        return found
+
+    def topic_rules(self, brokers: Iterable[int], principals: Iterable[str]) -> dict[int, set[Acl]]:
+        """By broker, what it has heard of the principals' rules about Topics: each enforces what it has heard itself."""
+        wanted = sorted(set(principals))
+        asked = {
+            f"broker {broker}, {principal}": (
+                broker,
+                partial(Admin.topic_rules_at, broker=broker, principal=principal),
+            )
+            for broker in set(brokers)
+            for principal in wanted
+        }
+        answers = self._ask(
+            {about: request for about, (_, request) in asked.items()}, "could not read the rules of"
+        )
+        found: dict[int, set[Acl]] = {broker: set() for broker, _ in asked.values()}
+        for about, (broker, _) in asked.items():
+            found[broker] |= answers[about]
         return found
 
     def offsets(self, names: Iterable[str]) -> dict[str, dict[Partition, int]]:

@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from hadash.lake.access import SCHEMA, Hour, hours
+from hadash.lake.access import SCHEMA, Hour, days, hours
 from hadash.lake.batches import BATCHES_KEY, COMPACTED, ReportFile, look_at
 from hadash.lake.store import Store
 
@@ -26,6 +26,9 @@ log = logging.getLogger(__name__)
 SETTLED_HOURS = 2
 #: Fewer files than this are left as they are: it would cost more than it saves.
 LEAST_FILES = 4
+#: Days that are looked through: what is older was compacted when it came, and looking costs the same each time. (After a longer pause
+#: it stays as it is, which only makes it slower to read.)
+DAYS = 7
 #: Rows that are held in memory at once: some tens of MiB.
 ROWS_AT_ONCE = 200_000
 
@@ -40,8 +43,10 @@ class Compacted:
 
 
 def settled(store: Store, now: datetime) -> list[Hour]:
-    """The hours into which hardly anything comes any more, in order."""
-    return [hour for hour in hours(store) if hour.begin + timedelta(hours=1 + SETTLED_HOURS) <= now]
+    """The hours of the last :data:`DAYS` into which hardly anything comes any more, in order."""
+    first = f"{now - timedelta(days=DAYS):%Y-%m-%d}"
+    recent = [day for day in days(store) if day >= first]
+    return [hour for hour in hours(store, recent) if hour.begin + timedelta(hours=1 + SETTLED_HOURS) <= now]
 
 
 def compact(store: Store, hour: Hour) -> Compacted | None:
@@ -51,6 +56,9 @@ def compact(store: Store, hour: Hour) -> Compacted | None:
 
     :raises OSError: the lake cannot be written to; nothing is lost.
     """
+    there = store.files(hour.folder)
+    if len(there) < 2 or (len(there) < LEAST_FILES and not any(COMPACTED in name for name in there)):
+        return None
     # With the hours before it: a batch that came twice that day counts in the first.
     found = look_at(store, (each for each in hours(store, [hour.date]) if each <= hour))
     files, again = (
@@ -64,29 +72,47 @@ def compact(store: Store, hour: Hour) -> Compacted | None:
     digest = hashlib.blake2b("\n".join(batches).encode(), digest_size=8).hexdigest()
     name = f"{hour.folder}/{COMPACTED}{digest}.parquet"
     schema = SCHEMA.with_metadata({**SCHEMA.metadata, BATCHES_KEY: json.dumps(batches).encode()})
-    with store.writing(name) as sink, pq.ParquetWriter(sink, schema, compression="zstd") as writer:
-        for table in _in_turn(store, files, schema):
-            writer.write_table(table)
+    try:
+        with store.writing(name) as sink, pq.ParquetWriter(sink, schema, compression="zstd") as writer:
+            for table in _in_turn(store, files, schema):
+                writer.write_table(table)
+    except _Torn as torn:
+        log.warning("The hour %s stays as it is: %s", hour.folder, torn)
+        return None
     for file in files:
         if file.name != name:
             store.delete(file.name)
     return Compacted(hour, len(files), sum(file.rows for file in files))
 
 
+class _Torn(Exception):
+    """A file whose bytes are all there, and make no sense: the message says which."""
+
+
 def _in_turn(store: Store, files: list[ReportFile], schema: pa.Schema) -> Iterator[pa.Table]:
-    """All rows with today's columns, in pieces of :data:`ROWS_AT_ONCE`."""
+    """All rows with today's columns, in pieces of :data:`ROWS_AT_ONCE`. :raises _Torn: not all of them can be read."""
     waiting: list[pa.RecordBatch] = []
     count = 0
     for file in files:
-        with store.open(file.name) as source:
-            for batch in pq.ParquetFile(source).iter_batches(ROWS_AT_ONCE):
-                waiting.append(_with_columns(batch, schema))
-                count += batch.num_rows
-                if count >= ROWS_AT_ONCE:
-                    yield pa.Table.from_batches(waiting, schema)
-                    waiting, count = [], 0
+        for batch in _batches(store, file, schema):
+            waiting.append(batch)
+            count += batch.num_rows
+            if count >= ROWS_AT_ONCE:
+                yield pa.Table.from_batches(waiting, schema)
+                waiting, count = [], 0
     if waiting:
         yield pa.Table.from_batches(waiting, schema)
+
+
+def _batches(store: Store, file: ReportFile, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    try:
+        with store.open(file.name) as source:
+            for batch in pq.ParquetFile(source).iter_batches(ROWS_AT_ONCE):
+                yield _with_columns(batch, schema)
+    except (pa.ArrowException, OSError) as error:
+        if not store.is_readable(file.name):
+            raise  # the lake's fault, or the network's
+        raise _Torn(f"{file.name} cannot be read to its end: {error}") from error
 
 
 def _with_columns(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:

@@ -56,6 +56,11 @@ def files(store: Store) -> list[PutAside]:
     return aside
 
 
+def lines(store: Store) -> int:
+    """Of how many imported batches something could not be read."""
+    return len(store.files(LINES))
+
+
 def put_lines_aside(store: Store, batch: str, lines: Sequence[Unreadable]) -> None:
     """What could not be read of a batch, in place of what the same batch had before."""
     place = f"{LINES}/{batch}.json"

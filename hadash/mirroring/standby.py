@@ -80,6 +80,20 @@ def allow_writes(cluster: Cluster, topics: Iterable[str]) -> int:
     return len(read)
 
 
+def late_brokers(cluster: Cluster, topics: Iterable[str], appids: Iterable[str]) -> list[int]:
+    """The leaders of ``topics`` that have not heard of the rules of ``appids`` as they are now.
+
+    A broker enforces what it has heard, from ZooKeeper or from its controller. One that has lost both for a moment would go on denying
+    what is allowed, and a client that is refused does not try again.
+    """
+    client = _client(cluster)
+    leaders = {leader for info in client.topics(topics).values() for leader in info.leaders if leader >= 0}
+    principals = {f"User:{appid}" for appid in appids}
+    now = {rule for rule in client.acls() if rule.resource_type == "TOPIC" and rule.principal in principals}
+    heard = client.topic_rules(leaders, principals)
+    return sorted(broker for broker, rules in heard.items() if rules != now)
+
+
 def _own_denials(cluster: Cluster) -> set[Acl]:
     """The denials that hadash has made on ``cluster``."""
     return {acl_rules.write_denial(d.topic, d.principal) for d in WriteDenial.objects.filter(cluster=cluster)}

@@ -21,6 +21,7 @@ from django.conf import settings
 from django.db import connection
 from django.utils import timezone
 from psycopg.conninfo import make_conninfo
+from psycopg.pq import Conninfo
 
 from hadash.governance.models import Run
 from hadash.inventory.models import Pair
@@ -39,9 +40,9 @@ END_SECONDS = 20.0
 #: Characters of what a process has said last that are kept of one that has failed without a word.
 TAIL = 1500
 
-#: The exit code of ``python -m spark`` when there was nothing to be done, or somebody else did it.
-NOTHING_DONE = 1
-#: And when what it was told cannot be used: trying again does not help.
+#: The exit code of ``python -m spark`` when another run of the job goes on, or has begun this one (``spark.__main__.TAKEN``).
+TAKEN = 75
+#: And when what it was told cannot be used, or there is nothing to work on: trying again does not help.
 UNUSABLE = 2
 
 
@@ -56,16 +57,10 @@ class Outcome(Enum):
 
 
 def conninfo() -> str:
-    """How the jobs reach the database that Django uses."""
-    values = connection.settings_dict
-    named = {
-        "dbname": values["NAME"],
-        "user": values["USER"],
-        "password": values["PASSWORD"],
-        "host": values["HOST"],
-        "port": values["PORT"],
-    }
-    return make_conninfo("", **{name: str(value) for name, value in named.items() if value})
+    """How the jobs reach the database that Django uses, with everything that PostgreSQL's own library is told: certificates, too."""
+    known = {each.keyword.decode() for each in Conninfo.get_defaults()}
+    told = connection.get_connection_params()
+    return make_conninfo("", **{name: str(value) for name, value in told.items() if name in known and value})
 
 
 def kept() -> Kept:
@@ -196,11 +191,11 @@ def _with_spark(run: Run) -> Outcome:
             return Outcome.PUBLISHED
         tail = _tail(said)
     log.warning("run %d of %s: python -m spark has ended with %d: %s", run.pk, run.job, code, tail)
-    state = Run.objects.filter(pk=run.pk).values_list("state", flat=True).first()
-    if code == NOTHING_DONE and state in (Run.State.WAITING, None):
-        return Outcome.NOT_MINE  # another run of the job goes on: this one waits for its turn
+    if code == TAKEN:
+        return Outcome.NOT_MINE  # it waits for its turn, or somebody else has begun it
+    # (Unless it has said so itself: then its own words stay.)
     _fail(run.pk, _died(code, tail))
-    return Outcome.REFUSED if code in (NOTHING_DONE, UNUSABLE) else Outcome.FAILED
+    return Outcome.REFUSED if code == UNUSABLE else Outcome.FAILED
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -82,7 +82,7 @@ def overview() -> list[Scheduled]:
             under_way.get(job),
             ended.get(job),
             published.get(job),
-            alarm_of(under_way.get(job), ended.get(job)),
+            alarm_of(under_way.get(job), ended.get(job), _overdue(schedules[job], published.get(job))),
         )
         for job, about in JOBS.items()
     ]
@@ -103,11 +103,32 @@ def _next_at(schedule: Schedule) -> datetime | None:
     return cron.following(schedule.cron, timezone.now()) if schedule.enabled and settings.LAKE else None
 
 
-def alarm_of(under_way: Run | None, ended: Run | None) -> Sentence | None:
-    """What is wrong with a job: it has failed and is not tried again, or no worker takes it.
+def _overdue(schedule: Schedule, published: Run | None) -> timedelta | None:
+    """For how long a run should have been announced that was not; ``None`` when all is well. (In a new installation a job stays due
+    until there is something to make it of.)"""
+    if not schedule.enabled or published is None:
+        return None
+    late = timezone.now() - cron.following(schedule.cron, schedule.looked_at)
+    return late if late > timedelta(seconds=settings.PIPELINE_WAIT_SECONDS) else None
+
+
+def alarm_of(under_way: Run | None, ended: Run | None, overdue: timedelta | None = None) -> Sentence | None:
+    """What is wrong with a job: it has failed and is not tried again, no worker takes it, it never ends, or nobody announces it.
 
     What people see then is of the last run that was published.
     """
+    if under_way is not None and under_way.state == Run.State.RUNNING and under_way.began_at is not None:
+        longest = timedelta(seconds=settings.PIPELINE_JOB_SECONDS)
+        if timezone.now() - under_way.began_at > longest + timedelta(seconds=running.END_SECONDS):
+            return say(
+                "It has been running for %(minutes)s minutes, longer than a run may. Look at the worker of the queue pipeline.",
+                minutes=int((timezone.now() - under_way.began_at).total_seconds() // 60),
+            )
+    if overdue is not None and under_way is None:
+        return say(
+            "It has been due for %(minutes)s minutes, and nobody has announced it. Does beat run, and a worker for its tasks?",
+            minutes=int(overdue.total_seconds() // 60),
+        )
     if under_way is not None and under_way.state == Run.State.WAITING:
         late = timezone.now() - under_way.due_at
         if late > timedelta(seconds=settings.PIPELINE_WAIT_SECONDS):
@@ -121,11 +142,16 @@ def alarm_of(under_way: Run | None, ended: Run | None) -> Sentence | None:
 
 
 def alarms() -> int:
-    """How many jobs something is wrong with. Two queries."""
+    """How many jobs something is wrong with. Four queries."""
     if not settings.LAKE:
         return 0
-    under_way, ended = _under_way(), _newest(Q(state__in=(Run.State.PUBLISHED, Run.State.FAILED)))
-    return sum(alarm_of(under_way.get(job), ended.get(job)) is not None for job in Job)
+    under_way = _under_way()
+    ended = _newest(Q(state__in=(Run.State.PUBLISHED, Run.State.FAILED)))
+    published = _newest(Q(state=Run.State.PUBLISHED))
+    return sum(
+        alarm_of(under_way.get(job), ended.get(job), _overdue(schedule, published.get(job))) is not None
+        for job, schedule in known().items()
+    )
 
 
 # -- what people do -----------------------------------------------------------------------------------------------

@@ -132,6 +132,13 @@ class AllowWrites:
 
 
 @dataclass(frozen=True, slots=True)
+class ReadLateBrokers:
+    """→ the leaders on ``cluster`` that have not heard yet what the AppIDs may do there."""
+
+    cluster: str
+
+
+@dataclass(frozen=True, slots=True)
 class DenyWrites:
     """Deny writing to the radius on ``cluster`` to everybody but the mirror → how many rules."""
 
@@ -374,6 +381,7 @@ Command = (
     | CheckSignIn
     | PublishPlacement
     | AllowWrites
+    | ReadLateBrokers
     | DenyWrites
     | WarmUp
     | ReadMembers

@@ -13,7 +13,7 @@ from hadash.accounts.roles import DECIDE, REQUEST, may
 from hadash.audit.models import record, stored
 from hadash.sentences import say
 from hadash.switching import reasons
-from hadash.switching.four_eyes import note_approval, used_by_another
+from hadash.switching.four_eyes import note_approval, used_by_another, valid
 from hadash.switching.machine import IN_BLACKOUTS, Event, Status
 from hadash.switching.models import Switch, log_event
 from hadash.switching.planning import plan_for
@@ -58,8 +58,8 @@ def approve(
         held = moved(switch, Event.APPROVE)
         if held.expires_at < timezone.now():
             raise Refused(say("This request has expired. Ask for the switch anew."))
-        if seen is not None and seen != held.approvals.count():
-            raise PlanChanged(say("Somebody else has approved it meanwhile. Look at it again."))
+        if seen is not None and seen != valid(held).count():
+            raise PlanChanged(say("The approvals are not those that you have seen. Look at it again."))
         missing = _add_approval(user, held, digest, browser)
         if missing:
             held.status = Status.AWAITING_APPROVAL.value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
@@ -42,6 +43,9 @@ def go(user: User, switch: Switch, start: Callable[[Switch], None], address: str
         raise PermissionDenied("You may not let switches go on.")
     with transaction.atomic():
         held = moved(switch, Event.GO)
+        waited = timedelta(seconds=settings.SWITCH_GO_SECONDS)
+        if held.paused_at is not None and held.paused_at + waited < timezone.now():
+            raise Refused(say("It waited for a go for as long as it may, and is dropped. Ask for it anew."))
         held.stage, held.go_at = FIRST.value, timezone.now()
         held.save()
         log_event(held, say("%(user)s lets it go on.", user=user.get_username()), held.stage, user)

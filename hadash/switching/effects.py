@@ -266,6 +266,10 @@ class Effects:
         return standby.allow_writes(self._clusters[command.cluster], self.plan.topics)
 
     @carry_out.register
+    def _(self, command: do.ReadLateBrokers) -> list[int]:
+        return standby.late_brokers(self._clusters[command.cluster], self.plan.topics, self.plan.appids)
+
+    @carry_out.register
     def _(self, command: do.DenyWrites) -> int:
         return standby.deny_writes(self._pair, self._clusters[command.cluster], self.plan.topics)
 

@@ -17,7 +17,7 @@ from hadash.switching import commands as do
 from hadash.switching.checks import check_bindings, check_gateways, check_plan, check_unused_groups
 from hadash.switching.plan import Plan
 from hadash.switching.stage_run import Limits, StageFailed, StageRun, drained
-from hadash.switching.steps import in_effect, obeyed
+from hadash.switching.steps import heard, in_effect, obeyed
 from hadash.switching.translating import set_offsets
 
 
@@ -107,6 +107,7 @@ def assess(plan: Plan, limits: Limits) -> StageRun:
     """Hold the mirror, so that the target stands still, and count what it does not hold."""
     yield do.HoldMirrors()
     yield do.AllowWrites(plan.target)
+    yield from heard(plan, limits.block, limits.fast_poll)
     anchors = yield do.ReadAnchors()
     ends = {
         p: Corresponding(mirrored_up_to(anchors[p], end), end)

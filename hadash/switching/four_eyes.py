@@ -5,9 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib.auth.models import User
+from django.db.models import QuerySet
 
+from hadash.accounts.roles import DECIDE, people_who
 from hadash.sentences import say
 from hadash.switching.refusals import Refused
+
+#: The status of what waits for approvals, in every machine.
+AWAITING = "awaiting_approval"
 
 
 def note_approval(user: User, held: Any, browser: str, **noted: Any) -> int:
@@ -25,7 +30,7 @@ def note_approval(user: User, held: Any, browser: str, **noted: Any) -> int:
             )
         )
     _, new = held.approvals.get_or_create(user=user, defaults={**noted, "browser": browser})
-    missing: int = max(held.approvals_needed - held.approvals.count(), 0)
+    missing: int = max(held.approvals_needed - valid(held).count(), 0)
     if not new:
         raise Refused(
             say(
@@ -36,7 +41,19 @@ def note_approval(user: User, held: Any, browser: str, **noted: Any) -> int:
     return missing
 
 
+def valid(held: Any) -> QuerySet[Any]:
+    """The approvals that count: those of people who may still decide."""
+    found: QuerySet[Any] = held.approvals.filter(user__in=people_who(DECIDE, held.pair))
+    return found
+
+
+def shown(held: Any) -> list[Any]:
+    """The approvals of ``held`` with their people, for those who look at it: while it waits those that count, and all afterwards."""
+    found = valid(held) if held.status == AWAITING else held.approvals.all()
+    return list(found.select_related("user"))
+
+
 def used_by_another(user: User, held: Any, browser: str) -> bool:
-    """Whether another person requested or approved ``held`` in this browser; not for programs, which come without one."""
+    """Whether another person requested or approved ``held`` in this browser, or with a token that was issued there."""
     others = held.approvals.exclude(user=user)
     return bool(browser and (browser == held.requested_in or others.filter(browser=browser).exists()))

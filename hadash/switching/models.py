@@ -288,6 +288,8 @@ class Policy(models.Model):
     #: Below the time after which a parked client gives up.
     block_seconds = _seconds(_("block in effect within (s)"), 0.5, 20)
     drain_seconds = _seconds(_("drain at most (s)"), 0.5, 20)
+    forward_seconds = _seconds(_("forward at most (s)"), 5)
+    reverse_seconds = _seconds(_("reverse at most (s)"), 5)
     verify_seconds = _seconds(_("verify at most (s)"), 5)
     verify_hold_seconds = _seconds(_("all has to hold for (s)"), 0.5)
     #: How late a mirror may be: beyond it the rules of governance say so.
@@ -312,6 +314,8 @@ POLICY_FIELDS = (
     "settle_seconds",
     "block_seconds",
     "drain_seconds",
+    "forward_seconds",
+    "reverse_seconds",
     "verify_seconds",
     "verify_hold_seconds",
     "rpo_seconds",

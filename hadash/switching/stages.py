@@ -20,7 +20,7 @@ from hadash.switching.machine import Kind, Stage
 from hadash.switching.plan import Plan
 from hadash.switching.rehearsing import rehearse
 from hadash.switching.stage_run import Limits, StageFailed, StageRun, drained
-from hadash.switching.steps import in_effect
+from hadash.switching.steps import heard, in_effect
 from hadash.switching.translating import translate
 from hadash.switching.verifying import verify
 
@@ -30,6 +30,7 @@ def settle(plan: Plan, limits: Limits) -> StageRun:
     yield do.WarmUp()
     if plan.kind is not Kind.READ_SPLIT:  # whoever only reads needs no writing, and a mirror stays closed
         yield do.AllowWrites(plan.target)
+        yield from heard(plan, limits.settle, limits.poll)
     waiting = yield from _members(plan)
     if waiting:
         yield from _gather(plan, limits, waiting)

@@ -7,6 +7,7 @@ from typing import Any
 
 from hadash.sentences import say
 from hadash.switching import commands as do
+from hadash.switching.plan import Plan
 from hadash.switching.stage_run import StageFailed
 
 
@@ -49,3 +50,30 @@ def _everywhere(
         if elapsed > 1 and not told:
             told = True
             yield do.Say(sentence)
+
+
+def heard(plan: Plan, seconds: float, poll: float) -> Generator[do.Command, Any, None]:
+    """Wait until every leader on the target knows what the AppIDs may do there. Whom one of them refuses does not try again."""
+    began = yield do.Pause(0)
+    told = False
+    while late := (yield do.ReadLateBrokers(plan.target)):
+        elapsed = (yield do.Pause(poll)) - began
+        if elapsed > seconds:
+            raise StageFailed(
+                say(
+                    "Broker %(brokers)s of %(cluster)s has not heard within %(seconds)s s who may write there. "
+                    "Is its connection to ZooKeeper, or to its controller, whole?",
+                    brokers=late,
+                    cluster=plan.target,
+                    seconds=seconds,
+                )
+            )
+        if elapsed > 1 and not told:
+            told = True
+            yield do.Say(
+                say(
+                    "Waiting for broker %(brokers)s of %(cluster)s to hear who may write there.",
+                    brokers=late,
+                    cluster=plan.target,
+                )
+            )

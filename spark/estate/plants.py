@@ -437,8 +437,11 @@ def _bypass(b: Builder) -> None:
     for appid in (around, through, mirror):
         topic, host = b.any_topic(pair), b.host()
         b.writes(pair, appid, f"{appid}-writer", topic, host=host, source=SURVIVE_USER)
+        # (A reader, too: brokers do not tell who joined a group, so nothing follows from that.)
+        b.use(pair, appid, f"{appid}-reader", "consume", topic, host=host, source=SURVIVE_USER)
         if appid == through:
             b.writes(pair, appid, f"{appid}-writer", topic, host=host)
+            b.reads(pair, appid, f"{appid}-reader", topic, f"{appid}-group", host=host)
     b.estate.answer(Code.BYPASS, pair, around, around)
 
 

@@ -40,26 +40,37 @@ BUCKETS = 16
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a run did. ``malformed`` are rows by reason, ``broken`` files by name, ``again`` files that hold only what was counted."""
+    """What a run did. ``malformed`` are rows by reason, ``broken`` files by name, ``again`` files that hold only what was counted,
+    ``ahead`` days that have not come yet: a clock is wrong."""
 
     days: tuple[str, ...] = ()
     rows: int = 0
     malformed: Mapping[str, int] = field(default_factory=dict)
     broken: Mapping[str, str] = field(default_factory=dict)
     again: int = 0
+    ahead: tuple[str, ...] = ()
 
 
-def run(spark: SparkSession, store: Store, pairs: Mapping[str, str], late_days: int = LATE_DAYS) -> Outcome:
+def run(
+    spark: SparkSession,
+    store: Store,
+    pairs: Mapping[str, str],
+    late_days: int = LATE_DAYS,
+    today: date | None = None,
+) -> Outcome:
     """Bring the facts up to what is in the lake. Run again, it does nothing.
 
-    :param pairs: the pair of each cluster.
+    :param pairs: the pair of each cluster. :param today: another day than today's.
     :raises OSError: the lake cannot be read or written to. :raises Overtaken: another run was quicker. Nothing has changed then.
     """
     now = manifest.read(store)
     manifest.clean(store, now, datetime.now(UTC))
+    known, ahead = _to_look_at(store, now, late_days, today or datetime.now(UTC).date())
+    if ahead:
+        log.warning("Reports of days that have not come yet are not counted: %s.", ", ".join(ahead))
     broken: dict[str, str] = {}
     while True:
-        changed, found = _changed(store, now, late_days)
+        changed, found = _changed(store, now, known)
         made, torn = _make_days(spark, store, changed, pairs)
         for name, why in {**found.broken, **torn}.items():
             log.warning("%s is put aside: %s", name, why)
@@ -73,16 +84,32 @@ def run(spark: SparkSession, store: Store, pairs: Mapping[str, str], late_days: 
     for day in made.values():
         malformed.update(day.malformed)
     return Outcome(
-        tuple(sorted(made)), sum(day.rows for day in made.values()), dict(malformed), broken, len(found.again)
+        tuple(sorted(made)),
+        sum(day.rows for day in made.values()),
+        dict(malformed),
+        broken,
+        len(found.again),
+        tuple(ahead),
     )
 
 
-def _changed(store: Store, now: Manifest, late_days: int) -> tuple[dict[str, Found], Found]:
-    """(the days whose batches are others than those that were counted, and what is wrong in any of those looked at)."""
+def _to_look_at(store: Store, now: Manifest, late_days: int, today: date) -> tuple[list[str], list[str]]:
+    """(the days that may have something new: the newest ones, and those that were never counted, as after an import of what is old;
+    those that have not come yet, beyond what time zones and clocks excuse)."""
+    last = f"{today + timedelta(days=1):%Y-%m-%d}"
     known = access.days(store)
+    ahead = [day for day in known if day > last]
+    known = [day for day in known if day <= last]
     if now.newest:
-        first = f"{date.fromisoformat(now.newest) - timedelta(days=late_days):%Y-%m-%d}"
-        known = [day for day in known if day >= first]
+        newest = date.fromisoformat(now.newest)
+        late = f"{newest - timedelta(days=late_days):%Y-%m-%d}"
+        remembered = f"{newest - timedelta(days=transform.REMEMBERED_DAYS):%Y-%m-%d}"
+        known = [day for day in known if day >= late or (day > remembered and day not in now.days)]
+    return known, ahead
+
+
+def _changed(store: Store, now: Manifest, known: Iterable[str]) -> tuple[dict[str, Found], Found]:
+    """(of the days that are ``known`` those whose batches are others than those that were counted, and what is wrong in any)."""
     changed: dict[str, Found] = {}
     wrong = Found()
     counted: set[str] = set()
@@ -276,7 +303,10 @@ def _commit(spark: SparkSession, store: Store, now: Manifest, made: Mapping[str,
     # (Buckets are equally large: one task a core is enough, and saves starting the others.)
     tasks = min(len(merges), spark.sparkContext.defaultParallelism)
     spark.sparkContext.parallelize(merges, tasks).foreach(_merge)
-    new = replace(now, newest=newest, facts=place, days={**now.days, **made})
+    # (Of days that no fact remembers the rows are not needed any more.)
+    remembered = f"{date.fromisoformat(newest) - timedelta(days=transform.REMEMBERED_DAYS):%Y-%m-%d}"
+    kept = {day: entry for day, entry in {**now.days, **made}.items() if day > remembered}
+    new = replace(now, newest=newest, facts=place, days=kept)
     manifest.commit(store, now, new)
 
 

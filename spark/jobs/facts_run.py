@@ -38,7 +38,9 @@ def publish_facts(
             "malformed": dict(done.malformed),
             "broken": dict(done.broken),
             "again": done.again,
+            "ahead": list(done.ahead),
             "put_aside": len(quarantine.files(store)),
+            "lines_put_aside": quarantine.lines(store),
         },
         seconds=seconds,
     )

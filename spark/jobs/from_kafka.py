@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
 
@@ -92,5 +93,5 @@ def _write_one(store: Store, topic: str, partition: int, offset: int, value: Any
     name = quote(message.name, safe="")
     put_lines_aside(store, name, message.imported.unreadable)
     if message.imported.rows:
-        put_batch(store, message.name, message.imported.rows, message.moment)
+        put_batch(store, message.name, message.imported.rows, min(message.moment, datetime.now(UTC)))
     return len(message.imported.rows), len(message.imported.unreadable)

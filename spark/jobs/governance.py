@@ -34,6 +34,10 @@ from spark.transform.work_list import advice
 log = logging.getLogger(__name__)
 
 
+#: Clusters of no pair that a run names.
+SHOWN_CLUSTERS = 10
+
+
 class NothingYet(Exception):
     """There is nothing in the lake to make tables of; the message says what is missing."""
 
@@ -187,7 +191,20 @@ def _quality(given: Given) -> dict[str, object]:
         for reason, rows in day.malformed.items():
             malformed[reason] = malformed.get(reason, 0) + rows
     reports = sum(day.rows for day in given.manifest.days.values())
-    return {"reports": reports, "malformed": malformed, "away": sorted(_away(given))}
+    return {
+        "reports": reports,
+        "malformed": malformed,
+        "away": sorted(_away(given)),
+        "of_no_pair": _of_no_pair(given),
+    }
+
+
+def _of_no_pair(given: Given) -> list[str]:
+    """The clusters of facts that count for nobody, because no pair has them; the first few."""
+    found = facts.read_facts(given.spark, given.store, given.manifest)
+    unknown = found.join(F.broadcast(given.inputs.pairs.select("pair")), "pair", "left_anti")
+    rows = unknown.select("cluster").distinct().orderBy("cluster").limit(SHOWN_CLUSTERS).collect()
+    return [row["cluster"] for row in rows]
 
 
 def _away(given: Given) -> set[str]:

@@ -9,6 +9,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from hadash.governance.catalogue import Code
+from hadash.identity.names import MAX_NAME_LENGTH
 from spark.schemas import FINDINGS
 
 #: Names that a finding lists; how many there are it says besides.
@@ -76,9 +77,16 @@ def finding(
     return frame.select(
         "pair",
         F.lit("").alias("appid") if appid is None else _column(appid).alias("appid"),
-        F.coalesce(_column(name).cast("string"), F.lit("")).alias("name"),
+        _fitted(F.coalesce(_column(name).cast("string"), F.lit(""))).alias("name"),
         F.create_map(*values).alias("evidence"),
     )
+
+
+def _fitted(name: Column) -> Column:
+    """A name that the table can hold: of a longer one (Topics have up to 249 characters) its beginning and a digest."""
+    digest = F.substring(F.md5(name), 1, 12)
+    short = F.concat(F.substring(name, 1, MAX_NAME_LENGTH - 13), F.lit("…"), digest)
+    return F.when(F.length(name) > MAX_NAME_LENGTH, short).otherwise(name)
 
 
 def findings(inputs: Inputs, codes: tuple[Code, ...] | None = None) -> DataFrame:

@@ -6,6 +6,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from hadash.governance.catalogue import MAJORS_BEHIND, SKEW_PARTITIONS, SKEW_TIMES, Code
+from hadash.lake.access import GATEWAY
 from spark.rules.base import Inputs, client, finding, names, number, rule
 from spark.rules.prepared import CLIENT
 from spark.rules.sides import sides
@@ -79,7 +80,10 @@ def _members(facts: DataFrame) -> DataFrame:
 @rule(Code.SELF_ASSIGNED)
 def self_assigned(inputs: Inputs) -> DataFrame:
     joined = _members(inputs.facts).select(*_keys()).distinct()
-    readers = inputs.facts.where("kind = 'consume'").withColumns(_key_columns())
+    # (Only a Gateway sees who joins a group: of whom brokers or files tell that they read, nothing follows.)
+    readers = inputs.facts.where((F.col("kind") == "consume") & (F.col("source") == GATEWAY)).withColumns(
+        _key_columns()
+    )
     found = _clients(readers.join(joined, [*_KEYS], "left_anti"), topics=names("resource"))
     return finding(found, "client_id", "appid", appid="appid", client=client(), topics="topics")
 

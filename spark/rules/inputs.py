@@ -32,6 +32,9 @@ def read(
     history = [each for each in history if each.at <= snapshot.at]
     # hadash's own users, and those of its mirrors, are no applications.
     own = table("own_users").select("cluster", F.col("user").alias("appid")).distinct()
+    # A cluster that no pair has (somebody has mistyped it in a file) is nobody's: its facts would be of no pair.
+    pairs = table("pairs")
+    facts = facts.join(F.broadcast(pairs.select("pair")), "pair", "left_semi")
     facts = facts.join(F.broadcast(own), ["cluster", "appid"], "left_anti")
     used = lately(facts, newest_day, window_days).cache()
     return Inputs(
@@ -49,7 +52,7 @@ def read(
         own_users=own,
         groups=table("groups"),
         members=table("members"),
-        pairs=table("pairs"),
+        pairs=pairs,
         appids=table("appids"),
         instances=table("instances"),
         declarations=table("declarations"),

@@ -15,10 +15,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hadash.identity.names import MAX_NAME_LENGTH, MAX_RESOURCE_LENGTH, fitting
 from hadash.lake.access import GATEWAY
 from spark.arrow import DAILY, FACT_KEY, FACTS, SUMS
 from spark.transform.grouping import BITS, FIRST, LAST, SUM, Fold, decoded, encoded, grouped
 from spark.transform.validity import reasons_of, wrong
+
+#: Characters of names in the tables (``hadash.inventory.models.Access``).
+LONGEST = {"appid": MAX_NAME_LENGTH, "client_id": MAX_NAME_LENGTH, "resource": MAX_RESOURCE_LENGTH}
 
 #: Days that a fact remembers to have been seen on: the bits of a number, without its sign.
 REMEMBERED_DAYS = 63
@@ -53,8 +57,9 @@ def counted(reports: pa.Table, pairs: Mapping[str, str], came_by: datetime, buck
         reasons = {each["values"].as_py(): each["counts"].as_py() for each in pc.value_counts(said)}
         table = table.filter(pc.invert(mask)).combine_chunks()
     table = _with_pair(table, pairs)
-    source = _filled(table["source"], GATEWAY)
-    table = table.set_column(table.schema.get_field_index("source"), "source", source)
+    for name, instead in (("source", GATEWAY), ("client_id", "")):
+        table = table.set_column(table.schema.get_field_index(name), name, _filled(table[name], instead))
+    table = _fitted(table)
     table = table.append_column("reports", pa.array(np.ones(table.num_rows, np.int64)))
     return Counted(
         [decoded(each, DAILY) for each in grouped(table, FACT_KEY, _DAILY_FOLDS, buckets)], aside, reasons
@@ -77,7 +82,8 @@ def merged(facts: pa.Table | None, changes: Iterable[Change], days_later: int) -
     """The facts (:data:`spark.arrow.FACTS`) after some days have come.
 
     A day that was made anew, because reports came late, is taken out and comes again. It had fewer reports before, so when
-    it was seen (first, last, on which days) can only have grown.
+    it was seen (first, last, on which days) can only have grown. What was seen on none of the days that are remembered is no fact
+    any more: a client.id that is made anew at each start would stay for ever.
 
     :param days_later: how much newer the newest day is now.
     """
@@ -85,6 +91,8 @@ def merged(facts: pa.Table | None, changes: Iterable[Change], days_later: int) -
     parts += [_as_facts(change) for change in changes]
     together = encoded(pa.concat_tables(parts), FACT_KEY)
     (made,) = grouped(together, FACT_KEY, _FACT_FOLDS)
+    if made.num_rows:
+        made = made.filter(pc.not_equal(made["days"], 0))
     return decoded(made, FACTS)
 
 
@@ -114,6 +122,20 @@ def _with_pair(table: pa.Table, pairs: Mapping[str, str]) -> pa.Table:
     of_cluster = known.take(clusters.indices)
     column = pc.coalesce(table["pair"].cast(pa.string()), of_cluster).dictionary_encode()
     return table.set_column(table.schema.get_field_index("pair"), "pair", column).combine_chunks()
+
+
+def _fitted(table: pa.Table) -> pa.Table:
+    """With names that the tables can hold, as those that the Gateways tell directly: one client must not keep all others out."""
+    for name, limit in LONGEST.items():
+        column = table[name].combine_chunks()
+        if isinstance(column, pa.ChunkedArray):
+            column = column.chunk(0)
+        texts = column.dictionary.to_pylist()
+        fit = [text if text is None else fitting(text, limit) for text in texts]
+        if fit != texts:
+            column = pa.DictionaryArray.from_arrays(column.indices, pa.array(fit, pa.string()))
+            table = table.set_column(table.schema.get_field_index(name), name, column)
+    return table.combine_chunks()
 
 
 def _filled(column: pa.ChunkedArray, with_what: str) -> pa.ChunkedArray:

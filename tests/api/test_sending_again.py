@@ -42,6 +42,15 @@ def test_the_same_key_for_something_else(
     assert Switch.objects.count() == 1
 
 
+def test_what_one_token_was_answered_is_nothing_for_another(
+    program: Any, estate: Any, planned: None, wanted: dict[str, Any]
+) -> None:
+    program("olga").post("switches/", wanted, Idempotency_Key="k1")
+    reader = program("olga", scopes=["read"]).post("switches/", wanted, Idempotency_Key="k1")
+    assert reader.status_code == 422
+    assert "plan" not in reader.json()
+
+
 def test_keys_of_others_are_others(program: Any, make_switch: Any) -> None:
     switch = make_switch()
     for name in ("olga", "arne"):

@@ -106,6 +106,18 @@ def test_a_batch_that_came_again_in_a_later_hour_is_left_out_there(store: Store)
     assert rows(store) == ["a0", "a1", "a2", "a3", "a4"]
 
 
+def test_a_file_that_is_torn_stops_nothing(store: Store, tmp_path: Path) -> None:
+    """Its footer is whole, so nobody knows before the rows are read. The job that counts them puts it aside."""
+    for number in range(4):
+        put(store, f"b-{number}", report(str(number)))
+    torn = tmp_path / put(store, "torn", *(report(f"web-{n}", records=n) for n in range(1000)))
+    content = bytearray(torn.read_bytes())
+    content[4:600] = bytes(596)
+    torn.write_bytes(content)
+    assert compact(store, HOUR) is None
+    assert len(store.files(HOUR.folder)) == 5
+
+
 def test_what_cannot_be_written_changes_nothing(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(4):
         put(store, f"a-{number}", report(f"a{number}"))

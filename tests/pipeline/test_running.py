@@ -12,6 +12,7 @@ from dashboard.parts import cluster
 from django.db import connection
 from support.waiting import eventually
 
+import spark.__main__ as program
 from hadash.governance.models import Run
 from hadash.inventory.models import Pair
 from hadash.lake.access import write_batch
@@ -97,9 +98,38 @@ def test_what_trying_again_does_not_help_alarms_at_once(
 
 
 def test_one_that_finds_another_running_waits_for_its_turn(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    instead(monkeypatch, "import sys; sys.exit(1)")
+    instead(monkeypatch, f"import sys; sys.exit({running.TAKEN})")
     outcome, run = carried_out(run)
     assert (outcome, run.state) == (Outcome.NOT_MINE, Run.State.WAITING)
+
+
+def test_one_that_cannot_reach_something_is_tried_again(
+    run: Run, monkeypatch: pytest.MonkeyPatch, settings: Any
+) -> None:
+    """As any program ends that stumbles, also before it has begun its run."""
+    settings.PIPELINE_RETRY_SECONDS = 0
+    instead(monkeypatch, "raise OSError('503 Slow Down')")
+    tasks.run(run.pk)
+    run.refresh_from_db()
+    assert (run.state, run.fault) == (
+        Run.State.FAILED,
+        "Its process has ended with 1. OSError: 503 Slow Down",
+    )
+    assert Run.objects.get(state=Run.State.WAITING).attempt == 2
+
+
+def test_both_sides_mean_the_same_by_its_exit_codes() -> None:
+    assert (program.TAKEN, program.CODES[program.NothingYet]) == (running.TAKEN, running.UNUSABLE)
+    assert program.CODES[program.Overtaken] not in (running.TAKEN, running.UNUSABLE)
+
+
+def test_the_database_is_reached_with_everything_that_django_was_told(
+    db: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = {"sslmode": "verify-full", "sslrootcert": "/etc/ssl/our.pem", "pool": False}
+    monkeypatch.setitem(connection.settings_dict, "OPTIONS", told)
+    assert "sslmode=verify-full" in running.conninfo()
+    assert "sslrootcert=/etc/ssl/our.pem" in running.conninfo()
 
 
 def test_one_that_takes_too_long_is_ended(

@@ -187,6 +187,27 @@ def test_a_run_that_no_worker_takes_is_an_alarm(lake: Store, settings: Any) -> N
     assert "queue pipeline" in str(told.alarm)
 
 
+def test_a_run_that_never_ends_is_an_alarm(lake: Store, settings: Any) -> None:
+    long_ago = timezone.now() - timedelta(seconds=settings.PIPELINE_JOB_SECONDS + 60)
+    Run.objects.create(job=Job.SNAPSHOT, state=Run.State.RUNNING, began_at=long_ago)
+    (told,) = (each for each in schedules.overview() if each.alarm)
+    assert "longer than a run may" in str(told.alarm)
+    assert schedules.alarms() == 1
+
+
+def test_a_job_that_nobody_announces_is_an_alarm(lake: Store, settings: Any) -> None:
+    schedules.known()
+    now = timezone.now()
+    Run.objects.create(job=Job.SNAPSHOT, state=Run.State.PUBLISHED, began_at=now, ended_at=now)
+    Schedule.objects.filter(job=Job.SNAPSHOT).update(cron="0 * * * *", looked_at=now)
+    assert schedules.alarms() == 0
+    Schedule.objects.filter(job=Job.SNAPSHOT).update(looked_at=now - timedelta(hours=5))
+    (told,) = (each for each in schedules.overview() if each.alarm)
+    assert "nobody has announced it" in str(told.alarm)
+    Schedule.objects.filter(job=Job.SNAPSHOT).update(enabled=False)
+    assert schedules.alarms() == 0
+
+
 def test_two_that_begin_one_run_are_one(lake: Store, olga: Any) -> None:
     run = schedules.run_now(olga, Job.RISK, lambda _: None)
     again = runs.begun(running.conninfo(), Job.RISK, number=run.pk)

@@ -27,7 +27,7 @@ PAIRS = {"east": "main", "west": "main"}
 
 
 def run(spark: SparkSession, store: Store, **others: Any) -> facts.Outcome:
-    return facts.run(spark, store, PAIRS, **others)
+    return facts.run(spark, store, PAIRS, **{"today": NOON.date(), **others})
 
 
 def rows(spark: SparkSession, store: Store) -> list[dict[str, Any]]:
@@ -111,6 +111,44 @@ def test_what_comes_too_late_is_not(spark: SparkSession, store: Store) -> None:
     put(store, "late", report(at=day(5)), at=day(5))
     assert run(spark, store, late_days=4) == facts.Outcome()
     assert run(spark, store, late_days=5).days == ("2026-11-15",)
+
+
+def test_what_is_old_and_was_never_counted_is(spark: SparkSession, store: Store) -> None:
+    """Somebody imports what was reported before there were Gateways."""
+    put(store, "b", report("new"))
+    run(spark, store)
+    put(store, "a", report("old", day(20)), at=day(20))
+    assert run(spark, store).days == (f"{day(20):%Y-%m-%d}",)
+    assert sums(spark, store)["old"] == (5, "1" + "0" * 20)
+    assert run(spark, store).days == ()
+
+
+def test_a_day_that_has_not_come_yet_stops_nothing(spark: SparkSession, store: Store) -> None:
+    """A clock is wrong: the days that there are count all the same, and go on counting."""
+    put(store, "a", report("wrong", day(-365)), at=day(-365))
+    put(store, "b", report("today"))
+    outcome = run(spark, store, today=NOON.date())
+    assert outcome.ahead == (f"{day(-365):%Y-%m-%d}",)
+    assert sums(spark, store) == {"today": (5, "1")}
+    put(store, "c", report("tomorrow", day(-1)), at=day(-1))
+    assert run(spark, store, today=day(-1).date()).days == (f"{day(-1):%Y-%m-%d}",)
+
+
+def test_a_client_that_comes_no_more_is_forgotten(spark: SparkSession, store: Store) -> None:
+    put(store, "a", report("gone", day(70)), at=day(70))
+    run(spark, store)
+    put(store, "b", report("here"))
+    run(spark, store)
+    assert sums(spark, store) == {"here": (5, "1")}
+    assert list(manifest.read(store).days) == [f"{NOON:%Y-%m-%d}"]
+
+
+def test_names_are_as_the_tables_hold_them(spark: SparkSession, store: Store) -> None:
+    put(store, "a", report("x" * 300), report("x" * 301), report(None, resource="y" * 255))
+    run(spark, store)
+    names = sorted(row["client_id"] for row in rows(spark, store))
+    assert [len(name) for name in names] == [0, 200, 200]
+    assert len(set(names)) == 3
 
 
 def test_a_batch_that_comes_twice_counts_once(spark: SparkSession, store: Store) -> None:

@@ -113,6 +113,17 @@ class TestApprovals:
         assert approve("bea", switch).current is Status.RUNNING
         assert started == [switch.key]
 
+    def test_who_may_not_decide_any_more_does_not_count(
+        self, pair: Pair, people: dict[str, User], ask: Any, approve: Any, started: list[str]
+    ) -> None:
+        policy.set_policy(people["ada"], pair, {"approvals": 2})
+        switch = ask()
+        approve("arne", switch)
+        people["arne"].groups.clear()
+        assert approve("bea", switch).current is Status.AWAITING_APPROVAL
+        assert started == []
+        assert log(switch)[-1] == "It needs 1 more."
+
     def test_nobody_counts_twice(self, pair: Pair, people: dict[str, User], ask: Any, approve: Any) -> None:
         policy.set_policy(people["ada"], pair, {"approvals": 2})
         switch = ask()

@@ -189,6 +189,15 @@ class TestGo:
         paused.refresh_from_db()
         assert paused.current is Status.EXPIRED
 
+    def test_a_go_that_comes_too_late_is_refused_also_when_nothing_has_dropped_it(
+        self, paused: Switch, people: Any, settings: Any
+    ) -> None:
+        settings.SWITCH_GO_SECONDS = -1
+        with pytest.raises(Refused, match="for as long as it may"):
+            directing.go(people["olga"], paused, lambda s: None)
+        paused.refresh_from_db()
+        assert paused.current is Status.PAUSED
+
     def test_only_what_waits_goes_on(self, ask: Any, people: Any) -> None:
         with pytest.raises(Refused, match="cannot be changed that way"):
             directing.go(people["olga"], ask(), lambda s: None)

@@ -328,6 +328,25 @@ def test_reads_and_writes_go_on_while_consumers_are_gathered() -> None:
     assert (len(world.acknowledged), len(world.group.consumed)) > before
 
 
+def test_a_broker_that_has_not_heard_who_may_write_is_waited_for_before_anybody_notices() -> None:
+    """One that had lost ZooKeeper for a moment refused a producer after forward; librdkafka does not try that again."""
+    world = world_before(Stage.SETTLE)
+    world.late_brokers = [[2], [2], []]
+    run_stage(world, Stage.SETTLE)
+    assert world.late_brokers == []
+    assert written(world)[-1] == ("east", BindingState.SETTLE)
+
+
+def test_one_that_never_hears_it_ends_the_switch_with_nothing_written() -> None:
+    world = world_before(Stage.SETTLE)
+    world.late_brokers = [[2]] * 10_000
+    assert failure(world, Stage.SETTLE, limits=Limits()) == (
+        "Broker 2 of west has not heard within 45.0 s who may write there. "
+        "Is its connection to ZooKeeper, or to its controller, whole?"
+    )
+    assert written(world) == []
+
+
 def test_settle_without_members() -> None:
     world = world_before(Stage.SETTLE, World.without_members)
     assert run_stage(world, Stage.SETTLE) == "No consumer is in a group: nothing to settle."

@@ -110,6 +110,8 @@ class World:
         }
         self.may_write = {"east": True, "west": True}
         self.denied = {"east": False, "west": True}
+        #: What the next looks at who has not heard of the rules find; afterwards everybody has.
+        self.late_brokers: list[list[int]] = []
         #: Denials on the target that hadash has not made.
         self.denied_by_hand: list[str] = []
         self.mechanisms = {"east": {"SCRAM-SHA-256"}, "west": {"SCRAM-SHA-256"}}
@@ -335,6 +337,9 @@ class World:
                 self._reach(cluster)
                 self.denied[cluster], denied = False, self.denied[cluster]
                 return int(denied)
+            case do.ReadLateBrokers(cluster):
+                self._reach(cluster)
+                return self.late_brokers.pop(0) if self.late_brokers else []
             case do.DenyWrites(cluster):
                 self._reach(cluster)
                 new = self.may_write[cluster] and not self.denied[cluster]

@@ -8,6 +8,8 @@ from typing import Any
 from django.utils.translation import gettext as _
 from rest_framework import serializers as s
 
+from hadash.identity.names import MAX_RESOURCE_LENGTH
+
 #: Topics of one scope: more are "everything".
 MAX_TOPICS = 1000
 
@@ -15,7 +17,7 @@ MAX_TOPICS = 1000
 MAX_TEXT = 2000
 
 #: Characters of a Topic or group name, as Kafka has them.
-MAX_RESOURCE = 255
+MAX_RESOURCE = MAX_RESOURCE_LENGTH
 
 
 def words(kind: Any) -> list[str]:

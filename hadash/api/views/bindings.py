@@ -29,6 +29,7 @@ from hadash.api.views.lists import InboxQuery, inbox
 from hadash.dashboard import changes, selectors
 from hadash.dashboard.templatetags.hadash import sentence
 from hadash.inventory.models import AppID
+from hadash.switching import four_eyes
 from hadash.switching.by_hand import asking, deciding
 from hadash.switching.by_hand.machine import Status
 from hadash.switching.by_hand.models import BindingChange, digest_of
@@ -53,7 +54,7 @@ def shown(found: BindingChange) -> dict[str, Any]:
         "edits": [{"identity": key, "cluster": cluster} for key, cluster in found.edits.items()],
         "requested_by": found.requested_by.get_username(),
         "decided_by": found.decided_by.get_username() if found.decided_by else None,
-        "approvals": [{"by": given.user.get_username(), "at": given.at} for given in found.approvals.all()],
+        "approvals": [{"by": given.user.get_username(), "at": given.at} for given in four_eyes.shown(found)],
         "outcome": [sentence(said) for said in found.outcome_sentences],
     }
 

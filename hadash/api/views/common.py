@@ -57,8 +57,11 @@ class PagedView(View):
 
 
 def browser(request: Request) -> str:
-    """The browser of a session; a program has none."""
-    return "" if request.auth is not None else browser_of(request._request)
+    """The browser of a session; of a program the one in which its token was issued."""
+    if request.auth is None:
+        return browser_of(request._request)
+    found: str = request.auth.issued_in
+    return found
 
 
 def the_pair(user: Any, name: str) -> Pair:

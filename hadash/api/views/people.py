@@ -20,7 +20,7 @@ from hadash.accounts.roles import MANAGE_PEOPLE, ROLES, VIEW_AUDIT, may, may_som
 from hadash.api import present
 from hadash.api.idempotency import idempotent
 from hadash.api.shapes import people as shapes
-from hadash.api.views.common import KEY, PAGES, PagedView, View, address_of, problems, the_pair
+from hadash.api.views.common import KEY, PAGES, PagedView, View, address_of, browser, problems, the_pair
 from hadash.audit.models import Entry, stored
 from hadash.inventory.models import Pair
 
@@ -72,7 +72,13 @@ class Tokens(PagedView):
         values = self.validated(shapes.TokenRequest)
         pair = the_pair(request.user, values["pair"]) if values["pair"] else None
         token, secret = tokens.issue(
-            request.user, values["name"], values["scopes"], values["days"], pair, address_of(request)
+            request.user,
+            values["name"],
+            values["scopes"],
+            values["days"],
+            pair,
+            address_of(request),
+            browser(request),
         )
         return Response({**present.token(token), "secret": secret}, status=201)
 

@@ -16,6 +16,7 @@ from hadash.dashboard.batches import the_batch
 from hadash.dashboard.views.acts import acts_on, approvals_need_zookeeper, approvals_seen
 from hadash.dashboard.views.common import address_of, paged, searched, typed, user_of
 from hadash.sentences import Sentence
+from hadash.switching import four_eyes
 from hadash.switching.batches import deciding, directing
 from hadash.switching.batches.drawing import LEFT_OUT
 from hadash.switching.batches.machine import ItemStatus, Status
@@ -111,7 +112,7 @@ def _page(
     may_decide, may_request = may(user, DECIDE, found.pair), may(user, REQUEST, found.pair)
     awaiting, approved = found.current is Status.AWAITING_APPROVAL, found.current is Status.APPROVED
     stopped = found.current is Status.STOPPED
-    approvals = list(found.approvals.select_related("user"))
+    approvals = four_eyes.shown(found)
     own = found.requested_by_id == user.pk
     failed = found.items.filter(status=ItemStatus.FAILED.value).select_related("switch")
     context = {

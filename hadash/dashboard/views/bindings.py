@@ -40,6 +40,7 @@ from hadash.inventory.models import AppID, InstanceID
 from hadash.inventory.relations import CONSUME, PRODUCE
 from hadash.inventory.services import NotRegistered
 from hadash.sentences import Sentence, say
+from hadash.switching import four_eyes
 from hadash.switching.by_hand import asking, deciding
 from hadash.switching.by_hand.machine import Status
 from hadash.switching.by_hand.models import BindingChange, digest_of
@@ -216,7 +217,7 @@ def _page(
 ) -> HttpResponse:
     user = user_of(request)
     awaiting, own = found.current is Status.AWAITING_APPROVAL, found.requested_by_id == user.pk
-    approvals = list(found.approvals.select_related("user"))
+    approvals = four_eyes.shown(found)
     appid = AppID.objects.select_related("pair__default").filter(pair=found.pair, name=found.appid).first()
     now: dict[str, Any] = {}
     if awaiting and appid is not None and not engines.look_at_gateways().fault:

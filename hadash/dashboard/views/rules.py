@@ -100,6 +100,8 @@ def _page(
             "settle_seconds": limits.settle,
             "block_seconds": limits.block,
             "drain_seconds": limits.drain,
+            "forward_seconds": limits.forward,
+            "reverse_seconds": limits.reverse,
             "verify_seconds": limits.verify,
             "verify_hold_seconds": limits.verify_hold,
             "rpo_seconds": policy.rpo_of(pair),

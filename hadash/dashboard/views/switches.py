@@ -21,7 +21,7 @@ from hadash.dashboard.views.acts import acts_on, approvals_need_zookeeper, appro
 from hadash.dashboard.views.common import address_of, the_switch, typed, user_of
 from hadash.inventory.models import AppID
 from hadash.sentences import Sentence
-from hadash.switching import deciding, directing, lost_target, restoring, tails
+from hadash.switching import deciding, directing, four_eyes, lost_target, restoring, tails
 from hadash.switching.machine import Kind, Stage, Status
 from hadash.switching.models import Switch, Tail
 from hadash.switching.plan import Scope
@@ -46,7 +46,7 @@ def parts_context(user: Any, switch: Switch) -> dict[str, Any]:
     may_operate = may(user, OPERATE, switch.pair)
     awaiting = switch.current is Status.AWAITING_APPROVAL
     own = switch.requested_by_id == user.pk
-    approvals = list(switch.approvals.select_related("user"))
+    approvals = four_eyes.shown(switch)
     plan = switch.the_plan()
     tail = Tail.objects.filter(switch=switch).first()
     the_appid = AppID.objects.filter(pair=switch.pair_id, name=switch.appid).first() if switch.appid else None

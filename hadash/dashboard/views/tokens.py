@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
 from hadash.accounts import tokens
+from hadash.accounts.browser import browser_of
 from hadash.accounts.models import ApiToken
 from hadash.accounts.roles import SCOPES, pairs_where
 from hadash.dashboard.forms import TokenForm
@@ -26,7 +27,13 @@ def own_tokens(request: HttpRequest) -> HttpResponse:
     values = form.cleaned_data
     try:
         token, secret = tokens.issue(
-            user, values["name"], values["scopes"], values["days"], values["pair"], address_of(request)
+            user,
+            values["name"],
+            values["scopes"],
+            values["days"],
+            values["pair"],
+            address_of(request),
+            browser_of(request),
         )
     except tokens.TokenRefused as refusal:
         return _page(request, form, [refusal.sentence], status=409)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from hadash.lake.access import put_batch
@@ -32,12 +32,13 @@ class Imported:
 def put_imported(store: Store, reporter: str, content: bytes, imported: Imported) -> str:
     """Into the lake, as one batch that is named after its content: the same content imported again is the same batch.
 
-    What could not be read is put aside with the reasons. The batch's name, without its folder.
+    What could not be read is put aside with the reasons. It lies in the hour of its newest report, or in this one: of what says it is
+    from the future nobody would look at the days before. The batch's name, without its folder.
 
     :raises OSError: the lake cannot be written to.
     """
     batch = f"{reporter}-{hashlib.blake2b(content, digest_size=10).hexdigest()}"
     put_lines_aside(store, batch, imported.unreadable)
     if imported.rows:
-        put_batch(store, batch, imported.rows, imported.newest)
+        put_batch(store, batch, imported.rows, min(imported.newest, datetime.now(UTC)))
     return batch

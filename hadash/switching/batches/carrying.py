@@ -242,6 +242,8 @@ def _switch_of(batch: Batch, item: BatchItem, start: Start) -> Switch:
         decided_by=batch.decided_by,
         decided_at=batch.decided_at,
         expires_at=timezone.now() + timedelta(hours=settings.SWITCH_EXPIRY_HOURS),
+        # Also when its workers are busy it does not begin after the window.
+        start_until=batch.start_until,
     )
     for approval in batch.approvals.all():
         Approval.objects.create(

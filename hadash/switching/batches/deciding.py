@@ -15,7 +15,7 @@ from hadash.switching.batches.drawing import changed
 from hadash.switching.batches.machine import Event, Status
 from hadash.switching.batches.models import Batch, tell
 from hadash.switching.batches.transitions import Wake, moved, run
-from hadash.switching.four_eyes import note_approval
+from hadash.switching.four_eyes import note_approval, valid
 from hadash.switching.policy import blackout_now
 from hadash.switching.refusals import PlanChanged, Refused
 from hadash.switching.windows import refuse_in_blackout, utc
@@ -54,8 +54,8 @@ def approve(
         held = moved(batch, Event.APPROVE)
         if held.expires_at < timezone.now():
             raise Refused(say("This request has expired. Ask for the batch anew."))
-        if seen is not None and seen != held.approvals.count():
-            raise PlanChanged(say("Somebody else has approved it meanwhile. Look at it again."))
+        if seen is not None and seen != valid(held).count():
+            raise PlanChanged(say("The approvals are not those that you have seen. Look at it again."))
         missing = note_approval(user, held, browser, plan_digest=digest)
         tell(held, say("%(user)s approved the batch.", user=user.get_username()), user)
         if missing:

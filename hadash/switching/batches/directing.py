@@ -44,8 +44,8 @@ def go_on(
 
     :param without: whether what failed is left out, for ``reason``.
     :raises PermissionDenied: ``user`` may not operate switches.
-    :raises PlanChanged: what failed would move otherwise now. :raises Refused: it has not stopped, a switch of it needs a person
-        first, or no reason is given.
+    :raises PlanChanged: what failed would move otherwise now. :raises Refused: it has not stopped, its window has passed, a switch
+        of it needs a person first, or no reason is given.
     """
     if not may(user, OPERATE, batch.pair):
         raise PermissionDenied("You may not let batches go on.")
@@ -59,6 +59,12 @@ def go_on(
                 raise changed_since(item)
     with transaction.atomic():
         held = moved(batch, Event.GO_ON)
+        if held.start_until is not None and held.start_until < timezone.now():
+            raise Refused(
+                say(
+                    "Its window has passed, and others approved it for then. End it, and ask for the rest anew."
+                )
+            )
         failed = list(held.items.filter(status=ItemStatus.FAILED.value).select_related("switch"))
         _refuse_unsettled(failed)
         for item in failed:
@@ -66,8 +72,6 @@ def go_on(
         held.items.update(held_up_since=None)  # whatever was waited for is tried as long again
         held.outcome = {}
         held.looked_at = timezone.now()
-        if held.start_until is not None and held.start_until < timezone.now():
-            held.start_until = None  # whoever lets it go on now means it
         held.save()
         names = [str(item.scope) for item in failed]
         if not failed:

@@ -17,7 +17,7 @@ from hadash.switching import radii, reasons
 from hadash.switching.by_hand.asking import look
 from hadash.switching.by_hand.machine import Event, Status, move
 from hadash.switching.by_hand.models import BindingChange
-from hadash.switching.four_eyes import note_approval
+from hadash.switching.four_eyes import note_approval, valid
 from hadash.switching.machine import IllegalMove
 from hadash.switching.refusals import PlanChanged, Refused
 
@@ -64,8 +64,8 @@ def approve(
         held = moved(change, Event.APPROVE)
         if held.expires_at < timezone.now():
             raise Refused(say("This request has expired. Ask for it anew."))
-        if seen is not None and seen != held.approvals.count():
-            raise PlanChanged(say("Somebody else has approved it meanwhile. Look at it again."))
+        if seen is not None and seen != valid(held).count():
+            raise PlanChanged(say("The approvals are not those that you have seen. Look at it again."))
         radii.refuse_overlap(held.radius)
         missing = note_approval(user, held, browser, digest=digest)
         if not missing:

@@ -12,7 +12,7 @@ from hadash.audit.models import record
 from hadash.bindings.errors import BindingConflict, BindingError
 from hadash.identity.identity import Identity
 from hadash.inventory.dialects import dialect_of
-from hadash.inventory.models import Declaration, InstanceID
+from hadash.inventory.models import Declaration, InstanceID, Pair
 from hadash.sentences import say
 from hadash.switching import radii
 from hadash.switching.by_hand.machine import OPEN
@@ -36,22 +36,10 @@ def unregister(user: Any, instance: InstanceID, confirmed: str, address: str | N
             say("Type %(name)s to confirm that its client.id is not known any more.", name=instance.name)
         )
     identity = Identity(appid.name, instance.name)
-    try:
-        bound = dialect_of(pair).document(appid.name).binding_of(identity)
-    except BindingConflict as error:
-        raise Refused(say("%(error)s", error=error)) from None
-    except BindingError as error:
-        raise EnginesAway(say("%(error)s", error=error)) from None
-    if bound is not None:
-        raise Refused(
-            say(
-                "%(identity)s is bound to %(cluster)s. Unbind it first.",
-                identity=identity,
-                cluster=bound.cluster,
-            )
-        )
+    _refuse_bound(pair, identity)
     with transaction.atomic():
         radii.lock()
+        _refuse_bound(pair, identity)  # a change may have been applied since
         radius = radius_of(pair.name, appid.name, {identity: None})
         radii.refuse_overlap(radius)
         for change in BindingChange.objects.filter(
@@ -76,3 +64,21 @@ def unregister(user: Any, instance: InstanceID, confirmed: str, address: str | N
             )
         instance.delete()
         record(user, "unregister", f"InstanceID {identity}", address, note=instance.note)
+
+
+def _refuse_bound(pair: Pair, identity: Identity) -> None:
+    """:raises Refused: it is bound. :raises EnginesAway: ZooKeeper does not say."""
+    try:
+        bound = dialect_of(pair).document(identity.appid).binding_of(identity)
+    except BindingConflict as error:
+        raise Refused(say("%(error)s", error=error)) from None
+    except BindingError as error:
+        raise EnginesAway(say("%(error)s", error=error)) from None
+    if bound is not None:
+        raise Refused(
+            say(
+                "%(identity)s is bound to %(cluster)s. Unbind it first.",
+                identity=identity,
+                cluster=bound.cluster,
+            )
+        )

@@ -86,8 +86,8 @@ def save(
                 )
             )
         values = {"pair": pair, "appid": appid, "fields": kept, "saved_at": timezone.now()}
-        if draft is not None and kept_already:
-            own.filter(pk=draft.pk).update(**values)
+        # (One that was discarded a moment ago is made anew.)
+        if draft is not None and own.filter(pk=draft.pk).update(**values):
             return drafts_of(user).get(pk=draft.pk)
         return RequestDraft.objects.create(owner=user, **values)
 

@@ -323,9 +323,17 @@ class TestRunning:
         end(started[0])
         assert advance(batch).current is Status.STOPPED
         assert "its window has passed" in str(batch.events.last())
-        directing.go_on(people["olga"], batch, nobody_wakes, without=False)
-        advance(batch)
-        assert len(started) == 2, "whoever lets it go on now means it"
+        with pytest.raises(Refused, match="others approved it for then"):
+            directing.go_on(people["olga"], batch, nobody_wakes, without=False)
+        assert len(started) == 1
+
+    def test_its_switches_do_not_begin_after_its_window(
+        self, ask: Any, approve: Any, started: list[Switch]
+    ) -> None:
+        now = timezone.now()
+        until = now + timedelta(hours=1)
+        approve(ask(wave_size=1, window=(now - timedelta(hours=1), until)))
+        assert [switch.start_until for switch in started] == [until]
 
     def test_what_no_worker_has_looked_at_for_long_is_not_run_late(
         self, ask: Any, approve: Any, advance: Any, end: Any, started: list[Switch]

@@ -9,9 +9,11 @@ from django.contrib.auth.models import User
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import transaction
 
 from hadash.accounts.models import ExternalIdentity
 from hadash.accounts.roles import ROLES, ensure_roles, ensure_user
+from hadash.audit.models import record
 from hadash.inventory.models import Pair
 
 
@@ -37,7 +39,17 @@ class Command(BaseCommand):
         if not User.objects.filter(username=username).exists():
             password = self._ask(username)
         ensure_roles()
-        user = ensure_user(username, password, options["role"], options["name"], pair)
+        with transaction.atomic():
+            user = ensure_user(username, password, options["role"], options["name"], pair)
+            record(
+                None,
+                "person registered",
+                f"person {username}",
+                by="manage.py register_person",
+                role=options["role"],
+                pair=options["pair"] or None,
+                name=options["name"],
+            )
         where = f" of pair {pair}" if pair is not None else ""
         self.stdout.write(f"{user.get_username()} is {options['role']}{where}.")
 

@@ -8,7 +8,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from hadash.audit.models import record
 from hadash.bindings.errors import StoreUnavailable
+from hadash.inventory.models import Cluster
 from hadash.inventory.services import NotRegistered, register_cluster, register_pair
 
 FIELDS = (
@@ -25,6 +27,17 @@ FIELDS = (
 #: And what may be missing.
 OPTIONAL_FIELDS = ("zookeeper_hosts",)
 
+#: What nobody reads anywhere: not in the audit log either.
+SECRETS = ("admin_password", "mirror_password")
+
+#: Who did it, for the audit log: nobody is signed in at a command line.
+BY = "manage.py register_pair"
+
+
+def _told(cluster: Cluster) -> dict[str, Any]:
+    """A cluster's fields, for the audit log."""
+    return {name: getattr(cluster, name) for name in (*FIELDS, *OPTIONAL_FIELDS) if name not in SECRETS}
+
 
 class Command(BaseCommand):
     help = "Register two clusters and their pair from a JSON file; see docs/own-clusters.md."
@@ -35,12 +48,9 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         value = self._read(options["file"])
         try:
-            clusters = {
-                c["name"]: register_cluster(c["name"], c["number"], **self._fields(c))
-                for c in value["clusters"]
-            }
+            clusters = {c["name"]: self._register(c) for c in value["clusters"]}
             first, second = clusters.values()
-            register_pair(
+            pair = register_pair(
                 value["name"],
                 first,
                 second,
@@ -48,12 +58,37 @@ class Command(BaseCommand):
                 dialect=value.get("dialect"),
                 didi_zookeeper=value.get("didi_zookeeper"),
             )
+            record(
+                None,
+                "pair registered",
+                f"pair {pair.name}",
+                by=BY,
+                clusters=[first.name, second.name],
+                default=value["default"],
+                dialect=pair.dialect,
+            )
         except (StoreUnavailable, NotRegistered) as error:
             raise CommandError(str(error)) from None
         for cluster in clusters.values():
             shown = cluster.fault or f"{len(cluster.brokers)} brokers, id {cluster.kafka_cluster_id}"
             self.stdout.write(f"{cluster.name}: {shown}")
         self.stdout.write(f"Pair {value['name']} is registered.")
+
+    def _register(self, wanted: dict[str, Any]) -> Cluster:
+        """One cluster, and the entry of the audit log: what it was and is, and of its credentials whether they changed."""
+        before = Cluster.objects.filter(name=wanted["name"]).first()
+        cluster = register_cluster(wanted["name"], wanted["number"], **self._fields(wanted))
+        record(
+            None,
+            "cluster registered",
+            f"cluster {cluster.name}",
+            by=BY,
+            before=_told(before) if before is not None else None,
+            after=_told(cluster),
+            credentials_changed=before is None
+            or any(getattr(before, name) != getattr(cluster, name) for name in SECRETS),
+        )
+        return cluster
 
     def _read(self, path: Path) -> dict[str, Any]:
         try:

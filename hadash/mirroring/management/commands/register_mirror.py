@@ -6,6 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from hadash.audit.models import record
 from hadash.inventory.models import Pair
 from hadash.kafka.errors import ConnectError, KafkaError
 from hadash.mirroring.services import MirrorError, create_mirror
@@ -31,4 +32,12 @@ class Command(BaseCommand):
             mirror = create_mirror(pair, options["name"], options["topics"], source)
         except (MirrorError, KafkaError, ConnectError) as error:
             raise CommandError(str(error)) from None
+        record(
+            None,
+            "mirror registered",
+            f"mirror {mirror.name} of pair {pair.name}",
+            by="manage.py register_mirror",
+            source=source.name,
+            topics=mirror.topics,
+        )
         self.stdout.write(f"Mirror {mirror.name} copies {', '.join(mirror.topics)} from {source.name}.")

@@ -1,0 +1,61 @@
+"""What each broker of a real cluster has heard of the rules: it enforces that, whatever the others know."""
+
+from __future__ import annotations
+
+import pytest
+from support.environment import Cluster
+from support.kafka import App
+from support.waiting import eventually
+
+from hadash.kafka.cluster import ClusterClient
+from hadash.kafka.values import Acl, ClusterAccess
+from hadash.mirroring.acls import write_denial
+
+pytestmark = pytest.mark.stack
+
+
+@pytest.fixture(scope="module")
+def client(clusters: dict[str, Cluster]) -> ClusterClient:
+    west = clusters["west"].client_config()
+    return ClusterClient(
+        ClusterAccess(
+            name="west",
+            bootstrap_servers=west["bootstrap.servers"],
+            security_protocol=west["security.protocol"],
+            sasl_mechanism=west["sasl.mechanism"],
+            username=west["sasl.username"],
+            password=west["sasl.password"],
+        )
+    )
+
+
+def test_a_broker_hears_of_a_rule_and_that_it_is_gone(client: ClusterClient, app: App) -> None:
+    topic, principal = app.topic(), f"User:{app.appid}"
+    brokers = [broker for broker, _, _ in client.brokers()]
+    denial = write_denial(topic, principal)
+
+    def heard() -> list[bool]:
+        return [denial in rules for rules in client.topic_rules(brokers, [principal]).values()]
+
+    client.create_acls([denial])
+    assert eventually(lambda: all(heard()), "every broker has heard of it")
+    client.delete_acls([denial])
+    assert eventually(lambda: not any(heard()), "every broker has heard that it is gone")
+
+
+def test_they_are_the_same_rules_as_the_cluster_tells(client: ClusterClient, app: App) -> None:
+    topic, principal = app.topic(), f"User:{app.appid}"
+    wide = Acl("TOPIC", f"{topic}-", "PREFIXED", principal, "*", "READ", "ALLOW")
+    client.create_acls([wide, write_denial(topic, principal)])
+    brokers = [broker for broker, _, _ in client.brokers()]
+    now = {rule for rule in client.acls() if rule.resource_type == "TOPIC" and rule.principal == principal}
+    assert {wide, write_denial(topic, principal)} <= now
+    assert eventually(
+        lambda: client.topic_rules(brokers, [principal]) == dict.fromkeys(brokers, now),
+        "the same at each broker",
+    )
+
+
+def test_of_a_stranger_nobody_has_heard(client: ClusterClient) -> None:
+    brokers = [broker for broker, _, _ in client.brokers()]
+    assert client.topic_rules(brokers, ["User:nobody-at-all"]) == {broker: set() for broker in brokers}
