@@ -124,11 +124,6 @@ def alarm_of(under_way: Run | None, ended: Run | None, overdue: timedelta | None
                 "It has been running for %(minutes)s minutes, longer than a run may. Look at the worker of the queue pipeline.",
                 minutes=int((timezone.now() - under_way.began_at).total_seconds() // 60),
             )
-    if overdue is not None and under_way is None:
-        return say(
-            "It has been due for %(minutes)s minutes, and nobody has announced it. Does beat run, and a worker for its tasks?",
-            minutes=int(overdue.total_seconds() // 60),
-        )
     if under_way is not None and under_way.state == Run.State.WAITING:
         late = timezone.now() - under_way.due_at
         if late > timedelta(seconds=settings.PIPELINE_WAIT_SECONDS):
@@ -138,6 +133,11 @@ def alarm_of(under_way: Run | None, ended: Run | None, overdue: timedelta | None
             )
     if ended is not None and ended.state == Run.State.FAILED and under_way is None:
         return say("It has failed: %(fault)s", fault=ended.fault)
+    if overdue is not None and under_way is None:
+        return say(
+            "It has been due for %(minutes)s minutes, and nobody has announced it. Does beat run, and a worker for its tasks?",
+            minutes=int(overdue.total_seconds() // 60),
+        )
     return None
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from django.utils.crypto import salted_hmac
 
+from hadash.accounts.models import ApiToken
 from hadash.api.idempotency import forget_old_answers
 from hadash.api.models import IdempotentAnswer
 from hadash.audit.models import Entry
@@ -84,7 +85,7 @@ def test_an_unknown_outcome_is_not_kept_and_its_entry_in_the_audit_log_is(
     assert (answer.status_code, answer.json()["type"]) == (503, "urn:hadash:problem:unknown-outcome")
     assert not IdempotentAnswer.objects.exists()
     entry = Entry.objects.get(verb="include")
-    assert (entry.subject, entry.details) == ("Gateway gw-1", {"outcome": "unknown"})
+    assert (entry.subject, entry.details) == ("Gateway gw-1", {"outcome": "unknown", "token": "test"})
 
 
 @pytest.mark.parametrize("key", ["x" * 201, "käse", "a\tb"])
@@ -112,7 +113,7 @@ def test_a_body_cannot_be_guessed_from_what_is_kept(program: Any, settings: Any)
     body = {"username": "new", "password": "a-long-password"}
     assert program("ada").post("people/", body, Idempotency_Key="k").status_code == 201
     kept = IdempotentAnswer.objects.get().fingerprint
-    said = b"POST /api/v1/people/\n" + json.dumps(body).encode()
+    said = f"POST /api/v1/people/\n{ApiToken.objects.get().pk}\n".encode() + json.dumps(body).encode()
     assert kept != hashlib.sha256(said).hexdigest()
     assert kept == salted_hmac("hadash.idempotency", said, algorithm="sha256").hexdigest()
 

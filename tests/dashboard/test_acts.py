@@ -629,11 +629,12 @@ def test_an_approval_counts_only_for_what_was_shown(
 ) -> None:
     """Two approvals are needed, and somebody else gives the first one while the page is open."""
     switch = make_switch(approvals_needed=2)
+    people.vera.groups.set(people.arne.groups.all())
     Approval.objects.create(switch=switch, user=people.vera, plan_digest=switch.plan_digest)
     shown = {"plan_digest": switch.plan_digest, "approvals": "0"}
     answer = as_arne.post(reverse("approve", args=[switch.key]), shown)
     assert answer.status_code == 409
-    assert "Somebody else has approved it meanwhile." in answer.content.decode()
+    assert "The approvals are not those that you have seen." in answer.content.decode()
     assert started == []
 
 

@@ -147,6 +147,8 @@ def test_what_has_failed_is_tried_again_and_then_alarms(
     lake: Store, settings: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     settings.PIPELINE_RETRIES, settings.PIPELINE_RETRY_SECONDS = 1, 0
+    schedules.known()
+    Schedule.objects.update(looked_at=timezone.now())  # beat has looked a moment ago
     good = ended(Job.RISK)
     first = ended(Job.RISK, F, fault="The database was away.", asked_by="olga")
     second = schedules.try_again(first)

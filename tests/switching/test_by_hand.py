@@ -295,7 +295,7 @@ class TestReview:
         assert approve(change).current is Status.AWAITING_APPROVAL
         with pytest.raises(Refused, match="You have approved it already"):
             approve(change)
-        with pytest.raises(PlanChanged, match="Somebody else has approved it meanwhile"):
+        with pytest.raises(PlanChanged, match="The approvals are not those that you have seen"):
             approve(change, "bea", seen=0)
         assert approve(change, "bea", seen=1).current is Status.APPLIED
 

@@ -101,7 +101,7 @@ PAGES = [_query("page", "From 1."), _query("page_size", f"At most {Pages.max_pag
 
 def problems(*codes: int) -> dict[Any, Any]:
     """The answers that any handler may give, and those with ``codes``."""
-    writes = {413} if 422 in codes else set()
+    writes = {400, 413} if 422 in codes else set()  # (a key that is none, a body that is too large)
     return {
         (code, "application/problem+json"): OpenApiResponse(ProblemShape, description=str(TITLES[code][1]))
         for code in sorted({401, 403, *codes, *writes})

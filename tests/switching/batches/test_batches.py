@@ -188,7 +188,7 @@ class TestDeciding:
             approve(batch)
 
     def test_somebody_else_has_approved_it_meanwhile(self, ask: Any, approve: Any) -> None:
-        with pytest.raises(PlanChanged, match="Somebody else has approved it meanwhile"):
+        with pytest.raises(PlanChanged, match="The approvals are not those that you have seen"):
             approve(ask(), seen=3)
 
     def test_declined_and_cancelled_release_what_they_hold(self, people: dict[str, User], ask: Any) -> None:
