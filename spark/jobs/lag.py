@@ -3,6 +3,7 @@ day costs does not depend on how many there are."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import date, timedelta
 
 from pyspark.sql import DataFrame, SparkSession
@@ -10,7 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from hadash.lake import snapshots
-from hadash.lake.snapshots import TABLES
+from hadash.lake.snapshots import TABLES, Snapshot
 from hadash.lake.store import Store
 from spark import manifest
 from spark.schemas import LAG_DAYS
@@ -49,23 +50,22 @@ def bring_up(spark: SparkSession, store: Store, pairs: DataFrame) -> DataFrame:
     """All days, of which those are made (again) that are not there or may have got more samples. Run again, it does the same."""
     there = {name.rsplit("/", 1)[-1].removesuffix(".parquet") for name in store.files(_FOLDER)}
     # The first snapshot of a day has what was sampled on the day before, too.
-    days = sorted(
-        {f"{each.at - timedelta(days=back):%Y-%m-%d}" for each in snapshots.whole(store) for back in (0, 1)}
-    )
+    whole = snapshots.whole(store)
+    days = sorted({f"{each.at - timedelta(days=back):%Y-%m-%d}" for each in whole for back in (0, 1)})
     settled = f"{date.fromisoformat(days[-1]) - timedelta(days=LATE_DAYS):%Y-%m-%d}" if days else ""
     for day in days:
         if day not in there or day >= settled:
-            _make(spark, store, pairs, day)
+            _make(spark, store, pairs, day, whole)
     files = [store.for_spark(name) for name in store.files(_FOLDER)]
     return spark.read.schema(LAG_DAYS).parquet(*files) if files else spark.createDataFrame([], LAG_DAYS)
 
 
-def _make(spark: SparkSession, store: Store, pairs: DataFrame, day: str) -> None:
+def _make(spark: SparkSession, store: Store, pairs: DataFrame, day: str, whole: Sequence[Snapshot]) -> None:
     """A sample lies in the first snapshot after it, which may be the next day's."""
     begin = date.fromisoformat(day)
     after = [
         each
-        for each in snapshots.whole(store)
+        for each in whole
         if begin <= each.at.date() <= begin + timedelta(days=1) and store.exists(each.table("lag"))
     ]
     schema = from_arrow_schema(TABLES["lag"])

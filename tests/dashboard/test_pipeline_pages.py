@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from hadash.accounts.roles import ensure_user
 from hadash.governance.models import Coverage, Edge, Node, Run
+from hadash.pipeline import schedules
 from hadash.pipeline.jobs import JOBS, Job
 from hadash.pipeline.models import Schedule
 from tasks import pipeline as tasks
@@ -100,6 +101,8 @@ def test_progress_is_shown_while_it_runs_and_stops_asking_when_it_has_ended(
 
 
 def test_a_failed_one_says_why_and_what_is_shown_instead(as_vera: Client, estate: Any) -> None:
+    schedules.known()
+    Schedule.objects.update(looked_at=timezone.now())  # beat has looked a moment ago
     good = ended(Job.RISK)
     bad = ended(Job.RISK, "failed", fault="The lake <is> away.", attempt=3)
     text = page(as_vera)
