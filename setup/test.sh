@@ -8,6 +8,8 @@ FIRST="tests/e2e tests/sandbox tests/api tests/cli tests/accounts tests/pipeline
 # Clients that sign in again within seconds, on brokers that hang up on who does not: nothing runs beside them.
 ALONE="tests/gateway/test_listeners.py"
 mkdir -p var/test-logs
+# Some dozen JVMs (brokers, Connect, Spark, clients) live for a minute or ten each: compiling for speed would cost more than it gives.
+export JAVA_TOOL_OPTIONS="${JAVA_TOOL_OPTIONS:--XX:TieredStopAtLevel=1}"
 setsid .venv/bin/python -m hadash.sandbox exec -- .venv/bin/python -m pytest -m 'not long' $FIRST -o cache_dir=.pytest_cache_first --durations=15 \
   > var/test-first.log 2>&1 &
 first=$!

@@ -26,7 +26,7 @@ POINTS = [
     ("block", "WriteBindings", "after"),
     pytest.param("drain", "RecordDrained", "before", marks=pytest.mark.long),
     pytest.param("translate", "WriteGroupOffsets", "after", marks=pytest.mark.long),
-    ("forward", "WriteBindings", "after"),
+    pytest.param("forward", "WriteBindings", "after", marks=pytest.mark.long),
     pytest.param("reverse", "ReverseMirrors", "after", marks=pytest.mark.long),
     pytest.param("verify", "ReadClients", "before", marks=pytest.mark.long),
 ]

@@ -29,6 +29,7 @@ pytestmark = pytest.mark.stack
 PRODUCERS = {
     "acks=all": {"acks": "all"},
     "acks=1": {"acks": "1"},
+    "one at a time": {"acks": "all", "max.in.flight": 1},
     "idempotent": {"enable.idempotence": True},
 }
 
