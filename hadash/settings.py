@@ -405,6 +405,10 @@ GATEWAY_TRAFFIC_SECONDS = number("HADASH_GATEWAY_TRAFFIC_SECONDS", 0.5)
 
 #: The lake: a folder, s3a://… or hdfs://…; that of the Gateway where nothing else is said. Without one there are no jobs.
 LAKE = os.environ.get("HADASH_LAKE", os.environ.get("HADASH_GATEWAY_LAKE", "")).strip()
+#: A Kafka Topic on which access reports come, for those that no Gateway of this installation sees; without one there is no job that
+#: reads it. And the file that says how its cluster is reached, as Kafka's own tools read it (bootstrap.servers=…): for the workers.
+LAKE_TOPIC = os.environ.get("HADASH_LAKE_TOPIC", "").strip()
+LAKE_TOPIC_PROPERTIES = os.environ.get("HADASH_LAKE_TOPIC_PROPERTIES", "").strip()
 #: Seconds between two looks at which job is due: schedules are to the minute.
 PIPELINE_LOOK_SECONDS = number("HADASH_PIPELINE_LOOK_SECONDS", 5)
 #: Seconds after which a worker is told again of a run that nobody has begun: what it was told may be lost with Redis.

@@ -47,7 +47,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--database",
         default=os.environ.get("DATABASE_URL", ""),
-        help="of jobs that publish: postgresql://… (default: DATABASE_URL). With it facts are a run, too",
+        help="of jobs that publish: postgresql://… (default: DATABASE_URL). With it facts and from-kafka are runs, too",
     )
     parser.add_argument("--window-days", type=int, default=7, help="what was seen within so many days is use")
     parser.add_argument("--keep", type=int, default=Kept().runs, help="published runs of a job that stay")
@@ -77,7 +77,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 2
     began = time.monotonic()
-    spark = session.start(f"hadash {told.job}", settings, store)
+    spark = session.start(f"hadash {told.job}", settings, store, with_kafka=told.job == "from-kafka")
     started = time.monotonic()
     try:
         done = JOBS[told.job](spark, store, told)
@@ -141,7 +141,10 @@ def _kept(told: argparse.Namespace) -> Kept:
 
 
 def _from_kafka(spark: SparkSession, store: Store, told: argparse.Namespace) -> dict[str, Any]:
-    return asdict(from_kafka.run(spark, store, told.topic, told.kafka))
+    if not told.database:
+        return asdict(from_kafka.run(spark, store, told.topic, told.kafka))
+    with begun(told.database, "from-kafka", told.asked_by, told.run) as run:
+        return from_kafka.publish(run, spark, store, told.topic, told.kafka, _kept(told))
 
 
 def _compact(spark: SparkSession, store: Store, told: argparse.Namespace) -> dict[str, Any]:

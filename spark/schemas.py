@@ -33,7 +33,8 @@ FACTS = from_arrow_schema(arrow.FACTS)
 #: What is known of an estate besides what was seen, one row each: ``what`` says which columns mean something.
 #: ``pair`` (``names``: first, second and default cluster), ``mirror`` (``name``, ``cluster`` it copies from, ``names`` of its Topics),
 #: ``document`` (``appid``, ``content`` as it stands in ZooKeeper), ``instance`` (``appid``, ``name``), ``declared`` (``appid``,
-#: ``name`` of the InstanceID or empty, ``kind``, ``resource``), ``allowed`` (``appid``, ``resource``: a Topic that rights name).
+#: ``name`` of the InstanceID or empty, ``kind``, ``resource``), ``allowed`` (``appid``, ``resource``: a Topic that rights name),
+#: ``critical`` (``appid``).
 REGISTRY = _struct(
     pair=_TEXT,
     what=_TEXT,
@@ -45,6 +46,9 @@ REGISTRY = _struct(
     names=ArrayType(_TEXT),
     content=_TEXT,
 )
+
+#: What stands in ``what`` of an AppID that somebody has called critical.
+CRITICAL = "critical"
 
 #: Who uses what, whatever host or library: one row a client, kind of use, Topic or group, and cluster.
 EDGES = _struct(
@@ -87,13 +91,16 @@ SHARING = _struct(
 )
 
 #: Which AppID's InstanceIDs to register, in order (``place`` from 1): the largest radius before and after, with all those
-#: before it registered too. ``clients`` are those to be registered, ``hosts`` where they run.
+#: before it registered too; ``critical_before`` and ``critical_after`` are those of the radii with a critical AppID in them, null where
+#: its island has none. ``clients`` are those to be registered, ``hosts`` where they run.
 ADVICE = _struct(
     pair=_TEXT,
     place=_COUNT,
     appid=_TEXT,
     before=_COUNT,
     after=_COUNT,
+    critical_before=_COUNT,
+    critical_after=_COUNT,
     clients=ArrayType(_TEXT),
     hosts=ArrayType(_TEXT),
 )

@@ -58,6 +58,9 @@ class SparkSettings:
         )
 
 
+#: Of Spark's connector for Kafka: the newest that Maven Central has, which PySpark may be a version ahead of.
+KAFKA_CONNECTOR_VERSION = "4.2.0"
+
 #: Where Spark's jars are, among them those of the Hadoop that it brings along.
 _JARS = Path(pyspark.__file__).parent / "jars"
 
@@ -87,10 +90,28 @@ def for_lake(store: Store, more: Mapping[str, str]) -> dict[str, str]:
     return found
 
 
-def start(name: str, settings: SparkSettings | None = None, store: Store | None = None) -> SparkSession:
+def for_kafka(more: Mapping[str, str]) -> dict[str, str]:
+    """What Spark has to be told to read a Topic: to fetch its own connector.
+
+    :param more: what somebody has set, which goes first: whoever names a connector of their own gets no other.
+    """
+    if any("spark-sql-kafka" in value for value in more.values()):
+        return {}
+    scala = next(_JARS.glob("spark-sql_*.jar")).stem.removeprefix("spark-sql_").partition("-")[0]
+    connector = f"org.apache.spark:spark-sql-kafka-0-10_{scala}:{KAFKA_CONNECTOR_VERSION}"
+    return {"spark.jars.packages": ",".join(filter(None, (more.get("spark.jars.packages", ""), connector)))}
+
+
+def start(
+    name: str,
+    settings: SparkSettings | None = None,
+    store: Store | None = None,
+    *,
+    with_kafka: bool = False,
+) -> SparkSession:
     """A session, or the one that this process has already.
 
-    :param name: what Spark's pages call it. :param store: the lake that it works with.
+    :param name: what Spark's pages call it. :param store: the lake that it works with. :param with_kafka: whether it reads a Topic.
     """
     settings = settings or SparkSettings.from_environment()
     logging.getLogger("py4j").setLevel(
@@ -118,8 +139,12 @@ def start(name: str, settings: SparkSettings | None = None, store: Store | None 
         builder = builder.config("spark.driver.bindAddress", "127.0.0.1").config(
             "spark.driver.host", "127.0.0.1"
         )
-    of_lake = for_lake(store, settings.more) if store is not None else {}
-    for key, value in {**settings.more, **of_lake}.items():
+    more = dict(settings.more)
+    if store is not None:
+        more |= for_lake(store, more)
+    if with_kafka:
+        more |= for_kafka(more)
+    for key, value in more.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
     context = spark.sparkContext

@@ -26,6 +26,7 @@ EXCLUDE_GATEWAY = "switching.exclude_gateway"
 CHANGE_POLICY = "switching.change_policy"
 MANAGE_PEOPLE = "accounts.manage_people"
 ACCEPT = "governance.add_acceptance"
+MARK_CRITICAL = "inventory.change_appid"
 RUN_JOB = "pipeline.run_job"
 CHANGE_SCHEDULE = "pipeline.change_schedule"
 
@@ -38,7 +39,17 @@ ROLES: dict[str, tuple[str, ...]] = {
     "viewer": (VIEW, VIEW_AUDIT),
     "requester": (VIEW, VIEW_AUDIT, REQUEST, REGISTER),
     "approver": (VIEW, VIEW_AUDIT, DECIDE),
-    "operator": (VIEW, VIEW_AUDIT, REQUEST, REGISTER, OPERATE, EXCLUDE_GATEWAY, ACCEPT, RUN_JOB),
+    "operator": (
+        VIEW,
+        VIEW_AUDIT,
+        REQUEST,
+        REGISTER,
+        OPERATE,
+        EXCLUDE_GATEWAY,
+        ACCEPT,
+        MARK_CRITICAL,
+        RUN_JOB,
+    ),
     "rescuer": (VIEW, VIEW_AUDIT, REQUEST, FORCE),
     "administrator": (
         VIEW,
@@ -46,6 +57,7 @@ ROLES: dict[str, tuple[str, ...]] = {
         CHANGE_POLICY,
         MANAGE_PEOPLE,
         ACCEPT,
+        MARK_CRITICAL,
         RUN_JOB,
         CHANGE_SCHEDULE,
     ),
@@ -56,7 +68,7 @@ SCOPES: dict[str, tuple[str, ...]] = {
     "read": (VIEW, VIEW_AUDIT),
     "request": (REQUEST, REGISTER),
     "decide": (DECIDE,),
-    "operate": (OPERATE, EXCLUDE_GATEWAY, ACCEPT, RUN_JOB),
+    "operate": (OPERATE, EXCLUDE_GATEWAY, ACCEPT, MARK_CRITICAL, RUN_JOB),
     "force": (FORCE,),
     "administer": (CHANGE_POLICY, MANAGE_PEOPLE, CHANGE_SCHEDULE),
 }

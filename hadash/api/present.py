@@ -226,6 +226,7 @@ def appid(found: BoundAppID) -> dict[str, Any]:
         "name": found.appid.name,
         "pair": found.appid.pair.name,
         "owner": found.appid.owner,
+        "critical": found.appid.critical,
         "binding": _binding(found.binding, found.own),
         "observed": found.observed,
         "covered": found.covered,

@@ -14,12 +14,13 @@ from hadash.governance.models import AdviceStep, Coverage, Edge, LagDay, Node, R
 @dataclass(frozen=True, slots=True)
 class Column:
     """``kind``: text, name (of an AppID, with a link), number, time, day, cluster, names, seconds, kind (of a thing) or use. ``hint`` says what is
-    counted."""
+    counted; ``none`` stands where there is nothing to be counted."""
 
     name: str
     word: Any
     kind: str = "text"
     hint: Any = ""
+    none: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,9 @@ class Table:
 _PAIR = Column("pair", _("Pair"))
 _APPID = Column("appid", _("AppID"), "name")
 _CLUSTER = Column("cluster", _("Cluster"), "cluster")
+_CRITICAL = _(
+    "Topics and groups that move together at most when a critical AppID of the island is among them"
+)
 
 TABLES: dict[str, Table] = {
     table.name: table
@@ -137,7 +141,7 @@ TABLES: dict[str, Table] = {
             AdviceStep,
             _("Work list"),
             _(
-                "Whose InstanceIDs to register first: each line says how many things move together at most, before and after."
+                "Whose InstanceIDs to register first: each line says how many Topics and groups move together at most on an island, before and after; and how many with one of its critical AppIDs."
             ),
             (
                 _PAIR,
@@ -145,6 +149,8 @@ TABLES: dict[str, Table] = {
                 _APPID,
                 Column("before", _("Before"), "number"),
                 Column("after", _("After"), "number"),
+                Column("critical_before", _("Critical, before"), "number", _CRITICAL, none="–"),
+                Column("critical_after", _("Critical, after"), "number", _CRITICAL, none="–"),
                 Column("clients", _("To be registered"), "names"),
                 Column("hosts", _("They run on"), "names"),
             ),

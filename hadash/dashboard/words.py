@@ -118,6 +118,8 @@ VERBS: dict[str, Any] = {
     "roles": _("changed the roles of"),
     "accept": _("accepted"),
     "acceptance withdrawn": _("no longer accepts"),
+    "mark critical": _("called critical:"),
+    "mark not critical": _("no longer calls critical:"),
     "schedule": _("changed the schedule of"),
     "run job": _("let run now"),
 }
@@ -146,6 +148,7 @@ RUN_WORDS: dict[str, Any] = {
     "compacting": _("compacting reports"),
     "facts": _("working off reports"),
     "reports": _("reports"),
+    "records": _("records"),
     "snapshots": _("snapshots"),
     "days": _("days"),
     "compacted files": _("compacted files"),
@@ -238,6 +241,7 @@ def verb_word(verb: str) -> str:
 #: What the services say when somebody may not do something. They are raised as English text.
 DENIALS = (
     _("You may not accept findings."),
+    _("You may not say which AppIDs are critical."),
     _("You may not change when jobs run."),
     _("You may not have jobs run."),
     _("You may not request switches."),

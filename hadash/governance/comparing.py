@@ -23,7 +23,7 @@ COMPARED: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ("pair", "appid"),
         ("clients", "registered", "nameless", "new_clients", "duplicates", "bypassing"),
     ),
-    "advice": (("pair", "appid"), ("place", "before", "after")),
+    "advice": (("pair", "appid"), ("place", "before", "after", "critical_before", "critical_after")),
     "findings": (("pair", "code", "appid", "name"), ()),
     "lag_days": (("pair", "mirror", "date"), ("over_rpo", "seconds_p95", "seconds_most")),
 }

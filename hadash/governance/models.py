@@ -21,6 +21,7 @@ class Run(models.Model):
 
     class Job(models.TextChoices):
         SNAPSHOT = "snapshot", _("Snapshot")
+        FROM_KAFKA = "from-kafka", _("Reports from Kafka")
         FACTS = "facts", _("Facts")
         TOPOLOGY = "topology", _("Topology")
         COVERAGE = "coverage", _("Coverage")
@@ -165,6 +166,9 @@ class AdviceStep(_Row):
     appid = _name()
     before = models.BigIntegerField()
     after = models.BigIntegerField()
+    #: The same of the radii that take a critical AppID along; null where none is on its island.
+    critical_before = models.BigIntegerField(null=True)
+    critical_after = models.BigIntegerField(null=True)
     clients = models.JSONField(default=list)
     hosts = models.JSONField(default=list)
 

@@ -100,6 +100,8 @@ class AppID(models.Model):
     pair = models.ForeignKey(Pair, models.PROTECT, related_name="appids")
     owner = models.CharField(_("owner"), max_length=200, blank=True)
     note = models.TextField(_("note"), blank=True)
+    #: What it moves with matters most: the work list begins with it.
+    critical = models.BooleanField(_("critical"), default=False)
 
     class Meta:
         ordering = ("name",)

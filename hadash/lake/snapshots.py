@@ -112,7 +112,7 @@ TABLES: Mapping[str, pa.Schema] = {
             "settle_seconds": pa.float64(),
         }
     ),
-    "appids": pa.schema({"pair": _TEXT, "appid": _TEXT, "owner": _TEXT}),
+    "appids": pa.schema({"pair": _TEXT, "appid": _TEXT, "owner": _TEXT, "critical": pa.bool_()}),
     "instances": pa.schema({"pair": _TEXT, "appid": _TEXT, "name": _TEXT}),
     # ``name``: the InstanceID, or empty for the AppID as a whole.
     "declarations": pa.schema(

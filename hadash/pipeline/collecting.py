@@ -205,7 +205,13 @@ def _known() -> Tables:
             for pair in pairs
         ],
         "appids": list(
-            _named(AppID.objects.values_list("pair__name", "name", "owner"), "pair", "appid", "owner")
+            _named(
+                AppID.objects.values_list("pair__name", "name", "owner", "critical"),
+                "pair",
+                "appid",
+                "owner",
+                "critical",
+            )
         ),
         "instances": list(
             _named(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from django.conf import settings
+
 from hadash.governance.models import Run
 from hadash.sentences import Sentence, say
 
@@ -12,8 +14,9 @@ Job = Run.Job
 
 
 class Need(Enum):
-    """What has to be in the lake before a job can make anything."""
+    """What has to be there before a job can make anything: in the lake, or, of ``TOPIC``, in the settings."""
 
+    TOPIC = "topic"
     REPORTS = "reports"
     FACTS = "facts"
     SNAPSHOT = "snapshot"
@@ -30,7 +33,7 @@ class About:
     needs: tuple[Need, ...] = (Need.FACTS, Need.SNAPSHOT)
 
 
-#: All of them, in the order in which each needs what those before it have made.
+#: All that there can be, in the order in which each needs what those before it have made.
 JOBS: dict[Job, About] = {
     each.job: each
     for each in (
@@ -40,6 +43,12 @@ JOBS: dict[Job, About] = {
             "*/10 * * * *",
             with_spark=False,
             needs=(),
+        ),
+        About(
+            Job.FROM_KAFKA,
+            say("Reads the access reports that have come on a Kafka Topic into the lake."),
+            "*/15 * * * *",
+            needs=(Need.TOPIC,),
         ),
         About(
             Job.FACTS,
@@ -77,3 +86,8 @@ JOBS: dict[Job, About] = {
         ),
     )
 }
+
+
+def offered() -> dict[Job, About]:
+    """Those that there are in this installation: who has not said which Topic reports come on has no job that reads it."""
+    return {job: about for job, about in JOBS.items() if Need.TOPIC not in about.needs or settings.LAKE_TOPIC}

@@ -162,6 +162,9 @@ def command(run: Run) -> list[str]:
     ]  # fmt: skip
     if pairs:
         told += ["--pairs", ",".join(pairs)]
+    if run.job == Run.Job.FROM_KAFKA:
+        # (How the cluster is reached has a password in it, so it is in a file.)
+        told += ["--topic", settings.LAKE_TOPIC, "--kafka", settings.LAKE_TOPIC_PROPERTIES]
     back = ["nice", "-n", str(settings.PIPELINE_NICE)] if settings.PIPELINE_NICE else []
     return [*back, sys.executable, "-m", "spark", run.job, *told]
 

@@ -20,7 +20,7 @@ from hadash.governance.models import Run
 from hadash.lake import access, snapshots
 from hadash.lake.store import LakeError, Store
 from hadash.pipeline import cron, running
-from hadash.pipeline.jobs import JOBS, About, Job, Need
+from hadash.pipeline.jobs import About, Job, Need, offered
 from hadash.pipeline.models import Schedule
 from hadash.sentences import Sentence, say
 from hadash.switching.refusals import Refused
@@ -56,20 +56,21 @@ class Scheduled:
 
 def known() -> dict[Job, Schedule]:
     """The schedule of each job. One that is new is due at once: nobody wants to wait for tomorrow to see what it makes."""
+    jobs = offered()
     rows = {Job(row.job): row for row in Schedule.objects.select_related("changed_by")}
-    if rows.keys() != JOBS.keys():
+    if not jobs.keys() <= rows.keys():
         long_ago = timezone.now() - FIRST_LOOK
-        missing = [about for job, about in JOBS.items() if job not in rows]
+        missing = [about for job, about in jobs.items() if job not in rows]
         Schedule.objects.bulk_create(
             (Schedule(job=about.job, cron=about.cron, looked_at=long_ago) for about in missing),
             ignore_conflicts=True,
         )
         rows = {Job(row.job): row for row in Schedule.objects.select_related("changed_by")}
-    return {job: rows[job] for job in JOBS}
+    return {job: rows[job] for job in jobs}
 
 
 def overview() -> list[Scheduled]:
-    """All jobs, in the order of :data:`JOBS`."""
+    """All jobs that are offered, in the order in which each needs what those before it have made."""
     schedules = known()
     under_way = _under_way()
     ended = _newest(Q(state__in=(Run.State.PUBLISHED, Run.State.FAILED)))
@@ -84,7 +85,7 @@ def overview() -> list[Scheduled]:
             published.get(job),
             alarm_of(under_way.get(job), ended.get(job), _overdue(schedules[job], published.get(job))),
         )
-        for job, about in JOBS.items()
+        for job, about in offered().items()
     ]
 
 
@@ -161,10 +162,11 @@ def change(user: Any, job: Job, text: str, enabled: bool, address: str | None = 
     """Another time for a job, or none.
 
     :param text: see :mod:`hadash.pipeline.cron`.
-    :raises PermissionDenied: ``user`` may not. :raises Refused: the time is none.
+    :raises PermissionDenied: ``user`` may not. :raises Refused: the time is none, or the job is not offered.
     """
     if not may(user, CHANGE_SCHEDULE):
         raise PermissionDenied("You may not change when jobs run.")
+    _check_offered(job)
     try:
         wanted = cron.validated(text)
     except cron.NoSuchTime as error:
@@ -187,12 +189,13 @@ def change(user: Any, job: Job, text: str, enabled: bool, address: str | None = 
 def run_now(user: Any, job: Job, hand_over: HandOver, address: str | None = None) -> Run:
     """A run of a job, as soon as a worker has time.
 
-    :raises PermissionDenied: ``user`` may not. :raises Refused: one is under way already, or there is no lake.
+    :raises PermissionDenied: ``user`` may not. :raises Refused: one is under way already, there is no lake, or the job is not offered.
     """
     if not may(user, RUN_JOB):
         raise PermissionDenied("You may not have jobs run.")
     if not settings.LAKE:
         raise Refused(say("There is no lake: set HADASH_LAKE for the web and for the workers."))
+    _check_offered(job)
     under_way = Run.objects.filter(job=job, state__in=UNDER_WAY).exists()
     try:
         with transaction.atomic():
@@ -204,6 +207,15 @@ def run_now(user: Any, job: Job, hand_over: HandOver, address: str | None = None
         raise Refused(say("A run of this job is under way already. There is one at a time.")) from None
     _hand(run, hand_over)
     return run
+
+
+def _check_offered(job: Job) -> None:
+    if job not in offered():
+        raise Refused(
+            say(
+                "No Topic is set to read reports from: set HADASH_LAKE_TOPIC for the web and for the workers."
+            )
+        )
 
 
 # -- what beat does -----------------------------------------------------------------------------------------------
@@ -250,7 +262,8 @@ def _announce(schedule: Schedule, now: datetime) -> None:
 
 def _has_something(job: Job) -> bool:
     """Whether there is anything that a job could be made of: a new installation has no reports, and no snapshot."""
-    if not JOBS[job].needs or Run.objects.filter(job=job, state=Run.State.PUBLISHED).exists():
+    needs = [need for need in offered()[job].needs if need is not Need.TOPIC]
+    if not needs or Run.objects.filter(job=job, state=Run.State.PUBLISHED).exists():
         return True
     try:
         store = Store(settings.LAKE)
@@ -259,7 +272,7 @@ def _has_something(job: Job) -> bool:
             Need.FACTS: lambda: bool(manifest.read(store).newest),
             Need.SNAPSHOT: lambda: snapshots.newest(store) is not None,
         }
-        return all(has[need]() for need in JOBS[job].needs)
+        return all(has[need]() for need in needs)
     except (LakeError, OSError):
         return True  # the run will say what is wrong with it
 

@@ -6,6 +6,7 @@ read. How far the Topic has been read stands in the lake, as the checkpoint of a
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -20,6 +21,8 @@ from hadash.lake.importers import messages
 from hadash.lake.importers.imported import ImportRefused
 from hadash.lake.quarantine import Unreadable, put_lines_aside
 from hadash.lake.store import Store
+from spark.publishing.progress import followed
+from spark.publishing.runs import Kept, Made, Run
 
 #: Records that are read at once: each is a batch of reports, and some megabytes at most.
 RECORDS_AT_ONCE = 10_000
@@ -32,6 +35,21 @@ class Outcome:
     records: int = 0
     reports: int = 0
     unreadable: int = 0
+
+
+def publish(
+    current: Run, spark: SparkSession, store: Store, topic: str, options: Mapping[str, str], kept: Kept
+) -> dict[str, object]:
+    """:func:`run` as a run that people see: its number, and how much of what there was."""
+    began = time.monotonic()
+    with followed(spark, current, "reports"):
+        done = run(spark, store, topic, options)
+    made = Made(
+        rows={"records": done.records, "reports": done.reports},
+        quality={"reports": done.reports, "unreadable": done.unreadable},
+        seconds={"reports": time.monotonic() - began},
+    )
+    return {"run": current.number, "rows": current.publish(store, made, kept)}
 
 
 def run(spark: SparkSession, store: Store, topic: str, options: Mapping[str, str]) -> Outcome:

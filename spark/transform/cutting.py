@@ -9,6 +9,7 @@ is not enough: where two hold the same parts together, taking either changes not
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Set
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -37,12 +38,19 @@ class Island:
     shared: dict[str, dict[str, set[str]]] = field(default_factory=dict)
 
 
-def cut(island: Island, most: int) -> list[str]:
-    """The AppIDs to register, in order, ``most`` at most: what makes two of the island first, then what makes two of each part."""
-    graph = _Graph(island)
+def cut(
+    island: Island, most: int, least: int = 1, *, of: Set[str] = frozenset(), without: Iterable[str] = ()
+) -> list[str]:
+    """The AppIDs to register, in order, ``most`` at most: what makes two of the island first, then what makes two of each part.
+
+    :param least: parts with fewer resources are left whole.
+    :param of: only parts with one of these resources in them are cut; empty for all parts. :param without: AppIDs that are taken already.
+    """
+    graph = _Graph(island, of)
+    for appid in without:
+        graph.take(appid)
     found: list[str] = []
-    while len(found) < most:
-        size = graph.largest()
+    while len(found) < most and (size := graph.largest()) >= least:
         goal, tries = max(1, int(size * SHARE)), (most - len(found)) * TRIES
         cuts = [needed for _ in range(ATTEMPTS) if (needed := _halved(graph, goal, tries))]
         needed = min(cuts, key=len, default=[])
@@ -76,9 +84,12 @@ def _halved(graph: _Graph, goal: int, tries: int) -> list[str]:
 
 
 class _Graph:
-    """Resources, clients and hubs, numbered in this order, with the hubs that have not been taken."""
+    """Resources, clients and hubs, numbered in this order, with the hubs that have not been taken.
 
-    def __init__(self, island: Island) -> None:
+    :param of: the resources whose parts are to be cut; empty for all of them.
+    """
+
+    def __init__(self, island: Island, of: Set[str]) -> None:
         resources: dict[str, int] = {}
         clients = [*island.fixed, *(c for each in island.shared.values() for c in each.values())]
         ones, others = [], []
@@ -87,6 +98,7 @@ class _Graph:
                 ones.append(place)
                 others.append(resources.setdefault(resource, len(resources)))
         self._resources = len(resources)
+        self._matter = np.fromiter((not of or name in of for name in resources), bool, len(resources))
         first_hub = self._resources + len(clients)
         self._hubs = {appid: first_hub + number for number, appid in enumerate(island.shared)}
         self._names = list(island.shared)
@@ -111,13 +123,14 @@ class _Graph:
         self._there[self._hubs[appid]] = True
 
     def largest(self) -> int:
-        """Resources of the largest part."""
+        """Resources of the largest part that matters."""
         return int(self._parts()[1].max(initial=0))
 
     def busiest(self) -> str | None:
-        """The hub in the largest part through which most ways between its resources lead; ``None`` when there is none."""
+        """The hub in the largest part that matters through which most ways from what matters there lead; ``None`` when there is
+        none."""
         labels, sizes = self._parts()
-        inside = np.flatnonzero(labels[: self._resources] == int(sizes.argmax()))
+        inside = np.flatnonzero((labels[: self._resources] == int(sizes.argmax())) & self._matter)
         ways = np.zeros(self._count, np.int64)
         for start in self._random.choice(inside, min(SAMPLES, len(inside)), replace=False):
             # Where several ways are equally short, the one that is found first is followed: it must not be always the same.
@@ -143,9 +156,12 @@ class _Graph:
         return through
 
     def _parts(self) -> tuple[Numbers, Numbers]:
-        """(the number of each node's part, how many resources each part has)."""
+        """(the number of each node's part, how many resources each part has: none where nothing matters)."""
         count, labels = connected_components(self._edges(np.arange(self._count)), directed=False)
-        return labels, np.bincount(labels[: self._resources], minlength=count)
+        of_resource = labels[: self._resources]
+        matter = np.zeros(count, bool)
+        matter[of_resource[self._matter]] = True
+        return labels, np.bincount(of_resource, minlength=count) * matter
 
     def _edges(self, mixed: Numbers) -> csr_array:
         kept = self._there[self._others]

@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 
 from spark.rules.base import Inputs
 from spark.rules.rights import allowed_topics, of_users
-from spark.schemas import REGISTRY
+from spark.schemas import CRITICAL, REGISTRY
 
 
 def registry(inputs: Inputs) -> DataFrame:
@@ -20,6 +20,7 @@ def registry(inputs: Inputs) -> DataFrame:
         _rows(inputs.pairs, "pair", names=F.array("first", "second", "default")),
         _rows(inputs.mirrors, "mirror", name="mirror", cluster="source", names="topics"),
         _rows(inputs.documents, "document", appid="appid", content="content"),
+        _rows(inputs.appids.where("critical"), CRITICAL, appid="appid"),
         _rows(inputs.instances, "instance", appid="appid", name="name"),
         _rows(inputs.declarations, "declared", appid="appid", name="name", kind="kind", resource="resource"),
         _rows(_rights(inputs), "allowed", appid="appid", resource="topic"),

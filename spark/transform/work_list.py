@@ -1,25 +1,29 @@
-"""What to register first, for each pair: facts → advice, with the hosts on which the clients run. Pure."""
+"""What to register first, for each pair: facts and what is known → advice, with the hosts on which the clients run. Pure."""
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from hadash.switching.things import Use
-from spark.schemas import ADVICE
+from spark.schemas import ADVICE, CRITICAL
 from spark.transform.advice import advise
+from spark.transform.estate import NoPair, estate_of
 from spark.transform.pairwise import SEEN, by_pair
 
 #: Steps for each pair at most: more than anybody does before the next run.
 MOST = 20
 #: Where fewer Topics and groups than this move together, nobody has to be advised.
 LEAST_RADIUS = 10
+
+#: What stands in ``what`` of an AppID whose client.ids do not last.
+CHANGING = "changing"
 
 
 def advice(
@@ -34,10 +38,10 @@ def advice(
     :param facts: those that count as use.
     :param lasting: pair and appid of those whose client.ids last; ``None`` for all. The others cannot be registered.
     """
-    known = registry.where("what = 'instance'")
+    known = registry
     if lasting is not None:
         changing = facts.select("pair", "appid").distinct().join(lasting, ["pair", "appid"], "left_anti")
-        known = known.unionByName(changing.withColumn("what", F.lit("changing")), allowMissingColumns=True)
+        known = known.unionByName(changing.withColumn("what", F.lit(CHANGING)), allowMissingColumns=True)
 
     def steps_of_pair(rows: pa.Table) -> pa.Table:
         return pa.Table.from_pylist(
@@ -52,24 +56,28 @@ _STEPS = StructType([field for field in ADVICE.fields if field.name != "hosts"])
 
 
 def _step_rows(rows: pa.Table, most: int, least_radius: int) -> Iterator[dict[str, object]]:
-    names = ("what", "appid", "name", "kind", "resource")
-    uses: list[Use] = []
-    registered: dict[str, set[str]] = defaultdict(set)
-    cannot: set[str] = set()
-    for what, appid, name, kind, resource in zip(*(rows[n].to_pylist() for n in names), strict=True):
-        if what == SEEN:
-            uses.append(Use(appid, name or "", kind, resource))
-        elif what == "changing":
-            cannot.add(appid)
-        else:
-            registered[appid].add(name)
-    for place, step in enumerate(advise(uses, registered, most, least_radius, cannot), 1):
+    is_seen = pc.equal(rows["what"], SEEN)
+    seen = rows.filter(is_seen)
+    columns = (seen[name].to_pylist() for name in ("appid", "name", "kind", "resource"))
+    uses = [Use(a, c or "", k, r) for a, c, k, r in zip(*columns, strict=True)]
+    registry = rows.filter(pc.invert(is_seen)).to_pylist()
+    pair = rows["pair"][0].as_py()
+    try:
+        estate = estate_of(pair, uses, registry)
+    except NoPair:
+        return
+    cannot, critical = (
+        frozenset(row["appid"] for row in registry if row["what"] == what) for what in (CHANGING, CRITICAL)
+    )
+    for place, step in enumerate(advise(estate, most, least_radius, cannot, critical), 1):
         yield {
-            "pair": rows["pair"][0].as_py(),
+            "pair": pair,
             "place": place,
             "appid": step.appid,
             "before": step.before,
             "after": step.after,
+            "critical_before": step.critical_before,
+            "critical_after": step.critical_after,
             "clients": list(step.clients),
         }
 
@@ -83,4 +91,6 @@ def _with_hosts(steps: DataFrame, facts: DataFrame) -> DataFrame:
         .groupBy("pair", "place")
         .agg(F.array_sort(F.collect_set("host")).alias("hosts"))
     )
-    return steps.join(hosts, ["pair", "place"], "left").select(*ADVICE.names).orderBy("pair", "place")
+    # What was declared and never seen runs nowhere that is known.
+    found = steps.join(hosts, ["pair", "place"], "left").withColumn("hosts", F.coalesce("hosts", F.array()))
+    return found.select(*ADVICE.names).orderBy("pair", "place")

@@ -65,6 +65,7 @@ API: dict[tuple[str, str], frozenset[str]] = {
     ("DELETE", "pairs/{pair}/blackouts/{blackout}/"): ADMINISTRATOR,
     ("GET", "appids/"): EVERYBODY,
     ("GET", "appids/{appid}/"): EVERYBODY,
+    ("PATCH", "appids/{appid}/"): GOVERNING,
     ("POST", "appids/{appid}/instances/"): ASKING,
     ("DELETE", "appids/{appid}/instances/"): ASKING,
     ("POST", "appids/{appid}/instances/generate/"): ASKING,
@@ -144,6 +145,7 @@ PAGES: dict[tuple[str, str], frozenset[str]] = {
     ("GET", ""): EVERYBODY,
     ("GET", "appids/"): EVERYBODY,
     ("GET", "appids/{appid}/"): EVERYBODY,
+    ("POST", "appids/{appid}/critical/"): GOVERNING,
     ("POST", "appids/{appid}/instances/"): ASKING,
     ("POST", "appids/{appid}/instances/generate/"): ASKING,
     ("GET", "appids/{appid}/instances/{instance}/unregister/"): ASKING,
@@ -352,6 +354,8 @@ def body_of(things: dict[str, Any], path: str) -> Any:
     word = path.rstrip("/").rpartition("/")[2]
     if path.startswith("batches/") and word == "approve":
         return {"digest": things["batch_digest"]}
+    if path.startswith("appids/") and path.count("/") == 2:
+        return {"critical": True}
     if path.startswith("drafts/"):
         return {"pair": "main", "typed": {"reason": "x"}}
     return bodies(things).get(word)

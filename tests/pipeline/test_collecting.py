@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
@@ -11,9 +10,9 @@ from typing import Any
 import pytest
 from django.utils import timezone
 from kazoo.client import KazooClient
-from support import environment
 from support.kafka import App
 from support.running import Reader
+from support.stack_pair import registered
 from support.waiting import eventually
 
 from hadash.accounts.roles import ensure_user
@@ -23,7 +22,6 @@ from hadash.bindings.store import BindingStore, Edit
 from hadash.governance.models import Run
 from hadash.identity.identity import Identity
 from hadash.inventory.models import AppID, Cluster, InstanceID, Pair
-from hadash.inventory.services import register_cluster, register_pair
 from hadash.kafka.controller import zookeeper_controller
 from hadash.kafka.errors import ClusterUnavailable, KafkaError
 from hadash.lake import snapshots
@@ -41,20 +39,7 @@ pytestmark = [pytest.mark.stack, pytest.mark.django_db(transaction=True)]
 @pytest.fixture
 def pair(zookeeper: KazooClient, monkeypatch: pytest.MonkeyPatch) -> Pair:
     """The stack's clusters, which have ZooKeeper, as a pair."""
-    for module in ("inventory.services", "inventory.dialects", "inventory.gateways", "pipeline.collecting"):
-        monkeypatch.setattr(f"hadash.{module}.zookeeper", lambda: zookeeper)
-    clusters = [
-        register_cluster(
-            d["name"],
-            d["id"],
-            zookeeper_hosts=d["zookeeper"],
-            **{name: d[name] for name in ("bootstrap_servers", "security_protocol", "sasl_mechanism")},
-            **{f"{who}_username": d[f"{who}_user"] for who in ("admin", "mirror")},
-            **{f"{who}_password": d[f"{who}_password"] for who in ("admin", "mirror")},
-        )
-        for d in json.loads(environment.required("HADASH_SANDBOX_CLUSTERS"))
-    ]
-    return register_pair("main", clusters[0], clusters[1], clusters[0])
+    return registered(zookeeper, monkeypatch)
 
 
 @dataclass(frozen=True)
@@ -120,7 +105,7 @@ def test_groups_tell_their_assignor_and_who_has_which_partition(
 def test_what_hadash_knows_stands_beside_it(
     pair: Pair, app: App, lake: Store, zookeeper: KazooClient
 ) -> None:
-    appid = AppID.objects.create(pair=pair, name=app.appid, owner="结账")
+    appid = AppID.objects.create(pair=pair, name=app.appid, owner="结账", critical=True)
     InstanceID.objects.create(appid=appid, name="购物车")
     BindingStore(zookeeper).change([Edit(Identity(app.appid), Binding("west"))])
     policy.set_policy(ensure_user("ada", "a-long-password", "administrator"), pair, {"rpo_seconds": 7.5})
@@ -132,7 +117,7 @@ def test_what_hadash_knows_stands_beside_it(
         "east",
         7.5,
     )
-    assert rows(lake, "appids") == [{"pair": "main", "appid": app.appid, "owner": "结账"}]
+    assert rows(lake, "appids") == [{"pair": "main", "appid": app.appid, "owner": "结账", "critical": True}]
     assert rows(lake, "instances") == [{"pair": "main", "appid": app.appid, "name": "购物车"}]
     (document,) = rows(lake, "documents")
     found = BindingDocument.from_bytes(app.appid, document["content"].encode())

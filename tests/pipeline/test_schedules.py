@@ -62,6 +62,24 @@ def test_in_a_new_installation_runs_what_needs_nothing_and_then_what_needs_that(
     assert look(handed) == []
 
 
+def test_whoever_names_a_topic_has_a_job_that_reads_it(
+    lake: Store, handed: list[Run], olga: Any, ada: Any, settings: Any
+) -> None:
+    assert Job.FROM_KAFKA not in schedules.known()
+    with pytest.raises(Refused, match="HADASH_LAKE_TOPIC"):
+        schedules.run_now(olga, Job.FROM_KAFKA, handed.append)
+    with pytest.raises(Refused, match="HADASH_LAKE_TOPIC"):
+        schedules.change(ada, Job.FROM_KAFKA, "0 * * * *", True)
+    settings.LAKE_TOPIC, settings.LAKE_TOPIC_PROPERTIES = "access-reports", "/etc/hadash/east.properties"
+    assert look(handed) == [Job.CLEANING, Job.FROM_KAFKA, Job.SNAPSHOT]
+    (run,) = (run for run in handed if run.job == Job.FROM_KAFKA)
+    told = running.command(run)
+    assert told[told.index("--topic") + 1] == "access-reports"
+    assert told[told.index("--kafka") + 1] == "/etc/hadash/east.properties"
+    settings.LAKE_TOPIC = ""
+    assert Job.FROM_KAFKA not in {each.about.job for each in schedules.overview()}
+
+
 MANIFEST = {"version": 1, "newest": "2026-11-22", "facts": "", "days": {}, "before": []}
 
 

@@ -162,11 +162,16 @@ def test_advice_names_clients_and_their_hosts(spark: SparkSession, store: Store)
         "appid": "shared",
         "before": 2,
         "after": 1,
+        "critical_before": None,
+        "critical_after": None,
         "clients": ["a", "b"],
         "hosts": ["10.0.0.1", "10.0.0.2", "10.0.0.3"],
     }
+    critical = registry_of(spark, PAIR, {"pair": "main", "what": "critical", "appid": "crm"})
+    (row,) = advice(found, critical, least_radius=2).collect()
+    assert (row["critical_before"], row["critical_after"]) == (2, 1)
     registered = registry_of(
-        spark, *({"pair": "main", "what": "instance", "appid": "shared", "name": name} for name in "ab")
+        spark, PAIR, *({"pair": "main", "what": "instance", "appid": "shared", "name": name} for name in "ab")
     )
     assert advice(found, registered, least_radius=2).collect() == []
     lasting = spark.createDataFrame([("main", "shop")], "pair string, appid string")

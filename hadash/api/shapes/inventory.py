@@ -102,10 +102,15 @@ class AppIDShape(s.Serializer):
     name = s.CharField()
     pair = s.CharField()
     owner = s.CharField(allow_blank=True)
+    critical = s.BooleanField(help_text="The work list begins with what makes its radii smaller.")
     binding = BindingShape(allow_null=True)
     observed = s.IntegerField(help_text="Distinct client.ids that were seen.")
     covered = s.IntegerField(help_text="Those of them that are registered.")
     instances = InstanceShape(many=True)
+
+
+class AppIDChange(s.Serializer):
+    critical = s.BooleanField(help_text="Whether its radii matter most.")
 
 
 class InstanceRequest(s.Serializer):

@@ -19,6 +19,7 @@ from hadash.api.shapes import bindings as binding_shapes
 from hadash.api.shapes import inventory as shapes
 from hadash.api.views.common import KEY, PAGES, PagedView, View, address_of, problems, the_appid
 from hadash.dashboard import changes, engines, selectors
+from hadash.governance.critical import mark
 from hadash.inventory import services
 from hadash.inventory.generating import generate
 from hadash.inventory.models import Access, AppID, InstanceID
@@ -59,6 +60,19 @@ class OneAppID(View):
         responses={200: shapes.AppIDShape, **problems(404)},
     )
     def get(self, request: Request, pk: int) -> Response:
+        return Response(_shown(the_appid(request.user, pk)))
+
+    @extend_schema(
+        operation_id="change_appid",
+        summary="Say whether an AppID is critical.",
+        request=shapes.AppIDChange,
+        parameters=[KEY],
+        responses={200: shapes.AppIDShape, **problems(400, 404, 409, 422)},
+    )
+    @idempotent
+    def patch(self, request: Request, pk: int) -> Response:
+        found, values = the_appid(request.user, pk), self.validated(shapes.AppIDChange)
+        mark(request.user, found, values["critical"], address_of(request))
         return Response(_shown(the_appid(request.user, pk)))
 
 

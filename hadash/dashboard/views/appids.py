@@ -13,13 +13,14 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
 
-from hadash.accounts.roles import REGISTER, may
+from hadash.accounts.roles import MARK_CRITICAL, REGISTER, may
 from hadash.dashboard import changes, declared, engines, selectors, states
 from hadash.dashboard.binding_forms import GenerateForm
 from hadash.dashboard.connections import of_appid as connections_of_appid
 from hadash.dashboard.forms import DeclareForm, RegisterForm
 from hadash.dashboard.templatetags.hadash import sentence
 from hadash.dashboard.views.common import address_of, denied, paged, part_of, searched, the_appid, user_of
+from hadash.governance import critical
 from hadash.governance import selectors as governance
 from hadash.inventory import services
 from hadash.inventory.declarations import may_declare
@@ -159,6 +160,18 @@ def _by_client(connections: list[dict[str, Any]]) -> list[dict[str, Any]]:
         entry["clusters"] = sorted(entry["clusters"].items())
         entry["hosts"] = sorted(entry["hosts"] - {""})
     return sorted(found.values(), key=lambda entry: entry["client_id"])
+
+
+def mark_critical(request: HttpRequest, pk: int) -> HttpResponse:
+    """Field ``critical``: yes or no."""
+    if request.method != "POST":
+        return redirect("appid", pk=pk)
+    found = the_appid(user_of(request), pk)
+    try:
+        critical.mark(user_of(request), found, request.POST.get("critical") == "yes", address_of(request))
+    except PermissionDenied as error:
+        return denied(request, error, MARK_CRITICAL, found.pair)
+    return redirect("appid", pk=found.pk)
 
 
 def register_instance(request: HttpRequest, pk: int) -> HttpResponse:

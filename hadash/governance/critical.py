@@ -1,0 +1,30 @@
+"""Which AppIDs are critical: the work list begins with what makes their radii smaller."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
+
+from hadash.accounts.roles import MARK_CRITICAL, may
+from hadash.audit.models import record
+from hadash.inventory.models import AppID
+
+
+def mark(user: Any, appid: AppID, critical: bool, address: str | None = None) -> AppID:
+    """Say that ``appid`` is critical, or is not any more; nothing happens when that is so already.
+
+    :raises PermissionDenied: ``user`` may not.
+    """
+    if not may(user, MARK_CRITICAL, appid.pair):
+        raise PermissionDenied("You may not say which AppIDs are critical.")
+    with transaction.atomic():
+        held = AppID.objects.select_related("pair").select_for_update(of=("self",)).get(pk=appid.pk)
+        if held.critical == critical:
+            return held
+        held.critical = critical
+        held.save(update_fields=["critical"])
+        verb = "mark critical" if critical else "mark not critical"
+        record(user, verb, f"AppID {held.name} of pair {held.pair.name}", address)
+    return held
