@@ -158,8 +158,10 @@ def alarms() -> int:
 # -- what people do -----------------------------------------------------------------------------------------------
 
 
-def change(user: Any, job: Job, text: str, enabled: bool, address: str | None = None) -> Schedule:
-    """Another time for a job, or none.
+def change(
+    user: Any, job: Job, text: str | None, enabled: bool | None, address: str | None = None
+) -> Schedule:
+    """Another time for a job, or none; what is ``None`` stays.
 
     :param text: see :mod:`hadash.pipeline.cron`.
     :raises PermissionDenied: ``user`` may not. :raises Refused: the time is none, or the job is not offered.
@@ -168,16 +170,19 @@ def change(user: Any, job: Job, text: str, enabled: bool, address: str | None = 
         raise PermissionDenied("You may not change when jobs run.")
     _check_offered(job)
     try:
-        wanted = cron.validated(text)
+        wanted = cron.validated(text) if text is not None else None
     except cron.NoSuchTime as error:
         raise Refused(error.sentence) from None
     known()
     with transaction.atomic():
         schedule = Schedule.objects.select_for_update(of=("self",)).get(job=job)
         before = {"cron": schedule.cron, "enabled": schedule.enabled}
-        after = {"cron": wanted, "enabled": enabled}
+        if wanted is not None:
+            schedule.cron = wanted
+        if enabled is not None:
+            schedule.enabled = enabled
+        after = {"cron": schedule.cron, "enabled": schedule.enabled}
         if before != after:
-            schedule.cron, schedule.enabled = wanted, enabled
             schedule.changed_by, schedule.changed_at = user, timezone.now()
             # What would have been due by the new time before now is not.
             schedule.looked_at = schedule.changed_at

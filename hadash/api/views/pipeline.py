@@ -70,14 +70,7 @@ class OneJob(View):
     @idempotent
     def patch(self, request: Request, job: str) -> Response:
         wanted, values = _the_job(job), self.validated(shapes.ScheduleRequest)
-        now = schedules.known()[wanted]
-        schedules.change(
-            request.user,
-            wanted,
-            values.get("cron", now.cron),
-            values.get("enabled", now.enabled),
-            address_of(request),
-        )
+        schedules.change(request.user, wanted, values.get("cron"), values.get("enabled"), address_of(request))
         (found,) = (each for each in schedules.overview() if each.about.job is wanted)
         return Response(_job(found))
 
