@@ -119,6 +119,9 @@ def start(
     )  # it tells of each connection, also when nobody listens any more
     # Executors run the Python that runs this (on a cluster: set PYSPARK_PYTHON to theirs).
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    # Arrow's usual allocator asks the system for far more fresh memory than it needs in the first seconds of a process, which is how long
+    # a day takes: it would cost half as much again.
+    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     local = settings.master.startswith("local")
     if local:
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
@@ -127,6 +130,7 @@ def start(
         .appName(name)
         .config("spark.driver.memory", settings.memory)
         .config("spark.executor.memory", settings.memory)
+        .config("spark.executorEnv.ARROW_DEFAULT_MEMORY_POOL", os.environ["ARROW_DEFAULT_MEMORY_POOL"])
         .config("spark.sql.shuffle.partitions", settings.partitions)
         .config("spark.sql.session.timeZone", "UTC")
         # Ask for a list of files on the driver: they are few since they are compacted.
