@@ -173,8 +173,13 @@ def fit(spark: SparkSession, size: int) -> None:
 
 
 def _load(_: int) -> None:
-    """In a task of Spark."""
-    import spark.transform.facts  # noqa: F401
+    """In a task of Spark: what tasks need is loaded before the first of them. (pyarrow looks for pandas when it is given its first array.)"""
+    import numpy as np
+    import pyarrow as pa
+
+    import spark.jobs.facts  # noqa: F401
+
+    pa.array(np.zeros(1))
 
 
 def _code() -> Path:

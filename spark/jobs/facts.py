@@ -34,6 +34,9 @@ LATE_DAYS = 3
 #: Reports that one task holds in memory at once: half a gigabyte.
 ROWS_AT_ONCE = 2_000_000
 
+#: Reports for which it is not worth to let another core help.
+ROWS_AT_LEAST = 100_000
+
 #: Parts of the facts that are worked off each by itself: enough that one of a hundred million facts fits into memory.
 BUCKETS = 16
 
@@ -159,10 +162,12 @@ def _make_days(
     if not changed:
         return {}, {}
     place = manifest.new_place("daily")
+    # A single day is what comes mostly: then all cores have a part of it.
+    cores = max(1, spark.sparkContext.defaultParallelism // len(changed))
     shares = [
         _Share(store.url, day, names, rows, f"{place}/date={day}", part, pairs)
         for day, found in changed.items()
-        for part, (names, rows) in enumerate(_shares(found.files))
+        for part, (names, rows) in enumerate(_shares(found.files, cores))
     ]
     for day in changed:
         store.delete_folder(f"{quarantine.ROWS}/date={day}")
@@ -185,18 +190,22 @@ def _make_days(
     return ({} if torn else made), torn
 
 
-def _shares(files: Sequence[ReportFile]) -> Iterator[tuple[tuple[str, ...], int]]:
+def _shares(files: Sequence[ReportFile], cores: int) -> Iterator[tuple[tuple[str, ...], int]]:
     """Files of as many rows as the next share has, and of no more than a task holds at once; a larger one is a share by itself.
 
     (Shares of the same size: of a single day none is left for the end, while other cores have nothing to do.)
+
+    :param cores: so many shares, if there is enough for them.
     """
-    total = sum(file.rows for file in files)
-    each = total / max(1, -(-total // ROWS_AT_ONCE))
+    left = sum(file.rows for file in files)
+    shares = max(1, -(-left // ROWS_AT_ONCE), min(cores, left // ROWS_AT_LEAST))
     names: list[str] = []
     rows = 0
     for file in files:
-        if names and rows + file.rows / 2 > each:
+        is_enough = rows + file.rows / 2 > left / shares or rows + file.rows > ROWS_AT_ONCE
+        if names and is_enough:
             yield tuple(names), rows
+            left, shares = left - rows, max(1, shares - 1)
             names, rows = [], 0
         names.append(file.name)
         rows += file.rows

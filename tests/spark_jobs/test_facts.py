@@ -16,6 +16,7 @@ from pyspark.sql import functions as F
 
 from hadash.lake import quarantine
 from hadash.lake.access import Hour
+from hadash.lake.batches import ReportFile
 from hadash.lake.compaction import compact
 from hadash.lake.store import Store
 from spark import manifest
@@ -339,3 +340,27 @@ def test_of_two_runs_beside_each_other_the_second_gives_up(
 
 def _dies(*args: Any) -> None:
     raise SystemExit
+
+
+def files(*rows: int) -> list[ReportFile]:
+    return [ReportFile(f"f-{number}.parquet", 1, each, ()) for number, each in enumerate(rows)]
+
+
+def shared(found: list[ReportFile], cores: int) -> list[int]:
+    """The rows of each share."""
+    shares = list(facts._shares(found, cores))
+    assert [name for names, _ in shares for name in names] == [file.name for file in found], "each file once"
+    return [rows for _, rows in shares]
+
+
+def test_all_cores_have_a_part_of_a_single_day_unless_it_is_small() -> None:
+    hours = files(*[20_000] * 24)
+    assert shared(hours, 1) == [480_000]
+    assert shared(hours, 4) == [120_000] * 4
+    assert shared(hours, 64) == [120_000] * 4, "fewer than that are not worth it"
+    assert shared(files(5, 5, 5), 4) == [15]
+
+
+def test_a_task_has_no_more_than_it_can_hold_and_a_large_file_is_one_by_itself() -> None:
+    assert shared(files(*[500_000] * 10), 1) == [1_500_000, 2_000_000, 1_500_000]
+    assert shared(files(10, 9_000_000, 10), 2) == [10, 9_000_000, 10]
