@@ -12,8 +12,9 @@ from django.utils.translation import gettext as _
 
 from hadash.accounts.roles import VIEW, may_somewhere
 from hadash.dashboard.tables import Table
+from hadash.dashboard.words import CLIENT_KIND_WORDS
 from hadash.governance import selectors
-from hadash.governance.catalogue import WEIGHTS, Severity
+from hadash.governance.catalogue import WEIGHTS, Code, Severity
 from hadash.governance.models import Finding, Run
 from hadash.sentences import Sentence, say
 
@@ -106,6 +107,10 @@ def two_runs(now: Run, earlier: int | None) -> tuple[Run, Run]:
 
 
 def sentence_of(finding: Finding) -> Sentence:
-    """What was found."""
+    """What was found, with the words of the viewer's language in it."""
     text = finding.entry.evidence.text if finding.entry else "%(code)s"
-    return say(text, **{"code": finding.code, **finding.evidence})
+    values = dict(finding.evidence)
+    if finding.code == Code.SEVERAL_KINDS and "kinds" in values:
+        kinds = str(values["kinds"]).split(", ")
+        values["kinds"] = [str(CLIENT_KIND_WORDS.get(kind, kind)) for kind in kinds]
+    return say(text, **{"code": finding.code, **values})

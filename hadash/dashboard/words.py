@@ -141,6 +141,12 @@ ABOUT_WORDS: dict[About, Any] = {
     About.CLIENT: _("InstanceID"),
 }
 
+#: What one InstanceID is used for, where that is several things (``kinds`` of that finding's evidence); libraries have their own names.
+CLIENT_KIND_WORDS: dict[str, Any] = {
+    "produce": pgettext_lazy("kind of client", "produce"),
+    "consume": pgettext_lazy("kind of client", "consume"),
+}
+
 #: What a run does, and what it has counted: names that the jobs write.
 RUN_WORDS: dict[str, Any] = {
     "starting": _("starting"),

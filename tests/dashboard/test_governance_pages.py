@@ -311,3 +311,52 @@ def test_a_table_that_no_run_has_made_says_so(as_vera: Client, estate: Any, name
 def test_administrators_may_accept_too(findings: SimpleNamespace) -> None:
     ada = signed_in(ensure_user("ada", "a-long-password", "administrator"))
     assert accept(ada, findings.acks).status_code == 302
+
+
+# -- critical AppIDs --------------------------------------------------------------------------------------------------
+
+
+def test_an_operator_calls_an_appid_critical_and_takes_it_back(
+    as_olga: Client, as_vera: Client, estate: SimpleNamespace
+) -> None:
+    address = reverse("mark-critical", args=[estate.shop.pk])
+    tag = '<span class="tag">critical</span>'
+    assert tag not in page(as_olga, "appid", estate.shop.pk)
+    for _ in range(2):  # a double click
+        assert as_olga.post(address, {"critical": "yes"}).status_code == 302
+    assert tag in page(as_olga, "appid", estate.shop.pk) and tag in page(as_vera, "appids")
+    assert "Not critical any more" in page(as_olga, "appid", estate.shop.pk)
+    assert "Not critical any more" not in page(as_vera, "appid", estate.shop.pk)
+    assert as_vera.post(address, {"critical": "no"}).status_code == 403
+    answer = as_olga.patch(
+        f"/api/v1/appids/{estate.shop.pk}/",
+        {"critical": False},
+        "application/json",
+        HTTP_IDEMPOTENCY_KEY="k-1",
+    )
+    assert (answer.status_code, answer.json()["critical"]) == (200, False)
+    said = Entry.objects.filter(verb__startswith="mark").order_by("number")
+    assert [(entry.verb, entry.subject, entry.actor_name) for entry in said] == [
+        ("mark critical", "AppID shop of pair main", "olga"),
+        ("mark not critical", "AppID shop of pair main", "olga"),
+    ]
+
+
+def test_the_work_list_tells_both_radii_or_that_nobody_is_critical(as_vera: Client, tables: None) -> None:
+    cells = page(as_vera, "table", "advice").split("<tbody", 1)[1]
+    assert cells.count('<span class="quiet">–</span>') == 2
+    AdviceStep.objects.update(critical_before=777, critical_after=555)
+    cells = page(as_vera, "table", "advice").split("<tbody", 1)[1]
+    assert "777" in cells and "555" in cells
+
+
+@pytest.mark.parametrize(
+    ("language", "said"), [("en", "is used for produce, consume, sarama"), ("zh-hans", "生产, 消费, sarama")]
+)
+def test_kinds_of_clients_are_told_in_the_viewers_words(
+    people: SimpleNamespace, estate: SimpleNamespace, language: str, said: str
+) -> None:
+    run_of(Run.Job.RISK)
+    evidence = {"appid": "shop", "client": "web", "kinds": "produce, consume, sarama"}
+    found(Code.SEVERAL_KINDS, "shop", "web", evidence=evidence)
+    assert said in page(signed_in(people.vera, language), "findings")

@@ -18,8 +18,8 @@ pytestmark = pytest.mark.stack
 
 APPID, INSTANCE = "shop", "shop-carts"
 
-#: stage, the command at which the worker dies, and whether the command has been carried out then. (The two between which nobody is
-#: served are tried each time, the others among the long ones; ``make fault`` kills workers in all of them.)
+#: stage, the command at which the worker dies, and whether the command has been carried out then. (The one from which on nobody
+#: is served is tried each time, the others are among the long ones; ``make fault`` kills workers in all of them.)
 POINTS = [
     pytest.param("precheck", "RecordSeen", "after", marks=pytest.mark.long),
     pytest.param("settle", "WriteBindings", "after", marks=pytest.mark.long),
@@ -60,7 +60,10 @@ def test_switch_survives_the_loss_of_its_worker(
 
 @pytest.mark.parametrize(
     ("command", "when"),
-    [("WriteGroupOffsets", "after"), pytest.param("RecordDrained", "before", marks=pytest.mark.long)],
+    [
+        pytest.param("WriteGroupOffsets", "after", marks=pytest.mark.long),
+        pytest.param("RecordDrained", "before", marks=pytest.mark.long),
+    ],
     ids=str,
 )
 def test_readers_go_over_although_the_worker_dies_while_they_wait(

@@ -58,6 +58,7 @@ def test_readers_go_to_the_mirror_and_come_home(trial: Trial, bindings: BindingS
         trial.log(f"{writer.name}: longest pause {longest_gap(trial.journal(writer), *measured.window)} s")
 
 
+@pytest.mark.long
 def test_the_writers_follow_their_readers(trial: Trial, bindings: BindingStore) -> None:
     """The readers are on west already when ``shop`` goes there; on the way back whoever reads comes along."""
     assert trial.switch("audit", "audit-clicks", "west", kind="read-split").status == "succeeded"

@@ -70,7 +70,13 @@ def test_each_worker_is_a_member_and_takes_its_share(
         client.close()
 
 
-@pytest.mark.parametrize("settings", [{}, {"enable.idempotence": True}], ids=["acks=all", "idempotent"])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        pytest.param({}, id="acks=all", marks=pytest.mark.long),
+        pytest.param({"enable.idempotence": True}, id="idempotent"),
+    ],
+)
 def test_a_rolling_restart_under_load_loses_and_doubles_nothing(
     gateway: GatewayProcess,
     control: ControlPlane,
