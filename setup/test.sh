@@ -9,7 +9,9 @@ FIRST="tests/e2e tests/sandbox tests/api tests/cli tests/accounts tests/pipeline
 ALONE="tests/gateway/test_listeners.py"
 mkdir -p var/test-logs
 # Some dozen JVMs (brokers, Connect, Spark, clients) live for a minute or ten each: compiling for speed would cost more than it gives.
-export JAVA_TOOL_OPTIONS="${JAVA_TOOL_OPTIONS:--XX:TieredStopAtLevel=1}"
+# A JVM that only compiles quickly keeps 48 MB for what it has compiled, which Spark fills with the plans of all rules and then
+# stops ("Out of space in CodeCache"): 240 MB are what it keeps otherwise.
+export JAVA_TOOL_OPTIONS="${JAVA_TOOL_OPTIONS:--XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m}"
 setsid .venv/bin/python -m hadash.sandbox exec -- .venv/bin/python -m pytest -m 'not long' $FIRST -o cache_dir=.pytest_cache_first --durations=15 \
   > var/test-first.log 2>&1 &
 first=$!
