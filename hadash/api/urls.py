@@ -83,6 +83,7 @@ urlpatterns = [
     path("findings/<int:pk>/withdraw/", governance.Withdraw.as_view(), name="withdraw-acceptance"),
     path("governance-rules/", governance.GovernanceRules.as_view(), name="governance-rules"),
     path("scores/", governance.Scores.as_view(), name="scores"),
+    path("tables/coverage/over-time/", governance.CoverageOverTime.as_view(), name="coverage-over-time"),
     path("tables/<slug:name>/", governance.PublishedTable.as_view(), name="table"),
     path("jobs/", pipeline.Jobs.as_view(), name="jobs"),
     path("jobs/<slug:job>/", pipeline.OneJob.as_view(), name="job"),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from copy import copy
+from dataclasses import replace
 from typing import Any
 
 from django.db.models import CharField, F, Q, QuerySet
@@ -10,12 +12,14 @@ from django.db.models.functions import Cast
 from django.http import Http404
 from django.utils.translation import gettext as _
 
-from hadash.accounts.roles import VIEW, may_somewhere
+from hadash.accounts.roles import VIEW, may, may_somewhere, pairs_where
 from hadash.dashboard.tables import Table
-from hadash.dashboard.words import CLIENT_KIND_WORDS
+from hadash.dashboard.words import CLIENT_KIND_WORDS, RUN_WORDS
 from hadash.governance import selectors
 from hadash.governance.catalogue import WEIGHTS, Code, Severity
 from hadash.governance.models import Finding, Run
+from hadash.pipeline import schedules
+from hadash.pipeline.schedules import Scheduled
 from hadash.sentences import Sentence, say
 
 #: What findings can be shown by: their states, with those that somebody has accepted apart.
@@ -81,8 +85,49 @@ def the_finding(user: Any, pk: int) -> Finding:
 
 
 def runs_for(user: Any) -> QuerySet[Run]:
-    """The newest first. Whoever may see a pair may see them: they say nothing of any."""
+    """The newest first. Whoever may see a pair may see them: as :func:`seen_by` them."""
     return Run.objects.order_by("-pk") if may_somewhere(user, VIEW) else Run.objects.none()
+
+
+#: What runs say of clusters, files and people, whose names only those may see who may see every pair.
+_NAMING = ("of_no_pair", "lacking", "broken", "lines_reasons", "unreadable_reasons")
+
+
+def seen_by(user: Any, run: Run) -> Run:
+    """A run as a user may see it: to whoever may see some pairs only it names no clusters of others. (It is not to be saved.)"""
+    if may(user, VIEW):
+        return run
+    seen = copy(run)
+    own = {
+        cluster.name
+        for pair in pairs_where(user).select_related("first", "second")
+        for cluster in pair.clusters
+    }
+    seen.quality = {name: value for name, value in run.quality.items() if name not in _NAMING}
+    if "away" in seen.quality:
+        seen.quality["away"] = [name for name in seen.quality["away"] if name in own]
+    if run.fault:
+        seen.fault = _("Why is shown to those who may see every pair.")
+    if run.progress.get("step", "").removeprefix("publishing ") not in RUN_WORDS:
+        seen.progress = {}
+    return seen
+
+
+def jobs_for(user: Any) -> list[Scheduled]:
+    """All jobs, as a user may see them."""
+    found = schedules.overview()
+    if may(user, VIEW):
+        return found
+    return [
+        replace(
+            each,
+            under_way=each.under_way and seen_by(user, each.under_way),
+            ended=each.ended and seen_by(user, each.ended),
+            published=each.published and seen_by(user, each.published),
+            alarm=say("It has failed.") if each.alarm and "fault" in each.alarm.values else each.alarm,
+        )
+        for each in found
+    ]
 
 
 def the_run(user: Any, pk: int) -> Run:
@@ -90,7 +135,7 @@ def the_run(user: Any, pk: int) -> Run:
     found = runs_for(user).filter(pk=pk).first()
     if found is None:
         raise Http404(_("There is no run with number %(pk)s. Old ones are removed.") % {"pk": pk})
-    return found
+    return seen_by(user, found)
 
 
 def two_runs(now: Run, earlier: int | None) -> tuple[Run, Run]:

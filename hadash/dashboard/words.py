@@ -147,6 +147,20 @@ CLIENT_KIND_WORDS: dict[str, Any] = {
     "consume": pgettext_lazy("kind of client", "consume"),
 }
 
+#: Why reports are put aside (:mod:`spark.transform.validity`).
+MALFORMED_WORDS: dict[str, Any] = {
+    "no AppID": _("no AppID"),
+    "no Topic or group": _("no Topic or group"),
+    "no cluster": _("no cluster"),
+    "unknown kind": _("unknown kind"),
+    "name too long": _("name too long"),
+    "negative number": _("negative number"),
+    "impossible number": _("impossible number"),
+    "no time": _("no time"),
+    "ends before it begins": _("ends before it begins"),
+    "from the future": _("from the future"),
+}
+
 #: What a run does, and what it has counted: names that the jobs write.
 RUN_WORDS: dict[str, Any] = {
     "starting": _("starting"),

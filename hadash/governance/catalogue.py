@@ -111,6 +111,11 @@ class Entry:
         """Whether it can say nothing about a pair of which a cluster did not answer."""
         return self.code in _OF_CLUSTERS
 
+    @property
+    def looks_at_mirrors(self) -> bool:
+        """Whether it can say nothing about a mirror of which nobody knows how it is."""
+        return self.code in _OF_MIRRORS
+
 
 #: The rules that look at what clusters say of themselves, besides at what was seen.
 _OF_CLUSTERS = frozenset(
@@ -132,6 +137,9 @@ _OF_CLUSTERS = frozenset(
         Code.ACL_DRIFT,
     }
 )
+
+#: The rules about how a mirror is, which its Connect and both clusters say.
+_OF_MIRRORS = frozenset({Code.OVER_RPO, Code.STALLED})
 
 
 # -- figures that decide ----------------------------------------------------------------------------------------------

@@ -99,14 +99,21 @@ def worst_appids(pairs: Iterable[str], most: int) -> list[dict[str, Any]]:
 # -- coverage over time -------------------------------------------------------------------------------------------
 
 
-def coverage_over_time(pairs: Iterable[str]) -> list[dict[str, Any]]:
+#: What is counted of the clients of an AppID: columns of :data:`spark.schemas.COVERAGE`.
+COVERAGE_COUNTS = ("clients", "registered", "nameless", "new_clients", "duplicates", "bypassing")
+
+
+def coverage_over_time(pairs: Iterable[str], appid: str = "") -> list[dict[str, Any]]:
     """Of each run of the job that is kept, the newest first, and each pair: how many clients there were, and how well they were known.
 
-    ``run``, ``at``, ``pair``, and the columns of :data:`spark.schemas.COVERAGE` added up over AppIDs.
+    ``run``, ``at``, ``pair``, and :data:`COVERAGE_COUNTS` added up over AppIDs.
+
+    :param appid: of this one alone.
     """
-    names = ("clients", "registered", "nameless", "new_clients", "duplicates", "bypassing")
+    names = COVERAGE_COUNTS
+    rows = Coverage.objects.filter(pair__in=list(pairs), run__state=Run.State.PUBLISHED)
     found: Iterable[Any] = (
-        Coverage.objects.filter(pair__in=list(pairs), run__state=Run.State.PUBLISHED)
+        (rows.filter(appid=appid) if appid else rows)
         .order_by()
         .values("run", "pair", at=F("run__ended_at"))
         .annotate(**{f"all_{name}": Sum(name) for name in names})

@@ -20,6 +20,10 @@ MAX_NAME_LENGTH = 200
 MAX_RESOURCE_LENGTH = 255
 
 
+#: Characters of a part of a file's name: file systems take 255 bytes, and something stands before and after it.
+MAX_FILE_NAME = 150
+
+
 class InvalidName(ValueError):
     """A name that cannot be an AppID or InstanceID. ``sentence`` says why, for the person who typed it."""
 
@@ -39,6 +43,21 @@ def encode(name: str) -> str:
     encoded = quote(name, safe="")
     # ZooKeeper refuses the path elements "." and "..", which quote() leaves as they are.
     return encoded.replace(".", "%2E") if encoded in (".", "..") else encoded
+
+
+def file_name(name: str) -> str:
+    """``name`` encoded as a part of a file's name: of one that no file system would take the beginning and a digest.
+
+    >>> file_name('kafka-access/reports')
+    'kafka-access%2Freports'
+    >>> len(file_name('网关' * 200))
+    150
+    """
+    encoded = encode(name)
+    if len(encoded) <= MAX_FILE_NAME:
+        return encoded
+    digest = hashlib.blake2b(name.encode(), digest_size=10).hexdigest()
+    return f"{encoded[: MAX_FILE_NAME - len(digest) - 1]}~{digest}"
 
 
 def decode(encoded: str) -> str:

@@ -12,13 +12,14 @@ from hadash.kafka.errors import KafkaError, NotOffered
 from hadash.kafka.values import Acl, BrokerInfo, Engine, GroupInfo, PartitionInfo
 
 T = TypeVar("T")
+U = TypeVar("U")
 
 
 @dataclass(frozen=True)
 class Survey:
     """``configs`` of brokers by id, of Topics by name. ``lacking``: what could not be read although the cluster answers, for people.
 
-    ``epoch`` of the controller is ``None`` where nobody tells it.
+    ``acls`` are ``None`` where there is no authorizer. ``epoch`` of the controller is ``None`` where nobody tells it.
     """
 
     cluster_id: str
@@ -29,7 +30,7 @@ class Survey:
     broker_configs: dict[int, dict[str, str]]
     topic_configs: dict[str, dict[str, str]]
     partitions: list[PartitionInfo]
-    acls: set[Acl]
+    acls: set[Acl] | None
     users: dict[str, set[str]]
     groups: dict[str, GroupInfo]
     lacking: tuple[str, ...] = ()
@@ -43,7 +44,7 @@ def survey(client: ClusterClient, zookeeper_hosts: str = "") -> Survey:
     """
     lacking: list[str] = []
 
-    def if_offered(ask: Callable[[], T], otherwise: T) -> T:
+    def if_offered(ask: Callable[[], T], otherwise: U) -> T | U:
         try:
             return ask()
         except NotOffered as error:
@@ -70,7 +71,7 @@ def survey(client: ClusterClient, zookeeper_hosts: str = "") -> Survey:
         broker_configs=client.broker_configs(broker.id for broker in brokers),
         topic_configs=client.topic_configs(_names(partitions)),
         partitions=partitions,
-        acls=if_offered(client.acls, set()),
+        acls=if_offered(client.acls, None),
         users=if_offered(client.scram_users, {}),
         groups=client.groups(client.group_names()),
         lacking=tuple(lacking),

@@ -100,7 +100,7 @@ def _status(store: Store) -> None:
         print(f"{day}: {len(found.batches)} batches in {len(found.files)} files, {found.rows} reports{told}")
     for file in quarantine.files(store):
         print(f"put aside: {file.name} ({file.size} bytes): {file.reason}")
-    for name in store.files(quarantine.LINES):
+    for name in quarantine.lines(store):
         lines = store.read_json(name)
         print(
             f"put aside: {len(lines)} parts of {Path(name).stem}, such as {json.dumps(lines[0], ensure_ascii=False)}"

@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
 
-from hadash.identity.names import encode
+from hadash.identity.names import file_name
 from hadash.lake.store import Store
 
 #: Goes up when a column is added. Columns are only added, never changed or removed: what was written before stays readable
@@ -65,6 +65,14 @@ KINDS = (*USES, LISTING)
 #: The folder of the reports in the lake.
 FOLDER = "access"
 
+#: Where a note lies for each batch that has come for a day which nobody looks at any more of itself.
+LATE_FOLDER = "late"
+#: The youngest days are looked at each time; of a batch that comes later than this there is a note.
+LATE_AFTER = timedelta(days=1)
+
+#: What says that it is of before this was never milliseconds since 1970: seconds, mostly.
+EARLIEST = datetime(2000, 1, 1, tzinfo=UTC)
+
 #: Who says so: a Gateway (also where nothing is said: version 1), DiDi's brokers, a file.
 GATEWAY, SURVIVE_USER, CSV = "gateway", "survive-user", "csv"
 
@@ -79,7 +87,7 @@ class Hour:
     @classmethod
     def of(cls, moment: datetime) -> Hour:
         moment = moment.astimezone(UTC)
-        return cls(f"{moment:%Y-%m-%d}", moment.hour)
+        return cls(moment.date().isoformat(), moment.hour)
 
     @property
     def folder(self) -> str:
@@ -120,7 +128,7 @@ def _is_date(text: str) -> bool:
     (True, False, False)
     """
     try:
-        return f"{datetime.fromisoformat(text):%Y-%m-%d}" == text
+        return datetime.fromisoformat(text).date().isoformat() == text
     except ValueError:
         return False
 
@@ -143,7 +151,7 @@ def write_batch(store: Store, reporter: str, rows: Iterable[Mapping[str, Any]], 
     table = table_of(rows)
     folder = Hour.of(now).folder
     milliseconds = int(now.timestamp() * 1000)
-    while store.exists(name := f"{folder}/{encode(reporter)}-{milliseconds}.parquet"):
+    while store.exists(name := f"{folder}/{file_name(reporter)}-{milliseconds}.parquet"):
         milliseconds += 1
     store.write_table(name, table)
     return name
@@ -156,6 +164,20 @@ def put_batch(store: Store, batch: str, rows: Iterable[Mapping[str, Any]], momen
     :param moment: of the reports; it says in which hour they lie.
     :raises OSError: the lake cannot be written to.
     """
-    name = f"{Hour.of(moment).folder}/{encode(batch)}.parquet"
+    hour = Hour.of(moment)
+    name = f"{hour.folder}/{file_name(batch)}.parquet"
     store.write_table(name, table_of(rows))
+    if moment < datetime.now(UTC) - LATE_AFTER:
+        # (After the batch: whoever finds this finds that, too.)
+        store.write_json(f"{LATE_FOLDER}/date={hour.date}/{file_name(batch)}.json", {"batch": name})
     return name
+
+
+def late(store: Store) -> dict[str, list[str]]:
+    """By day, the notes that a batch has come for it late. Whoever has counted the day removes them."""
+    found = {
+        date: list(store.files(f"{LATE_FOLDER}/date={date}"))
+        for date in (name.removeprefix("date=") for name in store.folders(LATE_FOLDER))
+        if _is_date(date)
+    }
+    return {date: notes for date, notes in found.items() if notes}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -14,6 +15,10 @@ from hadash.lake.store import Store
 
 #: Where a file that was made of others says which: their names, as JSON.
 BATCHES_KEY = b"hadash.batches"
+
+#: Hours that are looked at beside each other: each file of an object store or of HDFS takes two or three round trips to it, and days have
+#: some hundred files.
+HOURS_AT_ONCE = 16
 
 #: Files that were made of others begin so.
 COMPACTED = "compacted-"
@@ -57,17 +62,10 @@ def look_at(store: Store, hours: Iterable[Hour], counted: Iterable[str] = ()) ->
     """
     found = Found()
     seen = set(counted)
-    for hour in sorted(hours):
-        files: list[ReportFile] = []
-        for name, size in store.files(hour.folder).items():
-            if not name.endswith(".parquet"):
-                continue  # somebody's notes
-            try:
-                files.append(_look_at_file(store, name, size))
-            except UnusableFile as error:
-                found.broken[name] = str(error)
-            except FileNotFoundError:
-                continue  # compacted meanwhile: what it became is seen next time
+    with ThreadPoolExecutor(HOURS_AT_ONCE) as pool:
+        looked_at = list(pool.map(lambda hour: _look_at_hour(store, hour), sorted(hours)))
+    for files, broken in looked_at:
+        found.broken |= broken
         # What was made of others first, of most of them first of all: they are still there when its maker was killed.
         for file in sorted(files, key=lambda f: (not f.is_compacted, -len(f.batches), f.name)):
             if seen.issuperset(file.batches):
@@ -76,6 +74,22 @@ def look_at(store: Store, hours: Iterable[Hour], counted: Iterable[str] = ()) ->
                 found.files.append(file)
                 seen.update(file.batches)
     return found
+
+
+def _look_at_hour(store: Store, hour: Hour) -> tuple[list[ReportFile], dict[str, str]]:
+    """(its files that can be read, why others cannot)."""
+    files: list[ReportFile] = []
+    broken: dict[str, str] = {}
+    for name, size in store.files(hour.folder).items():
+        if not name.endswith(".parquet"):
+            continue  # somebody's notes
+        try:
+            files.append(_look_at_file(store, name, size))
+        except UnusableFile as error:
+            broken[name] = str(error)
+        except FileNotFoundError:
+            continue  # compacted meanwhile: what it became is seen next time
+    return files, broken
 
 
 class UnusableFile(Exception):

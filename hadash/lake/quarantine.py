@@ -2,20 +2,25 @@
 
 ``quarantine/files/<name>`` is a file that cannot be read, moved there as it came, with ``<name>.reason`` beside it.
 ``quarantine/rows/date=…/part-….parquet`` are the rows of a day that make no sense, with one more column, ``reason``.
-``quarantine/lines/<batch>.json`` are the parts of what was imported that no report could be made of, with reasons.
+``quarantine/lines/date=…/<batch>.json`` are the parts of what was imported that no report could be made of, with reasons.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
 
+from hadash.identity.names import file_name
 from hadash.lake.store import Store
 
 FOLDER = "quarantine"
 FILES, ROWS, LINES = f"{FOLDER}/files", f"{FOLDER}/rows", f"{FOLDER}/lines"
 
 _REASON = ".reason"
+
+#: Of what cannot be read so many characters and parts are kept: enough to see what is wrong; whoever sent it has all of it.
+MOST_TEXT, MOST_LINES = 10_000, 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,15 +61,34 @@ def files(store: Store) -> list[PutAside]:
     return aside
 
 
-def lines(store: Store) -> int:
-    """Of how many imported batches something could not be read."""
-    return len(store.files(LINES))
+def lines(store: Store) -> list[str]:
+    """The files of what could not be read of imported batches, by day."""
+    return list(store.files(LINES, deep=True))
 
 
-def put_lines_aside(store: Store, batch: str, lines: Sequence[Unreadable]) -> None:
-    """What could not be read of a batch, in place of what the same batch had before."""
-    place = f"{LINES}/{batch}.json"
+def reasons(store: Store, files: Sequence[str], most: int) -> list[str]:
+    """Why parts of imported batches could not be read, each reason once, ``most`` of them at most. :param files: of :func:`lines`."""
+    found: dict[str, None] = {}
+    for name in files:
+        for line in store.read_json(name) or []:
+            found[str(line["reason"])] = None
+            if len(found) == most:
+                return list(found)
+    return list(found)
+
+
+def put_lines_aside(store: Store, batch: str, day: date, lines: Sequence[Unreadable]) -> None:
+    """What could not be read of a batch, in place of what the same batch had before.
+
+    :param day: of the batch: what was put aside goes when its reports would.
+    """
+    place = f"{LINES}/date={day.isoformat()}/{file_name(batch)}.json"
     if lines:
-        store.write_json(place, [{"text": line.text, "reason": line.reason} for line in lines])
+        told = [
+            {"text": line.text[:MOST_TEXT], "reason": line.reason[:MOST_TEXT]} for line in lines[:MOST_LINES]
+        ]
+        if len(lines) > MOST_LINES:
+            told.append({"text": "", "reason": f"And {len(lines) - MOST_LINES} more."})
+        store.write_json(place, told)
     else:
         store.delete(place)

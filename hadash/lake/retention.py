@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date, timedelta
 
 from hadash.lake import quarantine
-from hadash.lake.access import FOLDER, days
+from hadash.lake.access import FOLDER, LATE_FOLDER, days
 from hadash.lake.store import Store
 
 
@@ -23,4 +23,8 @@ def expire(store: Store, today: date, keep_days: int) -> list[str]:
         store.delete_folder(f"{FOLDER}/date={day}")
         store.delete_folder(f"{quarantine.ROWS}/date={day}")
         store.delete_folder(f"{quarantine.FILES}/{FOLDER}/date={day}")
+    for folder in (quarantine.LINES, LATE_FOLDER):
+        for name in store.folders(folder):
+            if name < f"date={first}":
+                store.delete_folder(f"{folder}/{name}")
     return gone

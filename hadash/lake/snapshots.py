@@ -32,6 +32,7 @@ _CONFIGS = pa.map_(pa.string(), pa.string())
 
 TABLES: Mapping[str, pa.Schema] = {
     # ``mode``: zookeeper or kraft. ``version``: of the engine, as far as it tells. ``fault``: why it did not answer.
+    # ``authorizer``: false where it has none, so that everybody may do everything, whatever it says of ACLs.
     "clusters": pa.schema(
         {
             "cluster": _TEXT,
@@ -41,6 +42,7 @@ TABLES: Mapping[str, pa.Schema] = {
             "controller": _NUMBER,
             "controller_epoch": _NUMBER,
             "fault": _TEXT,
+            "authorizer": _FLAG,
         }
     ),
     "brokers": pa.schema(

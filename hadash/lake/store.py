@@ -110,8 +110,10 @@ class Store:
 
     def write_json(self, name: str, value: Any) -> None:
         """Whole or not at all, in place of what is there."""
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
         with self.writing(name) as sink:
-            sink.write(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode())
+            # (Half a character, which JSON can hold and UTF-8 cannot, becomes what JSON calls it: \\ud800.)
+            sink.write(text.encode(errors="backslashreplace"))
 
     def write_table(self, name: str, table: pa.Table) -> None:
         """As one Parquet file, whole or not at all, in place of what is there."""

@@ -108,6 +108,7 @@ def of_cluster(cluster: str, found: Survey, own_denials: set[tuple[str, str]]) -
                 "controller": found.controller,
                 "controller_epoch": found.epoch,
                 "fault": "",
+                "authorizer": found.acls is not None,
             }
         ],
         "brokers": [
@@ -151,7 +152,7 @@ def of_cluster(cluster: str, found: Survey, own_denials: set[tuple[str, str]]) -
                 and acl.resource_type == "TOPIC"
                 and (acl.resource, acl.principal) in own_denials,
             }
-            for acl in sorted(found.acls)
+            for acl in sorted(found.acls or ())
         ],
         "users": [
             {"cluster": cluster, "user": user, "mechanisms": sorted(mechanisms)}

@@ -27,7 +27,7 @@ from hadash.governance.models import Run
 from hadash.inventory.models import Pair
 from hadash.lake import retention, snapshots
 from hadash.lake.store import Store
-from hadash.pipeline import collecting
+from hadash.pipeline import claims, collecting
 from hadash.pipeline.jobs import JOBS
 from spark.publishing import runs
 from spark.publishing.runs import Kept, Made
@@ -73,10 +73,16 @@ def settle_dead(job: str) -> int:
 
 
 def carry_out(number: int) -> Outcome:
-    """Carry out a run that waits. It says itself, in its row, how it ended."""
+    """Carry out a run that waits and that no other worker has taken. It says itself, in its row, how it ended."""
+    with claims.claimed(conninfo(), number) as is_mine:
+        return _carry_out(number) if is_mine else Outcome.NOT_MINE
+
+
+def _carry_out(number: int) -> Outcome:
     run = Run.objects.filter(pk=number).first()
     if run is None or run.state != Run.State.WAITING:
         return Outcome.NOT_MINE
+    Run.objects.filter(pk=number, state=Run.State.WAITING).update(progress={"step": "starting"})
     job = Run.Job(run.job)
     if not settings.LAKE:
         _fail(number, "No lake is set (HADASH_LAKE).")
@@ -196,6 +202,8 @@ def _with_spark(run: Run) -> Outcome:
     log.warning("run %d of %s: python -m spark has ended with %d: %s", run.pk, run.job, code, tail)
     if code == TAKEN:
         return Outcome.NOT_MINE  # it waits for its turn, or somebody else has begun it
+    if Run.objects.filter(pk=run.pk, state=Run.State.PUBLISHED).exists():
+        return Outcome.PUBLISHED  # it has stumbled over its own end
     # (Unless it has said so itself: then its own words stay.)
     _fail(run.pk, _died(code, tail))
     return Outcome.REFUSED if code == UNUSABLE else Outcome.FAILED

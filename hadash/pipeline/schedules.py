@@ -19,7 +19,7 @@ from hadash.audit.models import record
 from hadash.governance.models import Run
 from hadash.lake import access, snapshots
 from hadash.lake.store import LakeError, Store
-from hadash.pipeline import cron, running
+from hadash.pipeline import claims, cron, running
 from hadash.pipeline.jobs import About, Job, Need, offered
 from hadash.pipeline.models import Schedule
 from hadash.sentences import Sentence, say
@@ -128,6 +128,11 @@ def alarm_of(under_way: Run | None, ended: Run | None, overdue: timedelta | None
     if under_way is not None and under_way.state == Run.State.WAITING:
         late = timezone.now() - under_way.due_at
         if late > timedelta(seconds=settings.PIPELINE_WAIT_SECONDS):
+            if claims.is_claimed(under_way.pk):
+                return say(
+                    "Spark has not started for %(minutes)s minutes. The log of the worker says what it waits for.",
+                    minutes=int(late.total_seconds() // 60),
+                )
             return say(
                 "No worker has begun it for %(minutes)s minutes. Does one run for the queue pipeline?",
                 minutes=int(late.total_seconds() // 60),
@@ -241,7 +246,8 @@ def look(hand_over: HandOver) -> None:
     again = now - timedelta(seconds=settings.PIPELINE_HAND_AGAIN_SECONDS)
     waiting = Run.objects.filter(state=Run.State.WAITING, due_at__lte=now)
     for run in waiting.filter(Q(handed_at=None) | Q(handed_at__lt=again)).order_by("due_at", "pk"):
-        _hand(run, hand_over)
+        if not claims.is_claimed(run.pk):
+            _hand(run, hand_over)
 
 
 def _announce(schedule: Schedule, now: datetime) -> None:
@@ -283,13 +289,18 @@ def _has_something(job: Job) -> bool:
 
 
 def _hand(run: Run, hand_over: HandOver) -> None:
-    Run.objects.filter(pk=run.pk).update(handed_at=timezone.now())
+    Run.objects.filter(pk=run.pk).update(handed_at=timezone.now(), progress={})
     hand_over(run)
 
 
 def try_again(failed: Run) -> Run | None:
-    """Another try of a run that has failed, a little later; ``None`` and an alarm when there were enough."""
+    """Another try of a run that has failed, a little later; ``None`` and an alarm when there were enough.
+
+    (One whose process has stumbled after it was published has not failed.)
+    """
     failed.refresh_from_db()
+    if failed.state != Run.State.FAILED:
+        return None
     if failed.attempt > settings.PIPELINE_RETRIES:
         alarm(failed)
         return None

@@ -361,7 +361,11 @@ def _session_bounds(b: Builder) -> None:
 
 @plants(Code.CLIENT_VERSION)
 def _client_version(b: Builder) -> None:
-    _one_client(b, Code.CLIENT_VERSION, "consume", {"version": "1.1.1"}, {"version": "2.0.0"})
+    pair, _ = _one_client(b, Code.CLIENT_VERSION, "consume", {"version": "1.1.1"}, {"version": "2.0.0"})
+    # Builds of one's own are named as people like: they are no release, and stop nobody else from being looked at.
+    for version in ("20231108103000.1", "1.20231108103000", "3.9.0.20231108103000", "购物", ""):
+        own, topic = b.appid(pair, "built"), b.any_topic(pair)
+        b.reads(pair, own, f"{own}-reader", topic, f"{own}-group", host=b.host(), version=version)
 
 
 @plants(Code.SELF_ASSIGNED)

@@ -9,13 +9,15 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
+from functools import reduce
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from hadash.lake import access, quarantine
 from hadash.lake.batches import Found, ReportFile, look_at
@@ -28,7 +30,7 @@ from spark.transform import facts as transform
 log = logging.getLogger(__name__)
 
 #: Days before the newest that are looked at again for reports which came late: a Gateway that was cut off from the
-#: lake over a weekend. What comes later than that is not counted.
+#: lake over a weekend. Whoever puts a batch into an older day leaves a note (:func:`hadash.lake.access.put_batch`).
 LATE_DAYS = 3
 
 #: Reports that one task holds in memory at once: half a gigabyte.
@@ -44,7 +46,8 @@ BUCKETS = 16
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """What a run did. ``malformed`` are rows by reason, ``broken`` files by name, ``again`` files that hold only what was counted,
-    ``ahead`` days that have not come yet: a clock is wrong."""
+    ``ahead`` days that have not come yet: a clock is wrong; ``too_late`` days of which something came when no fact remembered them any
+    more."""
 
     days: tuple[str, ...] = ()
     rows: int = 0
@@ -52,6 +55,7 @@ class Outcome:
     broken: Mapping[str, str] = field(default_factory=dict)
     again: int = 0
     ahead: tuple[str, ...] = ()
+    too_late: tuple[str, ...] = ()
 
 
 def run(
@@ -68,7 +72,8 @@ def run(
     """
     now = manifest.read(store)
     manifest.clean(store, now, datetime.now(UTC))
-    known, ahead = _to_look_at(store, now, late_days, today or datetime.now(UTC).date())
+    late = access.late(store)
+    known, ahead = _to_look_at(store, now, late_days, today or datetime.now(UTC).date(), late)
     if ahead:
         log.warning("Reports of days that have not come yet are not counted: %s.", ", ".join(ahead))
     broken: dict[str, str] = {}
@@ -83,6 +88,9 @@ def run(
             break
     if made:
         _commit(spark, store, now, made)
+    for notes in late.values():
+        for note in notes:
+            store.delete(note)
     malformed: Counter[str] = Counter()
     for day in made.values():
         malformed.update(day.malformed)
@@ -93,21 +101,29 @@ def run(
         broken,
         len(found.again),
         tuple(ahead),
+        tuple(sorted(day for day in late if day not in known and day not in ahead)),
     )
 
 
-def _to_look_at(store: Store, now: Manifest, late_days: int, today: date) -> tuple[list[str], list[str]]:
-    """(the days that may have something new: the newest ones, and those that were never counted, as after an import of what is old;
-    those that have not come yet, beyond what time zones and clocks excuse)."""
+def _to_look_at(
+    store: Store, now: Manifest, late_days: int, today: date, late: Container[str]
+) -> tuple[list[str], list[str]]:
+    """(the days that may have something new: the newest ones, those that were never counted, and those of which somebody notes that
+    something has come late, as after an import of what is old; those that have not come yet, beyond what time zones and clocks excuse).
+    """
     last = f"{today + timedelta(days=1):%Y-%m-%d}"
     known = access.days(store)
     ahead = [day for day in known if day > last]
     known = [day for day in known if day <= last]
     if now.newest:
         newest = date.fromisoformat(now.newest)
-        late = f"{newest - timedelta(days=late_days):%Y-%m-%d}"
+        young = f"{newest - timedelta(days=late_days):%Y-%m-%d}"
         remembered = f"{newest - timedelta(days=transform.REMEMBERED_DAYS):%Y-%m-%d}"
-        known = [day for day in known if day >= late or (day > remembered and day not in now.days)]
+        known = [
+            day
+            for day in known
+            if day >= young or (day > remembered and (day not in now.days or day in late))
+        ]
     return known, ahead
 
 
@@ -337,10 +353,15 @@ def _merge(merge: _Merge) -> None:
 
 
 def read_days(spark: SparkSession, store: Store, days: Iterable[Day]) -> DataFrame:
-    """The rows of some days, each with its ``date``."""
-    paths = [store.for_spark(day.place) for day in days]
-    base = store.for_spark(f"{manifest.FOLDER}/daily")
-    return spark.read.schema(schemas.DAILY).option("basePath", base).parquet(*paths)
+    """The rows of some days, one at least, each with its ``date``."""
+    of_each = [
+        spark.read.schema(schemas.DAILY)
+        .parquet(store.for_spark(day.place))
+        .withColumn("date", F.lit(day.place.rpartition("date=")[2]).cast("date"))
+        for day in days
+    ]
+    # (Days were made by different runs, each in a place of its own: Spark takes no partitions from several places at once.)
+    return reduce(DataFrame.unionByName, of_each)
 
 
 def read_facts(spark: SparkSession, store: Store, now: Manifest) -> DataFrame:

@@ -14,6 +14,9 @@ from spark.jobs import compacting, facts
 from spark.publishing.progress import followed
 from spark.publishing.runs import Kept, Made, Run
 
+#: Reasons that a run tells why parts of imports could not be read, and files that are looked into for them.
+SHOWN_REASONS, LINES_READ = 5, 20
+
 
 def publish_facts(
     run: Run, spark: SparkSession, store: Store, pairs: Mapping[str, str], kept: Kept
@@ -30,6 +33,7 @@ def publish_facts(
         done = facts.run(spark, store, pairs)
     seconds = {"compacting": between - began, "facts": time.monotonic() - between}
     now = manifest.read(store)
+    aside = quarantine.lines(store)
     made = Made(
         rows={"reports": done.rows, "days": len(done.days), "compacted files": compacted.files},
         watermark={"day": now.newest, "facts": now.version},
@@ -39,8 +43,11 @@ def publish_facts(
             "broken": dict(done.broken),
             "again": done.again,
             "ahead": list(done.ahead),
+            "too_late": list(done.too_late),
             "put_aside": len(quarantine.files(store)),
-            "lines_put_aside": quarantine.lines(store),
+            "lines_put_aside": len(aside),
+            # (Of the youngest, which are of the last days.)
+            "lines_reasons": quarantine.reasons(store, aside[: -LINES_READ - 1 : -1], SHOWN_REASONS),
         },
         seconds=seconds,
     )

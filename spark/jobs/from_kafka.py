@@ -7,19 +7,18 @@ read. How far the Topic has been read stands in the lake, as the checkpoint of a
 from __future__ import annotations
 
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import Any
+from datetime import UTC, date, datetime
 from urllib.parse import quote
 
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from hadash.lake.access import put_batch
 from hadash.lake.importers import messages
-from hadash.lake.importers.imported import ImportRefused
-from hadash.lake.quarantine import Unreadable, put_lines_aside
+from hadash.lake.importers.imported import Imported, ImportRefused
+from hadash.lake.quarantine import MOST_TEXT, Unreadable, put_lines_aside
 from hadash.lake.store import Store
 from spark.publishing.progress import followed
 from spark.publishing.runs import Kept, Made, Run
@@ -27,14 +26,18 @@ from spark.publishing.runs import Kept, Made, Run
 #: Records that are read at once: each is a batch of reports, and some megabytes at most.
 RECORDS_AT_ONCE = 10_000
 
+#: Reasons that a run tells why records could not be read.
+SHOWN_REASONS = 5
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a run read: records, reports in them, and what no report could be made of."""
+    """What a run read: records, reports in them, what no report could be made of, and some reasons why."""
 
     records: int = 0
     reports: int = 0
     unreadable: int = 0
+    reasons: tuple[str, ...] = ()
 
 
 def publish(
@@ -46,7 +49,11 @@ def publish(
         done = run(spark, store, topic, options)
     made = Made(
         rows={"records": done.records, "reports": done.reports},
-        quality={"reports": done.reports, "unreadable": done.unreadable},
+        quality={
+            "reports": done.reports,
+            "unreadable": done.unreadable,
+            "unreadable_reasons": list(done.reasons),
+        },
         seconds={"reports": time.monotonic() - began},
     )
     return {"run": current.number, "rows": current.publish(store, made, kept)}
@@ -61,10 +68,12 @@ def run(spark: SparkSession, store: Store, topic: str, options: Mapping[str, str
     """
     url = store.url
     counts: Counter[str] = Counter()
+    reasons: dict[str, None] = {}
 
     def write(records: DataFrame, _: int) -> None:
-        for reports, unreadable in records.rdd.mapPartitions(lambda rows: _write(url, topic, rows)).collect():
-            counts.update(records=1, reports=reports, unreadable=unreadable)
+        for done in records.rdd.mapPartitions(lambda rows: _write(url, topic, rows)).collect():
+            counts.update(records=done.records, reports=done.reports, unreadable=done.unreadable)
+            reasons.update(dict.fromkeys(done.reasons))
 
     found = (
         spark.readStream.format("kafka")
@@ -75,7 +84,7 @@ def run(spark: SparkSession, store: Store, topic: str, options: Mapping[str, str
         # What retention has removed before it was read is lost, and no reason to stop.
         .option("failOnDataLoss", False)
         .load()
-        .select("partition", "offset", "value")
+        .select("partition", "offset", "timestamp", "value")
     )
     query = (
         found.writeStream.foreachBatch(write)
@@ -87,29 +96,44 @@ def run(spark: SparkSession, store: Store, topic: str, options: Mapping[str, str
         query.awaitTermination()
     finally:
         query.stop()
-    return Outcome(**counts)
+    return Outcome(**counts, reasons=tuple(reasons)[:SHOWN_REASONS])
 
 
-def _write(address: str, topic: str, rows: Iterable[Row]) -> Iterator[tuple[int, int]]:
-    """In a task of Spark. (reports, what could not be read) of each record."""
+def _write(address: str, topic: str, rows: Iterable[Row]) -> Iterator[Outcome]:
+    """In a task of Spark."""
     store = Store(address)
+    counts: Counter[str] = Counter()
+    reasons: dict[str, None] = {}
+    # What is no batch at all, of a partition and day: a file for each would be very many, when somebody else writes to the Topic.
+    strange: dict[tuple[int, date], list[Unreadable]] = defaultdict(list)
+    first: dict[tuple[int, date], int] = {}
     for row in rows:
-        yield _write_one(store, topic, row["partition"], row["offset"], row["value"])
+        counts["records"] += 1
+        try:
+            imported = _write_one(store, bytes(row["value"] or b""))
+        except ImportRefused as error:
+            text = bytes(row["value"] or b"")[:MOST_TEXT].decode(errors="replace")
+            # (When it was written, the clock of a client may say; it lies where it is found when it is none.)
+            key = (row["partition"], min(row["timestamp"].date(), datetime.now(UTC).date()))
+            first.setdefault(key, row["offset"])
+            strange[key].append(Unreadable(text, f"Offset {row['offset']}: {error}"))
+            counts["unreadable"] += 1
+            why = [str(error)]
+        else:
+            counts.update(reports=len(imported.rows), unreadable=len(imported.unreadable))
+            why = [line.reason for line in imported.unreadable]
+        if len(reasons) < SHOWN_REASONS:
+            reasons.update(dict.fromkeys(why))
+    for (partition, day), lines in strange.items():
+        put_lines_aside(store, f"kafka-{topic}-{partition}-{first[partition, day]}", day, lines)
+    yield Outcome(**counts, reasons=tuple(reasons)[:SHOWN_REASONS])
 
 
-def _write_one(store: Store, topic: str, partition: int, offset: int, value: Any) -> tuple[int, int]:
-    try:
-        message = messages.parse(bytes(value or b""))
-    except ImportRefused as error:
-        text = bytes(value or b"").decode(errors="replace")
-        put_lines_aside(
-            store,
-            quote(f"kafka-{topic}-{partition}-{offset}", safe=""),
-            [Unreadable(text[:10_000], str(error))],
-        )
-        return 0, 1
-    name = quote(message.name, safe="")
-    put_lines_aside(store, name, message.imported.unreadable)
+def _write_one(store: Store, value: bytes) -> Imported:
+    """:raises ImportRefused: it is no batch."""
+    message = messages.parse(value)
+    moment = min(message.moment, datetime.now(UTC))
+    put_lines_aside(store, message.name, moment.date(), message.imported.unreadable)
     if message.imported.rows:
-        put_batch(store, message.name, message.imported.rows, min(message.moment, datetime.now(UTC)))
-    return len(message.imported.rows), len(message.imported.unreadable)
+        put_batch(store, message.name, message.imported.rows, moment)
+    return message.imported

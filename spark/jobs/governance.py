@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from pyspark.sql import DataFrame, SparkSession
@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, MapType
 
 from hadash.governance.catalogue import CATALOGUE
+from hadash.identity.names import printable
 from hadash.lake import snapshots
 from hadash.lake.snapshots import Snapshot
 from hadash.lake.store import Store
@@ -25,6 +26,7 @@ from spark.rules import inputs
 from spark.rules.all import RULES
 from spark.rules.base import Inputs, findings
 from spark.rules.identity import changing
+from spark.rules.sides import sides
 from spark.session import fit
 from spark.transform.coverage import coverage
 from spark.transform.registry import registry
@@ -36,6 +38,10 @@ log = logging.getLogger(__name__)
 
 #: Clusters of no pair that a run names.
 SHOWN_CLUSTERS = 10
+
+
+#: The state of a mirror that nobody could look at (:class:`hadash.mirroring.models.Mirror`).
+UNKNOWN = "unknown"
 
 
 class NothingYet(Exception):
@@ -145,9 +151,17 @@ def run(
             seconds[name] = time.monotonic() - began
         made = Made(places, _watermark(given), _quality(given), seconds, _undecided(given))
         rows = current.publish(store, made, settings.kept)
-        for place in places.values():
-            store.delete_folder(place)
+        _tidy_up(store, places.values())
         return {"run": current.number, "rows": rows, "seconds_in_all": time.monotonic() - begun}
+
+
+def _tidy_up(store: Store, places: Iterable[str]) -> None:
+    """Remove what the database has now. (What cannot be removed is when it is abandoned: :func:`spark.manifest.clean`.)"""
+    for place in places:
+        try:
+            store.delete_folder(place)
+        except OSError as error:
+            log.warning("%s could not be removed: %s", place, error)
 
 
 def _given(spark: SparkSession, store: Store, settings: Settings) -> Given:
@@ -200,11 +214,11 @@ def _quality(given: Given) -> dict[str, object]:
 
 
 def _of_no_pair(given: Given) -> list[str]:
-    """The clusters of facts that count for nobody, because no pair has them; the first few."""
+    """The clusters of facts that count for nobody, because their pair does not have them; the first few."""
     found = facts.read_facts(given.spark, given.store, given.manifest)
-    unknown = found.join(F.broadcast(given.inputs.pairs.select("pair")), "pair", "left_anti")
+    unknown = found.join(F.broadcast(sides(given.inputs.pairs)), ["pair", "cluster"], "left_anti")
     rows = unknown.select("cluster").distinct().orderBy("cluster").limit(SHOWN_CLUSTERS).collect()
-    return [row["cluster"] for row in rows]
+    return [printable(row["cluster"]) for row in rows]
 
 
 def _away(given: Given) -> set[str]:
@@ -214,9 +228,18 @@ def _away(given: Given) -> set[str]:
 
 
 def _undecided(given: Given) -> frozenset[tuple[str, str]]:
-    """The rules that look at clusters, for the pairs of those that were away: what they do not see may be there."""
+    """What could not be looked at may be as it was: for the pairs of clusters that were away the rules that look at clusters, and for
+    those of mirrors of which nobody knows how they are (their Connect does not answer) the rules about these."""
     away = _away(given)
     pairs = snapshots.read(given.store, given.snapshot, "pairs").to_pylist()
-    hit = [row["pair"] for row in pairs if away & {row["first"], row["second"]}]
-    looking = [code.value for code in RULES if CATALOGUE[code].looks_at_clusters]
-    return frozenset((pair, code) for pair in hit for code in looking)
+    hit = {row["pair"] for row in pairs if away & {row["first"], row["second"]}}
+    mirrors = snapshots.read(given.store, given.snapshot, "mirrors").to_pylist()
+    unknown = {row["pair"] for row in mirrors if row["state"] == UNKNOWN}
+    at_clusters = {code for code in RULES if CATALOGUE[code].looks_at_clusters}
+    at_mirrors = {code for code in RULES if CATALOGUE[code].looks_at_mirrors}
+    return frozenset(
+        (pair, code.value)
+        for pairs, codes in ((hit, at_clusters), (unknown, at_mirrors))
+        for pair in pairs
+        for code in codes
+    )

@@ -133,9 +133,9 @@ class Run:
         )
 
     def fail(self, why: str) -> None:
-        """The last one that is published stays what readers see."""
+        """The last one that is published stays what readers see; so does this one, if it has been published already."""
         self._teller.execute(
-            "UPDATE governance_run SET state = 'failed', ended_at = now(), fault = %s WHERE id = %s",
+            "UPDATE governance_run SET state = 'failed', ended_at = now(), fault = %s WHERE id = %s AND state = 'running'",
             [why[:MAX_FAULT], self.number],
         )
 

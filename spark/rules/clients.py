@@ -11,6 +11,8 @@ from spark.rules.base import Inputs, client, finding, names, number, rule
 from spark.rules.prepared import CLIENT
 from spark.rules.sides import sides
 
+#: Numbers that fit into 32 bits: builds of one's own are named after moments, too.
+_RELEASE = r"^(\d{1,6}\.\d{1,6}(\.\d{1,6})?)(?!\d)"
 _JAVA = "apache-kafka-java"
 _BAD_COORDINATOR = ((2, 5, 0), (2, 5, 1), (2, 6, 0), (2, 6, 1), (2, 7, 0))
 
@@ -21,9 +23,9 @@ def _is_java() -> Column:
 
 def release(version: Column) -> Column:
     """The numbers of a version, three of them: arrays compare as versions do. Null for what is none."""
-    numbers = F.split(F.regexp_extract(version, r"^(\d+\.\d+(\.\d+)?)", 1), r"\.").cast("array<int>")
+    numbers = F.split(F.regexp_extract(version, _RELEASE, 1), r"\.").try_cast("array<int>")
     three = F.slice(F.concat(numbers, F.array(F.lit(0), F.lit(0))), 1, 3)
-    return F.when(version.rlike(r"^\d+\.\d+"), three)
+    return F.when(version.rlike(_RELEASE), three)
 
 
 def _version(*numbers: int) -> Column:

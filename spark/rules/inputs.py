@@ -15,6 +15,7 @@ from hadash.lake.snapshots import TABLES, Snapshot
 from hadash.lake.store import Store
 from spark.rules import prepared
 from spark.rules.base import Inputs
+from spark.rules.sides import sides
 from spark.transform.topology import lately, listings
 
 #: What one looks back over for what changes quickly: controllers, and the lag of mirrors.
@@ -32,9 +33,9 @@ def read(
     history = [each for each in history if each.at <= snapshot.at]
     # hadash's own users, and those of its mirrors, are no applications.
     own = table("own_users").select("cluster", F.col("user").alias("appid")).distinct()
-    # A cluster that no pair has (somebody has mistyped it in a file) is nobody's: its facts would be of no pair.
+    # What a cluster has that its pair does not (somebody has mistyped one of them in a file) is nobody's.
     pairs = table("pairs")
-    facts = facts.join(F.broadcast(pairs.select("pair")), "pair", "left_semi")
+    facts = facts.join(F.broadcast(sides(pairs)), ["pair", "cluster"], "left_semi")
     facts = facts.join(F.broadcast(own), ["cluster", "appid"], "left_anti")
     used = lately(facts, newest_day, window_days).cache()
     return Inputs(

@@ -159,8 +159,10 @@ def _of_appids(inputs: Inputs) -> DataFrame:
 
 
 def _both_answered(inputs: Inputs) -> DataFrame:
-    """The pairs of which both clusters were there: what is not seen on one that is away may well be there."""
-    there = sides(inputs.pairs).join(answered(inputs.clusters), "cluster")
+    """The pairs of which both clusters were there and have rights: what is not seen on one that is away may well be there, and
+    where there is no authorizer nobody is refused."""
+    with_rights = inputs.clusters.where("coalesce(authorizer, true)")
+    there = sides(inputs.pairs).join(answered(with_rights), "cluster")
     return there.groupBy("pair").agg(F.count(F.lit(1)).alias("n")).where("n = 2").select("pair")
 
 

@@ -12,6 +12,9 @@ from spark.schemas import COVERAGE
 #: host overlaps by what a report and a clock are late.
 OVERLAP_SECONDS = 120
 
+#: Days on which a client has to seem to be on two hosts at once that may have moved from one to the other and back.
+SURE_DAYS = 2
+
 _CLIENT = ("pair", "appid", "client_id")
 
 
@@ -63,7 +66,11 @@ def _is_new(days: int) -> Column:
 
 def twice_at_once(daily: DataFrame) -> DataFrame:
     """The client.ids that ran on two hosts at once for longer than :data:`OVERLAP_SECONDS` on some day: pair, appid,
-    client_id, ``twice`` (1)."""
+    client_id, ``twice`` (1).
+
+    Of a day it is known when a host saw a client first and last, and not what was in between. So one that was on a host before and
+    after it was on another may have moved there and back: it counts when that is so on :data:`SURE_DAYS`.
+    """
     by_host = (
         daily.where(F.coalesce("client_id", F.lit("")) != "")
         .groupBy(*_CLIENT, "date", "host")
@@ -80,7 +87,10 @@ def twice_at_once(daily: DataFrame) -> DataFrame:
         by_host.withColumn(
             "shared", F.when(still_there.isNotNull(), shared)
         )  # (the first has nobody before it)
+        .withColumn("within", F.col("end") <= still_there)
         .where(F.col("shared") > OVERLAP_SECONDS)
+        .groupBy(*_CLIENT)
+        .agg(F.bool_and("within").alias("within"), F.count_distinct("date").alias("dates"))
+        .where(~F.col("within") | (F.col("dates") >= SURE_DAYS))
         .select(*_CLIENT, F.lit(1).alias("twice"))
-        .distinct()
     )

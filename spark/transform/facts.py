@@ -55,7 +55,7 @@ def counted(reports: pa.Table, pairs: Mapping[str, str], came_by: datetime, buck
         said = reasons_of(found, table.num_rows).filter(mask)
         aside = reports.filter(mask).append_column("reason", said)
         reasons = {each["values"].as_py(): each["counts"].as_py() for each in pc.value_counts(said)}
-        table = table.filter(pc.invert(mask)).combine_chunks()
+        table = table.filter(pc.invert(mask))
     table = _with_pair(table, pairs)
     for name, instead in (("source", GATEWAY), ("client_id", "")):
         table = table.set_column(table.schema.get_field_index(name), name, _filled(table[name], instead))
@@ -127,15 +127,14 @@ def _with_pair(table: pa.Table, pairs: Mapping[str, str]) -> pa.Table:
 def _fitted(table: pa.Table) -> pa.Table:
     """With names that the tables can hold, as those that the Gateways tell directly: one client must not keep all others out."""
     for name, limit in LONGEST.items():
-        column = table[name].combine_chunks()
-        if isinstance(column, pa.ChunkedArray):
-            column = column.chunk(0)
-        texts = column.dictionary.to_pylist()
+        column = table[name]
+        texts = column.chunk(0).dictionary.to_pylist() if column.num_chunks else []
         fit = [text if text is None else fitting(text, limit) for text in texts]
         if fit != texts:
-            column = pa.DictionaryArray.from_arrays(column.indices, pa.array(fit, pa.string()))
-            table = table.set_column(table.schema.get_field_index(name), name, column)
-    return table.combine_chunks()
+            values = pa.array(fit, pa.string())
+            chunks = [pa.DictionaryArray.from_arrays(chunk.indices, values) for chunk in column.chunks]
+            table = table.set_column(table.schema.get_field_index(name), name, pa.chunked_array(chunks))
+    return table
 
 
 def _filled(column: pa.ChunkedArray, with_what: str) -> pa.ChunkedArray:

@@ -55,7 +55,27 @@ def encoded(table: pa.Table, key: Sequence[str]) -> pa.Table:
         if not pa.types.is_dictionary(column.type):
             column = column.dictionary_encode()
         table = table.set_column(table.schema.get_field_index(name), name, column)
-    return table.unify_dictionaries().combine_chunks()
+    return table.unify_dictionaries()
+
+
+def codes_of(column: pa.ChunkedArray) -> tuple[NDArray[np.int32], pa.Array]:
+    """(for each row the number of its value, counted from 1, 0 for null; the values).
+
+    Written where they stay, chunk by chunk: in the first seconds of a process the system takes longer to hand out memory than all of the
+    rest takes.
+
+    :param column: of what :func:`encoded` made: its chunks have the same dictionary.
+    """
+    codes = np.empty(len(column), np.int32)
+    begin = 0
+    for chunk in column.chunks:
+        indices = chunk.indices
+        part = codes[begin : begin + len(chunk)]
+        if indices.null_count:
+            indices = pc.fill_null(indices, -1)
+        np.add(indices.to_numpy(), 1, out=part, casting="unsafe")
+        begin += len(chunk)
+    return codes, column.chunk(0).dictionary if column.num_chunks else pa.array([], column.type.value_type)
 
 
 def grouped(
@@ -102,20 +122,16 @@ class _Column:
     """A column of a key: for each row the number of its value, 0 for null."""
 
     def __init__(self, column: pa.ChunkedArray) -> None:
-        found = column.combine_chunks()
-        self._found: pa.DictionaryArray = found.chunk(0) if isinstance(found, pa.ChunkedArray) else found
-        indices = self._found.indices
-        if indices.null_count:
-            indices = pc.fill_null(indices, -1)
-        self.codes: NDArray[np.int32] = indices.to_numpy(zero_copy_only=False) + np.int32(1)
-        self.count = len(self._found.dictionary) + 1
+        self.codes, self._values = codes_of(column)
+        self.count = len(self._values) + 1
 
     def taken(self, rows: Numbers) -> pa.DictionaryArray:
-        return self._found.take(pa.array(rows))
+        codes = self.codes[rows]
+        return pa.DictionaryArray.from_arrays(pa.array(codes - 1, mask=codes == 0), self._values)
 
     def hashes(self) -> Numbers:
         """By number, a number that depends on the value alone."""
-        values = self._found.dictionary.cast(pa.string()).to_pylist()
+        values = self._values.cast(pa.string()).to_pylist()
         return np.array(
             [0, *(zlib.crc32(text.encode()) if text is not None else 0 for text in values)], np.int64
         )
@@ -153,6 +169,14 @@ def _buckets(hashes: Sequence[Numbers], buckets: int) -> Numbers:
 
 
 def _whole_numbers(column: pa.ChunkedArray) -> Numbers:
-    if pa.types.is_timestamp(column.type):
-        column = column.cast(pa.int64())
-    return pc.fill_null(column, 0).to_numpy()
+    """Null as 0."""
+    values = np.empty(len(column), np.int64)
+    begin = 0
+    for chunk in column.chunks:
+        if pa.types.is_timestamp(chunk.type):
+            chunk = chunk.view(pa.int64())
+        if chunk.null_count:
+            chunk = pc.fill_null(chunk, 0)
+        values[begin : begin + len(chunk)] = chunk.to_numpy()
+        begin += len(chunk)
+    return values

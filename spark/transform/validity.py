@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from hadash.lake.access import KINDS
+from spark.transform.grouping import codes_of
 
 #: A clock may be wrong by so much before what it says is not believed.
 CLOCK_TOLERANCE = timedelta(hours=24)
@@ -30,21 +31,20 @@ def wrong(reports: pa.Table, came_by: datetime) -> dict[str, Truths]:
 
     :param reports: its texts dictionary-encoded. :param came_by: when the last of them was there.
     """
-    first, last = (_moments(reports[name]) for name in ("first_seen", "last_seen"))
-    latest = np.datetime64((came_by + CLOCK_TOLERANCE).replace(tzinfo=None), "ms")
-    numbers = [_numbers(reports[name]) for name in NUMBERS]
-    timeless = np.isnat(first) | np.isnat(last)
+    first, last = reports["first_seen"], reports["last_seen"]
+    latest = pa.scalar(came_by + CLOCK_TOLERANCE, pa.timestamp("ms", tz="UTC"))
+    numbers = [reports[name] for name in NUMBERS]
     return {
         "no AppID": _texts(reports["appid"], _is_empty, True),
         "no Topic or group": _texts(reports["resource"], _is_empty, True),
         "no cluster": _texts(reports["cluster"], _is_empty, True),
         "unknown kind": _texts(reports["kind"], lambda text: text not in KINDS, True),
         "name too long": _any(_texts(reports[name], _is_too_long, False) for name in NAMES),
-        "negative number": _any(number < 0 for number in numbers),
-        "impossible number": _any(number > MOST for number in numbers),
-        "no time": timeless,
-        "ends before it begins": ~timeless & (last < first),
-        "from the future": ~timeless & (last > latest),
+        "negative number": _any(_truths(pc.less(number, 0)) for number in numbers),
+        "impossible number": _any(_truths(pc.greater(number, MOST)) for number in numbers),
+        "no time": _truths(pc.or_(pc.is_null(first), pc.is_null(last))),
+        "ends before it begins": _truths(pc.less(last, first)),
+        "from the future": _truths(pc.greater(last, latest)),
     }
 
 
@@ -67,20 +67,14 @@ def _is_too_long(text: str) -> bool:
 
 def _texts(column: pa.ChunkedArray, holds: Callable[[str], bool], of_null: bool) -> Truths:
     """Asked of each text once, however many rows have it."""
-    found = column.combine_chunks()
-    if isinstance(found, pa.ChunkedArray):
-        found = found.chunk(0)
-    answers = np.array([holds(text) for text in found.dictionary.to_pylist()] + [of_null], bool)
-    codes = pc.fill_null(found.indices, len(answers) - 1).to_numpy(zero_copy_only=False)
-    return answers[codes]
+    codes, values = codes_of(column)
+    answers = np.array([of_null, *(holds(text) for text in values.to_pylist())], bool)
+    return answers[codes] if answers.any() else np.zeros(len(codes), bool)
 
 
-def _numbers(column: pa.ChunkedArray) -> NDArray[np.int64]:
-    return pc.fill_null(column, 0).to_numpy()
-
-
-def _moments(column: pa.ChunkedArray) -> NDArray[np.datetime64]:
-    return column.cast(pa.timestamp("ms")).to_numpy()
+def _truths(column: pa.ChunkedArray) -> Truths:
+    """(Where one of the two that were compared is missing, it does not hold.)"""
+    return pc.fill_null(column, False).to_numpy()
 
 
 def _any(parts: object) -> Truths:

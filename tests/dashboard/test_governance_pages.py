@@ -283,6 +283,19 @@ def test_coverage_of_a_pair_over_time(as_vera: Client, tables: None) -> None:
     assert "75 %" in page(as_vera, "table", "coverage")
 
 
+def test_coverage_of_one_appid_over_time(as_vera: Client, tables: None, estate: Any) -> None:
+    later = run_of(Run.Job.COVERAGE)
+    numbers = dict.fromkeys(("nameless", "new_clients", "days", "duplicates", "bypassing"), 0)
+    for appid, clients in (("shop", 8), ("billing", 50)):
+        Coverage.objects.create(run=later, pair="main", appid=appid, clients=clients, registered=6, **numbers)
+    text = page(as_vera, "appid", estate.shop.pk).split("Coverage over time", 1)[1]
+    assert "75 %" in text and "58" not in text
+    found = as_vera.get("/api/v1/tables/coverage/over-time/", {"appid": "shop"}).json()
+    assert (found[0]["run"], found[0]["clients"], found[0]["registered"]) == (later.pk, 8, 6)
+    assert as_vera.get("/api/v1/tables/coverage/over-time/").json()[0]["clients"] == 58
+    assert as_vera.get("/api/v1/tables/coverage/over-time/", {"pair": "other"}).json() == []
+
+
 def test_an_appids_page_has_its_score(as_vera: Client, findings: SimpleNamespace, estate: Any) -> None:
     text = page(as_vera, "appid", estate.shop.pk)
     assert "Risk score 11" in text

@@ -8,18 +8,21 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import Group, User
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from hadash.accounts.models import PairRole
 from hadash.accounts.roles import ensure_user
 from hadash.governance.models import Coverage, Edge, Node, Run
+from hadash.inventory.models import Pair
 from hadash.pipeline import schedules
 from hadash.pipeline.jobs import Job, offered
 from hadash.pipeline.models import Schedule
 from tasks import pipeline as tasks
 
-from .parts import signed_in
+from .parts import cluster, signed_in
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
 
@@ -124,12 +127,49 @@ def test_without_a_lake_it_says_what_to_set(as_olga: Client, estate: Any, settin
 
 def test_what_went_wrong_with_its_input_is_counted(as_vera: Client, estate: Any) -> None:
     quality = {
-        "reports": 1200, "malformed": {"without an AppID": 7}, "broken": {"access/x.parquet": "no Parquet"},
+        "reports": 1200, "malformed": {"no AppID": 7, "of a later version": 1}, "unreadable": 2,
+        "unreadable_reasons": ["It is no batch."], "lines_put_aside": 1, "lines_reasons": ["A Topic has no list."],
+        "too_late": ["2026-09-01"], "broken": {"access/x.parquet": "no Parquet"},
         "put_aside": 1, "away": ["west"], "lacking": ["ZooKeeper did not answer."],
     }  # fmt: skip
     text = page(as_vera, "run", ended(Job.FACTS, quality=quality).pk)
-    for shown in ("1,200", "without an AppID", "access/x.parquet", "west", "ZooKeeper did not answer."):
+    for shown in (
+        "1,200", "7 · no AppID", "1 · of a later version", "It is no batch.", "A Topic has no list.", "2026-09-01",
+        "access/x.parquet", "west", "ZooKeeper did not answer.",
+    ):  # fmt: skip
         assert shown in text
+
+
+def test_a_role_on_one_pair_names_no_cluster_of_another(estate: Any, mara: Client) -> None:
+    """Runs are of all pairs: what they name is not."""
+    schedules.known()
+    Schedule.objects.update(looked_at=timezone.now())
+    quality = {
+        "reports": 1200, "away": ["north", "south"], "of_no_pair": ["secret-1"], "lacking": ["secret-2"],
+        "broken": {"secret-3": "no Parquet"}, "lines_reasons": ["secret-4"], "unreadable_reasons": ["secret-5"],
+    }  # fmt: skip
+    run = ended(Job.RISK, "failed", quality=quality, fault="Broker secret-6 is away.")
+    going = Run.objects.create(
+        job=Job.SNAPSHOT, state="running", began_at=timezone.now(), progress={"step": "secret-7"}
+    )
+    texts = [page(mara), page(mara, "run", run.pk), page(mara, "run", going.pk)]
+    addresses = ("jobs/", "runs/", f"runs/{run.pk}/", f"runs/{going.pk}/")
+    texts += [mara.get(f"/api/v1/{address}").content.decode() for address in addresses]
+    assert "north" in texts[1] and "1,200" in texts[1] and "It has failed." in texts[0]
+    for text in texts:
+        assert "secret" not in text and "south" not in text
+
+
+@pytest.fixture
+def mara(people: SimpleNamespace, estate: Any) -> Client:
+    """She may see the pair of north and nothing else."""
+    second = Pair.objects.create(
+        name="other", first=(north := cluster("north", 21)), second=cluster("north-2", 22), default=north
+    )
+    cluster("south", 23)
+    found = User.objects.create_user("mara", password="a-long-password")
+    PairRole.objects.create(user=found, group=Group.objects.get(name="viewer"), pair=second)
+    return signed_in(found)
 
 
 # -- two runs ---------------------------------------------------------------------------------------------------------

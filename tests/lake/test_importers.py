@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from hadash.lake.access import hours, table_of
+from hadash.lake import quarantine
+from hadash.lake.access import hours, late, put_batch, table_of
 from hadash.lake.batches import look_at
 from hadash.lake.importers import csv_file, survive_user
 from hadash.lake.importers.imported import ImportRefused, put_imported
@@ -172,7 +173,8 @@ class TestPutting:
             batch = put_imported(store, "survive-user", body, survive_user.parse(body, "main", "east", "3"))
         found = look_at(store, hours(store))
         assert [file.name for file in found.files] == [f"access/date=2026-11-20/hour=12/{batch}.parquet"]
-        assert store.read_json(f"quarantine/lines/{batch}.json") == [
+        (aside,) = quarantine.lines(store)
+        assert store.read_json(aside) == [
             {"text": "nonsense", "reason": "It is not appId#ip:port#version#clientId#milliseconds."}
         ]
 
@@ -181,4 +183,31 @@ class TestPutting:
         body = heartbeat(produce={"orders": ["nonsense"]})
         put_imported(store, "survive-user", body, survive_user.parse(body, "main", "east", "3"))
         assert hours(store) == []
-        assert len(store.files("quarantine/lines")) == 1
+        (aside,) = quarantine.lines(store)
+        assert aside.startswith(f"quarantine/lines/date={datetime.now(UTC):%Y-%m-%d}/")
+        assert len(quarantine.reasons(store, [aside], 5)) == 1
+
+    def test_of_very_many_lines_the_first_are_kept(self, tmp_path: Path) -> None:
+        store = Store(str(tmp_path))
+        body = heartbeat(produce={"orders": ["x" * 20_000] * (quarantine.MOST_LINES + 2)})
+        put_imported(store, "survive-user", body, survive_user.parse(body, "main", "east", "3"))
+        lines = store.read_json(quarantine.lines(store)[0])
+        assert (len(lines), len(lines[0]["text"])) == (quarantine.MOST_LINES + 1, quarantine.MOST_TEXT)
+        assert lines[-1]["reason"] == "And 2 more."
+
+    def test_half_a_character_is_kept_as_json_calls_it(self, tmp_path: Path) -> None:
+        store = Store(str(tmp_path))
+        body = b'{"produce": {"orders": ["\\ud800"]}}'
+        put_imported(store, "survive-user", body, survive_user.parse(body, "main", "east", "3"))
+        assert store.read_json(quarantine.lines(store)[0])[0]["text"] == "\ud800"
+
+    def test_what_comes_for_an_old_day_leaves_a_note(self, tmp_path: Path) -> None:
+        """Else nobody would look at that day again."""
+        store = Store(str(tmp_path))
+        old, now = datetime.now(UTC) - timedelta(days=20), datetime.now(UTC)
+        put_batch(store, "new", [], now)
+        assert late(store) == {}
+        put_batch(store, "old/1", [], old)
+        put_batch(store, "old/2", [], old)
+        day = f"{old:%Y-%m-%d}"
+        assert late(store) == {day: [f"late/date={day}/old%2F1.json", f"late/date={day}/old%2F2.json"]}

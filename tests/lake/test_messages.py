@@ -65,6 +65,12 @@ def test_a_report_that_makes_no_sense_is_put_aside(report: Any, why: str) -> Non
     assert [line.reason for line in found.imported.unreadable] == [why]
 
 
+def test_half_a_character_spoils_only_its_report() -> None:
+    found = parse(message({"appid": "\ud800"}, {"appid": "shop"}))
+    assert [row["appid"] for row in found.imported.rows] == ["shop"]
+    assert [line.reason for line in found.imported.unreadable] == ["appid is '\\ud800', which is no string."]
+
+
 @pytest.mark.parametrize(
     "value",
     [
@@ -76,6 +82,11 @@ def test_a_report_that_makes_no_sense_is_put_aside(report: Any, why: str) -> Non
         message(reporter=""),
         message(batch="now"),
         message(batch=10**30),
+        message(batch=MS // 1000),
+        message(reporter="\ud800"),
+        message(reporter=["gateway"]),
+        b"[" * 200_000,
+        message(reports=[]).replace(b'"reports": []', b'"reports": [' + b"[" * 200_000),
     ],
 )
 def test_another_record_is_refused(value: bytes) -> None:

@@ -22,8 +22,10 @@ from hadash.bindings.store import BindingStore, Edit
 from hadash.governance.models import Run
 from hadash.identity.identity import Identity
 from hadash.inventory.models import AppID, Cluster, InstanceID, Pair
+from hadash.kafka.cluster import ClusterClient
 from hadash.kafka.controller import zookeeper_controller
-from hadash.kafka.errors import ClusterUnavailable, KafkaError
+from hadash.kafka.errors import ClusterUnavailable, KafkaError, NotOffered
+from hadash.kafka.values import Acl
 from hadash.lake import snapshots
 from hadash.lake.store import Store
 from hadash.mirroring.acls import write_denial
@@ -164,6 +166,25 @@ def test_a_cluster_that_does_not_answer_is_away_and_the_other_is_there(
     assert "west" in west["fault"]
     assert rows(lake, "brokers", cluster="west") == []
     assert rows(lake, "brokers", cluster="east")
+
+
+def test_a_cluster_without_authorizer_is_said_to_have_none(
+    pair: Pair, lake: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """(Those of the tests have one.)"""
+    assert all(row["authorizer"] for row in rows_of_a_new_snapshot(lake))
+
+    def acls(client: ClusterClient) -> set[Acl]:
+        raise NotOffered(f"Cluster {client.name} has no authorizer.")
+
+    monkeypatch.setattr(ClusterClient, "acls", acls)
+    assert not any(row["authorizer"] for row in rows_of_a_new_snapshot(lake))
+    assert rows(lake, "acls") == []
+
+
+def rows_of_a_new_snapshot(lake: Store) -> list[dict[str, Any]]:
+    collecting.take(lake)
+    return rows(lake, "clusters")
 
 
 def test_a_zookeeper_that_does_not_answer_takes_nothing_else_away(

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from dashboard.parts import cluster
+from django.conf import settings as settings_of_project
 from django.db import connection
 from support.waiting import eventually
 
@@ -116,6 +117,25 @@ def test_one_that_cannot_reach_something_is_tried_again(
         "Its process has ended with 1. OSError: 503 Slow Down",
     )
     assert Run.objects.get(state=Run.State.WAITING).attempt == 2
+
+
+def test_one_that_stumbles_after_it_was_published_is_not_tried_again(
+    run: Run, monkeypatch: pytest.MonkeyPatch, lake: Store
+) -> None:
+    code = (
+        "import sys; sys.path.insert(0, {root!r})\n"
+        "from spark.publishing import runs\n"
+        "with runs.begun({database!r}, 'risk', number={number}) as run: run.publish(None, runs.Made(), runs.Kept())\n"
+        "sys.exit(3)"
+    )
+    instead(
+        monkeypatch,
+        code.format(root=str(settings_of_project.BASE_DIR), database=running.conninfo(), number=run.pk),
+    )
+    tasks.run(run.pk)
+    run.refresh_from_db()
+    assert run.state == Run.State.PUBLISHED
+    assert not Run.objects.filter(state=Run.State.WAITING).exists()
 
 
 def test_both_sides_mean_the_same_by_its_exit_codes() -> None:

@@ -15,7 +15,7 @@ from hadash.governance.models import Run
 from hadash.lake import snapshots
 from hadash.lake.access import write_batch
 from hadash.lake.store import Store
-from hadash.pipeline import running, schedules
+from hadash.pipeline import claims, running, schedules
 from hadash.pipeline.jobs import JOBS, Job
 from hadash.pipeline.models import Schedule
 from hadash.switching.refusals import Refused
@@ -205,6 +205,34 @@ def test_a_run_that_no_worker_takes_is_an_alarm(lake: Store, settings: Any) -> N
     Run.objects.create(job=Job.RISK, state=W, due_at=timezone.now() - timedelta(minutes=5))
     (told,) = (each for each in schedules.overview() if each.alarm)
     assert "queue pipeline" in str(told.alarm)
+
+
+def test_a_run_that_a_worker_has_taken_is_nobody_elses(lake: Store, handed: list[Run], settings: Any) -> None:
+    """Spark may take minutes to start: until then the run waits."""
+    only()
+    settings.PIPELINE_HAND_AGAIN_SECONDS = 0
+    settings.PIPELINE_WAIT_SECONDS = 60
+    run = Run.objects.create(job=Job.RISK, state=W, due_at=timezone.now() - timedelta(minutes=5))
+    database = running.conninfo()
+    with claims.claimed(database, run.pk) as is_mine, claims.claimed(database, run.pk) as is_anothers:
+        assert (is_mine, is_anothers) == (True, False)
+        assert look(handed) == []
+        assert running.carry_out(run.pk) is running.Outcome.NOT_MINE
+        (told,) = (each for each in schedules.overview() if each.alarm)
+        assert "Spark has not started" in str(told.alarm)
+    assert look(handed) == [Job.RISK]
+
+
+def test_one_that_is_published_has_not_failed(lake: Store, handed: list[Run]) -> None:
+    """Its process stumbled over its own end."""
+    only()
+    with pytest.raises(OSError), runs.begun(running.conninfo(), Job.LAG) as current:
+        current.publish(lake, runs.Made(), runs.Kept())
+        raise OSError("No space left on device")
+    run = Run.objects.get(pk=current.number)
+    assert (run.state, run.fault) == (Run.State.PUBLISHED, "")
+    assert schedules.try_again(run) is None
+    assert not Run.objects.filter(state=W).exists()
 
 
 def test_a_run_that_never_ends_is_an_alarm(lake: Store, settings: Any) -> None:

@@ -14,7 +14,7 @@ from lake.reports import NOON, put, report
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from hadash.lake import quarantine
+from hadash.lake import access, quarantine
 from hadash.lake.access import Hour
 from hadash.lake.batches import ReportFile
 from hadash.lake.compaction import compact
@@ -112,6 +112,21 @@ def test_what_comes_too_late_is_not(spark: SparkSession, store: Store) -> None:
     put(store, "late", report(at=day(5)), at=day(5))
     assert run(spark, store, late_days=4) == facts.Outcome()
     assert run(spark, store, late_days=5).days == ("2026-11-15",)
+
+
+def test_what_comes_for_an_old_day_with_a_note_is(spark: SparkSession, store: Store) -> None:
+    """As from a Topic that nobody has read for a while, beside Gateways whose reports of that day have been counted."""
+    put(store, "a", report("early", day(20)), report("both", day(20)), at=day(20))
+    put(store, "b", report("new"))
+    run(spark, store)
+    access.put_batch(store, "late", [report("late", day(20)), report("both", day(20))], day(20))
+    access.put_batch(store, "forgotten", [report("forgotten", day(80))], day(80))
+    outcome = run(spark, store)
+    assert (outcome.days, outcome.too_late) == ((f"{day(20):%Y-%m-%d}",), (f"{day(80):%Y-%m-%d}",))
+    age = "1" + "0" * 20
+    assert sums(spark, store) == {"early": (5, age), "both": (10, age), "late": (5, age), "new": (5, "1")}
+    assert access.late(store) == {}
+    assert run(spark, store) == facts.Outcome()
 
 
 def test_what_is_old_and_was_never_counted_is(spark: SparkSession, store: Store) -> None:

@@ -15,6 +15,7 @@ from support.environment import Cluster
 from support.kafka import App, Clusters, produce
 
 from hadash.governance.models import Run
+from hadash.lake import quarantine
 from hadash.lake.access import hours
 from hadash.lake.batches import look_at
 from hadash.lake.store import Store
@@ -101,7 +102,7 @@ def test_a_topic_is_read_on_from_where_it_was_left(
     first = read(store, topic, properties, own_jars())
     assert (first["records"], first["reports"], first["unreadable"]) == (3, 3, 1)
     assert client_ids(store) == ["web-1", "web-2", "web-3"]
-    (aside,) = store.files("quarantine/lines")
+    (aside,) = quarantine.lines(store)
     assert store.read_json(aside)[0]["text"] == "nonsense"
     # The same batch once more, as Kafka may deliver it, and a new one.
     produce(config, topic, batch(1, "web-1", "web-2"), batch(3, "web-4"))
@@ -121,7 +122,8 @@ def test_with_a_database_it_is_a_run_that_people_see(
     run = Run.objects.get()
     assert (run.pk, run.job, run.state) == (said["run"], Run.Job.FROM_KAFKA, Run.State.PUBLISHED)
     assert run.rows == {"records": 2, "reports": 1}
-    assert run.quality == {"reports": 1, "unreadable": 1}
+    reason = "It is no batch of access reports: reporter, batch, reports."
+    assert run.quality == {"reports": 1, "unreadable": 1, "unreadable_reasons": [reason]}
     assert client_ids(store) == ["web-1"]
 
 

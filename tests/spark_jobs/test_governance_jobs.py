@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -103,7 +104,7 @@ def test_risk_and_what_has_changed_since(
     spark: SparkSession, lake: Store, estate: Estate, database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # (Some rules: test_rules.py lets all of them look, which takes a minute.)
-    some = (Code.LEADERLESS, Code.ACKS, Code.OVER_RPO, Code.SHARED_APPID)
+    some = (Code.LEADERLESS, Code.ACKS, Code.OVER_RPO, Code.SHARED_APPID, Code.ACL_DRIFT)
     monkeypatch.setattr(governance, "findings", lambda given: findings(given, some))
     governance.run(spark, lake, "risk", database, Settings())
     found = {(f.code, f.pair, f.appid, f.name) for f in Finding.objects.filter(state="open")}
@@ -116,13 +117,28 @@ def test_risk_and_what_has_changed_since(
         name: [row for row in rows if row.get("cluster") != away] for name, rows in estate.tables.items()
     }
     tables["clusters"] = [*tables["clusters"], {"cluster": away, "fault": "It does not answer."}]
+    # Another one lets everybody do everything: nobody will be refused there.
+    drift = Finding.objects.get(code="acl-drift")
+    sides = next(p for p in estate.tables["pairs"] if p["pair"] == drift.pair)
+    free = sides["first"] if sides["first"] != away else sides["second"]
+    tables["clusters"] = [row | {"authorizer": row["cluster"] != free} for row in tables["clusters"]]
+    tables["acls"] = [row for row in tables["acls"] if row["cluster"] != free]
+    # And the Connect of a mirror that is late is away, so that nobody knows how late.
+    late = Finding.objects.filter(code="lag-over-rpo").first()
+    assert late is not None
+    own = lambda row: row["pair"] == late.pair  # noqa: E731
+    tables["mirrors"] = [row | ({"state": "unknown"} if own(row) else {}) for row in tables["mirrors"]]
+    tables["lag"] = [row | ({"seconds": None} if own(row) else {}) for row in tables["lag"]]
     later = snapshots.write(lake, estate.at + timedelta(minutes=1), tables)
     try:
         governance.run(spark, lake, "risk", database, Settings())
     finally:
         lake.delete_folder(later.place)
-    leaderless.refresh_from_db()
-    assert leaderless.state == "open"
+    for finding in (leaderless, drift, late):
+        finding.refresh_from_db()
+    assert (leaderless.state, late.state) == ("open", "open")
+    assert drift.state == ("open" if drift.pair == leaderless.pair else "resolved")
+    assert not Finding.objects.filter(code="acl-drift", state="open").exclude(pk=drift.pk).exists()
     assert Run.objects.first().quality["away"] == [away]  # type: ignore[union-attr]
 
 
@@ -146,18 +162,21 @@ def begin(
     return jobs[-1]
 
 
+#: What a run of each job says it does while its first table is written.
+FIRST_TABLES = {
+    "topology": "edges", "coverage": "coverage", "advice": "advice", "risk": "findings", "lag": "lag_days",
+}  # fmt: skip
+
+
 @pytest.mark.long
-@pytest.mark.parametrize("job", ["topology", "coverage", "advice", "risk", "lag"])
+@pytest.mark.parametrize("job", FIRST_TABLES)
 def test_a_job_that_is_killed_leaves_what_was_published_and_the_next_one_repairs(
     jobs: list[subprocess.Popen[bytes]], spark: SparkSession, lake: Store, database: str, job: str
 ) -> None:
     first = governance.run(spark, lake, job, database, Settings())
     process = begin(jobs, lake, database, job)
-    eventually(
-        lambda: Run.objects.filter(state="running", progress__step__isnull=False).exists(),
-        "its run",
-        patience=60,
-    )
+    writing = Run.objects.filter(state="running", progress__step=FIRST_TABLES[job])
+    eventually(writing.exists, "its first table", patience=120)
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
     assert published() == [first["run"]]
@@ -168,33 +187,63 @@ def test_a_job_that_is_killed_leaves_what_was_published_and_the_next_one_repairs
 
 
 @pytest.mark.long
-def test_one_that_is_killed_in_the_middle_of_publishing_has_published_nothing(
-    jobs: list[subprocess.Popen[bytes]], spark: SparkSession, lake: Store, database: str
-) -> None:
-    first = governance.run(spark, lake, "topology", database, Settings())
-    rows = Edge.objects.count()
-    with psycopg.connect(database) as holder:
+@pytest.mark.parametrize(
+    ("job", "last_table", "seen"),
+    [
         # It has copied two of its tables and waits for the third.
-        holder.execute("LOCK TABLE governance_sharing IN ACCESS EXCLUSIVE MODE")
-        process = begin(jobs, lake, database, "topology")
-        eventually(waits_for_the_table, "the copy of the last table", patience=120)
-        assert Edge.objects.count() == rows, "nobody sees what is half there"
+        ("topology", "governance_sharing", Edge),
+        ("coverage", "governance_coverage", Coverage),
+        ("advice", "governance_advicestep", AdviceStep),
+        # It has copied what it has found, and is about to say what has come up and what is resolved.
+        ("risk", "governance_finding", Finding),
+        ("lag", "governance_lagday", LagDay),
+    ],
+)
+def test_one_that_is_killed_in_the_middle_of_publishing_has_published_nothing(
+    jobs: list[subprocess.Popen[bytes]],
+    spark: SparkSession,
+    lake: Store,
+    database: str,
+    job: str,
+    last_table: str,
+    seen: Any,
+) -> None:
+    first = governance.run(spark, lake, job, database, Settings())
+    before = sorted(map(str, seen.objects.values_list()))
+    with psycopg.connect(database) as holder:
+        # (Others still read; it cannot write.)
+        holder.execute(f"LOCK TABLE {last_table} IN SHARE MODE")
+        process = begin(jobs, lake, database, job)
+        eventually(lambda: waits_for(last_table), "its last table", patience=180)
+        assert sorted(map(str, seen.objects.values_list())) == before, "nobody sees what is half there"
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
     assert published() == [first["run"]]
-    eventually(lambda: Edge.objects.count() == rows, "the end of its transaction")
-    second = governance.run(spark, lake, "topology", database, Settings())
+    eventually(lambda: not others_write(), "the end of its transaction")
+    assert sorted(map(str, seen.objects.values_list())) == before
+    second = governance.run(spark, lake, job, database, Settings())
     assert published() == [second["run"], first["run"]]
+    assert second["rows"] == first["rows"]
 
 
 def published() -> list[int]:
     return list(Run.objects.filter(state="published").values_list("pk", flat=True))
 
 
-def waits_for_the_table() -> bool:
+def waits_for(table: str) -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(*) FROM pg_locks JOIN pg_class ON pg_class.oid = relation WHERE relname = %s AND NOT granted",
+            [table],
+        )
+        return bool(cursor.fetchone()[0])
+
+
+def others_write() -> bool:
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT count(*) FROM pg_locks JOIN pg_class ON pg_class.oid = relation"
-            " WHERE relname = 'governance_sharing' AND NOT granted"
+            " WHERE relname LIKE 'governance_%%' AND mode = 'RowExclusiveLock' AND pid <> pg_backend_pid()",
+            [],
         )
         return bool(cursor.fetchone()[0])

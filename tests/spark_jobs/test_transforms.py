@@ -118,18 +118,23 @@ def test_coverage_counts_clients_by_how_well_they_are_known(spark: SparkSession,
 
 
 def test_a_client_id_on_two_hosts_at_once_is_there_twice(spark: SparkSession, store: Store) -> None:
-    def seen(client_id: str, host: str, begin: int, end: int) -> dict[str, Any]:
-        times = {
-            "first_seen": NOON + timedelta(minutes=begin),
-            "last_seen": NOON + timedelta(minutes=end),
-        }
+    def seen(client_id: str, host: str, begin: int, end: int, days: int = 0) -> dict[str, Any]:
+        """From one minute to another, so many days ago."""
+        at = NOON - timedelta(days=days)
+        times = {"first_seen": at + timedelta(minutes=begin), "last_seen": at + timedelta(minutes=end)}
         return report(client_id, host=host, **times)
 
+    day_before = (seen("each day", "a", 0, 30, days=1), seen("each day", "b", 10, 20, days=1))
+    facts_of(spark, store, *day_before, age=1)
     found = facts_of(
         spark,
         store,
         seen("twice", "a", 0, 30),
-        seen("twice", "b", 10, 20),
+        seen("twice", "b", 10, 40),
+        seen("moved and came back", "a", 0, 30),
+        seen("moved and came back", "b", 10, 20),
+        seen("each day", "a", 0, 30),
+        seen("each day", "b", 10, 20),
         seen("moved", "a", 0, 10),
         seen("moved", "b", 11, 20),
         seen("overlaps a little", "a", 0, 11),
@@ -140,7 +145,7 @@ def test_a_client_id_on_two_hosts_at_once_is_there_twice(spark: SparkSession, st
     days = facts.read_days(spark, store, manifest.read(store).days.values())
     nobody = registry_of(spark, PAIR)
     row = by(coverage(found, nobody, days, days=7), "appid")["shop",]
-    assert (row["clients"], row["duplicates"]) == (4, 1)
+    assert (row["clients"], row["duplicates"]) == (6, 2)
 
 
 def test_advice_names_clients_and_their_hosts(spark: SparkSession, store: Store) -> None:

@@ -90,6 +90,25 @@ class TableQuery(s.Serializer):
     )
 
 
+class CoverageQuery(s.Serializer):
+    pair = s.SlugField(max_length=40, required=False)
+    appid = s.CharField(
+        max_length=200, required=False, help_text="Of this AppID alone; without it all of a pair together."
+    )
+
+
+class CoverageShape(s.Serializer):
+    run = s.IntegerField()
+    at = s.DateTimeField(help_text="When the run ended.")
+    pair = s.CharField()
+    clients = s.IntegerField()
+    registered = s.IntegerField(help_text="Those whose client.id is a registered InstanceID.")
+    nameless = s.IntegerField(help_text="Those without a client.id.")
+    new_clients = s.IntegerField(help_text="Those whose client.id was seen on one day only, lately.")
+    duplicates = s.IntegerField(help_text="Those that were on two hosts at once.")
+    bypassing = s.IntegerField(help_text="Those that brokers see and no Gateway does.")
+
+
 class TableRowShape(s.Serializer):
     """One row: its columns depend on the table."""
 

@@ -148,6 +148,22 @@ class Scores(View):
         return Response(found)
 
 
+class CoverageOverTime(View):
+    @extend_schema(
+        operation_id="list_coverage_over_time",
+        summary="How well clients were known in each run that is kept, the newest first.",
+        parameters=[shapes.CoverageQuery],
+        responses={200: shapes.CoverageShape(many=True), **problems(400)},
+    )
+    def get(self, request: Request) -> Response:
+        asked = self.validated(shapes.CoverageQuery, request.query_params.dict())
+        pairs = selectors.pair_names(request.user)
+        if "pair" in asked:
+            pairs = [name for name in pairs if name == asked["pair"]]
+        found = selectors.coverage_over_time(pairs, asked.get("appid", ""))
+        return Response(shapes.CoverageShape(found, many=True).data)
+
+
 class PublishedTable(PagedView):
     @extend_schema(
         operation_id="show_table",

@@ -14,7 +14,7 @@ from hadash.accounts.roles import VIEW, may_somewhere
 from hadash.api.idempotency import idempotent
 from hadash.api.shapes import governance as shapes
 from hadash.api.views.common import KEY, PAGES, PagedView, View, address_of, problems
-from hadash.dashboard.published_tables import runs_for, the_run, two_runs
+from hadash.dashboard.published_tables import jobs_for, runs_for, seen_by, the_run, two_runs
 from hadash.dashboard.templatetags.hadash import sentence
 from hadash.governance import comparing, selectors
 from hadash.governance.models import Run
@@ -55,7 +55,7 @@ class Jobs(View):
         responses={200: shapes.JobShape(many=True), **problems()},
     )
     def get(self, request: Request) -> Response:
-        found = schedules.overview() if may_somewhere(request.user, VIEW) else []
+        found = jobs_for(request.user) if may_somewhere(request.user, VIEW) else []
         return Response([_job(each) for each in found])
 
 
@@ -71,7 +71,7 @@ class OneJob(View):
     def patch(self, request: Request, job: str) -> Response:
         wanted, values = _the_job(job), self.validated(shapes.ScheduleRequest)
         schedules.change(request.user, wanted, values.get("cron"), values.get("enabled"), address_of(request))
-        (found,) = (each for each in schedules.overview() if each.about.job is wanted)
+        (found,) = (each for each in jobs_for(request.user) if each.about.job is wanted)
         return Response(_job(found))
 
 
@@ -101,7 +101,8 @@ class Runs(PagedView):
     def get(self, request: Request) -> Response:
         asked = self.validated(shapes.RunQuery, request.query_params.dict())
         found = runs_for(request.user)
-        return self.page(found.filter(job=asked["job"]) if "job" in asked else found, _run)
+        wanted = found.filter(job=asked["job"]) if "job" in asked else found
+        return self.page(wanted, lambda each: _run(seen_by(request.user, each)))
 
 
 class OneRun(View):

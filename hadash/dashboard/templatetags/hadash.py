@@ -285,6 +285,11 @@ def elapsed(start: datetime, end: datetime) -> str:
 
 
 @register.filter
+def malformed_word(reason: Any) -> str:
+    return str(words.MALFORMED_WORDS.get(str(reason), reason))
+
+
+@register.filter
 def run_word(name: Any) -> str:
     """What a run does or has counted."""
     return words.run_word(str(name))

@@ -77,6 +77,7 @@ def page(
         **_registered(request, found, live),
         "form": form or RegisterForm(),
         "history": history,
+        "over_time": governance.coverage_over_time([found.pair.name], found.name),
         "risk": governance.score(governance.counting([found.pair.name]).filter(appid=found.name)),
         "retirements": [
             (one, states.of_retirement(one)) for one in selectors.retirements(user_of(request), found)

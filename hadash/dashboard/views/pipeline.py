@@ -14,7 +14,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from hadash.accounts.roles import CHANGE_SCHEDULE, RUN_JOB
 from hadash.dashboard import states
-from hadash.dashboard.published_tables import runs_for, the_run, two_runs
+from hadash.dashboard.published_tables import jobs_for, runs_for, seen_by, the_run, two_runs
 from hadash.dashboard.views.common import address_of, denied, paged, searched, typed, user_of
 from hadash.governance import comparing, selectors
 from hadash.governance.models import Run
@@ -37,16 +37,17 @@ def _page(
     status: int = 200,
 ) -> HttpResponse:
     """:param edited: the schedule that was typed and refused, by field."""
-    jobs = schedules.overview()
+    user = user_of(request)
+    jobs = jobs_for(user)
     wanted = searched(request, "job")
-    found = runs_for(user_of(request))
+    found = runs_for(user)
     if wanted in Job.values:
         found = found.filter(job=wanted)
     page = paged(request, found)
     context = {
         "jobs": [(each, states.of_run(each.under_way) if each.under_way else None) for each in jobs],
         "page": page,
-        "runs": [(run, states.of_run(run)) for run in page.object_list],
+        "runs": [(run, states.of_run(run)) for run in (seen_by(user, each) for each in page.object_list)],
         "job": wanted if wanted in Job.values else "",
         "lake": settings.LAKE,
         "live": any(each.under_way for each in jobs),

@@ -11,7 +11,7 @@ import io
 from datetime import UTC, datetime
 from typing import Any
 
-from hadash.lake.access import CSV, SCHEMA, USES
+from hadash.lake.access import CSV, EARLIEST, SCHEMA, USES
 from hadash.lake.importers.imported import Imported, ImportRefused
 from hadash.lake.quarantine import Unreadable
 
@@ -108,9 +108,12 @@ def _value(name: str, cell: str) -> Any:
     if name in _TIMES:
         try:
             moment = datetime.fromisoformat(cell)
-        except ValueError:
+            moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+        except (ValueError, OverflowError):
             raise ValueError(f"{name} is {cell!r}; write it as 2026-11-21T17:05:00Z.") from None
-        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+        if moment < EARLIEST:
+            raise ValueError(f"{name} is {cell!r}, which is before {EARLIEST:%Y-%m-%d}.")
+        return moment
     if name == "assignors":
         return [part.strip() for part in cell.split("|")]
     if name == "kind" and cell not in USES:

@@ -38,7 +38,9 @@ def put_imported(store: Store, reporter: str, content: bytes, imported: Imported
     :raises OSError: the lake cannot be written to.
     """
     batch = f"{reporter}-{hashlib.blake2b(content, digest_size=10).hexdigest()}"
-    put_lines_aside(store, batch, imported.unreadable)
+    now = datetime.now(UTC)
+    moment = min(imported.newest, now) if imported.rows else now
+    put_lines_aside(store, batch, moment.date(), imported.unreadable)
     if imported.rows:
-        put_batch(store, batch, imported.rows, min(imported.newest, datetime.now(UTC)))
+        put_batch(store, batch, imported.rows, moment)
     return batch

@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from hadash.lake.access import SCHEMA
+from hadash.lake.access import EARLIEST, SCHEMA
 from hadash.lake.importers.imported import Imported, ImportRefused
 from hadash.lake.quarantine import Unreadable
 
@@ -34,13 +34,23 @@ def parse(value: bytes) -> Message:
     :raises ImportRefused: it is no batch at all.
     """
     try:
+        return _parse(value)
+    except RecursionError:
+        raise ImportRefused("It has lists in lists in lists, more than anything that makes sense.") from None
+
+
+def _parse(value: bytes) -> Message:
+    try:
         said = json.loads(value)
         reporter, batch, reports = said["reporter"], said["batch"], said["reports"]
         moment = _moment(batch)
-    except (ValueError, KeyError, TypeError, OverflowError, OSError):
+        reporter.encode()  # half a character names nobody
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, OSError):
         raise ImportRefused("It is no batch of access reports: reporter, batch, reports.") from None
-    if not isinstance(reporter, str) or not reporter or not isinstance(reports, list):
+    if not reporter or not isinstance(reports, list):
         raise ImportRefused("It is no batch of access reports: reporter, batch, reports.")
+    if moment < EARLIEST:
+        raise ImportRefused(f"batch is {batch}, which is before 2000: it is a time in milliseconds.")
     found = Message(f"{reporter}-{batch}", moment)
     for report in reports:
         try:

@@ -11,7 +11,7 @@ import re
 from datetime import UTC, datetime
 from typing import Any
 
-from hadash.lake.access import SURVIVE_USER
+from hadash.lake.access import EARLIEST, SURVIVE_USER
 from hadash.lake.importers.imported import Imported, ImportRefused
 from hadash.lake.quarantine import Unreadable
 
@@ -36,7 +36,7 @@ def parse(body: bytes, pair: str, cluster: str, broker: str) -> Imported:
     """
     try:
         said = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise ImportRefused("The body is no JSON.") from None
     if not isinstance(said, dict) or not any(isinstance(said.get(part), dict) for part in _KINDS):
         raise ImportRefused('The body has neither "produce" nor "fetch" with Topics in it.')
@@ -68,6 +68,8 @@ def _read(found: Imported, entry: Any, kind: str, topic: str, pair: str, cluster
     try:
         seen = datetime.fromtimestamp(int(read["ms"]) / 1000, UTC)
     except (ValueError, OverflowError, OSError):
+        seen = None
+    if seen is None or seen < EARLIEST:
         found.unreadable.append(Unreadable(entry, "Its time is none."))
         return
     found.rows.append(
