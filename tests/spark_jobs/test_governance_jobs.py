@@ -7,19 +7,21 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
 from django.db import connection
+from lake.reports import report
 from pyspark.sql import SparkSession
 from support.waiting import eventually
 
 from hadash.governance.catalogue import Code
 from hadash.governance.models import AdviceStep, Coverage, Edge, Finding, LagDay, Node, Run, Sharing
 from hadash.lake import snapshots
+from hadash.lake.access import put_batch
 from hadash.lake.store import Store
 from hadash.pipeline.running import conninfo
 from spark import manifest
@@ -32,6 +34,8 @@ from spark.publishing.runs import DIED
 from spark.rules.base import findings
 
 pytestmark = [pytest.mark.stack, pytest.mark.spark]
+
+MISTYPED = "eest-" * 12
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -46,6 +50,10 @@ def lake(spark: SparkSession, estate: Estate, tmp_path_factory: pytest.TempPathF
     """Reports, facts and snapshots. (The jobs add nothing to it that lasts but the lag of days.)"""
     made = Store(str(tmp_path_factory.mktemp("lake")))
     write(made, estate)
+    # Somebody has mistyped a cluster: their pair does not have it, and no table could hold its name.
+    at = estate.at - timedelta(hours=1)
+    odd = report(at=at, appid="odd", pair=estate.tables["pairs"][0]["pair"], cluster=MISTYPED)
+    put_batch(made, "mistyped", [odd], at)
     facts.run(spark, made, {})
     return made
 
@@ -70,6 +78,7 @@ def test_topology(spark: SparkSession, lake: Store, estate: Estate, database: st
     assert (run.pk, run.state, run.asked_by, run.rows) == (done["run"], "published", "olga", done["rows"])
     assert run.watermark["day"] == estate.newest_day
     assert run.quality["malformed"] == {} and run.quality["away"] == []
+    assert run.quality["of_no_pair"] == [MISTYPED]
     assert set(run.seconds) == {"edges", "nodes", "sharing"}
     own = {row["user"] for row in estate.tables["own_users"]}
     seen = [f for f in estate.facts if f.kind != "list" and f.appid not in own]
@@ -224,6 +233,31 @@ def test_one_that_is_killed_in_the_middle_of_publishing_has_published_nothing(
     second = governance.run(spark, lake, job, database, Settings())
     assert published() == [second["run"], first["run"]]
     assert second["rows"] == first["rows"]
+
+
+@pytest.mark.long
+def test_facts_that_are_killed_are_those_of_before_and_the_next_run_makes_them(
+    jobs: list[subprocess.Popen[bytes]], spark: SparkSession, store: Store, database: str
+) -> None:
+    def batch(name: str, *client_ids: str) -> None:
+        now = datetime.now(UTC)
+        put_batch(store, name, [report(client_id, now) for client_id in client_ids], now)
+
+    def known() -> list[str]:
+        found = facts.read_facts(spark, store, manifest.read(store)).select("client_id").collect()
+        return sorted(row["client_id"] for row in found)
+
+    batch("first", "web-1")
+    facts.run(spark, store, {})
+    batch("second", *(f"web-{number}" for number in range(2, 2000)))
+    process = begin(jobs, store, database, "facts")
+    eventually(Run.objects.filter(progress__step="facts").exists, "its work", patience=120)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    assert known() == ["web-1"]
+    facts.run(spark, store, {})
+    assert len(known()) == 1999
+    assert facts.run(spark, store, {}) == facts.Outcome()
 
 
 def published() -> list[int]:
