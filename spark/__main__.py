@@ -77,7 +77,13 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 2
     began = time.monotonic()
-    spark = session.start(f"hadash {told.job}", settings, store, with_kafka=told.job == "from-kafka")
+    spark = session.start(
+        f"hadash {told.job}",
+        settings,
+        store,
+        with_kafka=told.job == "from-kafka",
+        in_python=told.job in IN_PYTHON,
+    )
     started = time.monotonic()
     try:
         done = JOBS[told.job](spark, store, told)
@@ -165,6 +171,9 @@ JOBS: dict[str, Callable[[SparkSession, Store, argparse.Namespace], dict[str, An
     "compact": _compact,
     **{job: _publishing(job) for job in governance.JOBS},
 }
+
+#: Jobs whose tasks are Python's.
+IN_PYTHON = frozenset({"facts", "compact"})
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -61,6 +61,9 @@ class SparkSettings:
 #: Of Spark's connector for Kafka: the newest that Maven Central has, which PySpark may be a version ahead of.
 KAFKA_CONNECTOR_VERSION = "4.2.0"
 
+#: For a JVM that has nothing to compute: what it would compile in its first seconds takes the cores from Python, and would never pay off.
+_HARDLY_COMPILING = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
+
 #: Where Spark's jars are, among them those of the Hadoop that it brings along.
 _JARS = Path(pyspark.__file__).parent / "jars"
 
@@ -108,10 +111,12 @@ def start(
     store: Store | None = None,
     *,
     with_kafka: bool = False,
+    in_python: bool = False,
 ) -> SparkSession:
     """A session, or the one that this process has already.
 
     :param name: what Spark's pages call it. :param store: the lake that it works with. :param with_kafka: whether it reads a Topic.
+    :param in_python: whether all the work is Python's, and Spark only hands it out.
     """
     settings = settings or SparkSettings.from_environment()
     logging.getLogger("py4j").setLevel(
@@ -148,6 +153,8 @@ def start(
         more |= for_lake(store, more)
     if with_kafka:
         more |= for_kafka(more)
+    if in_python:
+        more.setdefault("spark.driver.extraJavaOptions", _HARDLY_COMPILING)
     for key, value in more.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
