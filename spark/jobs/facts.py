@@ -345,12 +345,12 @@ def _merge(merge: _Merge) -> None:
     before = None
     if merge.before:
         with store.open(f"{merge.before}/{name}") as source:
-            before = pq.read_table(source).cast(FACTS)
+            before = pq.ParquetFile(source).read(use_threads=False).cast(FACTS)
     changes = []
     for files, age, taken_out in merge.days:
         for file in files:
             with store.open(file) as source:
-                rows = pq.ParquetFile(source).read_row_group(merge.bucket).cast(DAILY)
+                rows = pq.ParquetFile(source).read_row_group(merge.bucket, use_threads=False).cast(DAILY)
             changes.append(transform.Change(rows, age, taken_out))
     store.write_table(f"{merge.place}/{name}", transform.merged(before, changes, merge.days_later))
 
