@@ -76,6 +76,18 @@ def look_at(store: Store, hours: Iterable[Hour], counted: Iterable[str] = ()) ->
     return found
 
 
+def batch_names(store: Store, hours: Iterable[Hour]) -> set[str] | None:
+    """The batches of some hours by the names of their files alone; ``None`` where one was made of others, which only the file itself
+    tells. (Files that are broken or no reports are among them.)
+
+    :raises OSError: the lake cannot be read.
+    """
+    with ThreadPoolExecutor(HOURS_AT_ONCE) as pool:
+        listed = list(pool.map(lambda hour: list(store.files(hour.folder)), hours))
+    found = {name.rsplit("/", 1)[-1] for files in listed for name in files if name.endswith(".parquet")}
+    return None if any(name.startswith(COMPACTED) for name in found) else found
+
+
 def _look_at_hour(store: Store, hour: Hour) -> tuple[list[ReportFile], dict[str, str]]:
     """(its files that can be read, why others cannot)."""
     files: list[ReportFile] = []
