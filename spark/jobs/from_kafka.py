@@ -113,7 +113,7 @@ def _write(address: str, topic: str, rows: Iterable[Row]) -> Iterator[Outcome]:
             imported = _write_one(store, bytes(row["value"] or b""))
         except ImportRefused as error:
             text = bytes(row["value"] or b"")[:MOST_TEXT].decode(errors="replace")
-            # (When it was written, the clock of a client may say; it lies where it is found when it is none.)
+            # (The time of a record is what a client's clock said: what lies on a day that has not come yet would not be removed.)
             key = (row["partition"], min(row["timestamp"].date(), datetime.now(UTC).date()))
             first.setdefault(key, row["offset"])
             strange[key].append(Unreadable(text, f"Offset {row['offset']}: {error}"))
