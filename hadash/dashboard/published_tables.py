@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from copy import copy
 from dataclasses import replace
 from typing import Any
@@ -93,16 +93,17 @@ def runs_for(user: Any) -> QuerySet[Run]:
 _NAMING = ("of_no_pair", "lacking", "broken", "lines_reasons", "unreadable_reasons")
 
 
-def seen_by(user: Any, run: Run) -> Run:
-    """A run as a user may see it: to whoever may see some pairs only it names no clusters of others. (It is not to be saved.)"""
+def seen_by(user: Any, runs: Iterable[Run]) -> list[Run]:
+    """Runs as a user may see them: to whoever may see some pairs only they name no clusters of others. (They are not to be saved.)"""
     if may(user, VIEW):
-        return run
+        return list(runs)
+    pairs = pairs_where(user).select_related("first", "second")
+    own = {cluster.name for pair in pairs for cluster in pair.clusters}
+    return [_without_names(run, own) for run in runs]
+
+
+def _without_names(run: Run, own: Container[str]) -> Run:
     seen = copy(run)
-    own = {
-        cluster.name
-        for pair in pairs_where(user).select_related("first", "second")
-        for cluster in pair.clusters
-    }
     seen.quality = {name: value for name, value in run.quality.items() if name not in _NAMING}
     if "away" in seen.quality:
         seen.quality["away"] = [name for name in seen.quality["away"] if name in own]
@@ -118,12 +119,14 @@ def jobs_for(user: Any) -> list[Scheduled]:
     found = schedules.overview()
     if may(user, VIEW):
         return found
+    runs = {run.pk: run for each in found for run in (each.under_way, each.ended, each.published) if run}
+    seen = {run.pk: run for run in seen_by(user, runs.values())}
     return [
         replace(
             each,
-            under_way=each.under_way and seen_by(user, each.under_way),
-            ended=each.ended and seen_by(user, each.ended),
-            published=each.published and seen_by(user, each.published),
+            under_way=each.under_way and seen[each.under_way.pk],
+            ended=each.ended and seen[each.ended.pk],
+            published=each.published and seen[each.published.pk],
             alarm=say("It has failed.") if each.alarm and "fault" in each.alarm.values else each.alarm,
         )
         for each in found
@@ -135,7 +138,7 @@ def the_run(user: Any, pk: int) -> Run:
     found = runs_for(user).filter(pk=pk).first()
     if found is None:
         raise Http404(_("There is no run with number %(pk)s. Old ones are removed.") % {"pk": pk})
-    return seen_by(user, found)
+    return seen_by(user, [found])[0]
 
 
 def two_runs(now: Run, earlier: int | None) -> tuple[Run, Run]:
