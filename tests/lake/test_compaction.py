@@ -9,9 +9,10 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from hadash.lake.access import Hour, hours
+from hadash.lake.access import LATE_FOLDER, Hour, hours
 from hadash.lake.batches import look_at
 from hadash.lake.compaction import compact, settled
+from hadash.lake.quarantine import Unreadable, lines, put_lines_aside
 from hadash.lake.retention import expire
 from hadash.lake.store import Store
 
@@ -137,6 +138,17 @@ def test_an_hour_is_settled_some_hours_after_its_end(store: Store) -> None:
     end = HOUR.begin + timedelta(hours=1)
     assert settled(store, end + timedelta(hours=1, minutes=59)) == []
     assert settled(store, end + timedelta(hours=2)) == [HOUR]
+
+
+def test_what_was_put_aside_of_old_days_goes_with_them(store: Store) -> None:
+    for age in (2, 3):
+        day = (NOON - timedelta(days=age)).date()
+        put_lines_aside(store, "batch", day, [Unreadable("nonsense", "It is none.")])
+        store.write_json(f"{LATE_FOLDER}/date={day}/batch.json", {})
+    put(store, "new", report())
+    expire(store, NOON.date(), 3)
+    assert lines(store) == ["quarantine/lines/date=2026-11-18/batch.json"]
+    assert store.folders(LATE_FOLDER) == ["date=2026-11-18"]
 
 
 def test_old_days_are_removed_but_never_the_newest(store: Store) -> None:
