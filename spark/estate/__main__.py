@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from hadash.lake.store import LakeError, Store
 from spark.estate.clean import Size
 from spark.estate.model import write
-from spark.estate.plants import generate
+from spark.estate.planted import generate
 
 
 def main(arguments: list[str] | None = None) -> int:

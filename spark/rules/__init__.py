@@ -1,1 +1,1 @@
-"""The rules of governance over a whole estate, one small function each. What they are called and say: ``hadash/governance/catalogue.py``."""
+"""The rules of governance over a whole estate, one small function each. What they are called and say: ``hadash/governance/catalogue/``."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from hadash.governance.catalogue import MAJORS_BEHIND, SKEW_PARTITIONS, SKEW_TIMES, Code
+from hadash.governance.catalogue import Code
+from hadash.governance.catalogue.figures import MAJORS_BEHIND, SKEW_PARTITIONS, SKEW_TIMES
 from hadash.lake.access import GATEWAY
 from spark.rules.base import Inputs, client, finding, names, number, rule
 from spark.rules.prepared import CLIENT

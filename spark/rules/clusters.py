@@ -5,12 +5,12 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from hadash.governance.catalogue import (
+from hadash.governance.catalogue import Code
+from hadash.governance.catalogue.figures import (
     CONTROLLER_CHANGES,
     OVER_RPO_PERCENT,
     STALLED_MINUTES,
     STALLED_PERCENT,
-    Code,
 )
 from spark.rules.base import Inputs, finding, listed, number, rule
 from spark.rules.sides import answered, mirrored_topics, sides

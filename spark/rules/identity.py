@@ -5,13 +5,13 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from hadash.governance.catalogue import (
+from hadash.governance.catalogue import Code
+from hadash.governance.catalogue.figures import (
     BOTH_DAYS,
     BOTH_OF_DAYS,
     CHANGING_DAYS,
     CHANGING_NAMES,
     MANY_TOPICS,
-    Code,
 )
 from spark.rules.base import Inputs, client, finding, names, rule
 from spark.rules.prepared import CLIENT, is_named, stem

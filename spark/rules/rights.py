@@ -5,7 +5,8 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from hadash.governance.catalogue import UNUSED_TOPICS, Code
+from hadash.governance.catalogue import Code
+from hadash.governance.catalogue.figures import UNUSED_TOPICS
 from spark.rules.base import Inputs, finding, listed, names, rule
 from spark.rules.sides import answered, sides
 

@@ -20,14 +20,18 @@ from dashboard.conftest import (
     plan,
     quick,
 )
-from dashboard.parts import PASSWORD
+from dashboard.parts import PASSWORD, cluster, gateway
 from django.contrib.auth.models import User
 from django.test import Client
+from django.utils import timezone
 from switching.batches.parts import World
 
 from hadash.accounts import tokens
 from hadash.accounts.roles import ROLES, SCOPES, ensure_user
+from hadash.governance.models import Finding, Run
+from hadash.inventory.models import Declaration, InstanceID, Pair
 from hadash.switching import asking, deciding
+from hadash.switching.models import Blackout
 from hadash.switching.plan import Plan
 from hadash.switching.radius import Draft
 
@@ -120,3 +124,77 @@ def wanted(plan: Plan) -> dict[str, Any]:
         "target": "west",
         "reason": "Upgrade of the brokers",
     }
+
+
+@pytest.fixture
+def things(
+    estate: Any,
+    people: SimpleNamespace,
+    engines: Any,
+    planned: None,
+    started: list[str],
+    make_switch: Any,
+    make_change: Any,
+    make_batch: Any,
+    dialect: Any,
+    handed: list[str],
+    plan: Any,
+    monkeypatch: pytest.MonkeyPatch,
+) -> dict[str, Any]:
+    """What the places of the addresses stand for, and bodies that are as described."""
+    from hadash.api.views import gateways as gateways_api
+    from hadash.switching import gateways
+
+    monkeypatch.setattr(gateways_api, "gateway_members", lambda: [])
+    monkeypatch.setattr(gateways, "gateway_members", lambda: [gateway("gateway-9", live=False)])
+    monkeypatch.setattr(gateways, "set_excluded", lambda client, gateway, excluded: None)
+    monkeypatch.setattr(gateways, "zookeeper", lambda: None)
+    switch, change, batch = make_switch(), make_change(), make_batch()
+    blackout = Blackout.objects.create(
+        pair=estate.pair, begins="2030-01-01T00:00Z", ends="2030-01-02T00:00Z", reason="Holiday"
+    )
+    declaration = Declaration.objects.create(
+        appid=estate.shop, kind="produce", resource="orders", source="hand"
+    )
+    somebody = ensure_user("somebody", PASSWORD, "viewer")
+    now = timezone.now()
+    finding = Finding.objects.create(
+        pair="main",
+        code="acks-not-all",
+        appid="shop",
+        name="web",
+        weight=10,
+        first_at=now,
+        opened_at=now,
+        last_run=1,
+    )
+    return {
+        "finding": finding.pk,
+        "table": "coverage",
+        "job": "risk",
+        "run": Run.objects.create(job="risk", state="published", began_at=now, ended_at=now).pk,
+        "switch": switch.key,
+        "change": change.key,
+        "batch": batch.key,
+        "batch_digest": batch.digest,
+        "way": f"{estate.pair.pk}:west",
+        "change_digest": change.digest,
+        "instance": InstanceID.objects.get(name="shop-carts").pk,
+        "appid": estate.shop.pk,
+        "pair": "main",
+        "pair_pk": estate.pair.pk,
+        "blackout": blackout.pk,
+        "declaration": declaration.pk,
+        "gateway": "gateway-9",
+        "username": "somebody",
+        "user_pk": somebody.pk,
+        "digest": plan.digest,
+        "draft": 0,
+    }
+
+
+@pytest.fixture
+def json_estate(db: None) -> dict[str, Any]:
+    """Another pair beside the one of ``things``."""
+    north, south = cluster("north", 3), cluster("south", 4)
+    return {"pair": Pair.objects.create(name="other", first=north, second=south, default=north)}

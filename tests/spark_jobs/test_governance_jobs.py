@@ -27,7 +27,7 @@ from hadash.pipeline.running import conninfo
 from spark import manifest
 from spark.estate.clean import Size
 from spark.estate.model import Estate, write
-from spark.estate.plants import generate
+from spark.estate.planted import generate
 from spark.jobs import facts, governance
 from spark.jobs.governance import NothingYet, Settings
 from spark.publishing.runs import DIED

@@ -12,7 +12,7 @@ from hadash.sentences import fill
 from spark import manifest
 from spark.estate.clean import Size
 from spark.estate.model import Answer, faults, write
-from spark.estate.plants import PLANTS, generate
+from spark.estate.planted import PLANTS, generate
 from spark.jobs import facts
 from spark.rules import inputs
 from spark.rules.all import RULES

@@ -1,0 +1,156 @@
+"""Rules about what clients are, and how they are set."""
+
+from __future__ import annotations
+
+from hadash.governance.catalogue.entry import About, Code, Entry, Severity
+from hadash.governance.catalogue.figures import MAJORS_BEHIND, SKEW_PARTITIONS, SKEW_TIMES
+from hadash.governance.catalogue.sources import GATEWAY, SWITCHING
+from hadash.sentences import say
+
+ENTRIES = (
+    Entry(
+        Code.ACKS,
+        Severity.HIGH,
+        About.CLIENT,
+        say("acks other than all"),
+        say("A client writes with acks=1 or acks=0 to a Topic with more than one replica."),
+        say("%(client)s of %(appid)s writes with acks=%(acks)s to %(topics)s."),
+        say("Set acks=all: what is acknowledged before it is replicated cannot be proved to be mirrored."),
+        SWITCHING,
+    ),
+    Entry(
+        Code.TRANSACTIONS,
+        Severity.HIGH,
+        About.CLIENT,
+        say("Transactional producer"),
+        say("A client writes in transactions."),
+        say("%(client)s of %(appid)s writes in transactions to %(topics)s."),
+        say(
+            "Stop it for a switch, or accept it: a transaction that is open when it moves ends with an error."
+        ),
+        GATEWAY,
+    ),
+    Entry(
+        Code.IDEMPOTENT,
+        Severity.LOW,
+        About.CLIENT,
+        say("Idempotent producer"),
+        say("A client writes with a producer id."),
+        say("%(client)s of %(appid)s writes with a producer id to %(topics)s."),
+        say(
+            "Nothing has to be done behind hadash's Gateway, which sees to its sequence numbers. DiDi's engine does not: there it may lose records."
+        ),
+        "KIP-98",
+    ),
+    Entry(
+        Code.NO_RETRIES,
+        Severity.HIGH,
+        About.CLIENT,
+        say("Producer before 2.1 without retries"),
+        say("A Java client before 2.1 writes: its retries are 0 unless somebody has set them."),
+        say("%(client)s of %(appid)s (%(version)s) writes to %(topics)s."),
+        say(
+            "Set retries, or update it to 2.1 or later: while writes are blocked it would lose what it sends."
+        ),
+        "KIP-91",
+    ),
+    Entry(
+        Code.SELF_ASSIGNED,
+        Severity.HIGH,
+        About.CLIENT,
+        say("Consumer with self-assigned partitions"),
+        say("A client reads and was never a member of a group."),
+        say("%(client)s of %(appid)s reads %(topics)s without being a member of a group."),
+        say(
+            "Let it subscribe with a group, or see to its offsets when it has moved: the other cluster has others."
+        ),
+        SWITCHING,
+    ),
+    Entry(
+        Code.KAFKA_10793,
+        Severity.MEDIUM,
+        About.CLIENT,
+        say("Consumer hit by KAFKA-10793"),
+        say("A Java consumer 2.5.0, 2.5.1, 2.6.0, 2.6.1 or 2.7.0 is a member of a group."),
+        say("%(client)s of %(appid)s (%(version)s) can stop consuming for ever when its coordinator moves."),
+        say("Update it to 2.6.2, 2.7.1, 2.8.0 or later, or have somebody ready who restarts it."),
+        "KAFKA-10793",
+    ),
+    Entry(
+        Code.KAFKA_13563,
+        Severity.MEDIUM,
+        About.CLIENT,
+        say("Consumer hit by KAFKA-13563"),
+        say(
+            "A Java consumer from 2.6.2, 2.7.1 or 2.8.0 on and before 3.2 (but 3.1.2) commits in a group of which it was never a member."
+        ),
+        say(
+            "%(client)s of %(appid)s (%(version)s) never commits again in group %(group)s when its coordinator moves."
+        ),
+        say(
+            "Update it to 3.1.2, 3.2.0 or later, or let it subscribe instead of assigning itself partitions."
+        ),
+        "KAFKA-13563",
+    ),
+    Entry(
+        Code.LONG_SESSION,
+        Severity.LOW,
+        About.CLIENT,
+        say("Long session timeout"),
+        say("session.timeout.ms of a member is longer than a switch of the pair waits for consumers."),
+        say(
+            "%(client)s of %(appid)s has a session timeout of %(seconds)s s in group %(group)s; a switch waits %(settle)s s."
+        ),
+        say("Lower session.timeout.ms, or give consumers more time in the rules of the pair."),
+        SWITCHING,
+    ),
+    Entry(
+        Code.SESSION_BOUNDS,
+        Severity.HIGH,
+        About.CLIENT,
+        say("Session timeout out of bounds"),
+        say(
+            "session.timeout.ms of a member is outside of group.min.session.timeout.ms and group.max.session.timeout.ms of one of the pair's clusters."
+        ),
+        say(
+            "%(client)s of %(appid)s has a session timeout of %(seconds)s s in group %(group)s; %(cluster)s allows %(least)s to %(most)s s."
+        ),
+        say(
+            "Make both clusters' bounds the same, or change session.timeout.ms: there it could not join its group."
+        ),
+        "KIP-735",
+    ),
+    Entry(
+        Code.SKEWED,
+        Severity.LOW,
+        About.GROUP,
+        say("Skewed assignment"),
+        say(
+            "The range assignor gives one member of a group at least %(times)s times as many partitions as another, and at least %(partitions)s more.",
+            times=SKEW_TIMES,
+            partitions=SKEW_PARTITIONS,
+        ),
+        say(
+            "Group %(group)s assigns %(most)s partitions to one of its %(members)s members and %(least)s to another."
+        ),
+        say(
+            "Use the sticky, cooperative-sticky or round-robin assignor: range hands the first members one more of each Topic."
+        ),
+        "KIP-54",
+    ),
+    Entry(
+        Code.CLIENT_VERSION,
+        Severity.LOW,
+        About.CLIENT,
+        say("Client far behind its engine"),
+        say(
+            "A Java client is more than %(majors)s major version behind the engine of one of the pair's clusters.",
+            majors=MAJORS_BEHIND,
+        ),
+        say("%(client)s of %(appid)s is version %(version)s, %(cluster)s is %(engine)s."),
+        say(
+            "Update the client: what Kafka removes it removes one major version later, and nobody tests further apart."
+        ),
+        "KIP-896",
+    ),
+)

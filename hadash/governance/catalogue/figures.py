@@ -1,0 +1,20 @@
+"""The figures that decide whether there is a finding. The page of all rules shows them."""
+
+#: Topics of one InstanceID, beyond which it drags along too many others.
+MANY_TOPICS = 10
+#: Names of one application that each came and went on one of so many days.
+CHANGING_NAMES, CHANGING_DAYS = 5, 7
+#: Days of the newest ones on which an AppID has to be seen on both clusters: a switch leaves it on both for one.
+BOTH_DAYS, BOTH_OF_DAYS = 2, 3
+#: Topics that an AppID may use and does not, beyond which its rights are too wide: one may be for a release to come.
+UNUSED_TOPICS = 3
+#: How many of a mirror's samples of a day may be over the RPO, in percent.
+OVER_RPO_PERCENT = 1.0
+#: Minutes for which a mirror may get later and later, and how much of that time it has to have got later by, in percent.
+STALLED_MINUTES, STALLED_PERCENT = 10, 90
+#: Changes of the controller within a day.
+CONTROLLER_CHANGES = 3
+#: How many partitions one member has more than another, and how many times as many.
+SKEW_PARTITIONS, SKEW_TIMES = 2, 2
+#: Major versions that a Java client may be behind its engine.
+MAJORS_BEHIND = 1

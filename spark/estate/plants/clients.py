@@ -1,0 +1,115 @@
+"""Clients that are set wrongly, or too old."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hadash.governance.catalogue import Code
+from spark.estate.clean import Builder
+from spark.estate.plants.base import plants
+
+
+def _one_client(
+    b: Builder, code: Code, kind: str, how: dict[str, Any], nearly: dict[str, Any]
+) -> tuple[str, str]:
+    """An AppID with a client that is wrong and one that nearly is; its pair and name."""
+    pair = b.any_pair()
+    word = code.value.split("-")[0]
+    appid, host, topic = b.appid(pair, word), b.host(), b.any_topic(pair)
+    for name, settings in (("wrong", how), ("right", nearly)):
+        client_id = f"{appid}-{name}"
+        if kind == "produce":
+            b.writes(pair, appid, client_id, topic, host=host, **settings)
+        else:
+            b.reads(pair, appid, client_id, topic, f"{appid}-group-{name}", host=host, **settings)
+    b.estate.answer(code, pair, f"{appid}-wrong", appid)
+    return pair, appid
+
+
+@plants(Code.ACKS)
+def _acks(b: Builder) -> None:
+    _one_client(b, Code.ACKS, "produce", {"acks": b.random.choice([0, 1])}, {"acks": -1})
+
+
+@plants(Code.TRANSACTIONS)
+def _transactions(b: Builder) -> None:
+    how = {"transactional": True, "idempotent": True}
+    _one_client(b, Code.TRANSACTIONS, "produce", how, {})
+
+
+@plants(Code.IDEMPOTENT)
+def _idempotent(b: Builder) -> None:
+    _one_client(b, Code.IDEMPOTENT, "produce", {"idempotent": True}, {})
+
+
+@plants(Code.NO_RETRIES)
+def _no_retries(b: Builder) -> None:
+    version = b.random.choice(["2.0.1", "1.1.0", "0.11.0.3"])
+    pair, appid = _one_client(b, Code.NO_RETRIES, "produce", {"version": version}, {"version": "2.1.0"})
+    if not version.startswith("2"):
+        b.estate.answer(Code.CLIENT_VERSION, pair, f"{appid}-wrong", appid)
+
+
+@plants(Code.KAFKA_10793)
+def _kafka_10793(b: Builder) -> None:
+    version = b.random.choice(["2.5.0", "2.5.1", "2.6.0", "2.6.1", "2.7.0"])
+    nearly = b.random.choice(["2.6.2", "2.7.1", "2.4.1", "2.8.0"])
+    _one_client(b, Code.KAFKA_10793, "consume", {"version": version}, {"version": nearly})
+
+
+@plants(Code.LONG_SESSION)
+def _long_session(b: Builder) -> None:
+    how = {"session_timeout_ms": 60_000}
+    _one_client(b, Code.LONG_SESSION, "consume", how, {"session_timeout_ms": 45_000})
+
+
+@plants(Code.SESSION_BOUNDS)
+def _session_bounds(b: Builder) -> None:
+    how = {"session_timeout_ms": b.random.choice([1_000, 5_999])}
+    _one_client(b, Code.SESSION_BOUNDS, "consume", how, {"session_timeout_ms": 6_000})
+
+
+@plants(Code.CLIENT_VERSION)
+def _client_version(b: Builder) -> None:
+    pair, _ = _one_client(b, Code.CLIENT_VERSION, "consume", {"version": "1.1.1"}, {"version": "2.0.0"})
+    # Builds of one's own are named as people like: they are no release, and stop nobody else from being looked at.
+    for version in ("20231108103000.1", "1.20231108103000", "3.9.0.20231108103000", "购物", ""):
+        own, topic = b.appid(pair, "built"), b.any_topic(pair)
+        b.reads(pair, own, f"{own}-reader", topic, f"{own}-group", host=b.host(), version=version)
+
+
+@plants(Code.SELF_ASSIGNED)
+def _self_assigned(b: Builder) -> None:
+    pair = b.any_pair()
+    appid, host = b.appid(pair, "assigned"), b.host()
+    b.use(pair, appid, f"{appid}-alone", "consume", b.any_topic(pair), host=host)
+    b.estate.answer(Code.SELF_ASSIGNED, pair, f"{appid}-alone", appid)
+
+
+@plants(Code.KAFKA_13563)
+def _kafka_13563(b: Builder) -> None:
+    pair = b.any_pair()
+    appid, host = b.appid(pair, "commits"), b.host()
+    hit = b.random.choice(["2.6.2", "2.7.2", "2.8.1", "3.0.0", "3.1.1"])
+    fine = b.random.choice(["2.6.1", "2.7.0", "3.1.2", "3.2.0", "3.9.0"])
+    for name, version in (("hit", hit), ("fine", fine)):
+        how = {"host": host, "version": version}
+        client_id = f"{appid}-{name}"
+        b.use(pair, appid, client_id, "consume", b.any_topic(pair), **how)
+        b.use(pair, appid, client_id, "group", f"{appid}-{name}", **how)
+        b.estate.answer(Code.SELF_ASSIGNED, pair, client_id, appid)
+    b.estate.answer(Code.KAFKA_13563, pair, f"{appid}-hit", appid)
+    # A member that commits on a connection on which it has not joined.
+    b.reads(pair, appid, f"{appid}-member", b.any_topic(pair), f"{appid}-group", host=host, version=hit)
+    b.use(pair, appid, f"{appid}-member", "group", f"{appid}-group", host=b.host(), version=hit)
+
+
+@plants(Code.SKEWED)
+def _skewed(b: Builder) -> None:
+    pair = b.any_pair()
+    cluster = b.sides(pair)[1]
+    name = f"skewed-{b.random.getrandbits(40):010x}"
+    b.add_group(cluster, name, [4, 2, 2])
+    b.add_group(cluster, f"{name}-even", [3, 2, 2])
+    b.add_group(cluster, f"{name}-sticky", [4, 2, 2], protocol="cooperative-sticky")
+    b.estate.answer(Code.SKEWED, pair, name)

@@ -1,0 +1,156 @@
+"""Clusters of a pair that differ, and mirrors that are not well."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from hadash.governance.catalogue import Code
+from hadash.governance.catalogue.figures import CONTROLLER_CHANGES, STALLED_MINUTES
+from spark.estate.clean import Builder
+from spark.estate.plants.base import plants
+
+
+def _untouched_pair(b: Builder, code: Code) -> str:
+    """A pair in which this is not wrong yet; else one in which it is: then nothing more is to be found."""
+    taken = {answer.pair for answer in b.estate.answers if answer.code is code}
+    free = [pair for pair in b.pairs[:-1] if pair not in taken]
+    return b.random.choice(free or sorted(taken))
+
+
+@plants(Code.ENGINE_VERSIONS)
+def _engine_versions(b: Builder) -> None:
+    pair = _untouched_pair(b, Code.ENGINE_VERSIONS)
+    for row in b.estate.find("clusters", cluster=b.sides(pair)[1]):
+        row["version"] = "3.8"
+    b.estate.answer(Code.ENGINE_VERSIONS, pair, pair)
+
+
+@plants(Code.OFFSETS_PARTITIONS)
+def _offsets_partitions(b: Builder) -> None:
+    pair = _untouched_pair(b, Code.OFFSETS_PARTITIONS)
+    cluster = b.sides(pair)[1]
+    b.estate.tables["partitions"] = [
+        row
+        for row in b.estate.tables["partitions"]
+        if not (row["cluster"] == cluster and row["topic"] == "__consumer_offsets" and row["partition"] >= 25)
+    ]
+    b.estate.answer(Code.OFFSETS_PARTITIONS, pair, pair)
+
+
+@plants(Code.BROKER_IDS)
+def _broker_ids(b: Builder) -> None:
+    pair = _untouched_pair(b, Code.BROKER_IDS)
+    for row in b.estate.find("brokers", cluster=b.sides(pair)[1], broker=103):
+        row["broker"] = 3
+    b.estate.answer(Code.BROKER_IDS, pair, pair)
+
+
+@plants(Code.CONTROLLER)
+def _controller(b: Builder) -> None:
+    pair = _untouched_pair(b, Code.CONTROLLER)
+    flapping, calm = b.sides(pair)
+    for row in b.estate.find("clusters", cluster=flapping):
+        row["controller_epoch"] = 40 + CONTROLLER_CHANGES
+    for row in b.estate.find("clusters", cluster=calm):
+        row["controller_epoch"] = 40 + CONTROLLER_CHANGES - 1
+    b.estate.answer(Code.CONTROLLER, pair, flapping)
+
+
+def _mirror(b: Builder, word: str) -> tuple[dict[str, Any], str]:
+    """A new mirror of two Topics; the mirror, and the Topic of which something is wrong."""
+    pair = b.any_pair()
+    stamp = f"{b.random.getrandbits(40):010x}"
+    topics = [f"{word}-{stamp}", f"{word}-{stamp}-too"]
+    return b.add_mirror(pair, topics), topics[0]
+
+
+@plants(Code.UNDER_REPLICATED)
+def _under_replicated(b: Builder) -> None:
+    mirror, topic = _mirror(b, "replicas")
+    for row in b.estate.find("partitions", cluster=mirror["target"], topic=topic, partition=1):
+        row["in_sync"] = row["replicas"][:2]
+    b.estate.answer(Code.UNDER_REPLICATED, mirror["pair"], mirror["mirror"])
+    fine, topic = _mirror(b, "source")
+    for row in b.estate.find("partitions", cluster=fine["source"], topic=topic, partition=1):
+        row["in_sync"] = row["replicas"][:2]
+
+
+@plants(Code.LEADERLESS)
+def _leaderless(b: Builder) -> None:
+    mirror, topic = _mirror(b, "leader")
+    for row in b.estate.find("partitions", cluster=mirror["target"], topic=topic, partition=2):
+        row |= {"leader": -1, "in_sync": []}
+    b.estate.answer(Code.LEADERLESS, mirror["pair"], mirror["mirror"])
+
+
+@plants(Code.FEWER_PARTITIONS)
+def _fewer_partitions(b: Builder) -> None:
+    mirror, topic = _mirror(b, "fewer")
+    gone = {"fewer": 2, "more": 0, "none": -1}
+    fewer = b.random.choice(["fewer", "none"])
+    for at in ("partitions", "topics") if fewer == "none" else ("partitions",):
+        b.estate.tables[at] = [
+            row
+            for row in b.estate.tables[at]
+            if not (
+                row["cluster"] == mirror["target"]
+                and row["topic"] == topic
+                and row.get("partition", 0) > gone[fewer] - 1
+            )
+        ]
+    b.estate.answer(Code.FEWER_PARTITIONS, mirror["pair"], topic)
+    more, topic = _mirror(b, "more")
+    b.estate.tables["partitions"] = [
+        row
+        for row in b.estate.tables["partitions"]
+        if not (row["cluster"] == more["source"] and row["topic"] == topic and row["partition"] == 2)
+    ]
+
+
+@plants(Code.CONFIG_DRIFT)
+def _config_drift(b: Builder) -> None:
+    mirror, topic = _mirror(b, "config")
+    throttled = f"{topic}-too"
+    for row in b.estate.find("topics", cluster=mirror["target"], topic=topic):
+        row["configs"] = b.random.choice(
+            [{"retention.ms": "1"}, {}, row["configs"] | {"max.message.bytes": "9"}]
+        )
+    for row in b.estate.find("topics", cluster=mirror["target"], topic=throttled):
+        row["configs"] = row["configs"] | {"leader.replication.throttled.replicas": "0:1"}
+    b.estate.answer(Code.CONFIG_DRIFT, mirror["pair"], topic)
+
+
+@plants(Code.OVER_RPO)
+def _over_rpo(b: Builder) -> None:
+    mirror, _ = _mirror(b, "late")
+    samples = b.estate.find("lag", mirror=mirror["mirror"])
+    for row in samples[100:103]:
+        row["seconds"] = 61.0
+    b.estate.answer(Code.OVER_RPO, mirror["pair"], mirror["mirror"])
+    unknown, _ = _mirror(b, "gap")
+    for row in b.estate.find("lag", mirror=unknown["mirror"])[200:220]:
+        row |= {"seconds": None, "records": None}
+
+
+@plants(Code.STALLED)
+def _stalled(b: Builder) -> None:
+    for state in ("failed", "stopped"):
+        mirror, _ = _mirror(b, state)
+        mirror |= {"state": state, "fault": "A task of its connector failed."}
+        b.estate.answer(Code.STALLED, mirror["pair"], mirror["mirror"])
+    stuck, _ = _mirror(b, "stuck")
+    slow, _ = _mirror(b, "slow")
+    for mirror, pace in ((stuck, 1.0), (slow, 0.5)):
+        # Every half minute, for as long as counts: later by as much as time passes, and by half of it.
+        begin = b.estate.at - timedelta(minutes=STALLED_MINUTES)
+        b.estate.tables["lag"] = [
+            row for row in b.estate.tables["lag"] if row["mirror"] != mirror["mirror"] or row["at"] < begin
+        ]
+        for number in range(STALLED_MINUTES * 2 + 1):
+            passed = 30 * number
+            at, late = begin + timedelta(seconds=passed), 1 + passed * pace
+            b.estate.add("lag", pair=mirror["pair"], mirror=mirror["mirror"], at=at, records=1, seconds=late)
+        # Most of these samples are over the RPO, too.
+        b.estate.answer(Code.OVER_RPO, mirror["pair"], mirror["mirror"])
+    b.estate.answer(Code.STALLED, stuck["pair"], stuck["mirror"])

@@ -1,0 +1,49 @@
+"""Uses that nobody has declared, or nobody sees."""
+
+from __future__ import annotations
+
+from hadash.governance.catalogue import Code
+from hadash.lake.access import SURVIVE_USER
+from spark.estate.clean import Builder
+from spark.estate.plants.base import plants
+
+
+@plants(Code.NEVER_SEEN)
+def _never_seen(b: Builder) -> None:
+    pair = b.any_pair()
+    appid, host = b.appid(pair, "declared"), b.host()
+    used, unused = b.some_topics(pair, 2)
+    b.writes(pair, appid, f"{appid}-writer", used, host=host)
+    for name, topic in (("", used), (f"{appid}-writer", unused)):
+        b.estate.add("declarations", pair=pair, appid=appid, name=name, kind="produce", resource=topic)
+    b.estate.answer(Code.NEVER_SEEN, pair, appid, appid)
+
+
+@plants(Code.NOT_DECLARED)
+def _not_declared(b: Builder) -> None:
+    pair = b.any_pair()
+    appid, host = b.appid(pair, "surprise"), b.host()
+    known, unknown = b.some_topics(pair, 2)
+    for topic in (known, unknown):
+        b.writes(pair, appid, f"{appid}-writer", topic, host=host)
+    b.estate.add(
+        "declarations", pair=pair, appid=appid, name=f"{appid}-writer", kind="produce", resource=known
+    )
+    b.estate.answer(Code.NOT_DECLARED, pair, appid, appid)
+
+
+@plants(Code.BYPASS)
+def _bypass(b: Builder) -> None:
+    pair = b.any_pair()
+    around, through, mirror = b.appid(pair, "bypass"), b.appid(pair, "through"), b.appid(pair, "mirror")
+    for cluster in b.sides(pair):
+        b.estate.add("own_users", cluster=cluster, user=mirror)
+    for appid in (around, through, mirror):
+        topic, host = b.any_topic(pair), b.host()
+        b.writes(pair, appid, f"{appid}-writer", topic, host=host, source=SURVIVE_USER)
+        # (A reader, too: brokers do not tell who joined a group, so nothing follows from that.)
+        b.use(pair, appid, f"{appid}-reader", "consume", topic, host=host, source=SURVIVE_USER)
+        if appid == through:
+            b.writes(pair, appid, f"{appid}-writer", topic, host=host)
+            b.reads(pair, appid, f"{appid}-reader", topic, f"{appid}-group", host=host)
+    b.estate.answer(Code.BYPASS, pair, around, around)
