@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Callable, Container, Iterable
 from copy import copy
 from dataclasses import replace
 from typing import Any
@@ -93,13 +93,13 @@ def runs_for(user: Any) -> QuerySet[Run]:
 _NAMING = ("of_no_pair", "lacking", "broken", "lines_reasons", "unreadable_reasons")
 
 
-def seen_by(user: Any, runs: Iterable[Run]) -> list[Run]:
-    """Runs as a user may see them: to whoever may see some pairs only they name no clusters of others. (They are not to be saved.)"""
+def seen_by(user: Any) -> Callable[[Run], Run]:
+    """What shows a run as a user may see it: to whoever may see some pairs only it names no clusters of others. (It is not to be saved.)"""
     if may(user, VIEW):
-        return list(runs)
+        return lambda run: run
     pairs = pairs_where(user).select_related("first", "second")
     own = {cluster.name for pair in pairs for cluster in pair.clusters}
-    return [_without_names(run, own) for run in runs]
+    return lambda run: _without_names(run, own)
 
 
 def _without_names(run: Run, own: Container[str]) -> Run:
@@ -119,14 +119,13 @@ def jobs_for(user: Any) -> list[Scheduled]:
     found = schedules.overview()
     if may(user, VIEW):
         return found
-    runs = {run.pk: run for each in found for run in (each.under_way, each.ended, each.published) if run}
-    seen = {run.pk: run for run in seen_by(user, runs.values())}
+    seen = seen_by(user)
     return [
         replace(
             each,
-            under_way=each.under_way and seen[each.under_way.pk],
-            ended=each.ended and seen[each.ended.pk],
-            published=each.published and seen[each.published.pk],
+            under_way=each.under_way and seen(each.under_way),
+            ended=each.ended and seen(each.ended),
+            published=each.published and seen(each.published),
             alarm=say("It has failed.") if each.alarm and "fault" in each.alarm.values else each.alarm,
         )
         for each in found
@@ -138,7 +137,7 @@ def the_run(user: Any, pk: int) -> Run:
     found = runs_for(user).filter(pk=pk).first()
     if found is None:
         raise Http404(_("There is no run with number %(pk)s. Old ones are removed.") % {"pk": pk})
-    return seen_by(user, [found])[0]
+    return seen_by(user)(found)
 
 
 def two_runs(now: Run, earlier: int | None) -> tuple[Run, Run]:

@@ -8,11 +8,15 @@ from typing import Any
 import pytest
 from dashboard.parts import gateway, signed_in
 from django.contrib.auth.models import Group, User
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from hadash.accounts.models import PairRole
 from hadash.accounts.roles import ON_ALL_PAIRS, REQUEST, SCOPES
 from hadash.dashboard.engines import Engines
+from hadash.governance.models import Run
 from hadash.inventory.models import AppID, Pair
 
 from .conftest import Program
@@ -60,6 +64,23 @@ def test_links_that_a_role_on_one_pair_does_not_open_are_not_shown(
     permissions = set(program.get("me/").json()["permissions"])
     assert permissions & ON_ALL_PAIRS == set()
     assert REQUEST in permissions
+
+
+def test_a_list_of_runs_asks_once_whose_names_may_be_shown(
+    things: dict[str, Any], json_estate: dict[str, Any]
+) -> None:
+    client, _ = one_pair(json_estate["pair"])
+
+    def asked() -> int:
+        with CaptureQueriesContext(connection) as queries:
+            assert client.get("/api/v1/runs/").status_code == 200
+        return len(queries)
+
+    asked()  # (what is asked once in the life of a process)
+    of_one = asked()
+    for _number in range(5):
+        Run.objects.create(job="risk", state="published", began_at=timezone.now(), ended_at=timezone.now())
+    assert asked() == of_one
 
 
 def test_the_same_appid_in_two_pairs_is_two(

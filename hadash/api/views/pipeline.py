@@ -102,7 +102,8 @@ class Runs(PagedView):
         asked = self.validated(shapes.RunQuery, request.query_params.dict())
         found = runs_for(request.user)
         wanted = found.filter(job=asked["job"]) if "job" in asked else found
-        return self.page(wanted, lambda each: _run(seen_by(request.user, [each])[0]))
+        seen = seen_by(request.user)
+        return self.page(wanted, lambda each: _run(seen(each)))
 
 
 class OneRun(View):

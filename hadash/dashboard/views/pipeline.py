@@ -47,7 +47,7 @@ def _page(
     context = {
         "jobs": [(each, states.of_run(each.under_way) if each.under_way else None) for each in jobs],
         "page": page,
-        "runs": [(run, states.of_run(run)) for run in seen_by(user, page.object_list)],
+        "runs": [(run, states.of_run(run)) for run in map(seen_by(user), page.object_list)],
         "job": wanted if wanted in Job.values else "",
         "lake": settings.LAKE,
         "live": any(each.under_way for each in jobs),
