@@ -104,9 +104,10 @@ def build_app(gateway: Gateway) -> Starlette:
         appid, instance = request.query_params.get("appid"), request.query_params.get("instance")
         connected: dict[tuple[str, str], set[str]] = {}
         for each in connections(request):
-            connected.setdefault((each.signed.appid, each.signed.client_id), set()).add(
-                each.signed.upstream.cluster
-            )
+            if each.governing.belongs_here:
+                connected.setdefault((each.signed.appid, each.signed.client_id), set()).add(
+                    each.signed.upstream.cluster
+                )
         facts = access_entries(
             gateway.traffic.latest_access(appid, instance).values(), connected, time.time()
         )
@@ -137,7 +138,8 @@ def access_entries(
     would say so. ``used_at`` is when it really did so last, on that cluster (0 for never: it has moved there and was quiet since);
     ``idle`` is the seconds since records moved, ``null`` when none ever did.
 
-    :param connected: by AppID and client.id the clusters.
+    :param connected: by AppID and client.id the clusters, of connections that are not away: what a client has left open where it was
+        before a switch, it does not use.
     """
     entries: list[dict[str, Any]] = []
     elsewhere: dict[tuple[str, ...], tuple[AccessKey, AccessFact]] = {}
@@ -176,6 +178,7 @@ def _use(key: AccessKey) -> dict[str, Any]:
 
 
 def _client(connection: Client) -> dict[str, Any]:
+    """``away``: whether it leads to a cluster that does not serve the client any more, which has moved and left it open."""
     signed = connection.signed
     return {
         "appid": signed.appid,
@@ -191,4 +194,5 @@ def _client(connection: Client) -> dict[str, Any]:
         "slow": connection.connection.slow,
         "gone": connection.connection.gone,
         "state": connection.state.value,
+        "away": not connection.governing.belongs_here,
     }

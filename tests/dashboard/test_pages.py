@@ -273,6 +273,19 @@ class TestManyClients:
         assert "web-0070" not in live
         assert "web-0070" in as_olga.get(f"{address}?seen=2").content.decode()
 
+    def test_what_a_moved_client_has_left_open_is_told_apart(
+        self, as_olga: Client, engines: SimpleNamespace, estate: SimpleNamespace
+    ) -> None:
+        there = {"appid": "shop", "client_id": "web-1", "parked": "", "library": "x", "host": "h"}
+        engines.clients = [
+            {**there, "cluster": "east", "away": True},
+            {**there, "cluster": "east", "away": True},
+        ]
+        address = reverse("appid", args=[estate.shop.pk])
+        assert "left open" not in text(as_olga, address), "it is nowhere else yet"
+        engines.clients.append({**there, "cluster": "west", "away": False})
+        assert "+ 2 left open to east" in text(as_olga, address)
+
     def test_they_are_searched(
         self, as_olga: Client, engines: SimpleNamespace, estate: SimpleNamespace, names: list[str]
     ) -> None:

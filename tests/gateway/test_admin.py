@@ -43,6 +43,7 @@ def test_clients_are_told_with_all_that_is_known_of_them(gateway: GatewayProcess
             "slow": False,
             "gone": False,
             "state": "forward",
+            "away": False,
         }
         assert found["web-2"]["node"] == "east"
         assert [c["client_id"] for c in gateway.clients(app.appid, instance="web-2")] == ["web-2"]
@@ -103,6 +104,28 @@ def test_access_says_who_used_what_with_which_library(gateway: GatewayProcess, a
         "assignors": ["range", "roundrobin"],
         "session_timeout_ms": 45000,
     }
+
+
+def test_what_a_client_has_left_open_where_it_was_it_does_not_use(
+    gateway: GatewayProcess, control: ControlPlane, app: App
+) -> None:
+    topic = app.topic()
+    with RawClient(gateway.node_address("east"), "web-1") as idle:
+        idle.sign_in(app.appid, app.password, "SCRAM-SHA-512")
+        idle.send_produce(topic, b"one")
+        assert idle.produce_error() is ErrorCode.none
+        control.bind(Identity(app.appid, "web-1"), "west")
+        produce(app.config(gateway.bootstrap, client_id="web-1"), topic, b"two")
+        with RawClient(gateway.node_address("west"), "web-1") as busy:
+            busy.sign_in(app.appid, app.password, "SCRAM-SHA-512")
+            found = {(client["cluster"], client["away"]) for client in gateway.clients(app.appid)}
+            assert found == {("east", True), ("west", False)}
+            facts = [fact for fact in gateway.ask("/access")["access"] if fact["appid"] == app.appid]
+    told = {fact["cluster"]: fact for fact in facts}
+    assert told["east"]["last_seen"] == told["east"]["used_at"]
+    assert told["west"]["last_seen"] > told["west"]["used_at"] > told["east"]["used_at"], (
+        "it is connected there"
+    )
 
 
 def test_traffic_is_told_by_cluster_from_a_time_on(

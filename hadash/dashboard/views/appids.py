@@ -138,7 +138,10 @@ def _live(request: HttpRequest, found: AppID) -> dict[str, Any]:
 
 
 def _by_client(connections: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """One line a client.id: its clusters with the number of connections, and what is parked."""
+    """One line a client.id: its clusters with the number of connections, and what is parked.
+
+    What it has left open where it was before a switch is told apart (``left_open``), as soon as it is somewhere else.
+    """
     found: dict[str, dict[str, Any]] = {}
     for connection in connections:
         entry = found.setdefault(
@@ -146,19 +149,24 @@ def _by_client(connections: list[dict[str, Any]]) -> list[dict[str, Any]]:
             {
                 "client_id": connection["client_id"],
                 "clusters": {},
+                "left_open": {},
                 "parked": 0,
                 "hosts": set(),
                 "library": "",
             },
         )
-        entry["clusters"][connection["cluster"]] = entry["clusters"].get(connection["cluster"], 0) + 1
+        counts = entry["left_open" if connection.get("away") else "clusters"]
+        counts[connection["cluster"]] = counts.get(connection["cluster"], 0) + 1
         entry["parked"] += bool(connection.get("parked"))
         entry["hosts"].add(connection.get("host") or "")
         entry["library"] = (
             f"{connection.get('library') or ''} {connection.get('version') or ''}".strip() or entry["library"]
         )
     for entry in found.values():
-        entry["clusters"] = sorted(entry["clusters"].items())
+        if not entry["clusters"]:
+            entry["clusters"], entry["left_open"] = entry["left_open"], {}
+        for counts in ("clusters", "left_open"):
+            entry[counts] = sorted(entry[counts].items())
         entry["hosts"] = sorted(entry["hosts"] - {""})
     return sorted(found.values(), key=lambda entry: entry["client_id"])
 
