@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from hadash.switching.closure import AccessGraph, Dimension
+from hadash.switching.closure import AccessGraph, Dimension, governing_of
 from hadash.switching.radius import Estate, is_on
 from hadash.switching.reach import islands, radius_sizes
-from hadash.switching.things import Thing
+from hadash.switching.things import GROUP, TOPIC, Thing
 
 
 def node_rows(estate: Estate) -> Iterator[dict[str, Any]]:
@@ -21,9 +21,10 @@ def node_rows(estate: Estate) -> Iterator[dict[str, Any]]:
     main, other = graphs[Dimension.INSTANCE], graphs[Dimension.APPID]
     edges, _ = main.cut()
     _, labels = islands(edges)
-    source_of_topic = {topic: mirror.source for mirror in estate.mirrors for topic in mirror.topics}
+    places = {(TOPIC, topic): mirror.source for mirror in estate.mirrors for topic in mirror.topics}
+    places |= {(GROUP, group): cluster for group, cluster in _clusters_of_groups(estate).items()}
     for number, thing in enumerate(main.things):
-        cluster = _cluster_of(thing, estate, source_of_topic)
+        cluster = _cluster_of(thing, estate, places)
         target = estate.clusters[cluster == estate.clusters[0]]
         place = other.number(thing)
         yield {
@@ -48,9 +49,19 @@ def _sizes(graph: AccessGraph, estate: Estate) -> dict[str, np.ndarray[Any, Any]
     }
 
 
-def _cluster_of(thing: Thing, estate: Estate, source_of_topic: dict[str, str]) -> str:
-    """Where an identity is bound; of a Topic the cluster that it is mirrored from; of both else the pair's default."""
-    if thing.identity is not None:
-        found = estate.cluster_of(thing)
-        return found if found in estate.clusters else estate.default
-    return source_of_topic.get(thing.names[0], estate.default)
+def _clusters_of_groups(estate: Estate) -> dict[str, str]:
+    """Where the members of each group are, if all are on one cluster."""
+    found: dict[str, set[str]] = {}
+    for use in estate.uses:
+        if use.kind == GROUP:
+            registered = use.client_id in estate.instances.get(use.appid, frozenset())
+            who = governing_of(use, estate.documents.get(use.appid), registered)
+            found.setdefault(use.resource, set()).add(estate.cluster_of(who))
+    return {group: next(iter(clusters)) for group, clusters in found.items() if len(clusters) == 1}
+
+
+def _cluster_of(thing: Thing, estate: Estate, places: Mapping[tuple[str, str], str]) -> str:
+    """Where an identity is bound; a Topic is on the cluster that it is mirrored from, a group where its members are; else the pair's
+    default."""
+    found = places.get((thing.kind, thing.names[0])) if thing.identity is None else estate.cluster_of(thing)
+    return found if found in estate.clusters else estate.default

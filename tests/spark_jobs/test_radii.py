@@ -13,7 +13,7 @@ from hadash.identity.identity import Identity
 from hadash.switching.closure import Dimension
 from hadash.switching.plan import Scope, ScopeKind
 from hadash.switching.radius import Estate, MirrorOf, draw_up
-from hadash.switching.things import APPID, INSTANCE, TOPIC, Use
+from hadash.switching.things import APPID, GROUP, INSTANCE, TOPIC, Use
 from spark.transform.estate import estate_of as estate_of_rows
 from spark.transform.radii import node_rows
 
@@ -75,6 +75,20 @@ def test_things_say_where_they_are() -> None:
     assert rows["instance", "web-1"]["cluster"] == "west"
     assert rows["appid",]["cluster"] == "east"
     assert (rows["topic", "orders"]["island"], rows["topic", "people"]["island"]) == (0, 0)
+
+
+def test_a_group_is_where_its_members_are() -> None:
+    bound = {Identity("shop", "web-1"): "west", Identity("shop", "web-3"): "west"}
+    members = (("web-1", "carts"), ("web-2", "stock"), ("web-3", "both"), ("web-2", "both"))
+    uses = [Use("shop", client_id, "group", group) for client_id, group in members]
+    groups = {
+        row["names"][0]: row["cluster"]
+        for row in node_rows(estate_of(uses, bound=bound))
+        if row["kind"] == GROUP
+    }
+    assert groups == {"carts": "west", "stock": "east", "both": "east"}, (
+        "half of a group is on the default cluster"
+    )
 
 
 def test_rows_of_the_registry_become_the_estate_of_the_plan() -> None:
