@@ -5,7 +5,8 @@ Gateways serve all pairs, and AppIDs are unique only in theirs: what a Gateway s
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from hadash.bindings.model import GatewayMember
@@ -50,6 +51,20 @@ class _Asking:
         entries, quiet = engines.ask_each(self._gateways, path, key, **query)
         self.silent.update(quiet)
         return entries
+
+
+def by_cluster(connections: Iterable[Mapping[str, Any]]) -> tuple[dict[str, int], dict[str, int]]:
+    """(where a client is, with how many connections; where it has left some open that it does not use any more since it has moved).
+
+    One that has not come anywhere else yet is where it was.
+
+    :param connections: of one client.
+    """
+    here: Counter[str] = Counter()
+    left_open: Counter[str] = Counter()
+    for connection in connections:
+        (left_open if connection.get("away") else here)[connection["cluster"]] += 1
+    return (dict(here), dict(left_open)) if here else (dict(left_open), {})
 
 
 def _of_pair(pair: Pair, connections: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -260,17 +260,19 @@ def clients(switch: Switch) -> dict[str, Any]:
                 "client_id": key[1],
                 "moves": plan.covers(*key),
                 "registered": key in registered,
-                "clusters": {},
+                "connections": [],
                 "parked": 0,
                 "library": "",
                 "produced": None,
                 "consumed": None,
             },
         )
-        entry["clusters"][connection["cluster"]] = entry["clusters"].get(connection["cluster"], 0) + 1
+        entry["connections"].append(connection)
         entry["parked"] += bool(connection.get("parked"))
         library = f"{connection.get('library') or ''} {connection.get('version') or ''}".strip()
         entry["library"] = library or entry["library"]
+    for entry in found.values():
+        entry["clusters"], _ = connections.by_cluster(entry.pop("connections"))
     _rates(look.answering, sorted(found.values(), key=lambda c: (not c["moves"], c["id"])))
     return {
         "fault": look.fault,

@@ -151,6 +151,22 @@ def test_clients_of_the_switch(make_switch: Any, engines: SimpleNamespace) -> No
 
 @stack
 @pytest.mark.django_db
+def test_a_client_is_where_its_connections_are_in_use(make_switch: Any, engines: SimpleNamespace) -> None:
+    def connection(client_id: str, cluster: str, away: bool) -> dict[str, Any]:
+        there = {"appid": "shop", "client_id": client_id, "cluster": cluster, "away": away}
+        return {**there, "parked": "", "library": "x", "host": "h"}
+
+    engines.clients = [
+        *[connection("web-home", "west", True)] * 2,
+        connection("web-home", "east", False),
+        connection("web-late", "east", True),
+    ]
+    where = {client["client_id"]: client["clusters"] for client in live.clients(make_switch())["clients"]}
+    assert where == {"web-home": {"east": 1}, "web-late": {"east": 1}}
+
+
+@stack
+@pytest.mark.django_db
 def test_no_gateway_means_unknown_not_zero(make_switch: Any, engines: SimpleNamespace) -> None:
     engines.look = Engines(fault="away")
     assert live.clients(make_switch()) == {"fault": "away", "epoch": None, "gateways": [], "clients": []}

@@ -16,6 +16,7 @@ from django.views.decorators.http import require_GET
 from hadash.accounts.roles import MARK_CRITICAL, REGISTER, may
 from hadash.dashboard import changes, declared, engines, selectors, states
 from hadash.dashboard.binding_forms import GenerateForm
+from hadash.dashboard.connections import by_cluster
 from hadash.dashboard.connections import of_appid as connections_of_appid
 from hadash.dashboard.forms import DeclareForm, RegisterForm
 from hadash.dashboard.templatetags.hadash import sentence
@@ -140,7 +141,7 @@ def _live(request: HttpRequest, found: AppID) -> dict[str, Any]:
 def _by_client(connections: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """One line a client.id: its clusters with the number of connections, and what is parked.
 
-    What it has left open where it was before a switch is told apart (``left_open``), as soon as it is somewhere else.
+    :func:`~hadash.dashboard.connections.by_cluster` says what is ``left_open``.
     """
     found: dict[str, dict[str, Any]] = {}
     for connection in connections:
@@ -148,25 +149,21 @@ def _by_client(connections: list[dict[str, Any]]) -> list[dict[str, Any]]:
             connection["client_id"],
             {
                 "client_id": connection["client_id"],
-                "clusters": {},
-                "left_open": {},
+                "connections": [],
                 "parked": 0,
                 "hosts": set(),
                 "library": "",
             },
         )
-        counts = entry["left_open" if connection.get("away") else "clusters"]
-        counts[connection["cluster"]] = counts.get(connection["cluster"], 0) + 1
+        entry["connections"].append(connection)
         entry["parked"] += bool(connection.get("parked"))
         entry["hosts"].add(connection.get("host") or "")
         entry["library"] = (
             f"{connection.get('library') or ''} {connection.get('version') or ''}".strip() or entry["library"]
         )
     for entry in found.values():
-        if not entry["clusters"]:
-            entry["clusters"], entry["left_open"] = entry["left_open"], {}
-        for counts in ("clusters", "left_open"):
-            entry[counts] = sorted(entry[counts].items())
+        here, left_open = by_cluster(entry.pop("connections"))
+        entry["clusters"], entry["left_open"] = sorted(here.items()), sorted(left_open.items())
         entry["hosts"] = sorted(entry["hosts"] - {""})
     return sorted(found.values(), key=lambda entry: entry["client_id"])
 
