@@ -23,6 +23,7 @@ def main() -> int:
     from hadash.mirroring.services import cluster_client, create_mirror
     from hadash.mirroring.standby import copy_acls
     from hadash.sandbox.world import acls, world_named
+    from hadash.switching.retirement.models import Retirement
 
     world = world_named(os.environ.get("HADASH_SANDBOX_WORLD", "demo"))
     clusters = []
@@ -46,8 +47,22 @@ def main() -> int:
     first, second = clusters
     pair = register_pair(os.environ.get("HADASH_GATEWAY_PAIR", "main"), first, second, first)
 
+    # A migration has come to its end: its Topics have left the first cluster, and its mirror is no more.
+    over = {
+        name
+        for ended in Retirement.objects.filter(switch__pair=pair)
+        for name in ended.switch.the_plan().mirrors
+    } - set(Mirror.objects.filter(pair=pair).values_list("name", flat=True))
+    gone = {topic for name in over & world.mirrors.keys() for topic in world.mirrors[name]}
+
     client = cluster_client(first)
-    client.create_topics({name: (partitions, world.brokers, {}) for name, partitions in world.topics.items()})
+    client.create_topics(
+        {
+            name: (partitions, world.brokers, {})
+            for name, partitions in world.topics.items()
+            if name not in gone
+        }
+    )
     client.create_acls(
         Acl(kind, name, pattern, f"User:{appid}", "*", operation, "ALLOW")
         for kind, name, pattern, appid, operation in acls(world)
@@ -59,7 +74,7 @@ def main() -> int:
             InstanceID.objects.get_or_create(appid=appid, name=instance)
     known = set(Mirror.objects.filter(pair=pair).values_list("name", flat=True))
     for name, topics in world.mirrors.items():
-        if name not in known:
+        if name not in known | over:
             create_mirror(pair, name, topics, first)
 
     password = os.environ["HADASH_SANDBOX_PASSWORD"]
