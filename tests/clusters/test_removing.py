@@ -25,14 +25,15 @@ from hadash.audit.models import Entry
 from hadash.bindings.model import Binding
 from hadash.bindings.store import BindingStore, Edit
 from hadash.identity.identity import Identity
-from hadash.inventory.models import AppID, Cluster, Pair
-from hadash.inventory.services import register_cluster, register_pair
+from hadash.inventory.models import AppID, Cluster, InstanceID, Pair
 from hadash.kafka.cluster import ClusterClient
 from hadash.kafka.values import Partition
 from hadash.mirroring import ending, standby
 from hadash.mirroring import services as mirroring
 from hadash.mirroring.models import Mirror, WriteDenial
 from hadash.mirroring.offsets import Corresponding
+from hadash.sandbox import seeding
+from hadash.sandbox.world import World
 from hadash.switching.machine import Kind
 from hadash.switching.models import Switch
 from hadash.switching.plan import Plan, Scope
@@ -96,17 +97,7 @@ def own_zookeeper(zookeeper: KazooClient, monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.fixture
 def pair(own_zookeeper: None) -> Pair:
-    clusters = [
-        register_cluster(
-            d["name"],
-            d["id"],
-            **{name: d[name] for name in ("bootstrap_servers", "security_protocol", "sasl_mechanism")},
-            **{f"{who}_username": d[f"{who}_user"] for who in ("admin", "mirror")},
-            **{f"{who}_password": d[f"{who}_password"] for who in ("admin", "mirror")},
-        )
-        for d in json.loads(required("HADASH_SANDBOX_CLUSTERS"))
-    ]
-    return register_pair("main", clusters[0], clusters[1], clusters[0])
+    return seeding.register("main", json.loads(required("HADASH_SANDBOX_CLUSTERS")))
 
 
 def records(cluster: Cluster, topic: str) -> int:
@@ -234,6 +225,35 @@ def test_a_mirror_of_the_same_name_begins_anew(migrated: Migrated) -> None:
         "all of it is copied once more",
         patience=MIRROR_PATIENCE,
     )
+
+
+def test_what_has_ended_is_not_seeded_again(migrated: Migrated) -> None:
+    """A demo that is started anew has the same world, whose Topics were on east; only the others are put there."""
+    pair, app = migrated.switch.pair, migrated.app
+    other = f"{app.prefix}other"
+    world = World(
+        topics={migrated.topic: 1, other: 1},
+        mirrors={migrated.mirror: (migrated.topic,)},
+        prefixes={},
+        reads={},
+        owners={app.appid: "Archive team"},
+        instances={app.appid: ("archive-1",)},
+        clients=(),
+    )
+    seeding.put(world, pair)
+    assert migrated.connectors() != [], (
+        "while the migration has not come to its end, its mirror stays as it is"
+    )
+
+    migrated.retire()
+    for _ in range(2):
+        seeding.put(world, pair)
+        assert migrated.topic not in migrated.east.topics()
+        assert other in migrated.east.topics()
+        assert not Mirror.objects.filter(name=migrated.mirror).exists()
+        assert migrated.connectors() == []
+    assert [instance.name for instance in InstanceID.objects.filter(appid__name=app.appid)] == ["archive-1"]
+    migrated.east.delete_topics([other])
 
 
 def test_a_worker_that_dies_anywhere_leaves_nothing_half_done(
