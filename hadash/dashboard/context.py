@@ -8,6 +8,7 @@ from django.http import HttpRequest
 from django.utils.functional import SimpleLazyObject
 
 from hadash.dashboard import batches, changes, selectors
+from hadash.dashboard.sections import section_of
 from hadash.pipeline import schedules
 
 
@@ -21,12 +22,14 @@ def waiting_count(user: Any) -> int:
 
 
 def frame(request: HttpRequest) -> dict[str, Any]:
-    """Counts for the navigation and the hue of each cluster. Read only when a template asks; at most four queries each."""
+    """The navigation's current entry, its counts and the hue of each cluster: those are read only when a template asks, with at most four
+    queries each."""
     user = getattr(request, "user", None)
     if user is None or not user.is_authenticated:
         return {}
     return {
         "nav": {
+            "section": section_of(request.path_info),
             "waiting": SimpleLazyObject(lambda: waiting_count(user)),
             "running": SimpleLazyObject(lambda: selectors.running(user).count()),
             "alarms": SimpleLazyObject(schedules.alarms),

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 
 import pytest
+from django.contrib.auth.models import User
 from django.utils import translation
 
 from hadash.dashboard import figures, states
@@ -25,6 +27,16 @@ def test_a_sentence_in_the_viewers_language() -> None:
     assert tags.sentence(stored) == "arne approved the switch."
     with translation.override("zh-hans"):
         assert tags.sentence(stored) == "arne 批准了切换。"
+
+
+def test_a_line_of_a_log_has_the_full_name_of_who_did_it() -> None:
+    arne, wei = User(username="arne", first_name="Arne Approver"), User(username="wei")
+    approved = say("%(user)s approved the batch.", user="arne").to_json()
+    assert tags.told(SimpleNamespace(sentence=approved, actor=arne)) == "Arne Approver approved the batch."
+    assert tags.told(SimpleNamespace(sentence=approved, actor=None)) == "arne approved the batch."
+    assert tags.told(SimpleNamespace(sentence=approved, actor=wei)) == "arne approved the batch.", (
+        "it is about another"
+    )
 
 
 @pytest.mark.parametrize("value", [{}, None, "text", {"text": "", "values": {}}])

@@ -39,6 +39,15 @@ def sentence(value: Any) -> str:
 
 
 @register.filter
+def told(event: Any) -> str:
+    """The sentence of a line of a log. Who did it has their full name in it, where the sentence has their user name."""
+    said = Sentence.from_json(event.sentence)
+    if event.actor is not None and said.values.get("user") == event.actor.get_username():
+        said = Sentence(said.text, {**said.values, "user": person(event.actor)})
+    return sentence(said)
+
+
+@register.filter
 def number(value: Any) -> str:
     """With thousands separated; a question mark for what is not known."""
     if value is None or value == "":
