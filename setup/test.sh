@@ -15,8 +15,19 @@ export JAVA_TOOL_OPTIONS="${JAVA_TOOL_OPTIONS:--XX:TieredStopAtLevel=1 -XX:Reser
 setsid .venv/bin/python -m hadash.sandbox exec -- .venv/bin/python -m pytest -m 'not long' $FIRST -o cache_dir=.pytest_cache_first --durations=15 \
   > var/test-first.log 2>&1 &
 first=$!
+# What runs alone at the end needs Kafka's own tools: they are fetched meanwhile, after what both lanes wait for. (If that fails, it
+# fetches them itself, and says what is wrong.)
+setsid .venv/bin/python - > var/test-fetch.log 2>&1 <<'FETCH' &
+from hadash.sandbox.downloads import CLIENT_VERSIONS, kafka_jars, tool_jars
+from hadash.sandbox.java import find_java
+
+java = find_java()
+kafka_jars(java)
+tool_jars(CLIENT_VERSIONS[-1], java)
+FETCH
+fetching=$!
 # Whatever ends this, ends the other lane with all that it has started: the stack's keeper obeys SIGTERM.
-trap 'kill -TERM -- "-$first" 2> /dev/null; wait "$first"' EXIT
+trap 'kill -TERM -- "-$first" "-$fetching" 2> /dev/null; wait "$first"' EXIT
 trap 'exit 143' INT TERM
 ignored=()
 for folder in $FIRST $ALONE; do ignored+=("--ignore=$folder"); done
