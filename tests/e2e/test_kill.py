@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
+from support.waiting import eventually
 
 from hadash.bindings.model import Binding, BindingState
 from hadash.bindings.store import BindingStore
 from hadash.identity.resolve import resolve
 from hadash.sandbox.demo import Demo
-from hadash.sandbox.trial import SWITCH_SECONDS, Trial
+from hadash.sandbox.trial import LOOK_SECONDS, SWITCH_SECONDS, Trial
 
 from .conftest import KILL_SECONDS
 
@@ -96,9 +95,12 @@ def test_abort_returns_to_the_start_also_when_the_worker_dies_while_returning(
 
     key = trial.operator.request(APPID, INSTANCE, target, "This one is aborted.")
     trial.approver.approve(key).raise_for_status()
-    deadline = time.monotonic() + 30
-    while trial.operator.state(key)["stage"] == "precheck" and time.monotonic() < deadline:
-        pass
+    eventually(
+        lambda: trial.operator.state(key)["stage"] not in ("", "precheck"),
+        "something has been changed",
+        KILL_SECONDS,
+        LOOK_SECONDS,
+    )
     trial.operator.post(f"switches/{key}/abort/").raise_for_status()
     assert worker.wait(timeout=KILL_SECONDS) == -9
     demo.worker.start()
