@@ -19,6 +19,8 @@ from hadash.sandbox.trial import Trial
 
 #: Seconds in which a worker has to reach the point at which it dies: a whole switch on a slow machine.
 KILL_SECONDS = 90.0
+#: Seconds for which clients may wait for a worker that takes over, where that is not what a test is about: nobody's patience.
+PATIENT_SECONDS = 600.0
 
 
 def a_demo() -> Iterator[Demo]:
@@ -64,36 +66,57 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     return report
 
 
-@pytest.fixture
-def killing_worker(demo: Demo, tmp_path: Path) -> Iterator[object]:
-    """Replaces the demo's worker by one that dies at a point; afterwards the demo has its own again."""
-    assert demo.worker is not None
-    demo.worker.stop(timeout=2)  # what it is looking at, the next worker looks at again
-    started: list[Process] = []
+class Workers:
+    """A worker that dies at a point, and the one that comes after it. Both write the logs of the demo."""
 
-    def start(stage: str, command: str, when: str) -> Process:
-        mark = tmp_path / "killed"
+    def __init__(self, demo: Demo, mark: Path) -> None:
+        self._demo = demo
+        self._mark = mark
+        self.started: list[Process] = []
+
+    def dying(self, stage: str, command: str, when: str) -> Process:
+        """A worker that kills itself at a point; see ``tests/support/killing_worker.py``."""
         arguments = [
-            argument.replace("tasks", "tests.support.killing_worker") for argument in demo.worker_arguments()
+            argument.replace("tasks", "tests.support.killing_worker")
+            for argument in self._demo.worker_arguments()
         ]
+        where = {
+            "KILL_STAGE": stage,
+            "KILL_COMMAND": command,
+            "KILL_WHEN": when,
+            "KILL_MARK": str(self._mark),
+        }
+        return self._start("killing worker", arguments, where)
+
+    def successor(self, blocked_seconds: float = PATIENT_SECONDS) -> Process:
+        """The next worker.
+
+        :param blocked_seconds: how long clients may have waited when it takes over. Usually so long that a slow machine, on
+            which a worker needs half a minute to start, does not decide how the switch ends.
+        """
+        limits = {"HADASH_SWITCH_BLOCKED_SECONDS": str(blocked_seconds)}
+        return self._start("successor", self._demo.worker_arguments(), limits)
+
+    def _start(self, name: str, arguments: list[str], environment: dict[str, str]) -> Process:
         process = Process(
-            "killing worker",
+            name,
             [sys.executable, *arguments],
-            log_path=demo.data_dir / "logs" / "killing-worker.log",
-            env={
-                **demo.environment(),
-                "KILL_STAGE": stage,
-                "KILL_COMMAND": command,
-                "KILL_WHEN": when,
-                "KILL_MARK": str(mark),
-            },
+            log_path=self._demo.data_dir / "logs" / f"{name.replace(' ', '-')}.log",
+            env={**self._demo.worker_environment(), **environment},
             cwd=ROOT,
         )
         process.start()
-        started.append(process)
+        self.started.append(process)
         return process
 
-    yield start
-    for process in started:
+
+@pytest.fixture
+def workers(demo: Demo, tmp_path: Path) -> Iterator[Workers]:
+    """Instead of the demo's worker; afterwards the demo has its own again."""
+    assert demo.worker is not None
+    demo.worker.stop(timeout=2)  # what it is looking at, the next worker looks at again
+    instead = Workers(demo, tmp_path / "killed")
+    yield instead
+    for process in instead.started:
         process.stop()
     demo.worker.start()

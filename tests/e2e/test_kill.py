@@ -8,10 +8,9 @@ from support.waiting import eventually
 from hadash.bindings.model import Binding, BindingState
 from hadash.bindings.store import BindingStore
 from hadash.identity.resolve import resolve
-from hadash.sandbox.demo import Demo
 from hadash.sandbox.trial import LOOK_SECONDS, SWITCH_SECONDS, Trial
 
-from .conftest import KILL_SECONDS
+from .conftest import KILL_SECONDS, Workers
 
 pytestmark = pytest.mark.stack
 
@@ -37,17 +36,16 @@ def bound_to(bindings: BindingStore, appid: str = APPID, instance: str = INSTANC
 
 @pytest.mark.parametrize(("stage", "command", "when"), POINTS, ids=lambda value: str(value))
 def test_switch_survives_the_loss_of_its_worker(
-    demo: Demo, trial: Trial, bindings: BindingStore, killing_worker, stage: str, command: str, when: str
+    trial: Trial, bindings: BindingStore, workers: Workers, stage: str, command: str, when: str
 ) -> None:
-    assert demo.worker is not None
     source = bound_to(bindings).cluster
     target = "west" if source == "east" else "east"
-    worker = killing_worker(stage, command, when)
+    worker = workers.dying(stage, command, when)
 
     key = trial.operator.request(APPID, INSTANCE, target, f"The worker dies in {stage}.")
     trial.approver.approve(key).raise_for_status()
     assert worker.wait(timeout=KILL_SECONDS) == -9, "the worker was to be killed inside the stage"
-    demo.worker.start()
+    workers.successor()
     state = trial.approver.await_end(key, SWITCH_SECONDS)
 
     binding = bound_to(bindings)
@@ -55,6 +53,29 @@ def test_switch_survives_the_loss_of_its_worker(
     assert state["status"] == "succeeded", state["outcome"]
     assert binding.cluster == target
     assert [s["result"] for s in state["stages"] if s["stage"] == stage][-2:] == ["interrupted", "done"]
+
+
+@pytest.mark.long
+def test_switch_returns_when_clients_have_waited_for_too_long(
+    trial: Trial, bindings: BindingStore, workers: Workers
+) -> None:
+    """The next worker came after the clients' patience was over: they go on where they were, and nobody had to see to it."""
+    source = bound_to(bindings).cluster
+    target = "west" if source == "east" else "east"
+    worker = workers.dying("block", "WriteBindings", "after")
+
+    key = trial.operator.request(
+        APPID, INSTANCE, target, "The worker dies in block, and the next one is late."
+    )
+    trial.approver.approve(key).raise_for_status()
+    assert worker.wait(timeout=KILL_SECONDS) == -9
+    workers.successor(blocked_seconds=0)
+    state = trial.approver.await_end(key, SWITCH_SECONDS)
+
+    assert state["status"] == "rolled_back"
+    assert state["outcome"].startswith("Clients have waited for ")
+    assert f"They go on on {source}." in state["outcome"]
+    assert (bound_to(bindings).cluster, bound_to(bindings).state) == (source, BindingState.FORWARD)
 
 
 @pytest.mark.parametrize(
@@ -66,17 +87,16 @@ def test_switch_survives_the_loss_of_its_worker(
     ids=str,
 )
 def test_readers_go_over_although_the_worker_dies_while_they_wait(
-    demo: Demo, trial: Trial, bindings: BindingStore, killing_worker, command: str, when: str
+    trial: Trial, bindings: BindingStore, workers: Workers, command: str, when: str
 ) -> None:
     """A read split to the mirror, and the one home, each cut off in the stage that only it has."""
-    assert demo.worker is not None
     target = "west" if bound_to(bindings, "audit", "audit-clicks").cluster == "east" else "east"
-    worker = killing_worker("follow", command, when)
+    worker = workers.dying("follow", command, when)
 
     key = trial.operator.request("audit", "audit-clicks", target, "The worker dies in follow.", "read-split")
     trial.approver.approve(key).raise_for_status()
     assert worker.wait(timeout=KILL_SECONDS) == -9, "the worker was to be killed inside the stage"
-    demo.worker.start()
+    workers.successor()
     state = trial.approver.await_end(key, SWITCH_SECONDS)
 
     assert state["status"] == "succeeded", state["outcome"]
@@ -86,12 +106,11 @@ def test_readers_go_over_although_the_worker_dies_while_they_wait(
 
 
 def test_abort_returns_to_the_start_also_when_the_worker_dies_while_returning(
-    demo: Demo, trial: Trial, bindings: BindingStore, killing_worker
+    trial: Trial, bindings: BindingStore, workers: Workers
 ) -> None:
-    assert demo.worker is not None
     before = bound_to(bindings).cluster
     target = "west" if before == "east" else "east"
-    worker = killing_worker("return", "WriteBindings", "after")
+    worker = workers.dying("return", "WriteBindings", "after")
 
     key = trial.operator.request(APPID, INSTANCE, target, "This one is aborted.")
     trial.approver.approve(key).raise_for_status()
@@ -103,7 +122,7 @@ def test_abort_returns_to_the_start_also_when_the_worker_dies_while_returning(
     )
     trial.operator.post(f"switches/{key}/abort/").raise_for_status()
     assert worker.wait(timeout=KILL_SECONDS) == -9
-    demo.worker.start()
+    workers.successor()
     state = trial.approver.await_end(key, SWITCH_SECONDS)
 
     assert state["status"] == "rolled_back"

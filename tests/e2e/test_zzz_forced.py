@@ -18,7 +18,7 @@ from hadash.sandbox.errors import SandboxError
 from hadash.sandbox.person import Person
 from hadash.sandbox.trial import SWITCH_SECONDS, Measured, Trial
 
-from .conftest import KILL_SECONDS, a_demo
+from .conftest import KILL_SECONDS, Workers, a_demo
 
 pytestmark = [pytest.mark.stack, pytest.mark.long]
 
@@ -117,20 +117,19 @@ def rebuild(rita: Person, key: str) -> int:
 
 
 def test_a_target_that_is_lost_before_its_mirror_is_turned_round_is_given_up(
-    demo: Demo, trial: Trial, killing_worker: Any, lost: list[int]
+    demo: Demo, trial: Trial, workers: Workers, lost: list[int]
 ) -> None:
     """Between forward and reverse: its clients are there, and the mirror still copies to it."""
     rita, bea = (Person(demo.url, name, demo.password) for name in ("rita", "bea"))
     billing = [spec for spec in demo.world.clients if spec.appid == "billing"]
-    assert demo.worker is not None
-    worker = killing_worker("reverse", "ReverseMirrors", "before")
+    worker = workers.dying("reverse", "ReverseMirrors", "before")
     key = trial.operator.request("billing", None, LOST, "The target dies behind it")
     trial.approver.approve(key).raise_for_status()
     assert worker.wait(timeout=KILL_SECONDS) == -9
     cluster = demo.stack.kafka[LOST]
     for process in cluster.processes:
         process.kill()
-    demo.worker.start()
+    workers.successor()
     eventually(
         lambda: rita.state(key)["status"] == "needs_attention",
         "a switch that asks for a person",
