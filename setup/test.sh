@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# All tests but the long ones (make test-long), in two lanes beside each other, each with a stack of its own: a test waits for
-# servers half of its time. The first has the tests of whole demos, of the API, of the command line, of accounts and of the pipeline's jobs, so that both take
-# about as long; what it printed follows when the second has ended.
+# All tests but the long ones (make test-long), in three lanes beside each other, each with a stack of its own: a test waits for
+# servers most of its time. What the first two have printed follows when the third has ended. (Two lanes took 25 minutes, of which two
+# cores computed for twelve.)
 set -u
 cd "$(dirname "$0")/.."
-FIRST="tests/e2e tests/sandbox tests/api tests/cli tests/accounts tests/pipeline tests/governance tests/spark_jobs/test_governance_jobs.py"
+# Whole demos; what is asked for over HTTP and the pipeline's jobs; and the rest: the Gateway, the clusters, the rules.
+DEMOS="tests/e2e tests/sandbox"
+PAGES="tests/api tests/cli tests/accounts tests/dashboard tests/pipeline tests/governance tests/spark_jobs"
 # Clients that sign in again within seconds, on brokers that hang up on who does not: nothing runs beside them.
 ALONE="tests/gateway/test_listeners.py"
 mkdir -p var/test-logs
@@ -12,10 +14,21 @@ mkdir -p var/test-logs
 # A JVM that only compiles quickly keeps 48 MB for what it has compiled, which Spark fills with the plans of all rules and then
 # stops ("Out of space in CodeCache"): 240 MB are what it keeps otherwise.
 export JAVA_TOOL_OPTIONS="${JAVA_TOOL_OPTIONS:--XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m}"
-setsid .venv/bin/python -m hadash.sandbox exec -- .venv/bin/python -m pytest -m 'not long' $FIRST -o cache_dir=.pytest_cache_first --durations=15 \
-  > var/test-first.log 2>&1 &
-first=$!
-# What runs alone at the end needs Kafka's own tools: they are fetched meanwhile, after what both lanes wait for. (If that fails, it
+
+# run LANE FOLDERS…: pytest beside a stack of its own. LANE names its notes of what failed: lanes would overwrite each other's.
+run() {
+  local lane="$1"
+  shift
+  exec .venv/bin/python -m hadash.sandbox exec -- \
+    .venv/bin/python -m pytest -m "not long" -o "cache_dir=.pytest_cache/$lane" --durations=15 "$@"
+}
+export -f run
+# Sessions of their own: a signal to the group ends all that a lane has started.
+setsid bash -c "run demos $DEMOS" > var/test-demos.log 2>&1 &
+demos=$!
+setsid bash -c "run pages $PAGES" > var/test-pages.log 2>&1 &
+pages=$!
+# What runs alone at the end needs Kafka's own tools: they are fetched meanwhile, after what all lanes wait for. (If that fails, it
 # fetches them itself, and says what is wrong.)
 setsid .venv/bin/python - > var/test-fetch.log 2>&1 <<'FETCH' &
 from hadash.sandbox.downloads import CLIENT_VERSIONS, kafka_jars, tool_jars
@@ -26,20 +39,24 @@ kafka_jars(java)
 tool_jars(CLIENT_VERSIONS[-1], java)
 FETCH
 fetching=$!
-# Whatever ends this, ends the other lane with all that it has started: the stack's keeper obeys SIGTERM.
-trap 'kill -TERM -- "-$first" "-$fetching" 2> /dev/null; wait "$first"' EXIT
+# Whatever ends this, ends the other lanes with all that they have started: the stack's keeper obeys SIGTERM.
+trap 'kill -TERM -- "-$demos" "-$pages" "-$fetching" 2> /dev/null; wait "$demos" "$pages"' EXIT
 trap 'exit 143' INT TERM
 ignored=()
-for folder in $FIRST $ALONE; do ignored+=("--ignore=$folder"); done
-.venv/bin/python -m hadash.sandbox exec -- .venv/bin/python -m pytest -m "not long" "${ignored[@]}" --durations=15
-second=$?
-echo "--- the other lane ($FIRST)"
-wait "$first"
-other=$?
+for folder in $DEMOS $PAGES $ALONE; do ignored+=("--ignore=$folder"); done
+(run rest "${ignored[@]}")
+of_rest=$?
+wait "$demos"
+of_demos=$?
+wait "$pages"
+of_pages=$?
 trap - EXIT
-cat var/test-first.log
+echo "--- the lane of $DEMOS"
+cat var/test-demos.log
+echo "--- the lane of $PAGES"
+cat var/test-pages.log
 echo "--- alone ($ALONE)"
-.venv/bin/python -m hadash.sandbox exec -- .venv/bin/python -m pytest $ALONE
-last=$?
-echo "--- exit codes: $second, $other of the other lane, $last of what ran alone"
-[ "$second" -eq 0 ] && [ "$other" -eq 0 ] && [ "$last" -eq 0 ]
+(run alone $ALONE)
+of_alone=$?
+echo "--- exit codes: $of_rest of the rest, $of_demos of demos, $of_pages of pages, $of_alone of what ran alone"
+[ "$of_rest" -eq 0 ] && [ "$of_demos" -eq 0 ] && [ "$of_pages" -eq 0 ] && [ "$of_alone" -eq 0 ]
