@@ -4,9 +4,10 @@
 # cores computed for twelve.)
 set -u
 cd "$(dirname "$0")/.."
-# Whole demos; what is asked for over HTTP and the pipeline's jobs; and the rest: the Gateway, the clusters, the rules.
-DEMOS="tests/e2e tests/sandbox"
-PAGES="tests/api tests/cli tests/accounts tests/dashboard tests/pipeline tests/governance tests/spark_jobs"
+# So divided that all take about as long. Whole demos, the API and who may use it; pages, and the pipeline with its jobs; and the rest:
+# the Gateway, the clusters, the rules.
+DEMOS="tests/e2e tests/sandbox tests/api tests/cli tests/accounts"
+PAGES="tests/dashboard tests/pipeline tests/governance tests/spark_jobs"
 # Clients that sign in again within seconds, on brokers that hang up on who does not: nothing runs beside them.
 ALONE="tests/gateway/test_listeners.py"
 mkdir -p var/test-logs
