@@ -289,7 +289,8 @@ def test_coverage_of_one_appid_over_time(as_vera: Client, tables: None, estate: 
     for appid, clients in (("shop", 8), ("billing", 50)):
         Coverage.objects.create(run=later, pair="main", appid=appid, clients=clients, registered=6, **numbers)
     text = page(as_vera, "appid", estate.shop.pk).split("Coverage over time", 1)[1]
-    assert "75 %" in text and "58" not in text
+    assert "75 %" in text and '<td class="num">8</td>' in text
+    assert '<td class="num">58</td>' not in text, "clients of all AppIDs"
     found = as_vera.get("/api/v1/tables/coverage/over-time/", {"appid": "shop"}).json()
     assert (found[0]["run"], found[0]["clients"], found[0]["registered"]) == (later.pk, 8, 6)
     assert as_vera.get("/api/v1/tables/coverage/over-time/").json()[0]["clients"] == 58
