@@ -19,7 +19,7 @@ from support.waiting import eventually
 from hadash.bindings import catalogue
 from hadash.inventory.models import Cluster
 from hadash.mirroring.models import Mirror, WriteDenial
-from hadash.mirroring.services import connect_client, connector_of
+from hadash.mirroring.services import await_topics, cluster_client, connect_client, connector_of
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
 
@@ -177,6 +177,23 @@ class TestMirror:
             run("register_mirror", "main", "m", topic, source="east")
         assert not Mirror.objects.exists()
         assert not WriteDenial.objects.exists()
+
+    def test_a_standby_with_other_partitions_is_refused(self, app: App) -> None:
+        topic = f"{app.appid}.uneven"
+        east, west = (cluster_client(Cluster.objects.get(name=name)) for name in ("east", "west"))
+        for client, partitions in ((east, 3), (west, 2)):
+            client.create_topics({topic: (partitions, 1, {})})
+            await_topics(client, [topic])
+        try:
+            with pytest.raises(
+                CommandError, match=rf"other partitions on cluster west than on east.* {topic}-2\."
+            ):
+                run("register_mirror", "main", "m", topic, source="east")
+            assert not Mirror.objects.exists()
+            assert not WriteDenial.objects.exists()
+        finally:
+            east.delete_topics([topic])
+            west.delete_topics([topic])
 
 
 class TestPerson:

@@ -81,7 +81,8 @@ def rebuild(mirror: Mirror, lost: Cluster, fence: Fence = nobody_else) -> None:
     )
     await_topics(there, list(mirror.topics))
     deny_writes(mirror.pair, lost, mirror.topics)
-    starts, ends = here.start_offsets(partitions), there.end_offsets(partitions)
+    # Asked once more, now that nobody else may write; and by whoever waits, because another broker may have heard of them later.
+    starts, ends = here.start_offsets(partitions), await_topics(there, list(mirror.topics))
     filled = sorted(p for p, end in ends.items() if end != 0)
     if filled:
         raise MirrorError(f"Somebody writes to {filled[0]} on cluster {lost.name}, past the Gateway.")

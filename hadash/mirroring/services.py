@@ -95,7 +95,8 @@ def create_mirror(pair: Pair, name: str, topics: Iterable[str], source: Cluster)
     The Topics are created there with the same partitions and configs. One that exists must be empty: otherwise
     nobody knows which of its records correspond. May be repeated after it was cut off.
 
-    :raises MirrorError: a Topic is missing, is mirrored already, is not empty, or is compacted; or the name is taken.
+    :raises MirrorError: a Topic is missing, is mirrored already, has other partitions there, is not empty there, or is compacted; or
+        the name is taken.
     """
     wanted = sorted(set(topics))
     target = pair.other(source)
@@ -128,8 +129,14 @@ def create_mirror(pair: Pair, name: str, topics: Iterable[str], source: Cluster)
             for t, i in infos.items()
         }
     )
-    await_topics(there, wanted)
-    starts, ends = here.start_offsets(partitions), there.end_offsets(partitions)
+    ends = await_topics(there, wanted)
+    uneven = min(ends.keys() ^ set(partitions), default=None)
+    if uneven is not None:
+        raise MirrorError(
+            f"Topic {uneven.topic} has other partitions on cluster {target.name} than on {source.name}: only one of them has {uneven}. "
+            "Delete the Topic there, or give both as many."
+        )
+    starts = here.start_offsets(partitions)
     for partition, end in ends.items():
         if end != 0:
             raise MirrorError(
@@ -144,20 +151,20 @@ def create_mirror(pair: Pair, name: str, topics: Iterable[str], source: Cluster)
     return mirror
 
 
-def await_topics(client: ClusterClient, topics: list[str]) -> None:
-    """Wait until every partition of new Topics has a leader that has heard of it: another broker may know it earlier."""
+def await_topics(client: ClusterClient, topics: list[str]) -> dict[Partition, int]:
+    """Wait until every partition of new Topics has a leader that has heard of it, and tell its end.
+
+    (Whoever asked for the ends once more could be answered by another broker, which has not heard of them yet.)
+    """
     seconds = settings.MIRROR_TOPICS_SECONDS
     deadline = time.monotonic() + seconds
     while True:
         found = client.topics(topics)
         if len(found) == len(topics) and all(leader >= 0 for i in found.values() for leader in i.leaders):
             try:
-                client.end_offsets(
-                    _partitions(found)
-                )  # (asked for them once more, another broker may not know them)
-                return
-            except KafkaError:
-                pass
+                return client.end_offsets(_partitions(found))
+            except KafkaError as error:
+                log.info("not all brokers know the new Topics yet: %s", error)
         if time.monotonic() > deadline:
             raise MirrorError(f"The Topics on cluster {client.name} have no leaders after {seconds:.0f} s.")
         time.sleep(POLL_SECONDS)

@@ -10,7 +10,7 @@ from hadash.inventory.models import AppID, InstanceID, Pair
 from hadash.inventory.services import register_cluster, register_pair
 from hadash.kafka.values import Acl
 from hadash.mirroring.models import Mirror
-from hadash.mirroring.services import cluster_client, create_mirror
+from hadash.mirroring.services import await_topics, cluster_client, create_mirror
 from hadash.mirroring.standby import copy_acls
 from hadash.sandbox.world import World, acls
 from hadash.switching.retirement.models import Retirement
@@ -54,13 +54,11 @@ def put(world: World, pair: Pair) -> None:
     left = {topic for name, topics in world.mirrors.items() if name in ended for topic in topics}
 
     client = cluster_client(first)
-    client.create_topics(
-        {
-            name: (partitions, world.brokers, {})
-            for name, partitions in world.topics.items()
-            if name not in left
-        }
-    )
+    of_first: dict[str, tuple[int, int, dict[str, str]]] = {
+        name: (partitions, world.brokers, {}) for name, partitions in world.topics.items() if name not in left
+    }
+    client.create_topics(of_first)
+    await_topics(client, list(of_first))
     client.create_acls(
         Acl(kind, name, pattern, f"User:{appid}", "*", operation, "ALLOW")
         for kind, name, pattern, appid, operation in acls(world)
