@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # All tests but the long ones (make test-long), in three lanes beside each other, each with a stack of its own: a test waits for
-# servers most of its time. What the first two have printed follows when the third has ended. (Two lanes took 25 minutes, three take 17.)
+# servers most of its time. What the first two have printed follows when the third has ended. (Two lanes took 25 minutes, three take 18.)
 set -u
 cd "$(dirname "$0")/.."
 # So divided that all take about as long. Whole demos, the command line and who may use it; pages, the API, and the pipeline with its
