@@ -53,6 +53,7 @@ def row(outcome: Outcome = Outcome.RETURNED, **values: object) -> Row:
         (row(Outcome.NEVER), False, False),
         (row(Outcome.NOT_REACHED), False, False),
         (row(manual="The request was refused"), False, True),
+        (row(ended=["worker"]), False, False),
     ],
 )
 def test_a_row_is_clean_only_without_losses_and_people(found: Row, clean: bool, person: bool) -> None:
@@ -61,6 +62,7 @@ def test_a_row_is_clean_only_without_losses_and_people(found: Row, clean: bool, 
 
 def test_what_somebody_has_to_do_comes_first_in_the_note() -> None:
     assert row(manual="m", notes=["a", "b"]).values()["note"] == "MANUAL: m; a; b"
+    assert row(ended=["worker", "beat"], notes=["a"]).values()["note"] == "ENDED TOO: worker, beat; a"
 
 
 def test_a_standstill_that_began_before_the_fault_counts_when_it_ends_after_it() -> None:
@@ -163,5 +165,5 @@ def test_one_cell_of_the_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(run, "ROOT", tmp_path)
     assert run.fault_table(["worker"], ["block"]) == 0
     told = json.loads((tmp_path / "var" / "bench" / "fault.json").read_text())
-    (cell,) = told["tables"]["cells"]
+    (cell,) = told["cells"]
     assert (cell["outcome"], cell["lost"], cell["duplicated"]) == ("succeeded", 0, 0)

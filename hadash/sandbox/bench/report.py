@@ -73,5 +73,5 @@ class Report:
         for goal in self.goals:
             mark = "met   " if goal["met"] else "MISSED"
             print(
-                f"{mark} {goal['name']:58} goal {goal['goal']:>7} {goal['unit']:8} measured {goal['measured']}"
+                f"{mark} {goal['name']:58} goal {goal['goal']:>7} {goal['unit']:9} measured {goal['measured']}"
             )

@@ -31,6 +31,9 @@ RETRIES = 3
 #: pause that a fault makes.
 STANDSTILL_SECONDS = 1.0
 
+#: hadash's own processes: none may end because a server, or another one of them, did.
+OWN = ("gateway", "worker", "beat", "web")
+
 
 @dataclass
 class Cells:
@@ -79,6 +82,7 @@ class Cells:
                 fault.name, scene.stage, Outcome.NOT_REACHED, notes=[state["outcome"] or state["status"]]
             )
         struck = time.time()
+        running = {name: self.estate.process(name).pid for name in OWN if name != fault.name}
         try:
             fault.strike(scene)
         finally:
@@ -94,6 +98,8 @@ class Cells:
         said = _ended_at(state, ended)
         # Unless the clock that said so is the one that has jumped.
         self._time(row, struck, said if struck <= said <= ended else ended)
+        # (One that has ended was started again: it is another process.)
+        row.ended = [name for name, pid in running.items() if self.estate.process(name).pid != pid]
         return row
 
     def _time(self, row: Row, struck: float, ended: float) -> None:

@@ -54,6 +54,8 @@ class Row:
     pause: float = 0.0
     #: What somebody had to do before the next switch was possible.
     manual: str = ""
+    #: hadash's own processes that ended although nobody had hit them.
+    ended: list[str] = field(default_factory=list)
     #: Why it returned or asked, and whatever else is to be known.
     notes: list[str] = field(default_factory=list)
 
@@ -66,7 +68,7 @@ class Row:
     @property
     def clean(self) -> bool:
         ended = self.outcome in (Outcome.SUCCEEDED, Outcome.RETURNED)
-        return ended and not self.person and self.lost == self.duplicated == 0
+        return ended and not self.person and not self.ended and self.lost == self.duplicated == 0
 
     def values(self) -> dict[str, object]:
         """As the report has it."""
@@ -78,8 +80,12 @@ class Row:
             "duplicated": self.duplicated,
             "recover s": round(self.recover, 1),
             "pause s": round(self.pause, 1),
-            "note": "; ".join([*([f"MANUAL: {self.manual}"] if self.manual else []), *self.notes]),
+            "note": "; ".join([*self._faulty(), *self.notes]),
         }
+
+    def _faulty(self) -> list[str]:
+        manual = [f"MANUAL: {self.manual}"] if self.manual else []
+        return manual + ([f"ENDED TOO: {', '.join(self.ended)}"] if self.ended else [])
 
 
 #: An outcome in a cell of the table.
@@ -105,6 +111,7 @@ def matrix(rows: Sequence[Row]) -> list[dict[str, str]]:
         parts += [f"{row.lost} lost"] if row.lost else []
         parts += [f"{row.duplicated} twice"] if row.duplicated else []
         parts += ["MANUAL"] if row.manual else []
+        parts += [f"{name} ended too" for name in row.ended]
         lines.setdefault(row.fault, {"fault": row.fault})[row.stage] = ", ".join(parts)
     return list(lines.values())
 

@@ -123,6 +123,9 @@ def _report(rows: Sequence[Row], verdicts: Iterable[dict[str, Any]]) -> Report:
         sum(row.outcome is Outcome.NOT_REACHED for row in rows),
         "cells",
     )
+    report.at_most(
+        "processes of hadash that ended unhit", 0, sum(len(row.ended) for row in rows), "processes"
+    )
     report.tables["cells"] = [row.values() for row in rows]
     report.tables["fault × stage"] = matrix(rows)
     report.tables["over all of each estate"] = [
