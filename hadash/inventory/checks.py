@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from ipaddress import ip_network
 from typing import Any
 
 from django.conf import settings
-from django.core.checks import CheckMessage, Error, register
+from django.core.checks import CheckMessage, Error, Warning, register
+
+from hadash.bindings.access import Access
+from hadash.inventory.addresses import AllowedHosts
 
 
 @register()
@@ -21,3 +25,65 @@ def didi_engines_have_their_time_within_a_block(app_configs: Any, **kwargs: Any)
             id="hadash.E010",
         )
     ]
+
+
+@register()
+def zookeeper_is_signed_in_to(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """Everybody who reaches an open ZooKeeper can send clients to another cluster, and hadash to any address."""
+    try:
+        access = Access.from_environment()
+    except ValueError as error:
+        return [Error(str(error), id="hadash.E011")]
+    if not set(settings.ALLOWED_HOSTS) - settings.LOOPBACK_HOSTS:
+        return []  # nobody but this machine's
+    found: list[CheckMessage] = []
+    if not access.user:
+        found.append(
+            Warning(
+                "HADASH_ZOOKEEPER_USER is not set: everybody who reaches ZooKeeper can change bindings.",
+                hint=(
+                    "Set it with a password for every process, then run manage.py secure_zookeeper: "
+                    "docs/own-clusters.md."
+                ),
+                id="hadash.W011",
+            )
+        )
+    if not access.ca:
+        found.append(
+            Warning(
+                "HADASH_ZOOKEEPER_TLS_CA is not set: what is said to ZooKeeper, and its password, can be read "
+                "on the way.",
+                hint=(
+                    "Set it where others can reach into the network between hadash and ZooKeeper: "
+                    "docs/own-clusters.md."
+                ),
+                id="hadash.W012",
+            )
+        )
+    return found
+
+
+@register()
+def hosts_of_rules_can_be_read(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """Else no precheck could be made."""
+    for host in settings.SWITCH_ACL_HOSTS:
+        try:
+            ip_network(host)
+        except ValueError:
+            return [
+                Error(
+                    f"HADASH_SWITCH_ACL_HOSTS: {host!r} is no address and no network.",
+                    hint="Brokers compare addresses: 10.0.0.7 or 10.0.0.0/24, separated by commas.",
+                    id="hadash.E013",
+                )
+            ]
+    return []
+
+
+@register()
+def hosts_of_gateways_can_be_read(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    try:
+        AllowedHosts.of(settings.GATEWAY_ADMIN_HOSTS)
+    except ValueError as error:
+        return [Error(str(error), id="hadash.E012")]
+    return []

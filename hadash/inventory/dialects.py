@@ -17,6 +17,7 @@ from hadash.bindings.didi.trees import Tree, tree_at
 from hadash.bindings.errors import NotConfigured
 from hadash.bindings.native import NativeDialect
 from hadash.inventory.gateways import zookeeper
+from hadash.inventory.installation import claimed
 from hadash.inventory.models import Access, InstanceID, Pair
 from hadash.sentences import Sentence, say
 
@@ -29,10 +30,11 @@ _HOSTS = re.compile(r"[^\s,:/]+:\d+(,[^\s,:/]+:\d+)*(/[^\s,]+)?")
 def dialect_of(pair: Pair) -> Dialect:
     """The bindings of ``pair``.
 
-    :raises StoreUnavailable: hadash's ZooKeeper does not answer. (The engine's are asked when they are needed.)
+    :raises StoreUnavailable: hadash's ZooKeeper does not answer, or its chroot is another installation's. (The
+        engine's are asked when they are needed.)
     :raises NotConfigured: the pair is registered for DiDi's engine, but not where its ZooKeepers are.
     """
-    native = NativeDialect(zookeeper())
+    native = NativeDialect(claimed(zookeeper()))
     if pair.dialect == Pair.Dialect.NATIVE:
         return native
     servers = pair.didi_zookeeper

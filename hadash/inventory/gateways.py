@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import logging
+import time
 from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
@@ -12,16 +14,21 @@ from django.conf import settings
 from kazoo.client import KazooClient
 
 from hadash.bindings.client import connect, reaching
+from hadash.bindings.errors import StoreUnavailable
 from hadash.bindings.membership import members
 from hadash.bindings.model import GatewayMember
+from hadash.inventory.addresses import AddressRefused, AllowedHosts, where_to_ask
 
 log = logging.getLogger(__name__)
 
 
 @lru_cache(maxsize=1)
 def zookeeper() -> KazooClient:
-    """The one ZooKeeper client of this process. :raises StoreUnavailable: no server answers."""
-    return connect(settings.ZOOKEEPER_HOSTS, bounded=True)
+    """The one ZooKeeper client of this process. :raises StoreUnavailable: no server answers, or lets it in."""
+    try:
+        return connect(settings.ZOOKEEPER_HOSTS, bounded=True)
+    except ValueError as error:  # settings that hadash.E011 names, too
+        raise StoreUnavailable(str(error)) from None
 
 
 @lru_cache(maxsize=1)
@@ -36,16 +43,39 @@ def gateway_members() -> list[GatewayMember]:
 
 
 def live_gateways() -> list[GatewayMember]:
-    """Gateways that live and whose word counts."""
-    return [m for m in gateway_members() if m.live and not m.excluded and m.admin_url]
+    """Gateways that live and whose word counts; also one that names no address: it is silent."""
+    return [m for m in gateway_members() if m.live and not m.excluded]
 
 
 def ask(gateway: GatewayMember, path: str, **query: Any) -> dict[str, Any]:
-    """GET from a Gateway. :raises httpx.HTTPError: it does not answer."""
+    """GET from a Gateway, from nowhere else (redirects are not followed), and not endlessly.
+
+    :raises httpx.HTTPError: it does not answer, answers too slowly or too much, or may not be asked at the address
+        that it names.
+    :raises ValueError: it answers with something else than JSON.
+    """
     params = {name: value for name, value in query.items() if value is not None}
-    response = _http().get(f"{gateway.admin_url}{path}", params=params)
-    response.raise_for_status()
-    found: dict[str, Any] = response.json()
+    deadline = time.monotonic() + settings.GATEWAY_ANSWER_SECONDS
+    try:
+        at = where_to_ask(gateway.admin_url, AllowedHosts.of(settings.GATEWAY_ADMIN_HOSTS))
+    except AddressRefused as refused:
+        raise httpx.UnsupportedProtocol(str(refused)) from None
+    answer = bytearray()
+    with _http().stream(
+        "GET",
+        f"{at.url}{path}",
+        params=params,
+        headers={"Host": at.host},
+        extensions={"sni_hostname": at.name},
+    ) as response:
+        response.raise_for_status()
+        for chunk in response.iter_bytes():
+            answer += chunk
+            if len(answer) > settings.GATEWAY_ANSWER_BYTES:
+                raise httpx.DecodingError(f"its answer is longer than {settings.GATEWAY_ANSWER_BYTES} bytes")
+            if time.monotonic() > deadline:
+                raise httpx.ReadTimeout(f"its answer takes longer than {settings.GATEWAY_ANSWER_SECONDS:g} s")
+    found: dict[str, Any] = json.loads(answer)
     return found
 
 

@@ -10,7 +10,25 @@ from hadash.bindings.model import PairDescription
 from hadash.identity.names import MAX_NAME_LENGTH, MAX_RESOURCE_LENGTH
 from hadash.inventory.relations import MAX_NOTE_LENGTH, Relation
 from hadash.inventory.secrets import EncryptedField
+from hadash.kafka.tls import Tls
 from hadash.kafka.values import ClusterAccess
+
+#: Kafka's security protocols, and the SASL mechanisms that hadash signs in with (a token of OAUTHBEARER would have to be fetched).
+PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+
+
+def _choices(names: tuple[str, ...]) -> list[tuple[str, str]]:
+    return [(name, name) for name in names]
+
+
+class Installation(models.Model):
+    """This installation: one row, with the mark that its chroot in ZooKeeper bears."""
+
+    mark = models.CharField(max_length=64)
+
+    def __str__(self) -> str:
+        return self.mark
 
 
 class Cluster(models.Model):
@@ -19,12 +37,18 @@ class Cluster(models.Model):
     name = models.SlugField(_("name"), max_length=40, unique=True)
     number = models.PositiveIntegerField(_("number"), unique=True)
     bootstrap_servers = models.CharField(max_length=500)
-    security_protocol = models.CharField(max_length=20, default="SASL_PLAINTEXT")
-    sasl_mechanism = models.CharField(max_length=20, default="PLAIN")
-    admin_username = models.CharField(max_length=MAX_NAME_LENGTH)
-    admin_password = EncryptedField()
-    mirror_username = models.CharField(max_length=MAX_NAME_LENGTH)
-    mirror_password = EncryptedField()
+    security_protocol = models.CharField(max_length=20, choices=_choices(PROTOCOLS), default="SASL_PLAINTEXT")
+    sasl_mechanism = models.CharField(max_length=20, choices=_choices(MECHANISMS), default="PLAIN")
+    #: Without SASL the names are those of the brokers' principals: hadash takes no rights away from them.
+    admin_username = models.CharField(max_length=MAX_NAME_LENGTH, blank=True)
+    admin_password = EncryptedField(blank=True)
+    mirror_username = models.CharField(max_length=MAX_NAME_LENGTH, blank=True)
+    mirror_password = EncryptedField(blank=True)
+    #: PEM: who issued the brokers' certificates (empty: the machine's authorities), and hadash's own certificate and key, which the
+    #: mirror presents too (empty: brokers ask for none).
+    tls_ca = models.TextField(blank=True)
+    tls_certificate = models.TextField(blank=True)
+    tls_key = EncryptedField(blank=True)
     #: Of a cluster with ZooKeeper: its servers with the chroot, from which snapshots learn how often the controller has changed.
     zookeeper_hosts = models.CharField(max_length=500, blank=True)
     #: What the last look found: id, brokers, or why it does not answer.
@@ -49,7 +73,12 @@ class Cluster(models.Model):
             self.sasl_mechanism,
             self.admin_username,
             self.admin_password,
+            self.tls,
         )
+
+    @property
+    def tls(self) -> Tls:
+        return Tls(self.tls_ca, self.tls_certificate, self.tls_key)
 
 
 class Pair(models.Model):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -18,9 +18,12 @@ from hadash.identity.client_ids import named_by
 from hadash.identity.names import InvalidName, fitting, validated
 from hadash.inventory.dialects import fault_of
 from hadash.inventory.gateways import ask_all, ask_every, zookeeper
-from hadash.inventory.models import Access, AppID, Cluster, InstanceID, Pair
+from hadash.inventory.installation import claimed
+from hadash.inventory.models import MECHANISMS, Access, AppID, Cluster, InstanceID, Pair
 from hadash.kafka.cluster import client_for
-from hadash.kafka.errors import KafkaError
+from hadash.kafka.errors import ClusterUnavailable, KafkaError
+from hadash.kafka.handshake import tls_fault
+from hadash.kafka.tls import BadTls, checked
 from hadash.sentences import Sentence, say
 
 
@@ -63,10 +66,55 @@ def register_cluster(name: str, number: int, **fields: Any) -> Cluster:
     cluster = cluster or Cluster(name=name, number=number)
     for field, value in fields.items():
         setattr(cluster, field, value)
+    _check_access(cluster)
     _validate(cluster)
     cluster.save()
     look_at_cluster(cluster)
     return cluster
+
+
+def _check_access(cluster: Cluster) -> None:
+    """Whether its fields are enough to sign in with, and fit each other; the names of its principals where they are not given.
+
+    :raises NotRegistered: they do not.
+    """
+    protocol = str(cluster.security_protocol)
+    if not protocol.endswith("SSL"):
+        if cluster.tls_ca or cluster.tls_certificate or cluster.tls_key:
+            fault = say(
+                "It has tls_ca, tls_certificate or tls_key, but no TLS: security_protocol is %(protocol)s.",
+                protocol=protocol,
+            )
+            raise _not_valid(cluster, fault)
+    else:
+        try:
+            tls = checked(cluster.tls, timezone.now())
+        except BadTls as error:
+            raise _not_valid(cluster, error.sentence) from None
+        cluster.tls_ca, cluster.tls_certificate, cluster.tls_key = tls.ca, tls.certificate, tls.key
+    if not protocol.startswith("SASL"):
+        subject = cluster.tls.subject
+        cluster.admin_username = cluster.admin_username or subject
+        cluster.mirror_username = cluster.mirror_username or subject
+        return
+    for field in ("admin_username", "admin_password", "mirror_username", "mirror_password"):
+        if not getattr(cluster, field):
+            raise _not_valid(
+                cluster, say("%(field)s is missing: hadash signs in to this cluster with SASL.", field=field)
+            )
+    if cluster.sasl_mechanism not in MECHANISMS:
+        fault = say(
+            "sasl_mechanism is %(mechanism)s; hadash's own accounts sign in with %(known)s.",
+            mechanism=cluster.sasl_mechanism,
+            known=MECHANISMS,
+        )
+        raise _not_valid(cluster, fault)
+
+
+def _not_valid(cluster: Cluster, fault: Sentence) -> NotRegistered:
+    return NotRegistered(
+        say("Cluster %(name)s is not valid. %(faults)s", name=cluster.name, faults=str(fault))
+    )
 
 
 def _validate(cluster: Cluster) -> None:
@@ -114,7 +162,7 @@ def register_pair(
     pair, _ = Pair.objects.update_or_create(
         name=name, defaults={"first": first, "second": second, "default": default, **engine}
     )
-    catalogue.publish_pair(zookeeper(), pair.describe())
+    catalogue.publish_pair(claimed(zookeeper()), pair.describe())
     return pair
 
 
@@ -157,6 +205,27 @@ def register_instance(
     """
     (instance,) = register_instances(actor, appid, [name], note, address)
     return instance
+
+
+def ensure_instance(
+    actor: Any, appid: AppID, name: str, note: str = "", address: str | None = None
+) -> tuple[InstanceID, bool]:
+    """The InstanceID, and whether it is new. One that is registered under this AppID already stays as it is: what was
+    wanted is so.
+
+    :raises NotRegistered: the name is no client.id, or names another AppID.
+    """
+    held = InstanceID.objects.filter(appid=appid, name=name).first()
+    if held is not None:
+        return held, False
+    try:
+        return register_instance(actor, appid, name, note, address), True
+    except NotRegistered:
+        # Somebody else may have registered it at this moment.
+        held = InstanceID.objects.filter(appid=appid, name=name).first()
+        if held is None:
+            raise
+        return held, False
 
 
 def register_instances(
@@ -207,16 +276,19 @@ def look_at_cluster(cluster: Cluster) -> None:
     """Note a cluster's brokers, or why it does not answer, and tell the engines what is new."""
     client = client_for(cluster.access)
     try:
-        brokers = client.brokers()
+        found = client.brokers()
         cluster.kafka_cluster_id = client.cluster_id()
-        cluster.brokers = [{"id": id_, "host": host, "port": port} for id_, host, port in brokers]
+        cluster.brokers = [{"id": id_, "host": host, "port": port} for id_, host, port in found]
         cluster.fault = ""
+    except ClusterUnavailable as error:
+        brokers = [(broker["host"], broker["port"]) for broker in cluster.brokers]
+        cluster.fault = tls_fault(cluster.access, brokers) or str(error)
     except KafkaError as error:
         cluster.fault = str(error)
     cluster.looked_at = timezone.now()
     cluster.save(update_fields=["kafka_cluster_id", "brokers", "fault", "looked_at"])
     catalogue.publish_cluster(
-        zookeeper(),
+        claimed(zookeeper()),
         ClusterDescription(
             cluster.name,
             cluster.number,
@@ -267,11 +339,13 @@ def store_access(facts: Iterable[dict[str, Any]], pairs: dict[str, Pair]) -> int
             first_seen=datetime.fromtimestamp(fact["first_seen"], UTC),
             last_seen=datetime.fromtimestamp(fact["last_seen"], UTC),
         )
-        if key not in rows or rows[key].last_seen < row.last_seen:
-            rows[key] = row
+        older, newer = sorted((rows.get(key, row), row), key=lambda each: each.last_seen)
+        newer.details = together(older.details, newer.details)
+        rows[key] = newer
     # In one order, whatever the order in which Gateways tell them: this runs for several at once, and PostgreSQL keeps each row
     # locked until the transaction ends. Two that met in opposite orders would be a deadlock.
     ordered = [rows[key] for key in sorted(rows)]
+    _keep_memberships(ordered)
     with transaction.atomic():
         Access.objects.bulk_create(
             ordered,
@@ -281,6 +355,36 @@ def store_access(facts: Iterable[dict[str, Any]], pairs: dict[str, Pair]) -> int
         )
         _register_seen(ordered)
     return len(rows)
+
+
+def together(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> dict[str, Any]:
+    """What is known of a client's circumstances after ``later`` was seen, too: what that does not say still holds. A client that
+    joins a group on one connection and commits on another is a member all the same.
+
+    >>> together({"assignors": ["range"], "member": True}, {"member": False})
+    {'assignors': ['range'], 'member': True}
+    """
+    known = {**earlier, **later}
+    if "member" in known:
+        known["member"] = bool(earlier.get("member") or later.get("member"))
+    return known
+
+
+def _keep_memberships(rows: Iterable[Access]) -> None:
+    """Of clients in groups whose JOIN_GROUP none of these Gateways has seen, what was known before."""
+    lacking = {
+        (row.pair_id, row.appid, row.client_id, row.resource, row.cluster): row
+        for row in rows
+        if row.kind == Access.Kind.GROUP and "assignors" not in row.details
+    }
+    if not lacking:
+        return
+    for held in Access.objects.filter(
+        kind=Access.Kind.GROUP, appid__in={row.appid for row in lacking.values()}
+    ):
+        row = lacking.get((held.pair_id, held.appid, held.client_id, held.resource, held.cluster))
+        if row is not None:
+            row.details = together(held.details, row.details)
 
 
 def _register_seen(rows: Iterable[Access]) -> None:

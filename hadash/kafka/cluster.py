@@ -20,24 +20,30 @@ from confluent_kafka.admin import (
     AclOperation,
     AclPermissionType,
     AdminClient,
-    ConfigResource,
     NewTopic,
     OffsetSpec,
     ResourcePatternType,
     ResourceType,
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialUpsertion,
 )
 
+from hadash.kafka.configs import ConfigsClient
 from hadash.kafka.errors import ClusterUnavailable, KafkaError, NotOffered
 from hadash.kafka.groups import AGAIN_SECONDS, REQUEST_SECONDS, GroupsClient, nobody_else
+from hadash.kafka.quotas import with_static_defaults
 from hadash.kafka.tail import TAIL_SECONDS, TailReader
 from hadash.kafka.values import (
     Acl,
     BrokerInfo,
     ClusterAccess,
+    Committed,
     Engine,
     GroupInfo,
     Partition,
     PartitionInfo,
+    Quotas,
     Record,
     TopicInfo,
 )
@@ -45,12 +51,12 @@ from hadash.kafka.values import (
 #: Seconds for which a leader that has just been elected is asked again for its offsets: its followers tell it within one.
 ELECTED_SECONDS = 3.0
 
+#: Rounds of a SCRAM password's hash: Kafka's own default, and the least that RFC 7677 allows. Each sign-in costs the
+#: client as many.
+SCRAM_ITERATIONS = 4096
+
 #: So many Topics are asked for one by one; more of them with one request for all that the cluster has.
 FEW_TOPICS = 4
-
-
-#: Topics whose configs are asked for with one request: an answer of some hundred KiB.
-CONFIGS_AT_ONCE = 500
 
 
 class ClusterClient:
@@ -63,11 +69,17 @@ class ClusterClient:
             "client.id": "hadash",
             "log_level": 0,
             "socket.timeout.ms": int(REQUEST_SECONDS * 1000),
-            "error_cb": lambda error: None,
+            "error_cb": self._heard,
         }
+        #: What was last said when a broker refused a sign-in or TLS. The library's answers do not tell: nobody answers, they say.
+        self._refusal = ""
         self._admin = AdminClient(config)
+        self._configs = ConfigsClient(self._admin, self._result)
         self._groups = GroupsClient(access)
         self._tail = TailReader(self.name, config)
+        self._config = config
+        self._looks: TailReader | None = None
+        self._making_looks = threading.Lock()
 
     @property
     def name(self) -> str:
@@ -131,15 +143,7 @@ class ClusterClient:
 
     def broker_configs(self, brokers: Iterable[int]) -> dict[int, dict[str, str]]:
         """The configs of brokers as they are in effect, without what is secret."""
-        found = self._configs(ConfigResource.Type.BROKER, [str(broker) for broker in brokers])
-        return {
-            int(name): {
-                entry.name: entry.value
-                for entry in entries.values()
-                if entry.value is not None and not entry.is_sensitive
-            }
-            for name, entries in found.items()
-        }
+        return self._configs.of_brokers(brokers)
 
     def _metadata(self, topic: str | None) -> Any:
         try:
@@ -170,26 +174,15 @@ class ClusterClient:
 
     def topic_configs(self, names: Iterable[str]) -> dict[str, dict[str, str]]:
         """The configs of Topics that differ from the broker's defaults."""
-        return {
-            name: {
-                entry.name: entry.value
-                for entry in entries.values()
-                if not entry.is_default and entry.source == 1  # 1: set on the Topic itself
-            }
-            for name, entries in self._configs(ConfigResource.Type.TOPIC, names).items()
-        }
+        return self._configs.set_on_topics(names)
 
-    def _configs(self, kind: Any, names: Iterable[str]) -> dict[str, dict[str, Any]]:
-        """The entries of each resource, some hundred with one request."""
-        wanted = list(names)
-        found = {}
-        for first in range(0, len(wanted), CONFIGS_AT_ONCE):
-            resources = [ConfigResource(kind, name) for name in wanted[first : first + CONFIGS_AT_ONCE]]
-            asked = self._admin.describe_configs(resources, request_timeout=REQUEST_SECONDS)
-            for resource, future in asked.items():
-                what = f"could not read the configs of {kind.name.lower()} {resource.name}"
-                found[str(resource.name)] = self._result(future, what)
-        return found
+    def topic_settings(self, names: Iterable[str], keys: Iterable[str]) -> dict[str, dict[str, str]]:
+        """What is in effect for Topics: their own configs, else the broker's defaults."""
+        return self._configs.in_effect(names, keys)
+
+    def set_topic_configs(self, wanted: Mapping[str, Mapping[str, str]]) -> None:
+        """Set some configs of Topics; their others stay as they are."""
+        self._configs.set(wanted)
 
     # -- offsets ------------------------------------------------------------------------------------------------
 
@@ -232,6 +225,19 @@ class ClusterClient:
         """The last ``count`` records (fewer where there are not so many) before ``ends``, by partition."""
         return self._tail.read(ends, starts, count, seconds)
 
+    def records(
+        self, spans: Mapping[Partition, tuple[int, int]], seconds: float = TAIL_SECONDS, max_bytes: int = 0
+    ) -> dict[Partition, list[Record]]:
+        """The records from the first offset of each span up to its end; see :meth:`TailReader.read_spans`.
+
+        Through a consumer of its own: looks read for seconds, and a switch whose clients are blocked must not wait
+        for them.
+        """
+        with self._making_looks:
+            if self._looks is None:
+                self._looks = TailReader(self.name, self._config)
+        return self._looks.read_spans(spans, seconds, max_bytes)
+
     # -- consumer groups ----------------------------------------------------------------------------------------
 
     def groups(self, names: Iterable[str]) -> dict[str, GroupInfo]:
@@ -250,10 +256,14 @@ class ClusterClient:
         """Committed offsets by group. One that cannot be read is an error, not an offset that is missing."""
         return self._groups.offsets(names)
 
+    def group_commits(self, names: Iterable[str]) -> dict[str, dict[Partition, Committed]]:
+        """As :meth:`group_offsets`, with the metadata of each commit."""
+        return self._groups.commits(names)
+
     def set_group_offsets(
-        self, offsets: Mapping[str, Mapping[Partition, int]], fence: Callable[[], None] = nobody_else
+        self, offsets: Mapping[str, Mapping[Partition, Committed]], fence: Callable[[], None] = nobody_else
     ) -> None:
-        """Write committed offsets, exactly. A group with members on this cluster refuses.
+        """Write committed offsets with their metadata, exactly. A group with members on this cluster refuses.
 
         :param fence: called before each try; raises when somebody else does this by now.
         """
@@ -342,7 +352,43 @@ class ClusterClient:
             for name, described in found.items()
         }
 
+    def set_scram_password(self, user: str, mechanisms: Iterable[str], password: str) -> None:
+        """Create the user's SCRAM credentials, or replace them. One request each: KRaft takes one of a user at a
+        time."""
+        for mechanism in mechanisms:
+            info = ScramCredentialInfo(ScramMechanism[mechanism.replace("-", "_")], SCRAM_ITERATIONS)
+            wanted = UserScramCredentialUpsertion(user, info, password.encode())
+            futures = self._admin.alter_user_scram_credentials([wanted], request_timeout=REQUEST_SECONDS)
+            self._result(futures[user], f"could not set the password of {user} ({mechanism})")
+
+    # -- quotas -------------------------------------------------------------------------------------------------
+
+    def quotas(self) -> Quotas:
+        """All client quotas of the cluster, with the defaults that stand in its brokers' properties.
+
+        :raises NotOffered: it is older than 2.6. :raises KafkaError: hadash's account may not read them (it needs
+            DESCRIBE_CONFIGS on the cluster), or only the brokers know what a client may.
+        """
+        found = self._groups.quotas()
+        configs = self.broker_configs(broker for broker, _, _ in self.brokers())
+        try:
+            return with_static_defaults(found, configs)
+        except KafkaError as error:
+            raise KafkaError(f"Cluster {self.name} could not say its quotas: {error}.") from None
+
+    def set_quotas(self, quotas: Quotas) -> None:
+        """Set some client quotas; the entities' others stay as they are. Needs ALTER_CONFIGS on the cluster."""
+        self._groups.set_quotas(quotas)
+
     # -- failures -----------------------------------------------------------------------------------------------
+
+    def _heard(self, error: ClientError) -> None:
+        """Called by the library's threads."""
+        if error.code() == ClientError._AUTHENTICATION:
+            access = self.access
+            self._refusal = f"it refuses account {access.username} ({access.sasl_mechanism}): {_after_broker(error.str())}"
+        elif error.code() == ClientError._SSL:
+            self._refusal = f"no TLS: {_after_broker(error.str())}"
 
     def _result(self, future: Any, what: str, ignore: tuple[int, ...] = ()) -> Any:
         try:
@@ -369,7 +415,21 @@ class ClusterClient:
             ClientError._UNSUPPORTED_FEATURE,
         )
         kind = ClusterUnavailable if unavailable else NotOffered if not_offered else KafkaError
-        return kind(f"Cluster {self.name} {what}: {cause.str()}.")
+        said = cause.str()
+        if unavailable:
+            self._admin.poll(0)  # tells what is waiting to be told
+            said, self._refusal = self._refusal or said, ""
+        return kind(f"Cluster {self.name} {what}: {said.rstrip('.')}.")
+
+
+def _after_broker(said: str) -> str:
+    """Without the address in front (``sasl_ssl://e1:9092/bootstrap: ``) and how long it took.
+
+    >>> _after_broker("sasl_ssl://e1:9092/1: SASL authentication error: Authentication failed (after 12ms in state AUTH_REQ)")
+    'SASL authentication error: Authentication failed'
+    """
+    text = said.split(": ", 1)[1] if "://" in said.split(": ", 1)[0] else said
+    return text.rsplit(" (after ", 1)[0]
 
 
 def _binding(acl: Acl) -> AclBinding:

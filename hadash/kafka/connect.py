@@ -111,6 +111,19 @@ class ConnectClient:
                     raise
         self._request("PUT", self._path(name, "config"), dict(config))
 
+    def config(self, name: str) -> dict[str, str]:
+        """Its settings, with passwords: not for logs. Empty when there is no such connector."""
+        value: dict[str, str] = self._request("GET", self._path(name, "config"), missing_ok=True) or {}
+        return value
+
+    def change_config(self, name: str, changes: Mapping[str, str]) -> None:
+        """Change some settings and keep the others (KIP-477, Connect 3.8). Its state stays: one that is stopped does
+        not start, and one that was deleted meanwhile is not created.
+
+        :raises ConnectError: there is no such connector, or Connect is older (status 405).
+        """
+        self._request("PATCH", self._path(name, "config"), dict(changes))
+
     def status(self, name: str) -> ConnectorStatus | None:
         """``None`` when there is no such connector."""
         value = self._request("GET", self._path(name, "status"), missing_ok=True)

@@ -17,17 +17,29 @@ from kafka.admin import (
 from kafka.net.compat import KafkaNetClient
 from kafka.protocol.admin.acl import DescribeAclsRequest
 
+from hadash.kafka.tls import context
 from hadash.kafka.values import Acl, ClusterAccess
 
 #: Seconds for one question, with all that is asked again meanwhile. A healthy cluster answers in milliseconds; during a block
 #: nobody can wait long.
 REQUEST_SECONDS = float(os.environ.get("HADASH_KAFKA_REQUEST_SECONDS", "10"))
 
+#: The part of it in which a cluster has to be reached: whoever waits for the rest of the time hears why it is not.
+BOOTSTRAP_SHARE = 0.9
+
 #: Requests at once.
 PARALLEL_REQUESTS = 16
 
 #: The longest pause of the client before it connects again: a broker that is back is wanted at once.
 RECONNECT_MILLISECONDS = 1000
+
+
+#: The account cannot sign in.
+REFUSED = (
+    errors.SaslAuthenticationFailedError,
+    errors.UnsupportedSaslMechanismError,
+    errors.IllegalSaslStateError,
+)
 
 
 class Admin(KafkaAdminClient):
@@ -69,6 +81,10 @@ class Admin(KafkaAdminClient):
             for a in found
         }
 
+    def ask(self, request: Any) -> Any:
+        """The answer of any broker to a request that the library knows and has no method for."""
+        return self._manager.run(self._manager.send, request)
+
     def version(self) -> str:
         """The release of Kafka, as far as it shows in the requests that the brokers know: ``4.2``."""
         return ".".join(map(str, self._manager.broker_version_data.broker_version))
@@ -101,26 +117,49 @@ def config_of(access: ClusterAccess) -> dict[str, Any]:
             "sasl_plain_username": access.username,
             "sasl_plain_password": access.password,
         }
+    if access.security_protocol.endswith("SSL"):
+        config["ssl_context"] = context(access.tls)
     return config
 
 
 def connect(config: Mapping[str, Any]) -> Admin:
-    """A client that has reached its cluster. :raises kafka.errors.KafkaError: it has not, within :data:`REQUEST_SECONDS`."""
+    """A client that has reached its cluster.
+
+    :raises kafka.errors.KafkaError: it has not, within :data:`REQUEST_SECONDS`, or its account was refused.
+    """
     made: list[KafkaNetClient] = []
+    refusals: list[errors.KafkaError] = []
 
     def keep(**configs: Any) -> KafkaNetClient:
-        made.append(KafkaNetClient(**configs))
-        return made[-1]
+        client = KafkaNetClient(**configs)
+        made.append(client)
+        _note_refusals(client, refusals)
+        return client
 
-    milliseconds = int(REQUEST_SECONDS * 1000)
     try:
         return Admin(
             **config,
-            request_timeout_ms=milliseconds,
-            bootstrap_timeout_ms=milliseconds,
+            request_timeout_ms=int(REQUEST_SECONDS * 1000),
+            bootstrap_timeout_ms=int(BOOTSTRAP_SHARE * REQUEST_SECONDS * 1000),
             kafka_client=keep,
         )
     except BaseException:
         for client in made:  # its thread would go on for ever
             client.close()
+        if refusals:
+            raise refusals[0] from None  # the library would say that nobody answers
         raise
+
+
+def _note_refusals(client: KafkaNetClient, refusals: list[errors.KafkaError]) -> None:
+    """Have each refusal of the account put into ``refusals``: the library only tries again until the time is over."""
+    connection_to = client._manager.get_connection
+
+    def noted(*arguments: Any, **options: Any) -> Any:
+        connection = connection_to(*arguments, **options)
+        connection.init_future.add_errback(
+            lambda error: refusals.append(error) if isinstance(error, REFUSED) else None
+        )
+        return connection
+
+    client._manager.get_connection = noted

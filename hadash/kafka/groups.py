@@ -16,13 +16,24 @@ from functools import partial
 from typing import NoReturn, TypeVar
 
 from kafka import errors
-from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
+from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
-from hadash.kafka.errors import ClusterUnavailable, CoordinatorMoved, KafkaError
-from hadash.kafka.group_admin import PARALLEL_REQUESTS, REQUEST_SECONDS, Admin, config_of
+from hadash.kafka.errors import ClusterUnavailable, CoordinatorMoved, KafkaError, NotOffered
+from hadash.kafka.group_admin import PARALLEL_REQUESTS, REFUSED, REQUEST_SECONDS, Admin, config_of
 from hadash.kafka.group_admin import connect as _connect
-from hadash.kafka.values import Acl, ClusterAccess, Engine, GroupInfo, GroupMember, Partition
+from hadash.kafka.quotas import described, set_quotas
+from hadash.kafka.values import (
+    Acl,
+    ClusterAccess,
+    Committed,
+    Engine,
+    GroupInfo,
+    GroupMember,
+    Partition,
+    QuotaEntity,
+    Quotas,
+)
 
 log = logging.getLogger(__name__)
 
@@ -75,6 +86,7 @@ class GroupsClient:
 
     def __init__(self, access: ClusterAccess) -> None:
         self._cluster = access.name
+        self._account = f"{access.username} ({access.sasl_mechanism})"
         self._config = config_of(access)
         self._requests = ThreadPoolExecutor(PARALLEL_REQUESTS, f"groups-{access.name}")
         self._connecting = ThreadPoolExecutor(1, f"groups-{access.name}-connecting")
@@ -128,9 +140,21 @@ class GroupsClient:
             found[broker] |= answers[about]
         return found
 
+    def quotas(self) -> dict[QuotaEntity, dict[str, float]]:
+        """All client quotas of the cluster. :raises NotOffered: it is older than 2.6."""
+        (found,) = self._ask({"its clients": described}, "could not read the quotas of").values()
+        return found
+
     def offsets(self, names: Iterable[str]) -> dict[str, dict[Partition, int]]:
         """Committed offsets by group. One that cannot be read is an error, not an offset that is missing."""
-        found: dict[str, dict[Partition, int]] = {}
+        return {
+            group: {partition: committed.offset for partition, committed in commits.items()}
+            for group, commits in self.commits(names).items()
+        }
+
+    def commits(self, names: Iterable[str]) -> dict[str, dict[Partition, Committed]]:
+        """As :meth:`offsets`, with the metadata of each commit."""
+        found: dict[str, dict[Partition, Committed]] = {}
         for answer in self._read(names, "could not read the offsets of", _committed):
             found |= answer
         return found
@@ -145,9 +169,9 @@ class GroupsClient:
     # -- changes ------------------------------------------------------------------------------------------------
 
     def set_offsets(
-        self, offsets: Mapping[str, Mapping[Partition, int]], fence: Callable[[], None] = nobody_else
+        self, offsets: Mapping[str, Mapping[Partition, Committed]], fence: Callable[[], None] = nobody_else
     ) -> None:
-        """Write committed offsets, exactly. A group with members on this cluster refuses.
+        """Write committed offsets with their metadata, exactly. A group with members on this cluster refuses.
 
         :param fence: called before each try; raises when somebody else does this by now.
         """
@@ -171,6 +195,11 @@ class GroupsClient:
     def delete(self, names: Iterable[str], fence: Callable[[], None] = nobody_else) -> None:
         """Delete groups with all their offsets. One with members on this cluster refuses, as does one that does not exist."""
         self._ask({f"group {name}": _Deletion(name) for name in set(names)}, "could not delete", fence)
+
+    def set_quotas(self, quotas: Quotas) -> None:
+        """Set some client quotas; the entities' others stay as they are."""
+        if quotas:
+            self._ask({"its clients": partial(set_quotas, quotas)}, "could not set the quotas of")
 
     # -- asking -------------------------------------------------------------------------------------------------
 
@@ -255,8 +284,12 @@ class GroupsClient:
 
     def _fail(self, what: str, error: BaseException) -> NoReturn:
         said = f"Cluster {self._cluster} {what}"
+        if isinstance(error, REFUSED):
+            raise ClusterUnavailable(f"{said}: it refuses account {self._account}: {_said(error)}.") from None
         if isinstance(error, errors.UnsupportedVersionError):
-            raise KafkaError(f"{said}: its brokers are too old for it.") from None
+            raise NotOffered(f"{said}: its brokers are too old for it.") from None
+        if isinstance(error, KafkaError):
+            raise KafkaError(f"{said}: {error}.") from None
         if isinstance(error, _MOVED):
             raise CoordinatorMoved(f"{said}: {_said(error)}.") from None
         if isinstance(error, _SILENT):
@@ -288,6 +321,7 @@ def _described(names: list[str], admin: Admin) -> dict[str, GroupInfo]:
                     m.client_id,
                     m.client_host.lstrip("/"),
                     _assigned(group.protocol_type, m.member_assignment),
+                    _subscribed(group.protocol_type, m.member_metadata),
                 )
                 for m in group.members
             ),
@@ -314,6 +348,17 @@ def _assigned(protocol_type: str, assignment: bytes) -> tuple[Partition, ...]:
     )
 
 
+def _subscribed(protocol_type: str, metadata: bytes) -> tuple[str, ...] | None:
+    """The Topics that a member has named as it joined. (A broker tells them of groups that are stable.)"""
+    if protocol_type != "consumer" or not metadata:
+        return None
+    try:
+        return tuple(sorted(ConsumerProtocolSubscription.decode(metadata).topics))
+    except Exception as error:  # the library raises whatever its decoding stumbles over
+        log.debug("a subscription of %d bytes cannot be read: %r", len(metadata), error)
+        return None
+
+
 def _group_names(admin: Admin) -> list[str]:
     return sorted({group["group_id"] for group in admin.list_groups()})
 
@@ -328,11 +373,11 @@ def _engine(admin: Admin) -> Engine:
     return Engine(version, partition["leader_id"], partition["leader_epoch"])
 
 
-def _committed(names: list[str], admin: Admin) -> dict[str, dict[Partition, int]]:
+def _committed(names: list[str], admin: Admin) -> dict[str, dict[Partition, Committed]]:
     found = admin.list_group_offsets(names)
     return {
         name: {
-            Partition(p.topic, p.partition): committed.offset
+            Partition(p.topic, p.partition): Committed(committed.offset, committed.metadata or "")
             for p, committed in found.get(name, {}).items()
             if committed.offset >= 0
         }
@@ -340,10 +385,10 @@ def _committed(names: list[str], admin: Admin) -> dict[str, dict[Partition, int]
     }
 
 
-def _commit(group: str, committed: Mapping[Partition, int], admin: Admin) -> None:
+def _commit(group: str, commits: Mapping[Partition, Committed], admin: Admin) -> None:
     offsets = {
-        TopicPartition(p.topic, p.partition): OffsetAndMetadata(offset, "", -1)
-        for p, offset in committed.items()
+        TopicPartition(p.topic, p.partition): OffsetAndMetadata(committed.offset, committed.metadata, -1)
+        for p, committed in commits.items()
     }
     _raise_first(admin.alter_group_offsets(group, offsets))
 

@@ -13,10 +13,14 @@ from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka import KafkaError as ClientError
 
 from hadash.kafka.errors import KafkaError
-from hadash.kafka.values import Partition, Record
+from hadash.kafka.values import Partition, Parts, Record
 
 #: Seconds to read the last records of all partitions of a radius.
 TAIL_SECONDS = float(os.environ.get("HADASH_KAFKA_TAIL_SECONDS", "5"))
+
+#: Bytes of one answer that are accepted. A broker sends a batch that is larger than what was asked for by itself,
+#: and no request that it takes is larger than its socket.request.max.bytes (100 MiB unless somebody has raised it).
+RECEIVE_BYTES = 512 * 1024 * 1024
 
 
 class TailReader:
@@ -31,7 +35,11 @@ class TailReader:
                 "group.id": "hadash-tail",
                 "enable.auto.commit": False,
                 "auto.offset.reset": "error",
-                "enable.partition.eof": False,
+                # The end of a partition is said: its last offsets may hold no record (transaction markers).
+                "enable.partition.eof": True,
+                # As MirrorMaker reads: records of transactions that were aborted are copied, too.
+                "isolation.level": "read_uncommitted",
+                "receive.message.max.bytes": RECEIVE_BYTES,
                 "fetch.wait.max.ms": 20,
                 "fetch.queue.backoff.ms": 5,
             }
@@ -49,7 +57,18 @@ class TailReader:
         :raises KafkaError: they could not be read within ``seconds``.
         """
         spans = {p: (max(starts.get(p, 0), end - count), end) for p, end in ends.items()}
-        found: dict[Partition, list[Record]] = {p: [] for p in ends}
+        return self.read_spans(spans, seconds)
+
+    def read_spans(
+        self, spans: Mapping[Partition, tuple[int, int]], seconds: float = TAIL_SECONDS, max_bytes: int = 0
+    ) -> dict[Partition, list[Record]]:
+        """The records of each partition from the first offset of its span up to the end, in order. Offsets without a
+        record (transaction markers, what compaction has removed) are left out.
+
+        :param max_bytes: of keys and values after which reading ends early, with what has come so far; 0 for no limit.
+        :raises KafkaError: they could not be read within ``seconds``.
+        """
+        found: dict[Partition, list[Record]] = {p: [] for p in spans}
         missing = {p for p, (first, end) in spans.items() if first < end}
         if not missing:
             return found
@@ -59,7 +78,8 @@ class TailReader:
             )
             try:
                 deadline = time.monotonic() + seconds
-                while missing:
+                read = 0
+                while missing and not (max_bytes and read >= max_bytes):
                     if time.monotonic() > deadline:
                         raise KafkaError(
                             f"Cluster {self._cluster}: the last records of {min(missing)} "
@@ -67,8 +87,8 @@ class TailReader:
                         )
                     # Exactly what is to come: asked for more, the client would wait for it although all is there.
                     to_come = sum(spans[p][1] - spans[p][0] - len(found[p]) for p in missing)
-                    for message in self._consumer.consume(min(to_come, 500), timeout=0.02):
-                        self._take(message, spans, found, missing)
+                    for message in self._consumer.consume(max(min(to_come, 500), 1), timeout=0.02):
+                        read += self._take(message, spans, found, missing)
             finally:
                 self._consumer.unassign()
         return found
@@ -79,25 +99,55 @@ class TailReader:
         spans: Mapping[Partition, tuple[int, int]],
         found: dict[Partition, list[Record]],
         missing: set[Partition],
-    ) -> None:
-        if message.error() is not None:
-            if message.error().retriable() or message.error().code() == ClientError._ALL_BROKERS_DOWN:
-                return
-            raise KafkaError(f"Cluster {self._cluster}: {message.error().str()}.")
+    ) -> int:
+        """Keep a record if it is wanted; its bytes."""
         partition = Partition(message.topic(), message.partition())
-        end = spans[partition][1]
+        end = spans[partition][1] if partition in spans else 0
+        if message.error() is not None:
+            if message.error().code() == ClientError._PARTITION_EOF:
+                if message.offset() >= end:
+                    missing.discard(partition)
+                return 0
+            if message.error().retriable() or message.error().code() == ClientError._ALL_BROKERS_DOWN:
+                return 0
+            raise KafkaError(f"Cluster {self._cluster}: {message.error().str()}.")
         if message.offset() < end:
-            found[partition].append(Record(message.offset(), _checksum(message)))
+            parts = parts_of(message)
+            found[partition].append(Record(message.offset(), checksum_of(parts), parts))
         if message.offset() >= end - 1:
             missing.discard(partition)
+        return len(message.key() or b"") + len(message.value() or b"")
 
 
-def _checksum(message: Any) -> str:
-    """Of key, value, headers, timestamp and its type: what a mirror must have copied."""
-    digest = hashlib.blake2b(digest_size=16)
-    for part in (message.key(), message.value()):
-        digest.update(b"\0" if part is None else b"\1" + len(part).to_bytes(4, "big") + part)
+def parts_of(message: Any) -> Parts:
+    """The parts of a record that a mirror must have copied.
+
+    Of the timestamp the time alone: where the broker has set it (``LogAppendTime``) the copy says ``CreateTime``
+    with the same time, which is how a copy can keep it.
+    """
+    headers = hashlib.blake2b(digest_size=16)
     for name, value in message.headers() or ():
-        digest.update(name.encode() + b"\0" + (value if value is not None else b"") + b"\0")
-    digest.update(repr(message.timestamp()).encode())
-    return digest.hexdigest()
+        headers.update(_framed(name.encode()) + _framed(value))
+    return Parts(
+        _digest(_framed(message.key())),
+        _digest(_framed(message.value())),
+        headers.digest(),
+        message.timestamp()[1],
+    )
+
+
+def checksum_of(parts: Parts) -> str:
+    """One checksum of all parts."""
+    joined = parts.key + parts.value + parts.headers + parts.time.to_bytes(8, "big", signed=True)
+    return _digest(joined).hex()
+
+
+def _framed(part: bytes | None) -> bytes:
+    """A part that cannot be taken for another, or for two: none at all differs from an empty one, and its length
+    comes first.
+    """
+    return b"\0" if part is None else b"\1" + len(part).to_bytes(4, "big") + part
+
+
+def _digest(data: bytes) -> bytes:
+    return hashlib.blake2b(data, digest_size=16).digest()

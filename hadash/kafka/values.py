@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from hadash.kafka.tls import NO_TLS, Tls, librdkafka
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -16,6 +20,13 @@ class Partition:
         return f"{self.topic}-{self.partition}"
 
 
+class Committed(NamedTuple):
+    """What a group has committed of a partition: the next offset to read, and the text that its client put beside it."""
+
+    offset: int
+    metadata: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class ClusterAccess:
     """How hadash itself reaches a cluster: the admin account."""
@@ -25,7 +36,8 @@ class ClusterAccess:
     security_protocol: str
     sasl_mechanism: str
     username: str
-    password: str
+    password: str = field(repr=False)
+    tls: Tls = NO_TLS
 
     def config(self) -> dict[str, str | int]:
         """librdkafka's configuration."""
@@ -39,6 +51,8 @@ class ClusterAccess:
                 "sasl.username": self.username,
                 "sasl.password": self.password,
             }
+        if self.security_protocol.endswith("SSL"):
+            values |= librdkafka(self.tls)
         return values
 
 
@@ -85,12 +99,14 @@ class Engine:
 
 @dataclass(frozen=True, slots=True)
 class GroupMember:
-    """``partitions``: those that it was assigned (consumers only)."""
+    """``partitions``: those that it was assigned; ``topics``: those that it subscribes to, ``None`` where that cannot be read (consumers
+    only)."""
 
     member_id: str
     client_id: str
     host: str
     partitions: tuple[Partition, ...] = ()
+    topics: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,11 +122,25 @@ class GroupInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class Parts:
+    """What a record consists of: digests of its key, its value and its headers, and its time in ms since 1970."""
+
+    key: bytes
+    value: bytes
+    headers: bytes
+    time: int
+
+
+@dataclass(frozen=True, slots=True)
 class Record:
-    """What identifies a record on both sides of a mirror: everything but its offset."""
+    """What identifies a record on both sides of a mirror: everything but its offset.
+
+    ``parts`` say what differs when two checksums do; ``None`` where nobody asks.
+    """
 
     offset: int
     checksum: str
+    parts: Parts | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -127,3 +157,33 @@ class Acl:
 
     def __str__(self) -> str:
         return f"{self.permission} {self.principal} {self.operation} on {self.resource_type} {self.resource} ({self.pattern})"
+
+
+#: The name of Kafka's default entity of a kind: for everybody who has none of the own. No entity has an empty name.
+DEFAULT = ""
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaEntity:
+    """Whom a quota is for. Each part is a name, :data:`DEFAULT`, or ``None`` where the entity has no such part."""
+
+    user: str | None = None
+    client_id: str | None = None
+    ip: str | None = None
+
+    def __str__(self) -> str:
+        """As Kafka's tools write it.
+
+        >>> str(QuotaEntity(user="shop", client_id=DEFAULT))
+        'user shop, default client-id'
+        """
+        parts = {"user": self.user, "client-id": self.client_id, "ip": self.ip}
+        return ", ".join(
+            f"default {kind}" if name == DEFAULT else f"{kind} {name}"
+            for kind, name in parts.items()
+            if name is not None
+        )
+
+
+#: The quotas of each entity by key: ``producer_byte_rate`` and so on.
+Quotas = Mapping[QuotaEntity, Mapping[str, float]]

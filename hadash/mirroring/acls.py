@@ -6,11 +6,16 @@ MirrorMaker copies ACLs for reading only, so hadash copies them itself; and it d
 from __future__ import annotations
 
 from collections.abc import Iterable, Set
+from ipaddress import IPv4Network, IPv6Network, ip_address
 
 from hadash.kafka.values import Acl
 
 #: The principal of a rule for everybody.
 EVERYBODY = "User:*"
+
+#: The host of a rule for every host, and the name of the one resource of type CLUSTER.
+ANY_HOST = "*"
+CLUSTER = "kafka-cluster"
 
 #: Operations of a rule that lets somebody write.
 _WRITING = frozenset({"WRITE", "ALL"})
@@ -50,6 +55,53 @@ def denied_beyond(
         for acl in of_principals(target - own, wanted) - of_principals(source, wanted)
         if acl.permission == "DENY" and any(covers(acl, name) for name in names.get(acl.resource_type, ()))
     }
+
+
+def by_host(
+    acls: Iterable[Acl], appids: Iterable[str], topics: Iterable[str], groups: Iterable[str]
+) -> set[Acl]:
+    """The rules for single hosts on which it depends what the AppIDs may do with these Topics and groups.
+
+    A broker sees the address of the Gateway, and not the client's. What a rule for every host allows as well depends on
+    none; a denial for a host always does.
+    """
+    known, names = (
+        of_principals(acls, appids),
+        {"TOPIC": set(topics), "GROUP": set(groups), "CLUSTER": {CLUSTER}},
+    )
+    everywhere = {acl for acl in known if acl.host == ANY_HOST and acl.permission == "ALLOW"}
+    return {
+        acl
+        for acl in known
+        if acl.host != ANY_HOST
+        for name in names.get(acl.resource_type, ())
+        if covers(acl, name) and (acl.permission == "DENY" or not _allowed(everywhere, acl, name))
+    }
+
+
+def is_one_of(host: str, networks: Iterable[IPv4Network | IPv6Network]) -> bool:
+    """Whether the host of a rule, which Kafka takes as it is written, is an address in one of ``networks``.
+
+    >>> from ipaddress import ip_network
+    >>> is_one_of("10.0.0.7", [ip_network("10.0.0.0/24")]), is_one_of("client.example", [ip_network("10.0.0.0/24")])
+    (True, False)
+    """
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return False
+    return any(address in network for network in networks)
+
+
+def _allowed(rules: Iterable[Acl], acl: Acl, name: str) -> bool:
+    """Whether others of ``rules`` allow what ``acl`` allows on the resource ``name``."""
+    return any(
+        rule.resource_type == acl.resource_type
+        and rule.principal in (acl.principal, EVERYBODY)
+        and rule.operation in (acl.operation, "ALL")
+        and covers(rule, name)
+        for rule in rules
+    )
 
 
 def applies_to(acl: Acl, topic: str) -> bool:

@@ -5,6 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from hadash.kafka.jaas import login
+from hadash.kafka.tls import NO_TLS, Tls, java
+from hadash.mirroring.limits import Limits, sizes
+from hadash.mirroring.topic_settings import EXCLUDED
+
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
@@ -16,6 +21,7 @@ class Endpoint:
     sasl_mechanism: str
     username: str
     password: str
+    tls: Tls = NO_TLS
 
 
 def connector_name(pair: str, mirror: str, source: str, target: str) -> str:
@@ -27,14 +33,6 @@ def connector_name(pair: str, mirror: str, source: str, target: str) -> str:
     return f"hadash.{pair}.{mirror}.{source}.{target}"
 
 
-def _jaas(endpoint: Endpoint) -> str:
-    module = "plain.PlainLoginModule" if endpoint.sasl_mechanism == "PLAIN" else "scram.ScramLoginModule"
-    user, password = (
-        text.replace("\\", "\\\\").replace('"', '\\"') for text in (endpoint.username, endpoint.password)
-    )
-    return f'org.apache.kafka.common.security.{module} required username="{user}" password="{password}";'
-
-
 def _client(prefix: str, endpoint: Endpoint) -> dict[str, str]:
     values = {
         f"{prefix}bootstrap.servers": endpoint.bootstrap_servers,
@@ -42,17 +40,32 @@ def _client(prefix: str, endpoint: Endpoint) -> dict[str, str]:
     }
     if endpoint.security_protocol.startswith("SASL"):
         values[f"{prefix}sasl.mechanism"] = endpoint.sasl_mechanism
-        values[f"{prefix}sasl.jaas.config"] = _jaas(endpoint)
-    return values
+        values[f"{prefix}sasl.jaas.config"] = login(
+            endpoint.sasl_mechanism, endpoint.username, endpoint.password
+        )
+    return values | _tls(prefix, endpoint)
+
+
+def _tls(prefix: str, endpoint: Endpoint) -> dict[str, str]:
+    """As texts, not as files: those would have to be on the machine of each worker of Connect. Connect keeps the key where it keeps
+    the password, in its config Topic."""
+    if not endpoint.security_protocol.endswith("SSL"):
+        return {}
+    return {f"{prefix}{name}": value for name, value in java(endpoint.tls).items()}
+
+
+BYTES = "org.apache.kafka.connect.converters.ByteArrayConverter"
 
 
 def connector_config(
-    source: Endpoint, target: Endpoint, topics: Sequence[str], tasks: int = 1
+    source: Endpoint, target: Endpoint, topics: Sequence[str], tasks: int = 1, limits: Limits | None = None
 ) -> dict[str, str]:
     """Records with identical Topic names, keys, timestamps and headers, from ``source`` to ``target``.
 
     What hadash does itself is off: group offsets (exact, by :mod:`hadash.mirroring.offsets`), ACLs, heartbeats and
     the offset-sync Topic that only MirrorMaker's own translation needs.
+
+    :param limits: of the records; the default are those of Kafka's own defaults.
     """
     return {
         "connector.class": "org.apache.kafka.connect.mirror.MirrorSourceConnector",
@@ -67,17 +80,21 @@ def connector_config(
         "producer.override.linger.ms": "0",
         # Connect switches it off for its sources: a retry would then write a record twice.
         "producer.override.enable.idempotence": "true",
-        "topics": ",".join(_literal(topic) for topic in topics),
+        **sizes(limits or Limits()),
+        "topics": ",".join(_literal(name) for name in topics),
         "replication.policy.class": "org.apache.kafka.connect.mirror.IdentityReplicationPolicy",
         "refresh.topics.interval.seconds": "60",
         "sync.topic.configs.enabled": "true",
+        "config.properties.exclude": ",".join(_literal(name) for name in EXCLUDED),
         "sync.topic.acls.enabled": "false",
         "emit.offset-syncs.enabled": "false",
-        "key.converter": "org.apache.kafka.connect.converters.ByteArrayConverter",
-        "value.converter": "org.apache.kafka.connect.converters.ByteArrayConverter",
+        "key.converter": BYTES,
+        "value.converter": BYTES,
+        # Connect's default takes headers for texts and writes bytes in base64.
+        "header.converter": BYTES,
     }
 
 
-def _literal(topic: str) -> str:
-    """``topics`` is a list of regular expressions, and a Topic name may hold dots."""
-    return topic.replace(".", "\\.")
+def _literal(name: str) -> str:
+    """In a list of regular expressions; names of Topics and settings hold dots."""
+    return name.replace(".", "\\.")

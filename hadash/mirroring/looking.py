@@ -3,65 +3,64 @@
 from __future__ import annotations
 
 import logging
-import math
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 from datetime import timedelta
 
 from django.conf import settings
-from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 
 from hadash.inventory.models import Pair
 from hadash.kafka.errors import ClusterUnavailable, ConnectError, KafkaError
-from hadash.kafka.tail import TAIL_SECONDS
 from hadash.kafka.values import Partition
+from hadash.mirroring import comparing, resync, upkeep
 from hadash.mirroring.lag import measure, seconds_behind
 from hadash.mirroring.models import Anchor, LagSample, Mirror
 from hadash.mirroring.offsets import Corresponding, mirrored_up_to
-from hadash.mirroring.recount import recount
 from hadash.mirroring.services import (
     MirrorError,
     anchor,
     anchors_of,
     cluster_client,
+    connect_client,
+    connector_of,
     partitions_of,
     status_of,
 )
 
 log = logging.getLogger(__name__)
 
-#: Records of a partition that are read to find out why its mirror holds more than its source: what a mirror copies in some
-#: seconds, between two looks.
-RECOUNT_RECORDS = 2000
-
-#: When these do not go back far enough, so many, within so many seconds, and not sooner again than this: a Connect worker that dies
-#: several times in a row begins each time where the first one had committed, minutes ago.
-RECOUNT_FAR_RECORDS = 50_000
-RECOUNT_FAR_SECONDS = 15.0
-RECOUNT_AGAIN_SECONDS = 30.0
-
+#: Seconds between two looks at a mirror that has to catch up.
+POLL_SECONDS = 0.1
 
 #: What a look writes.
 _LOOKED_AT = ("state", "fault", "lag_records", "lag_seconds", "looked_at", "sighted", "sighted_at")
 
 
-def look_at_pair(pair: Pair) -> None:
+def look_at_pair(pair: Pair, moving: Collection[str] = ()) -> None:
     """Look at all mirrors of a pair, one after the other; what goes wrong with one is not the others' matter.
+
+    :param moving: names of mirrors that a switch uses at this moment. Their settings are not mended: a connector
+        that starts again would keep its clients waiting.
 
     When a cluster does not answer, the others of this round only say so: each of them would wait for it as long as the first.
     Who was not looked at for the longest time comes first, so the next round begins with them: if only one broker is
     away, whose mirrors come last from then on.
     """
-    away = ""
+    away, comparing_seconds = "", 0.0
     oldest_first = Mirror.objects.filter(pair=pair).order_by(F("looked_at").asc(nulls_first=True), "name")
     for mirror in oldest_first.select_related("source", "pair__first", "pair__second"):
         try:
             if away:
                 _note_unseen(mirror, f"{away} This mirror is looked at as soon as that is over.")
             else:
-                _, away = _look(mirror)
+                began, before = time.monotonic(), mirror.compared_at
+                compare = comparing_seconds < settings.MIRROR_COMPARE_ROUND_SECONDS
+                _, away = _look(mirror, mend=mirror.name not in moving, compare=compare)
+                if mirror.compared_at != before:
+                    comparing_seconds += time.monotonic() - began
         except Exception:  # (deleted meanwhile, for one)
             log.exception("mirror %s could not be looked at", mirror.name)
 
@@ -73,32 +72,72 @@ def _note_unseen(mirror: Mirror, fault: str) -> None:
     )
 
 
-def look(mirror: Mirror) -> LagSample:
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What the source of a mirror held, and when (``time.monotonic``)."""
+
+    ends: Mapping[Partition, int]
+    at: float
+
+
+def held_now(mirrors: Iterable[Mirror]) -> dict[Mirror, Held]:
+    """What each source holds: who looks at many mirrors waits for all of them at the same time. A source that does not
+    answer is missing; the look will say so."""
+    found = {}
+    for mirror in mirrors:
+        client = cluster_client(mirror.source)
+        try:
+            found[mirror] = Held(client.end_offsets(partitions_of(client, mirror.topics)), time.monotonic())
+        except KafkaError as error:
+            log.warning("The source of mirror %s cannot be asked: %s", mirror.name, error)
+    return found
+
+
+def look(mirror: Mirror, thorough: bool = False, held: Held | None = None) -> LagSample:
     """Measure a mirror's lag and state, and keep the sample.
 
     A mirror that is failed, stopped or silent is never "lag 0": its lag is still counted, and its state says
     what is wrong; when a cluster does not answer the lag is unknown.
+
+    :param thorough: before clients are moved: settings are read and records compared however lately that was done,
+        and what the source holds has to be copied within ``MIRROR_CATCH_UP_SECONDS``.
+    :param held: what that is, if it was asked before (:func:`held_now`); else what it holds now.
+
+    Settings that differ are noted, and mended by :func:`look_at_pair`.
     """
-    return _look(mirror)[0]
+    return _look(mirror, mend=False, thorough=thorough, compare=thorough, held=held)[0]
 
 
-def _look(mirror: Mirror) -> tuple[LagSample, str]:
+def _look(
+    mirror: Mirror, mend: bool, thorough: bool = False, compare: bool = False, held: Held | None = None
+) -> tuple[LagSample, str]:
     """The sample, and what was said of a cluster that did not answer; empty if both did."""
     now = timezone.now()
     sample = LagSample(mirror=mirror, at=now)
     fault = away = ""
     state = Mirror.State.UNKNOWN
     try:
+        kept = _keep(mirror, mend, thorough)
         state, fault = _connector_state(mirror)
+        fault = " ".join(text for text in (fault, kept.fault) if text)
         anchors, unknown = _anchors_now(mirror)
-        # The target first: read the other way round, a busy mirror could seem ahead of its source.
-        target_ends = cluster_client(mirror.target).end_offsets(anchors)
-        source_ends = cluster_client(mirror.source).end_offsets(anchors)
+        source_ends, target_ends = _ends(mirror, anchors)
         mirror.sighted = [[p.topic, p.partition, end] for p, end in sorted(source_ends.items())]
         mirror.sighted_at = now
         lag = measure(anchors, source_ends, target_ends)
-        if lag.excess and state is Mirror.State.RUNNING and not mirror.turning:
-            anchors |= _count_anew(mirror, {p: anchors[p] for p in lag.excess})
+        copies = state is Mirror.State.RUNNING and not mirror.turning
+        found: dict[Partition, Corresponding] = {}
+        if lag.excess and copies:
+            found |= resync.after_copies(mirror, {p: anchors[p] for p in lag.excess})
+        if lag.records and copies:
+            found |= _over_gaps(mirror, anchors, source_ends, target_ends, thorough)
+        anchors |= found
+        if thorough and copies and 0 < lag.records <= settings.SWITCH_MAX_LAG:
+            _catch_up(mirror, anchors, held or Held(source_ends, time.monotonic()))
+            found = anchors
+        if found:
+            # The new points may lie behind the ends that were read.
+            source_ends, target_ends = _ends(mirror, anchors)
             lag = measure(anchors, source_ends, target_ends)
         sample.records = lag.records
         sample.partitions = {str(p): records for p, records in lag.partitions.items()}
@@ -108,6 +147,12 @@ def _look(mirror: Mirror) -> tuple[LagSample, str]:
             partition, count = next(iter(lag.excess.items()))
             state = Mirror.State.FAILED
             fault = f"The mirror of {partition} holds {count} records that its source does not."
+        elif copies:
+            compare = thorough or (compare and comparing.due(mirror))
+            wrong = _content(mirror, anchors, source_ends, target_ends, compare, thorough)
+            state, fault = (Mirror.State.FAILED, wrong) if wrong else (state, fault)
+            if thorough and kept.unfit and not wrong:
+                state, fault = Mirror.State.UNKNOWN, kept.unfit
         sample.seconds = _seconds(mirror, now.timestamp(), anchors, source_ends, target_ends)
         if unknown:
             sample.records = sample.seconds = None
@@ -124,6 +169,30 @@ def _look(mirror: Mirror) -> tuple[LagSample, str]:
     mirror.lag_records, mirror.lag_seconds, mirror.looked_at = sample.records, sample.seconds, now
     mirror.save(update_fields=[*_LOOKED_AT])
     return sample, away
+
+
+def _keep(mirror: Mirror, mend: bool, thorough: bool) -> upkeep.Kept:
+    """What is wrong with its settings. That a cluster refuses to tell them is a fault as well; before a switch it is
+    raised.
+    """
+    try:
+        return upkeep.keep(mirror, mend, thorough)
+    except ClusterUnavailable:
+        raise
+    except KafkaError as error:
+        if thorough:
+            raise
+        return upkeep.Kept(str(error))
+
+
+def _ends(
+    mirror: Mirror, partitions: Collection[Partition]
+) -> tuple[dict[Partition, int], dict[Partition, int]]:
+    """The ends on (source, target). The target is read first: the other way round a busy mirror could seem ahead of
+    its source.
+    """
+    target_ends = cluster_client(mirror.target).end_offsets(partitions)
+    return cluster_client(mirror.source).end_offsets(partitions), target_ends
 
 
 def _anchors_now(mirror: Mirror) -> tuple[dict[Partition, Corresponding], set[Partition]]:
@@ -145,50 +214,113 @@ def _anchors_now(mirror: Mirror) -> tuple[dict[Partition, Corresponding], set[Pa
     return anchors | added, new - added.keys()
 
 
-def _count_anew(mirror: Mirror, anchors: Mapping[Partition, Corresponding]) -> dict[Partition, Corresponding]:
-    """New anchors of those partitions of which it is proved that the mirror has only copied records twice.
-
-    Its Connect worker died. The copies stay in the target: who reads it from its beginning reads them twice. Where groups
-    stand is translated exactly all the same, because a switch compares the records there (see ``translate``).
-
-    :param anchors: of the partitions of which the target holds more than the source.
-    """
-    found = _recounted(mirror, anchors, RECOUNT_RECORDS, TAIL_SECONDS)
-    left = {p: known for p, known in anchors.items() if p not in found}
-    if left and time.monotonic() - _looked_far.get(mirror.pk, -math.inf) > RECOUNT_AGAIN_SECONDS:
-        _looked_far[mirror.pk] = time.monotonic()
-        found |= _recounted(mirror, left, RECOUNT_FAR_RECORDS, RECOUNT_FAR_SECONDS)
-    with transaction.atomic():
-        held = Mirror.objects.select_for_update(of=("self",)).get(pk=mirror.pk)
-        if held.turning or held.source_id != mirror.source_id:
-            return {}  # a switch has begun to turn it round, from the point that it has proved
-        for p, point in found.items():
-            mirror.anchors.filter(topic=p.topic, partition=p.partition).update(
-                source_offset=point.source, target_offset=point.target
-            )
-            log.warning(
-                "Mirror %s has copied %d records of %s twice; it is counted anew from there on.",
-                mirror.name,
-                (point.target - point.source) - (anchors[p].target - anchors[p].source),
-                p,
-            )
-    return found
+#: By mirror, the ends of both sides of its partitions when this process has last looked.
+_last_ends: dict[int, dict[Partition, tuple[int, int]]] = {}
 
 
-#: By mirror, when this process has last read far back for it.
-_looked_far: dict[int, float] = {}
-
-
-def _recounted(
-    mirror: Mirror, anchors: Mapping[Partition, Corresponding], count: int, seconds: float
+def _over_gaps(
+    mirror: Mirror,
+    anchors: Mapping[Partition, Corresponding],
+    source_ends: Mapping[Partition, int],
+    target_ends: Mapping[Partition, int],
+    thorough: bool,
 ) -> dict[Partition, Corresponding]:
-    """Where both sides correspond again, as far as the last ``count`` records of both prove it."""
-    here, there = cluster_client(mirror.source), cluster_client(mirror.target)
-    # The target first: what it has then, the source has too.
-    copied = there.tail(there.end_offsets(anchors), there.start_offsets(anchors), count, seconds)
-    written = here.tail(here.end_offsets(anchors), here.start_offsets(anchors), count, seconds)
-    points = {p: recount(written[p], copied[p], known) for p, known in anchors.items()}
-    return {p: point for p, point in points.items() if point is not None}
+    """New anchors of partitions that seem to lag because offsets of the source have no copy.
+
+    Looked into are those that did not move since the last look, those of which Connect says that it has copied
+    further than the target's count goes, and before a switch all.
+    """
+    now = {p: (end, target_ends[p]) for p, end in source_ends.items()}
+    before, _last_ends[mirror.pk] = _last_ends.get(mirror.pk, {}), now
+    lagging = {p for p, count in measure(anchors, source_ends, target_ends).partitions.items() if count > 0}
+    # Connect first, then the target: what Connect has committed is there.
+    copied = connect_client().offsets(connector_of(mirror, mirror.source))
+    ends = cluster_client(mirror.target).end_offsets(lagging)
+    suspect = {
+        p: anchors[p]
+        for p in lagging
+        if thorough or before.get(p) == now[p] or copied.get(p, -1) + 1 > mirrored_up_to(anchors[p], ends[p])
+    }
+    return resync.after_gaps(mirror, suspect, copied) if suspect else {}
+
+
+def _catch_up(mirror: Mirror, anchors: dict[Partition, Corresponding], held: Held) -> None:
+    """Wait until the target holds what the source held. ``anchors`` get those of gaps that show meanwhile.
+
+    :raises MirrorError: it does not come, so a switch would block its clients in vain.
+    """
+    seconds = settings.MIRROR_CATCH_UP_SECONDS
+    source_ends = {p: end for p, end in held.ends.items() if p in anchors}
+    while True:
+        target_ends = cluster_client(mirror.target).end_offsets(anchors)
+        late = {
+            p: missing
+            for p, end in source_ends.items()
+            if (missing := end - mirrored_up_to(anchors[p], target_ends[p])) > 0
+        }
+        if not late:
+            return
+        if time.monotonic() > held.at + seconds:
+            found = _over_gaps(mirror, anchors, source_ends, target_ends, thorough=True)
+            anchors |= found
+            left = sorted(late.keys() - found.keys())
+            if not left:
+                return
+            raise MirrorError(
+                f"The mirror of {left[0]} lacks {late[left[0]]} offsets that its source held {seconds:.0f} s ago. "
+                "Either it is too slow, or they hold no record and that cannot be proved. If it stays so: "
+                f"{comparing.rebuild_advice(mirror)}"
+            )
+        time.sleep(POLL_SECONDS)
+
+
+def _content(
+    mirror: Mirror,
+    anchors: dict[Partition, Corresponding],
+    source_ends: Mapping[Partition, int],
+    target_ends: Mapping[Partition, int],
+    compare: bool,
+    thorough: bool,
+) -> str:
+    """What is wrong with the records of the standby, in words; empty if nothing is known to be.
+
+    :raises KafkaError: they could not be compared, and had to be because a switch begins.
+    """
+    if compare:
+        try:
+            compared_before = mirror.compared_at
+            _compare(mirror, anchors, source_ends, target_ends)
+            comparing.save(mirror, compared_before)
+        except KafkaError as error:
+            if thorough:
+                raise
+            log.warning("The records of mirror %s could not be compared: %s", mirror.name, error)
+    lost = resync.losses(mirror, cluster_client(mirror.target).start_offsets(anchors)) if mirror.gaps else []
+    if lost:
+        return (
+            f"{resync.said_of(lost[0])} {mirror.target.name} holds older records before them. "
+            f"{comparing.rebuild_advice(mirror)}.{resync.advice(mirror, lost[0])}"
+        )
+    return comparing.fault_of(mirror)
+
+
+def _compare(
+    mirror: Mirror,
+    anchors: dict[Partition, Corresponding],
+    source_ends: Mapping[Partition, int],
+    target_ends: Mapping[Partition, int],
+) -> None:
+    """Compare, and look whether other keys or values only mean that both sides are shifted against each other."""
+    before = (mirror.comparison, mirror.compared_at)
+    found = comparing.compare(mirror, anchors, source_ends, target_ends)
+    shifted = {d.partition: anchors[d.partition] for d in found if d.kind in ("key", "value")}
+    points = resync.after_gaps(mirror, shifted, {}) if shifted else {}
+    if left := {p: known for p, known in shifted.items() if p not in points}:
+        points |= resync.after_copies(mirror, left)
+    if points:
+        anchors |= points
+        mirror.comparison, mirror.compared_at = before
+        comparing.compare(mirror, anchors, source_ends, target_ends)
 
 
 def _connector_state(mirror: Mirror) -> tuple[Mirror.State, str]:

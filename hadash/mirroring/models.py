@@ -35,6 +35,20 @@ class Mirror(models.Model):
     #: known of a source that is lost.
     sighted = models.JSONField(default=list)
     sighted_at = models.DateTimeField(null=True)
+    #: Its standby is being made again from the other side (see ``rebuild.py``). It counts as turning meanwhile.
+    rebuilding = models.BooleanField(default=False)
+    #: What is meant for clients, by Topic: ``{topic: {setting: value}}`` of ``topic_settings.KEPT``, as it was in
+    #: effect on the active side. Here, because the standby's settings differ and a side that becomes active has
+    #: nobody else to ask.
+    topic_settings = models.JSONField(default=dict)
+    #: The connector's settings that were found different from hadash's: ``{"keys": [...], "since": time, "mended":
+    #: time or null}``.
+    drift = models.JSONField(default=dict)
+    #: Records that differ from their source: see ``comparing.py``.
+    comparison = models.JSONField(default=dict)
+    compared_at = models.DateTimeField(null=True)
+    #: Source offsets without a copy: see ``gaps.py``.
+    gaps = models.JSONField(default=list)
 
     class Meta:
         ordering = ("name",)
@@ -57,6 +71,10 @@ class Anchor(models.Model):
     partition = models.PositiveIntegerField()
     source_offset = models.BigIntegerField()
     target_offset = models.BigIntegerField()
+    #: How many records each side holds twice before this point, because a mirror to it had copied them again: so much further
+    #: back than counting says can a record lie there.
+    source_repeated = models.PositiveBigIntegerField(default=0)
+    target_repeated = models.PositiveBigIntegerField(default=0)
 
     class Meta:
         constraints = [
@@ -73,7 +91,7 @@ class GroupPosition(models.Model):
     pair = models.ForeignKey(Pair, models.CASCADE, related_name="positions")
     cluster = models.ForeignKey(Cluster, models.CASCADE, related_name="+")
     group = models.CharField(max_length=255)
-    #: ``[[topic, partition, offset], ...]``, of Topics that a mirror carries from this cluster.
+    #: ``[[topic, partition, offset, metadata], ...]``, of Topics that a mirror carries from this cluster.
     offsets = models.JSONField(default=list)
     at = models.DateTimeField()
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from hadash.kafka.values import Partition
+from hadash.kafka.values import Committed, Partition
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,24 @@ def mirrored_up_to(anchor: Corresponding, target_end: int) -> int:
     140
     """
     return anchor.source + (target_end - anchor.target)
+
+
+def proved_up_to(anchor: Corresponding, target_end: int, last_copied: int | None) -> int:
+    """The source offset up to which it is proved that the mirror holds the records.
+
+    The target can hold more than that: records that a Connect worker copied twice because it died, or somebody else's. Each
+    counts in :func:`mirrored_up_to` as one that was copied. What Connect has committed was copied; what it has
+    not committed may have been.
+
+    :param last_copied: as of :func:`written_up_to`.
+
+    >>> proved_up_to(Corresponding(source=100, target=0), target_end=45, last_copied=139)
+    140
+    >>> proved_up_to(Corresponding(source=100, target=0), target_end=45, last_copied=None)
+    100
+    """
+    committed = anchor.source if last_copied is None else max(last_copied + 1, anchor.source)
+    return min(mirrored_up_to(anchor, target_end), committed)
 
 
 def written_up_to(anchor: Corresponding, last_copied: int | None) -> int:
@@ -92,6 +111,33 @@ def translate_groups(
     }
 
 
+def before_repeats(
+    translated: Mapping[str, Mapping[Partition, int]],
+    committed: Mapping[str, Mapping[Partition, int]],
+    anchors: Mapping[Partition, Corresponding],
+    repeated: Mapping[Partition, int],
+    target_starts: Mapping[Partition, int],
+) -> dict[str, dict[Partition, int]]:
+    """Translated offsets, further back for groups that had not come to the anchor: before it the target holds records twice, and
+    whatever lies before those lies further back than counting from the anchor says.
+
+    :param committed: where the groups stood on the source. :param repeated: as of :class:`hadash.mirroring.models.Anchor`.
+
+    >>> end, at = Corresponding(100, 105), {"p": Corresponding(90, 95)}
+    >>> before_repeats({"a": {"p": 25}, "b": {"p": 97}}, {"a": {"p": 20}, "b": {"p": 92}}, at, {"p": 5}, {"p": 0})
+    {'a': {'p': 20}, 'b': {'p': 97}}
+    """
+    return {
+        group: {
+            p: max(offset - repeated.get(p, 0), target_starts.get(p, 0))
+            if committed[group][p] < anchors[p].source
+            else offset
+            for p, offset in offsets.items()
+        }
+        for group, offsets in translated.items()
+    }
+
+
 def skipped(
     committed: Mapping[str, Mapping[Partition, int]],
     points: Mapping[Partition, Corresponding],
@@ -139,8 +185,8 @@ def furthest_back(
 
 
 def stale_offsets(
-    standing: Mapping[str, Mapping[Partition, int]],
-    wanted: Mapping[str, Mapping[Partition, int]],
+    standing: Mapping[str, Mapping[Partition, Any]],
+    wanted: Mapping[str, Mapping[Partition, Any]],
     ends: Mapping[Partition, Corresponding],
 ) -> dict[str, frozenset[Partition]]:
     """What groups have committed on the target and not on the source: left there by an earlier stay.
@@ -156,22 +202,22 @@ def stale_offsets(
 
 
 def to_try(
-    committed: Mapping[str, Mapping[Partition, int]],
-    standing: Mapping[str, Mapping[Partition, int]],
+    committed: Mapping[str, Mapping[Partition, Committed]],
+    standing: Mapping[str, Mapping[Partition, Committed]],
     starts: Mapping[Partition, int],
-) -> dict[str, dict[Partition, int]]:
-    """Offsets whose writing on the target shows whether those of ``committed`` can be written there: what ``standing`` says, which
-    changes nothing. Only of a Topic on which a group has none there, the first ones.
+) -> dict[str, dict[Partition, Committed]]:
+    """Commits whose writing on the target shows whether those of ``committed`` can be written there: the offsets of ``standing``, which
+    moves nobody, with the metadata that is to come. Only of a Topic on which a group has none there, the first ones.
 
     :param starts: first offsets on the target.
     """
-    found: dict[str, dict[Partition, int]] = {}
+    found: dict[str, dict[Partition, Committed]] = {}
     for group, offsets in committed.items():
         there = standing.get(group, {})
         known = {p.topic for p in offsets if p in there}
         found[group] = {
-            p: there.get(p, starts[p])
-            for p in offsets
+            p: Committed(there[p].offset if p in there else starts[p], commit.metadata)
+            for p, commit in offsets.items()
             if p in starts and (p in there or p.topic not in known)
         }
     return found

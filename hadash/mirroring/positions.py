@@ -10,7 +10,7 @@ from django.utils import timezone
 from hadash.inventory.models import Access, Cluster, Pair
 from hadash.inventory.selectors import access_since
 from hadash.kafka.cluster import client_for
-from hadash.kafka.values import Partition
+from hadash.kafka.values import Committed, Partition
 from hadash.mirroring.models import GroupPosition, Mirror
 
 
@@ -32,16 +32,20 @@ def _note(pair: Pair, cluster: Cluster) -> int:
     if not mirrored or not groups:
         return 0
     now = timezone.now()
-    found = client_for(cluster.access).group_offsets(groups)
+    found = client_for(cluster.access).group_commits(groups)
     rows = [
         GroupPosition(
             pair=pair,
             cluster=cluster,
             group=group,
-            offsets=[[p.topic, p.partition, o] for p, o in sorted(offsets.items()) if p.topic in mirrored],
+            offsets=[
+                [p.topic, p.partition, *commit]
+                for p, commit in sorted(commits.items())
+                if p.topic in mirrored
+            ],
             at=now,
         )
-        for group, offsets in found.items()
+        for group, commits in found.items()
     ]
     GroupPosition.objects.bulk_create(
         rows,
@@ -54,11 +58,13 @@ def _note(pair: Pair, cluster: Cluster) -> int:
 
 def positions_of(
     pair: Pair, cluster: Cluster, groups: Iterable[str]
-) -> tuple[dict[str, dict[Partition, int]], datetime | None]:
-    """What was noted last of ``groups`` on ``cluster``: offsets by group (a group of which nothing is known is missing), and
+) -> tuple[dict[str, dict[Partition, Committed]], datetime | None]:
+    """What was noted last of ``groups`` on ``cluster``: commits by group (a group of which nothing is known is missing), and
     the time of the oldest of these notes."""
     rows = list(GroupPosition.objects.filter(pair=pair, cluster=cluster, group__in=list(groups)))
-    found = {row.group: {Partition(t, p): offset for t, p, offset in row.offsets} for row in rows}
+    found = {
+        row.group: {Partition(t, p): Committed(*commit) for t, p, *commit in row.offsets} for row in rows
+    }
     return found, min((row.at for row in rows), default=None)
 
 

@@ -1,5 +1,9 @@
-"""Building the other side of a mirror anew, after a switch without it: its Topics hold a tail that nobody else has, so nothing
-can be copied to them any more. They are deleted, made again, and copied from the first record on."""
+"""Rebuilding the standby of a mirror: its Topics are deleted, created again, and copied from the first record on.
+
+After a switch without it the lost side holds a tail that nobody else has, so nothing can be copied to it any more.
+And a standby whose records are known to be wrong (headers of an earlier connector, times, records that were lost) is
+made right only like this.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from django.conf import settings
 from django.db import transaction
+from django.utils import timezone
 
 from hadash.inventory.models import Cluster
 from hadash.kafka.cluster import ClusterClient
@@ -23,23 +28,34 @@ from hadash.mirroring.services import (
     cluster_client,
     connect_client,
     connector_of,
+    new_topics,
     nobody_else,
     save_anchors,
     start,
     status_of,
 )
 from hadash.mirroring.standby import deny_writes
+from hadash.mirroring.standby_topics import make_active, needs
 
 #: Seconds between two looks at Topics that are being deleted.
 POLL_SECONDS = 0.5
 
 
-def rebuild(mirror: Mirror, lost: Cluster, fence: Fence = nobody_else) -> None:
-    """Make the Topics of ``mirror`` on ``lost`` anew, and mirror them there from the other cluster. May be repeated after it
-    was cut off, at any point.
+class NotReported(MirrorError):
+    """The lost side holds records that nobody has reported: nothing was deleted. It has to be asked once more."""
+
+
+def rebuild(
+    mirror: Mirror, lost: Cluster, reported: Mapping[Partition, int], fence: Fence = nobody_else
+) -> None:
+    """Rebuild the Topics of ``mirror`` on ``lost``, the source of a switch without it. May be repeated after it was
+    cut off, at any point.
 
     What ``lost`` held of them is gone, and with it the offsets of groups there.
 
+    :param reported: up to which offset it is known what ``lost`` holds, because the other side has it or a person has read
+        the report.
+    :raises NotReported: ``lost`` holds something beyond that.
     :raises MirrorError: the mirror is being turned round, or it runs from ``lost`` again, or Topics do not go away.
     :raises KafkaError, ConnectError: a server does not answer.
     """
@@ -53,15 +69,56 @@ def rebuild(mirror: Mirror, lost: Cluster, fence: Fence = nobody_else) -> None:
     if not mirror.turning:
         # A forced switch holds its mirrors back until this: somebody has let this one run since.
         raise MirrorError(f"Mirror {mirror.name} copies from {lost.name} again: it is not to be rebuilt.")
-    here, there = cluster_client(source), cluster_client(lost)
+    _rebuild(mirror, lost, reported, fence)
+
+
+def mark(mirror: Mirror) -> None:
+    """Note that the standby of a mirror is about to be rebuilt: until it is, the mirror counts as turning, so that
+    no switch uses it, and no look changes it. May be repeated.
+
+    :raises MirrorError: a switch is turning it round.
+    """
+    with transaction.atomic():
+        held = Mirror.objects.select_for_update(of=("self",)).get(pk=mirror.pk)
+        if held.turning and not held.rebuilding:
+            raise MirrorError(f"Mirror {mirror.name} is being turned round by a switch.")
+        held.turning = held.rebuilding = True
+        held.save(update_fields=["turning", "rebuilding"])
+    mirror.refresh_from_db()
+
+
+def rebuild_standby(mirror: Mirror, fence: Fence = nobody_else) -> None:
+    """Rebuild the standby of a mirror that was marked (:func:`mark`). May be repeated after it was cut off, at any
+    point.
+
+    What the standby held is gone, and with it the offsets of groups there.
+
+    :raises MirrorError, KafkaError, ConnectError: as of :func:`rebuild`.
+    """
+    if not mirror.rebuilding:
+        raise MirrorError(f"Mirror {mirror.name} is not marked for rebuilding.")
+    _rebuild(mirror, mirror.target, None, fence)
+
+
+def _rebuild(
+    mirror: Mirror, standby: Cluster, reported: Mapping[Partition, int] | None, fence: Fence
+) -> None:
+    """What both have in common, for a mirror that counts as turning.
+
+    :param reported: as of :func:`rebuild`; ``None`` for a standby, which holds copies: its source has the records.
+    """
+    source = mirror.pair.other(standby)
+    here, there = cluster_client(source), cluster_client(standby)
     # Before anything is deleted: what is left is there, and says how the new Topics are to be.
     infos = _all_of(here, mirror.topics)
     configs = here.topic_configs(mirror.topics)
     partitions = [Partition(t, index) for t, info in infos.items() for index in range(len(info.leaders))]
     here.start_offsets(partitions)
+    if reported is not None:
+        _refuse_unreported(there, mirror.topics, reported)
     brokers = len(there.brokers())
     connect = connect_client()
-    for name in (connector_of(mirror, lost), connector_of(mirror, source)):
+    for name in (connector_of(mirror, standby), connector_of(mirror, source)):
         if connect.status(name) is None:
             continue
         fence()
@@ -70,30 +127,62 @@ def rebuild(mirror: Mirror, lost: Cluster, fence: Fence = nobody_else) -> None:
         connect.forget_offsets(name)
         connect.delete(name)
     fence()
+    if reported is not None:  # (now that nothing of hadash's writes to it any more)
+        _refuse_unreported(there, mirror.topics, reported)
+    make_active(mirror, source)
+    needed = needs(source, standby, mirror.topics)
+    fence()
     _delete_topics(there, mirror.topics)
     fence()
-    _create_topics(
-        there,
-        {
-            t: (len(i.leaders), min(i.replication_factor, brokers), configs.get(t, {}))
-            for t, i in infos.items()
-        },
-    )
+    _create_topics(there, new_topics(infos, configs, needed, brokers))
     await_topics(there, list(mirror.topics))
-    deny_writes(mirror.pair, lost, mirror.topics)
-    # Asked once more, now that nobody else may write; and by whoever waits, because another broker may have heard of them later.
+    deny_writes(mirror.pair, standby, mirror.topics)
+    # Asked once more, now that nobody else may write; and by await_topics, because another broker may have heard of
+    # them later.
     starts, ends = here.start_offsets(partitions), await_topics(there, list(mirror.topics))
     filled = sorted(p for p, end in ends.items() if end != 0)
     if filled:
-        raise MirrorError(f"Somebody writes to {filled[0]} on cluster {lost.name}, past the Gateway.")
-    # Before it runs: whoever looks at it from now on counts in the new direction.
+        raise MirrorError(f"Somebody writes to {filled[0]} on cluster {standby.name}, past the Gateway.")
+    # Before it runs: a look from now on counts in this direction. (A standby stays marked until it runs.)
     with transaction.atomic():
         fence()
-        mirror.source, mirror.turning, mirror.sighted, mirror.sighted_at = source, False, [], None
-        mirror.save(update_fields=["source", "turning", "sighted", "sighted_at"])
+        mirror.source, mirror.turning, mirror.sighted, mirror.sighted_at = source, mirror.rebuilding, [], None
+        mirror.topic_settings, mirror.comparison, mirror.gaps = needed.active, {}, []
+        mirror.compared_at = timezone.now()  # a comparison that is under way is of the old records
+        mirror.save(
+            update_fields=[
+                *("source", "turning", "sighted", "sighted_at"),
+                *("topic_settings", "comparison", "compared_at", "gaps"),
+            ]
+        )
         save_anchors(mirror, {p: Corresponding(starts[p], 0) for p in partitions})
     start(mirror, source, None, fence)
     _await_running(mirror)
+    if mirror.rebuilding:
+        fence()
+        mirror.turning = mirror.rebuilding = False
+        mirror.save(update_fields=["turning", "rebuilding"])
+
+
+def _refuse_unreported(
+    client: ClusterClient, topics: Sequence[str], reported: Mapping[Partition, int]
+) -> None:
+    """:raises NotReported: a partition ends beyond what was reported of it, or nothing was and it is not empty. (A Topic that does
+    not exist holds nothing: an earlier attempt was cut off when it had deleted it.)"""
+    known = client.topics()
+    partitions = [
+        Partition(topic, index)
+        for topic in topics
+        if topic in known
+        for index in range(len(known[topic].leaders))
+    ]
+    for partition, end in sorted(client.end_offsets(partitions).items()):
+        covered = reported.get(partition, 0)
+        if end > covered:
+            raise NotReported(
+                f"{partition} on cluster {client.name} ends at {end}, and what it holds is reported up to {covered} only. "
+                "Nothing was deleted."
+            )
 
 
 def _all_of(client: ClusterClient, topics: Sequence[str]) -> dict[str, TopicInfo]:

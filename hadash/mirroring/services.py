@@ -14,12 +14,14 @@ from django.db import transaction
 from hadash.inventory.models import Cluster, Pair
 from hadash.kafka.cluster import ClusterClient, client_for
 from hadash.kafka.connect import ConnectClient, ConnectorStatus
-from hadash.kafka.errors import KafkaError
+from hadash.kafka.errors import ConnectError, KafkaError
 from hadash.kafka.values import Partition, TopicInfo
 from hadash.mirroring.connector import Endpoint, connector_config, connector_name
+from hadash.mirroring.limits import Limits
 from hadash.mirroring.models import Anchor, Mirror
 from hadash.mirroring.offsets import Corresponding, never_back, resume_after
 from hadash.mirroring.standby import deny_writes
+from hadash.mirroring.standby_topics import Needs, make_active, make_standby, needs
 
 log = logging.getLogger(__name__)
 
@@ -78,7 +80,14 @@ def _endpoint(cluster: Cluster) -> Endpoint:
         cluster.sasl_mechanism,
         cluster.mirror_username,
         cluster.mirror_password,
+        cluster.tls,
     )
+
+
+def config_of(mirror: Mirror, source: Cluster, limits: Limits) -> dict[str, str]:
+    """The settings of the connector that copies from ``source``."""
+    target = mirror.pair.other(source)
+    return connector_config(_endpoint(source), _endpoint(target), mirror.topics, limits=limits)
 
 
 def connector_of(mirror: Mirror, source: Cluster) -> str:
@@ -106,6 +115,7 @@ def create_mirror(pair: Pair, name: str, topics: Iterable[str], source: Cluster)
             raise MirrorError(
                 f"Mirror {name} exists already: from {held.source} with {', '.join(held.topics)}."
             )
+        make_standby(target, needs(source, target, wanted).standby)
         deny_writes(pair, target, wanted)
         start(held, source)
         return held
@@ -121,14 +131,8 @@ def create_mirror(pair: Pair, name: str, topics: Iterable[str], source: Cluster)
             raise MirrorError(
                 f"Topic {topic} is compacted: its offsets have holes, so they cannot be translated exactly."
             )
-    infos = here.topics(wanted)
-    brokers = len(there.brokers())
-    there.create_topics(
-        {
-            t: (len(i.leaders), min(i.replication_factor, brokers), configs.get(t, {}))
-            for t, i in infos.items()
-        }
-    )
+    needed = needs(source, target, wanted)
+    there.create_topics(new_topics(here.topics(wanted), configs, needed, len(there.brokers())))
     ends = await_topics(there, wanted)
     uneven = min(ends.keys() ^ set(partitions), default=None)
     if uneven is not None:
@@ -144,11 +148,32 @@ def create_mirror(pair: Pair, name: str, topics: Iterable[str], source: Cluster)
                 "Delete the Topic there, or mirror it under another name."
             )
     with transaction.atomic():
-        mirror = Mirror.objects.create(pair=pair, name=name, topics=wanted, source=source)
+        mirror = Mirror.objects.create(
+            pair=pair, name=name, topics=wanted, source=source, topic_settings=needed.active
+        )
         save_anchors(mirror, {p: Corresponding(starts[p], ends[p]) for p in partitions})
+    make_standby(target, needed.standby)  # also where the Topic was there
     deny_writes(pair, target, wanted)
     start(mirror, source)
     return mirror
+
+
+def new_topics(
+    infos: Mapping[str, TopicInfo], configs: Mapping[str, Mapping[str, str]], needed: Needs, brokers: int
+) -> dict[str, tuple[int, int, Mapping[str, str]]]:
+    """Standby Topics as :meth:`ClusterClient.create_topics` takes them: like those of the active side, but for what
+    hadash keeps.
+
+    :param configs: of the active side, by Topic. :param brokers: how many the standby's cluster has.
+    """
+    return {
+        name: (
+            len(info.leaders),
+            min(info.replication_factor, brokers),
+            {**configs.get(name, {}), **needed.standby[name]},
+        )
+        for name, info in infos.items()
+    }
 
 
 def await_topics(client: ClusterClient, topics: list[str]) -> dict[Partition, int]:
@@ -171,12 +196,26 @@ def await_topics(client: ClusterClient, topics: list[str]) -> dict[Partition, in
 
 
 def save_anchors(mirror: Mirror, points: Mapping[Partition, Corresponding]) -> None:
+    """The anchors of a new mirror, or of one that is turned round: what a side holds twice it goes on holding."""
+    repeated = {
+        Partition(a.topic, a.partition): {
+            "source_repeated": a.target_repeated,
+            "target_repeated": a.source_repeated,
+        }
+        for a in mirror.anchors.all()
+    }
     mirror.anchors.all().delete()
-    Anchor.objects.bulk_create(anchor(mirror, p, point) for p, point in points.items())
+    Anchor.objects.bulk_create(anchor(mirror, p, point, **repeated.get(p, {})) for p, point in points.items())
 
 
-def anchor(mirror: Mirror, partition: Partition, point: Corresponding) -> Anchor:
+def repeated_in(mirror: Mirror) -> dict[Partition, int]:
+    """How many records the target of a mirror is known to hold twice before its anchors."""
+    return {Partition(a.topic, a.partition): a.target_repeated for a in mirror.anchors.all()}
+
+
+def anchor(mirror: Mirror, partition: Partition, point: Corresponding, **repeated: int) -> Anchor:
     return Anchor(
+        **repeated,
         mirror=mirror,
         topic=partition.topic,
         partition=partition.partition,
@@ -209,10 +248,10 @@ def start(
     """
     connect, name = connect_client(), connector_of(mirror, source)
     target = mirror.pair.other(source)
-    config = connector_config(_endpoint(source), _endpoint(target), mirror.topics)
     status = connect.status(name)
     if status is not None and status.running:
         return
+    config = config_of(mirror, source, needs(source, target, mirror.topics).limits)
     fence()
     if status is not None and resume is not None:
         connect.stop(name)
@@ -248,6 +287,11 @@ def status_of(mirror: Mirror) -> ConnectorStatus | None:
     return connect_client().status(connector_of(mirror, mirror.source))
 
 
+def copied_by(mirror: Mirror) -> dict[Partition, int]:
+    """The offset of the last record that a mirror has copied, by partition, as Connect has committed it."""
+    return connect_client().offsets(connector_of(mirror, mirror.source))
+
+
 def pause_before_turning(mirrors: Sequence[Mirror], fence: Fence = nobody_else) -> None:
     """Ask the connectors of drained mirrors to pause. Connect keeps that: a worker that starts again copies nothing.
 
@@ -279,12 +323,14 @@ def turn_on_record(mirror: Mirror, ends: Mapping[Partition, Corresponding]) -> N
         save_anchors(mirror, {p: Corresponding(point.target, point.source) for p, point in ends.items()})
 
 
-def hold(mirrors: Sequence[Mirror], fence: Fence = nobody_else) -> None:
+def hold(mirrors: Sequence[Mirror], active: Cluster, fence: Fence = nobody_else) -> None:
     """Stop the connectors of mirrors whose source is lost, in both directions, and wait until their tasks are gone: a source that
     comes back must not be copied behind what clients have written since, and what is left of a turn must not copy either. They count as turning until :func:`resume_unturned`, or until
-    somebody rebuilds the other side.
+    somebody rebuilds the other side. Topics on ``active``, where clients write from now on, get what is meant for
+    clients.
 
     :raises ConnectError: Connect does not answer. :raises MirrorError: a connector does not stop.
+    :raises KafkaError: ``active`` does not answer.
     """
     with transaction.atomic():
         fence()
@@ -297,17 +343,31 @@ def hold(mirrors: Sequence[Mirror], fence: Fence = nobody_else) -> None:
         connect.stop(name)
     for name in names:
         await_stopped(name)
+    for mirror in mirrors:
+        fence()
+        make_active(mirror, active)
 
 
 def resume_unturned(mirror: Mirror, fence: Fence = nobody_else) -> None:
-    """Take :func:`pause_before_turning` back, if it was called."""
-    if not mirror.turning:
+    """Take :func:`pause_before_turning` or :func:`hold` back, if it was called."""
+    if mirror.rebuilding or not (mirror.turning or _held_back(mirror)):
         return
     fence()
     connect_client().resume(connector_of(mirror, mirror.source))
     with transaction.atomic():
         fence()
         Mirror.objects.filter(pk=mirror.pk).update(turning=False)
+
+
+def _held_back(mirror: Mirror) -> bool:
+    """Whether Connect holds a mirror back although PostgreSQL does not say so: it may have lost its last commits. While
+    Connect does not answer it is not known; a mirror that does not run is shown as such."""
+    try:
+        status = status_of(mirror)
+    except ConnectError as error:
+        log.warning("whether mirror %s is paused is not known: %s", mirror.name, error)
+        return False
+    return status is not None and status.state in ("PAUSED", "STOPPED")
 
 
 def reverse(mirror: Mirror, ends: Mapping[Partition, Corresponding], fence: Fence = nobody_else) -> None:
@@ -326,9 +386,24 @@ def reverse(mirror: Mirror, ends: Mapping[Partition, Corresponding], fence: Fenc
         fence()
         connect.stop(old)
         await_stopped(old)
+    fence()
+    _change_roles(mirror, new_source)
     start(mirror, new_source, resume_after(ends), fence)
     with transaction.atomic():
         fence()
         mirror.source, mirror.turning = new_source, False
         mirror.save(update_fields=["source", "turning"])
         save_anchors(mirror, {p: Corresponding(point.target, point.source) for p, point in ends.items()})
+
+
+def _change_roles(mirror: Mirror, active: Cluster) -> None:
+    """Give the Topics on both sides what they need when ``active`` is the side that clients write to. May be
+    repeated.
+    """
+    old = mirror.pair.other(active)
+    if missing := set(mirror.topics) - set(mirror.topic_settings):
+        # Never looked at since hadash remembers it: the old side still has what is meant for clients.
+        mirror.topic_settings = {**mirror.topic_settings, **needs(old, active, missing).active}
+        mirror.save(update_fields=["topic_settings"])
+    make_active(mirror, active)
+    make_standby(old, needs(active, old, mirror.topics).standby)

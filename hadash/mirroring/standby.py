@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import ipaddress
 from collections.abc import Iterable, Set
 
 from hadash.inventory.models import AppID, Cluster, Pair
 from hadash.kafka.cluster import ClusterClient, client_for
+from hadash.kafka.errors import NotOffered
 from hadash.kafka.values import Acl
 from hadash.mirroring import acls as acl_rules
 from hadash.mirroring.models import WriteDenial
@@ -48,6 +51,30 @@ def denied_beyond(
         _own_denials(target),
     )
     return sorted(f"{a.principal} {a.operation} {a.resource_type.lower()} {a.resource}" for a in found)
+
+
+def depending_on_hosts(
+    clusters: Iterable[Cluster],
+    appids: Iterable[str],
+    topics: Iterable[str],
+    groups: Iterable[str],
+    hosts: Iterable[str],
+) -> list[str]:
+    """The rules for single hosts on which the AppIDs' rights depend, each as a text; without those for one of ``hosts``.
+
+    Those of several clusters as if they were one's: what the target lacks is copied to it.
+    """
+    found: set[Acl] = set()
+    for cluster in clusters:
+        with contextlib.suppress(NotOffered):  # without an authorizer there are no rules
+            found |= _client(cluster).acls()
+    seen = [ipaddress.ip_network(host) for host in hosts]
+    depending = acl_rules.by_host(found, list(appids), list(topics), list(groups))
+    return sorted(
+        f"{a.permission} {a.principal} {a.operation} {a.resource_type.lower()} {a.resource} host {a.host}"
+        for a in depending
+        if not acl_rules.is_one_of(a.host, seen)
+    )
 
 
 def deny_writes(pair: Pair, cluster: Cluster, topics: Iterable[str]) -> int:

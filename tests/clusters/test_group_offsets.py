@@ -8,7 +8,7 @@ from support.kafka import App, Clusters
 
 from hadash.kafka.cluster import ClusterClient
 from hadash.kafka.errors import KafkaError
-from hadash.kafka.values import ClusterAccess, Partition
+from hadash.kafka.values import ClusterAccess, Committed, Partition
 
 pytestmark = pytest.mark.stack
 
@@ -30,9 +30,10 @@ def client(clusters: dict[str, Cluster]) -> ClusterClient:
 
 def test_they_are_read_back_as_they_were_written(client: ClusterClient, app: App) -> None:
     topic, group = app.topic(2), app.group()
-    offsets = {group: {Partition(topic, 0): 3, Partition(topic, 1): 0}}
-    client.set_group_offsets(offsets)
-    assert client.group_offsets([group]) == offsets
+    commits = {group: {Partition(topic, 0): Committed(3, "batch 7, 完成"), Partition(topic, 1): Committed(0)}}
+    client.set_group_offsets(commits)
+    assert client.group_commits([group]) == commits
+    assert client.group_offsets([group]) == {group: {Partition(topic, 0): 3, Partition(topic, 1): 0}}
 
 
 def test_a_group_that_is_not_there_has_none(client: ClusterClient, app: App) -> None:
@@ -43,7 +44,9 @@ def test_a_group_that_is_not_there_has_none(client: ClusterClient, app: App) -> 
 def test_removing_some_keeps_the_others(client: ClusterClient, app: App) -> None:
     topic, kept, removed = app.topic(2), app.group(), app.group()
     first, second = Partition(topic, 0), Partition(topic, 1)
-    client.set_group_offsets({kept: {first: 3, second: 4}, removed: {first: 5}})
+    client.set_group_offsets(
+        {kept: {first: Committed(3), second: Committed(4)}, removed: {first: Committed(5)}}
+    )
     for _ in range(2):  # (as whoever repeats a stage does)
         client.remove_group_offsets({kept: [second], removed: [first]})
         assert client.group_offsets([kept, removed]) == {kept: {first: 3}, removed: {}}
@@ -63,7 +66,7 @@ def test_of_a_group_with_members_nothing_is_written(client: ClusterClient, app: 
     with Reader(kafka.described["west"].client_config(), topic, group) as reader:
         eventually(lambda: reader.assigned == 1, "the member's partition")
         with pytest.raises(KafkaError, match=group):
-            client.set_group_offsets({group: {Partition(topic, 0): 0}})
+            client.set_group_offsets({group: {Partition(topic, 0): Committed(0)}})
         with pytest.raises(KafkaError, match=f"could not remove offsets of group {group}"):
             client.remove_group_offsets({group: [Partition(topic, 0)]})
         with pytest.raises(KafkaError, match=f"could not delete group {group}: NonEmptyGroup"):

@@ -15,12 +15,14 @@ from kafka.structs import TopicPartition
 
 from hadash.kafka import cluster, groups
 from hadash.kafka.cluster import ClusterClient, client_for
-from hadash.kafka.errors import ClusterUnavailable, CoordinatorMoved, KafkaError
+from hadash.kafka.errors import ClusterUnavailable, CoordinatorMoved, KafkaError, NotOffered
 from hadash.kafka.groups import Admin, GroupsClient
-from hadash.kafka.values import ClusterAccess, Partition
+from hadash.kafka.values import ClusterAccess, Committed, Partition
 
 ORDERS = Partition("orders", 0)
 ACCESS = ClusterAccess("east", "localhost:1", "PLAINTEXT", "", "", "")
+#: A subscription to two Topics as a Java consumer sends it (version 1 of the consumers' protocol).
+SUBSCRIBED = b"\x00\x01\x00\x00\x00\x02\x00\x06orders\x00\x05carts\xff\xff\xff\xff\x00\x00\x00\x00"
 
 
 class Brokers:
@@ -74,7 +76,7 @@ class FakeAdmin:
 
     def list_group_offsets(self, names: list[str]) -> dict[str, Any]:
         self.brokers.check(self.stale)
-        committed = {TopicPartition("orders", 0): SimpleNamespace(offset=7)}
+        committed = {TopicPartition("orders", 0): SimpleNamespace(offset=7, metadata=None)}
         return dict.fromkeys(names, committed)
 
     def alter_group_offsets(self, group: str, offsets: Any) -> dict[TopicPartition, Any]:
@@ -194,7 +196,7 @@ def test_what_could_not_be_connected_to_is_tried_again_by_the_next_one(
 
 
 def test_offsets_are_written_to_the_new_one(brokers: Brokers, client: GroupsClient) -> None:
-    client.set_offsets({"billing": {ORDERS: 7}, "audit": {ORDERS: 8}, "empty": {}})
+    client.set_offsets({"billing": {ORDERS: Committed(7)}, "audit": {ORDERS: Committed(8)}, "empty": {}})
     assert brokers.committed == {"billing": 7, "audit": 8}
 
 
@@ -214,11 +216,11 @@ def test_nothing_is_written_after_it_was_given_up(
     several = [f"hangs {number}" for number in range(groups.PARALLEL_REQUESTS)]
     try:
         with pytest.raises(ClusterUnavailable):
-            client.set_offsets({name: {ORDERS: 1} for name in [*several, "queued"]})
+            client.set_offsets({name: {ORDERS: Committed(1)} for name in [*several, "queued"]})
     finally:
         hanging.set()
     monkeypatch.setattr(groups, "REQUEST_SECONDS", 10)
-    client.set_offsets({"later": {ORDERS: 2}})
+    client.set_offsets({"later": {ORDERS: Committed(2)}})
     assert brokers.committed == {"later": 2}
 
 
@@ -235,7 +237,7 @@ def test_whoever_was_replaced_meanwhile_writes_nothing_when_he_asks_again(
             raise Replaced
 
     with pytest.raises(Replaced):
-        client.set_offsets({"billing": {ORDERS: 7}}, fence)
+        client.set_offsets({"billing": {ORDERS: Committed(7)}}, fence)
     assert brokers.committed == {}
 
 
@@ -256,7 +258,7 @@ def test_one_that_is_refused_does_not_leave_others_under_way(brokers: Brokers, c
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(FakeAdmin, "alter_group_offsets", slow)
         with pytest.raises(KafkaError, match="group refused: UnknownMemberId"):
-            client.set_offsets({"refused": {ORDERS: 1}, "slow": {ORDERS: 2}})
+            client.set_offsets({"refused": {ORDERS: Committed(1)}, "slow": {ORDERS: Committed(2)}})
     assert brokers.committed == {"slow": 2}
 
 
@@ -277,22 +279,22 @@ def test_one_that_does_not_come_is_named(
 
 
 @pytest.mark.parametrize(
-    ("error", "said", "clients"),
+    ("error", "said", "kind"),
     [
-        (errors.UnknownMemberIdError, r"of group billing: UnknownMemberId \(orders-0\)\.$", 1),
-        (errors.UnknownTopicOrPartitionError, r"UnknownTopicOrPartition \(orders-0\)\.$", 1),
-        (errors.UnsupportedVersionError, "its brokers are too old for it", 1),
+        (errors.UnknownMemberIdError, r"of group billing: UnknownMemberId \(orders-0\)\.$", KafkaError),
+        (errors.UnknownTopicOrPartitionError, r"UnknownTopicOrPartition \(orders-0\)\.$", KafkaError),
+        (errors.UnsupportedVersionError, "its brokers are too old for it", NotOffered),
     ],
 )
 def test_what_is_refused_is_said_and_not_asked_again(
-    brokers: Brokers, client: GroupsClient, error: Callable[[], Exception], said: str, clients: int
+    brokers: Brokers, client: GroupsClient, error: Callable[[], Exception], said: str, kind: type[KafkaError]
 ) -> None:
     brokers.stale = error
     with pytest.raises(KafkaError, match=said) as raised:
-        client.set_offsets({"billing": {ORDERS: 7}})
-    assert raised.type is KafkaError
+        client.set_offsets({"billing": {ORDERS: Committed(7)}})
+    assert raised.type is kind
     client.offsets(["billing"])
-    assert len(brokers.made) == clients
+    assert len(brokers.made) == 1
 
 
 def test_a_fault_of_the_library_is_an_error_like_others_and_ends_its_client(
@@ -319,6 +321,39 @@ def test_what_members_say_of_themselves_is_nobodys_matter() -> None:
     assert found == {"connect": there, "gone": gone}
     with pytest.raises(errors.NotCoordinatorError):
         answer(None, SimpleNamespace(groups=[there, moved]))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("protocol_type", "metadata", "topics"),
+    [
+        ("consumer", SUBSCRIBED, ("carts", "orders")),
+        ("consumer", b"\x00\x01\x00", None),
+        # Brokers do not tell it while a group rebalances.
+        ("consumer", b"", None),
+        ("connect", SUBSCRIBED, None),
+    ],
+)
+def test_members_tell_what_they_subscribe_to_or_nothing_is_known(
+    client: GroupsClient,
+    brokers: Brokers,
+    monkeypatch: pytest.MonkeyPatch,
+    protocol_type: str,
+    metadata: bytes,
+    topics: tuple[str, ...] | None,
+) -> None:
+    member = SimpleNamespace(
+        member_id="m",
+        client_id="c",
+        client_host="/127.0.0.1",
+        member_metadata=metadata,
+        member_assignment=b"",
+    )
+    group = SimpleNamespace(
+        group_state="Stable", protocol_type=protocol_type, protocol_data="range", members=[member]
+    )
+    monkeypatch.setattr(FakeAdmin, "describe_groups", lambda self, names: dict.fromkeys(names, group))
+    (found,) = client.describe(["billing"])["billing"].members
+    assert (found.topics, found.partitions) == (topics, ())
 
 
 def test_a_cluster_that_is_reached_in_another_way_gets_another_client(

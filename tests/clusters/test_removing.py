@@ -209,7 +209,8 @@ def test_all_of_it_goes_and_the_audit_log_could_build_it_up_again(migrated: Migr
     assert entries["topics"]["before"][migrated.topic] == {
         "partitions": 1,
         "replication_factor": 1,
-        "configs": {},
+        # Those that it had for clients, not those of the standby that it was.
+        "configs": {"message.timestamp.type": "CreateTime", "max.message.bytes": "1048588"},
     }
     assert entries["denials"]["before"] == [f"User:{migrated.app.appid} WRITE {migrated.topic}"]
 

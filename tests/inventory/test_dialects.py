@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 from kazoo.client import KazooClient
+from kazoo.security import OPEN_ACL_UNSAFE
 from support.zookeeper import SESSION_SECONDS
 
 from hadash.bindings import client as client_module
@@ -131,14 +132,19 @@ def test_pairing_uses_the_mirrors_account_and_shows_it_nobody(
 
     monkeypatch.setattr(client_module, "SESSION_TIMEOUT_SECONDS", SESSION_SECONDS)
     for name, number in (("east", b"1"), ("west", b"2"), ("sd", b"")):
-        zookeeper.create(f"/{name}/cluster/id", b'{"version":"1","id":"%s"}' % number, makepath=True)
+        data = b'{"version":"1","id":"%s"}' % number
+        zookeeper.create(f"/{name}/cluster/id", data, acl=OPEN_ACL_UNSAFE, makepath=True)
     hosts = {
         n: f"{zookeeper_hosts}{chroot}/{p}"
         for n, p in (("east", "east"), ("west", "west"), ("gateway", "sd"))
     }
     register(clusters, dialect="didi", didi_zookeeper=hosts)
     out = io.StringIO()
-    call_command("didi_pairing", "main", stdout=out)
+    Cluster.objects.filter(name="west").update(tls_ca="a private authority")
+    with pytest.raises(CommandError, match="--stores-in-place"):
+        call_command("didi_pairing", "main")
+    assert zookeeper.exists("/east/config/ha-clusters/2") is None
+    call_command("didi_pairing", "main", stores_in_place=True, stdout=out)
     assert out.getvalue() == "east and west are paired for DiDi's engines.\n"
     assert b"west-secret" in zookeeper.get("/east/config/ha-clusters/2")[0]
     shown = out.getvalue() + caplog.text + str(list(Entry.objects.values()))

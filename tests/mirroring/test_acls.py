@@ -12,6 +12,7 @@ from hadash.kafka.values import Acl
 from hadash.mirroring.acls import (
     EVERYBODY,
     applies_to,
+    by_host,
     denied_beyond,
     missing,
     write_denial,
@@ -227,3 +228,61 @@ def test_a_rule_for_everybody_does_not_lock_the_mirror_out() -> None:
         denial("shop", "orders"),
         denial("crm", "orders"),
     }
+
+
+class TestByHost:
+    """A broker sees the address of the Gateway, not of the client."""
+
+    HERE = allow("shop", "WRITE", "orders", host="10.0.0.1")
+
+    @staticmethod
+    def found(*rules: Acl) -> set[Acl]:
+        return by_host(rules, ["shop"], ["orders"], ["billing"])
+
+    def test_what_only_one_host_may_depends_on_it(self) -> None:
+        assert self.found(self.HERE) == {self.HERE}
+
+    @pytest.mark.parametrize(
+        "everywhere",
+        [
+            allow("shop", "WRITE", "orders"),
+            allow("shop", "ALL", "orders"),
+            allow("shop", "WRITE", "ord", "PREFIXED"),
+            allow("shop", "WRITE", "*"),
+            allow("*", "WRITE", "orders"),
+        ],
+    )
+    def test_what_every_host_may_as_well_does_not(self, everywhere: Acl) -> None:
+        assert self.found(self.HERE, everywhere) == set()
+
+    @pytest.mark.parametrize(
+        "everywhere",
+        [
+            allow("shop", "READ", "orders"),
+            allow("shop", "WRITE", "carts"),
+            allow("crm", "WRITE", "orders"),
+            allow("shop", "ALL", "orders", kind="GROUP"),
+            replace(allow("shop", "WRITE", "orders"), permission="DENY"),
+        ],
+    )
+    def test_another_rule_for_every_host_does_not_help(self, everywhere: Acl) -> None:
+        assert self.found(self.HERE, everywhere) == {self.HERE}
+
+    def test_a_denial_for_a_host_always_does(self) -> None:
+        denial = replace(self.HERE, permission="DENY")
+        assert self.found(denial, allow("shop", "ALL", "orders")) == {denial}
+
+    def test_a_wide_rule_for_a_host_counts_for_what_moves(self) -> None:
+        """What covers a Topic that does not move is not asked about."""
+        wide = allow("shop", "WRITE", "*", host="10.0.0.1")
+        assert self.found(wide, allow("shop", "WRITE", "orders")) == set()
+        assert self.found(wide, allow("shop", "WRITE", "carts")) == {wide}
+
+    def test_rules_of_others_and_for_other_things_are_not_asked_about(self) -> None:
+        assert self.found(allow("crm", "WRITE", "orders", host="10.0.0.1")) == set()
+        assert self.found(allow("shop", "WRITE", "carts", host="10.0.0.1")) == set()
+
+    def test_groups_and_idempotent_writing_count(self) -> None:
+        group = allow("shop", "READ", "billing", kind="GROUP", host="10.0.0.1")
+        idempotent = allow("shop", "IDEMPOTENT_WRITE", "kafka-cluster", kind="CLUSTER", host="10.0.0.1")
+        assert self.found(group, idempotent) == {group, idempotent}

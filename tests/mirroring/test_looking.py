@@ -13,7 +13,7 @@ from django.utils import timezone
 from hadash.inventory.models import Cluster, Pair
 from hadash.kafka.errors import ClusterUnavailable
 from hadash.kafka.values import Partition, Record
-from hadash.mirroring import looking
+from hadash.mirroring import looking, resync
 from hadash.mirroring.models import Anchor, LagSample, Mirror
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
@@ -47,6 +47,9 @@ def clusters(monkeypatch: pytest.MonkeyPatch) -> dict[str, Exception]:
     monkeypatch.setattr(looking, "cluster_client", lambda cluster: client)
     monkeypatch.setattr(looking, "partitions_of", lambda client, topics: [Partition(t, 0) for t in topics])
     monkeypatch.setattr(looking, "status_of", lambda mirror: running)
+    # (Settings and records: tests/mirroring/test_faithful.py.)
+    monkeypatch.setattr(looking.upkeep, "keep", lambda mirror, mend, thorough: looking.upkeep.Kept())
+    monkeypatch.setattr(looking.comparing, "due", lambda mirror: False)
     return wrong
 
 
@@ -134,9 +137,10 @@ def test_what_was_copied_twice_long_ago_is_found_further_back(
     def client(cluster: Cluster) -> Any:
         log = written if cluster.name == "east" else copied
 
-        def tail(ends: Any, starts: Any, count: int, seconds: float) -> dict[Partition, list[Record]]:
-            counts.append(count)
-            return {partition: log[-count:]}
+        def records(spans: Any, seconds: float) -> dict[Partition, list[Record]]:
+            first, end = spans[partition]
+            counts.append(end - first)
+            return {partition: log[first:end]}
 
         def ends(partitions: Any) -> dict[Partition, int]:
             return {partition: len(log)}
@@ -144,18 +148,19 @@ def test_what_was_copied_twice_long_ago_is_found_further_back(
         def starts(partitions: Any) -> dict[Partition, int]:
             return {partition: 0}
 
-        return SimpleNamespace(end_offsets=ends, start_offsets=starts, tail=tail)
+        return SimpleNamespace(end_offsets=ends, start_offsets=starts, records=records)
 
     monkeypatch.setattr(looking, "cluster_client", client)
-    monkeypatch.setattr(looking, "RECOUNT_RECORDS", 100)
-    monkeypatch.setattr(looking, "_looked_far", {})
-    monkeypatch.setattr(looking, "RECOUNT_FAR_RECORDS", 120)
+    monkeypatch.setattr(resync, "cluster_client", client)
+    monkeypatch.setattr(resync, "RECOUNT_RECORDS", 100)
+    monkeypatch.setattr(resync, "_looked_far", {})
+    monkeypatch.setattr(resync, "RECOUNT_FAR_RECORDS", 120)
     looking.look(mirror)
     assert mirror.fault == "The mirror of carts-0 holds 80 records that its source does not."
-    monkeypatch.setattr(looking, "RECOUNT_FAR_RECORDS", 1000)
+    monkeypatch.setattr(resync, "RECOUNT_FAR_RECORDS", 1000)
     looking.look(mirror)
     assert mirror.fault, "not again so soon"
-    assert counts == [100, 100, 120, 120, 100, 100]
-    monkeypatch.setattr(looking, "RECOUNT_AGAIN_SECONDS", 0)
+    assert counts == [100, 100, 120, 100, 100, 100]
+    monkeypatch.setattr(resync, "RECOUNT_AGAIN_SECONDS", 0)
     looking.look(mirror)
     assert (mirror.state, mirror.fault, mirror.lag_records) == ("running", "", 0)

@@ -12,6 +12,7 @@ from hadash.kafka.errors import ClusterUnavailable, KafkaError, TopicsUnknown
 from hadash.kafka.values import Partition, TopicInfo
 from hadash.mirroring import rebuild
 from hadash.mirroring.offsets import Corresponding
+from hadash.mirroring.rebuild import NotReported
 from hadash.mirroring.services import MirrorError
 
 EAST, WEST = SimpleNamespace(name="east", pk=1), SimpleNamespace(name="west", pk=2)
@@ -30,6 +31,15 @@ class Broken:
 
     def end_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
         return {partition: self.ends[partition] for partition in partitions}
+
+    def start_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
+        return dict.fromkeys(partitions, 0)
+
+    def topic_configs(self, topics: Collection[str]) -> dict[str, dict[str, str]]:
+        return {topic: {} for topic in topics}
+
+    def brokers(self) -> list[int]:
+        return [0]
 
 
 class TestTail:
@@ -92,9 +102,43 @@ class TestRebuild:
         clusters = {"west": other, "east": Broken("east", {"orders": (0,)}, {})}
         monkeypatch.setattr(rebuild, "cluster_client", lambda cluster: clusters[cluster.name])
         with pytest.raises(KafkaError, match="Cluster west"):
-            rebuild.rebuild(mirror, EAST)  # type: ignore[arg-type]
+            rebuild.rebuild(mirror, EAST, {})  # type: ignore[arg-type]
 
     def test_a_mirror_that_somebody_has_let_run_again_is_left_alone(self, mirror: Any) -> None:
         mirror.turning = False
         with pytest.raises(MirrorError, match="copies from east again"):
-            rebuild.rebuild(mirror, EAST)  # type: ignore[arg-type]
+            rebuild.rebuild(mirror, EAST, {})  # type: ignore[arg-type]
+
+    @pytest.mark.parametrize(
+        ("ends", "reported", "which"),
+        [
+            ({ORDERS: 108, GROWN: 3}, {ORDERS: 107, GROWN: 3}, r"orders-0 on cluster east ends at 108"),
+            ({ORDERS: 107, GROWN: 1}, {ORDERS: 107}, r"orders-1 on cluster east ends at 1,.* up to 0 only"),
+        ],
+        ids=["it grew since", "nothing is known of it"],
+    )
+    def test_what_nobody_has_reported_is_not_deleted(
+        self,
+        mirror: Any,
+        monkeypatch: pytest.MonkeyPatch,
+        ends: dict[Partition, int],
+        reported: dict[Partition, int],
+        which: str,
+    ) -> None:
+        clusters = {name: Broken(name, {"orders": (0, 0)}, ends) for name in ("east", "west")}
+        monkeypatch.setattr(rebuild, "cluster_client", lambda cluster: clusters[cluster.name])
+        with pytest.raises(NotReported, match=which):
+            rebuild.rebuild(mirror, EAST, reported)  # type: ignore[arg-type]
+
+    @pytest.mark.parametrize("known", [{"orders": (0, 0)}, {}], ids=["all reported", "deleted already"])
+    def test_what_was_reported_is(
+        self, mirror: Any, monkeypatch: pytest.MonkeyPatch, known: dict[str, tuple[int, ...]]
+    ) -> None:
+        ends = {ORDERS: 107, GROWN: 0}
+        clusters = {
+            "east": Broken("east", known, ends),
+            "west": Broken("west", {"orders": (0, 0)}, ends),
+        }
+        monkeypatch.setattr(rebuild, "cluster_client", lambda cluster: clusters[cluster.name])
+        with pytest.raises(AssertionError, match="It went on"):
+            rebuild.rebuild(mirror, EAST, {ORDERS: 107})  # type: ignore[arg-type]

@@ -15,7 +15,7 @@ from hadash.inventory.dialects import estate_of
 from hadash.inventory.models import Cluster, Pair
 
 
-def access_of(cluster: Cluster) -> Access:
+def access_of(cluster: Cluster, stores_in_place: bool) -> Access:
     """With the mirror's account, decrypted now: hadash keeps it nowhere else in clear."""
     return Access(
         cluster.bootstrap_servers,
@@ -23,6 +23,7 @@ def access_of(cluster: Cluster) -> Access:
         cluster.sasl_mechanism,
         cluster.mirror_username,
         cluster.mirror_password,
+        private_tls=bool(cluster.tls_ca or cluster.tls_certificate) and not stores_in_place,
     )
 
 
@@ -32,6 +33,11 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("pair")
         parser.add_argument("--remove", action="store_true")
+        parser.add_argument(
+            "--stores-in-place",
+            action="store_true",
+            help="For clusters with a private authority: the key stores lie on every engine, and you write ssl.* into the nodes.",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         pair = Pair.objects.filter(name=options["pair"]).first()
@@ -48,7 +54,8 @@ class Command(BaseCommand):
                 if options["remove"]:
                     unpair(estate_of(pair), nobody_else)
                 else:
-                    pair_up(estate_of(pair), {c.name: access_of(c) for c in pair.clusters}, nobody_else)
+                    access = {c.name: access_of(c, options["stores_in_place"]) for c in pair.clusters}
+                    pair_up(estate_of(pair), access, nobody_else)
         except BindingError as error:
             raise CommandError(str(error)) from None
         done = "not paired any more" if options["remove"] else "paired"

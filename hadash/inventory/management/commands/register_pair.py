@@ -13,30 +13,39 @@ from hadash.bindings.errors import StoreUnavailable
 from hadash.inventory.models import Cluster
 from hadash.inventory.services import NotRegistered, register_cluster, register_pair
 
-FIELDS = (
-    "name",
-    "number",
-    "bootstrap_servers",
-    "security_protocol",
-    "sasl_mechanism",
-    "admin_username",
-    "admin_password",
-    "mirror_username",
-    "mirror_password",
-)
-#: And what may be missing.
-OPTIONAL_FIELDS = ("zookeeper_hosts",)
+FIELDS = ("name", "number", "bootstrap_servers", "security_protocol")
+#: And what has to be there with SASL; without it the usernames are those of hadash's principals.
+SASL_FIELDS = ("sasl_mechanism", "admin_username", "admin_password", "mirror_username", "mirror_password")
+#: PEM, or {"file": "/path"}.
+TLS_FIELDS = ("tls_ca", "tls_certificate", "tls_key")
+#: What may be missing.
+OPTIONAL_FIELDS = ("zookeeper_hosts", *TLS_FIELDS)
 
 #: What nobody reads anywhere: not in the audit log either.
-SECRETS = ("admin_password", "mirror_password")
+SECRETS = ("admin_password", "mirror_password", "tls_key")
 
 #: Who did it, for the audit log: nobody is signed in at a command line.
 BY = "manage.py register_pair"
 
 
+def _needed(cluster: dict[str, Any]) -> tuple[str, ...]:
+    sasl = str(cluster.get("security_protocol", "SASL")).startswith("SASL")
+    return (*FIELDS, *SASL_FIELDS) if sasl else FIELDS
+
+
+def _text(value: Any, path: Path) -> str:
+    """What is given as it is, or in a file: one of its own folder, unless its path is absolute."""
+    if isinstance(value, dict):
+        return (path.parent / str(value["file"])).read_text(encoding="utf-8")
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is no PEM text, nor a file")
+    return value
+
+
 def _told(cluster: Cluster) -> dict[str, Any]:
     """A cluster's fields, for the audit log."""
-    return {name: getattr(cluster, name) for name in (*FIELDS, *OPTIONAL_FIELDS) if name not in SECRETS}
+    told = (*FIELDS, *SASL_FIELDS, *OPTIONAL_FIELDS)
+    return {name: getattr(cluster, name) for name in told if name not in SECRETS}
 
 
 class Command(BaseCommand):
@@ -94,9 +103,11 @@ class Command(BaseCommand):
         try:
             value: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
             names = [c["name"] for c in value["clusters"]]
-            missing = [f"{c['name']}: {f}" for c in value["clusters"] for f in FIELDS if f not in c]
+            missing = [f"{c['name']}: {f}" for c in value["clusters"] for f in _needed(c) if f not in c]
+            for cluster in value["clusters"]:
+                cluster |= {name: _text(cluster[name], path) for name in TLS_FIELDS if name in cluster}
         except OSError as error:
-            raise CommandError(f"{path} cannot be read: {error.strerror}.") from None
+            raise CommandError(f"{error.filename or path} cannot be read: {error.strerror}.") from None
         except (ValueError, KeyError, TypeError) as error:
             raise CommandError(f"{path} is not as docs/own-clusters.md says: {error!r}.") from None
         if missing:
@@ -109,5 +120,5 @@ class Command(BaseCommand):
 
     @staticmethod
     def _fields(cluster: dict[str, Any]) -> dict[str, Any]:
-        known = {name: cluster[name] for name in FIELDS if name not in ("name", "number")}
-        return known | {name: cluster[name] for name in OPTIONAL_FIELDS if name in cluster}
+        fields = (*FIELDS, *SASL_FIELDS, *OPTIONAL_FIELDS)
+        return {name: cluster[name] for name in fields if name in cluster and name not in ("name", "number")}

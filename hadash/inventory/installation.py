@@ -1,0 +1,80 @@
+"""Whose a chroot of ZooKeeper is: two installations that wrote bindings into one would undo each other's switches.
+
+Each has a mark, made by chance with its database. The first one that uses a chroot leaves its mark there, and no
+other writes to it. Gateways need no mark: they obey the chroot that they are told of.
+"""
+
+from __future__ import annotations
+
+import secrets
+from weakref import WeakSet
+
+from kazoo.client import KazooClient
+from kazoo.exceptions import NodeExistsError, NoNodeError
+
+from hadash.bindings import layout
+from hadash.bindings.client import reaching
+from hadash.bindings.errors import ForeignStore
+from hadash.inventory.models import Installation
+
+#: Bytes of a mark: two installations do not make the same one.
+MARK_BYTES = 16
+
+#: Clients whose chroot has been looked at: the mark of one does not change while somebody uses it.
+_claimed: WeakSet[KazooClient] = WeakSet()
+
+
+def mark() -> str:
+    """This installation's."""
+    made, _ = Installation.objects.get_or_create(pk=1, defaults={"mark": secrets.token_hex(MARK_BYTES)})
+    found: str = made.mark
+    return found
+
+
+def claimed(client: KazooClient) -> KazooClient:
+    """The same client, when its chroot is this installation's: with its mark, or without any, and then it is marked.
+
+    :raises ForeignStore: it is another's. :raises StoreUnavailable: ZooKeeper does not answer.
+    """
+    if client in _claimed:
+        return client
+    own = mark()
+    with reaching():
+        held = _read(client) or _write(client, own)
+    if held != own:
+        raise ForeignStore(
+            f"The chroot {client.chroot or '/'} of ZooKeeper is another installation's (its mark is {held}, "
+            f"this one's is {own}). Give "
+            "this one a HADASH_ZOOKEEPER_CHROOT of its own. If the other one is no more, such as after its "
+            "database was made again, "
+            "take its chroot over: manage.py secure_zookeeper --adopt"
+        )
+    _claimed.add(client)
+    return client
+
+
+def adopt(client: KazooClient) -> bool:
+    """Make a chroot this installation's; false when it is already. Two installations that adopt in turn are two
+    that write."""
+    own = mark()
+    with reaching():
+        if (_read(client) or _write(client, own)) == own:
+            return False
+        client.set(layout.INSTALLATION, own.encode())
+    return True
+
+
+def _read(client: KazooClient) -> str:
+    try:
+        return client.get(layout.INSTALLATION)[0].decode(errors="replace")
+    except NoNodeError:
+        return ""
+
+
+def _write(client: KazooClient, own: str) -> str:
+    """Whose mark it is then: somebody may be faster."""
+    try:
+        client.create(layout.INSTALLATION, own.encode())
+    except NodeExistsError:
+        return _read(client)
+    return own

@@ -1,0 +1,90 @@
+"""The configs of one cluster's Topics and brokers, through librdkafka's admin client."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ConfigSource
+
+from hadash.kafka.groups import REQUEST_SECONDS
+
+#: Topics whose configs are asked for with one request: an answer of some hundred KiB.
+CONFIGS_AT_ONCE = 500
+
+
+class ConfigsClient:
+    """Part of :class:`hadash.kafka.cluster.ClusterClient`.
+
+    :param result: waits for a future; raises :class:`KafkaError` with the words that it is given.
+    """
+
+    def __init__(self, admin: Any, result: Callable[..., Any]) -> None:
+        self._admin = admin
+        self._result = result
+
+    def of_brokers(self, brokers: Iterable[int]) -> dict[int, dict[str, str]]:
+        found = self._describe(ConfigResource.Type.BROKER, [str(broker) for broker in brokers])
+        return {
+            int(name): {
+                entry.name: entry.value
+                for entry in entries.values()
+                if entry.value is not None and not entry.is_sensitive
+            }
+            for name, entries in found.items()
+        }
+
+    def set_on_topics(self, names: Iterable[str]) -> dict[str, dict[str, str]]:
+        return {
+            name: {
+                entry.name: entry.value
+                for entry in entries.values()
+                if not entry.is_default and entry.source == ConfigSource.DYNAMIC_TOPIC_CONFIG.value
+            }
+            for name, entries in self._describe(ConfigResource.Type.TOPIC, names).items()
+        }
+
+    def in_effect(self, names: Iterable[str], keys: Iterable[str]) -> dict[str, dict[str, str]]:
+        wanted = list(keys)
+        return {
+            name: {key: entries[key].value for key in wanted if key in entries}
+            for name, entries in self._describe(ConfigResource.Type.TOPIC, names).items()
+        }
+
+    def set(self, wanted: Mapping[str, Mapping[str, str]]) -> None:
+        resources = [
+            ConfigResource(
+                ConfigResource.Type.TOPIC,
+                name,
+                incremental_configs=[
+                    ConfigEntry(key, value, incremental_operation=AlterConfigOpType.SET)
+                    for key, value in configs.items()
+                ],
+            )
+            for name, configs in wanted.items()
+            if configs
+        ]
+        if not resources:
+            return
+        asked = self._admin.incremental_alter_configs(resources, request_timeout=REQUEST_SECONDS)
+        for resource, future in asked.items():
+            self._result(future, f"could not set the configs of Topic {resource.name}")
+
+    def _describe(self, kind: Any, names: Iterable[str]) -> dict[str, dict[str, Any]]:
+        """The entries of each resource: of some hundred Topics with one request, of each broker with its own (it alone knows them, and librdkafka
+        refuses a request for several), all of them sent before the first is awaited."""
+        wanted = list(names)
+        found = {}
+        each = 1 if kind == ConfigResource.Type.BROKER else CONFIGS_AT_ONCE
+        sent = [
+            self._admin.describe_configs(
+                [ConfigResource(kind, name) for name in wanted[first : first + each]],
+                request_timeout=REQUEST_SECONDS,
+            )
+            for first in range(0, len(wanted), each)
+        ]
+        for asked in sent:
+            for resource, future in asked.items():
+                what = f"could not read the configs of {kind.name.lower()} {resource.name}"
+                found[str(resource.name)] = self._result(future, what)
+        return found

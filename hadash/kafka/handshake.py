@@ -1,0 +1,113 @@
+"""Why a cluster cannot be reached over TLS, found out by one more handshake: client libraries say that it failed, and little more."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from collections.abc import Iterable
+from datetime import UTC, datetime
+
+from hadash.kafka.tls import context
+from hadash.kafka.values import ClusterAccess
+
+#: Seconds for one broker: this is asked for when a cluster has already failed to answer, and somebody waits for the sentence.
+HANDSHAKE_SECONDS = 3.0
+
+#: Seconds in which a broker that does not accept hadash's certificate says so: the time to it and back.
+REFUSAL_SECONDS = 1.0
+
+#: Brokers that are tried. One that fails says why; of a large cluster the first few are as good as all.
+MOST_BROKERS = 5
+
+#: OpenSSL's X509_V_ERR_…
+_NOT_YET_VALID, _EXPIRED, _HOST_MISMATCH, _ADDRESS_MISMATCH = 9, 10, 62, 64
+
+Address = tuple[str, int]
+
+
+def tls_fault(access: ClusterAccess, more: Iterable[Address] = ()) -> str | None:
+    """A sentence that says what is wrong with TLS to a cluster and what to do; ``None`` when nothing is, or it has no TLS.
+
+    :param more: addresses of brokers beside the bootstrap servers.
+    """
+    if not access.security_protocol.endswith("SSL"):
+        return None
+    ended = access.tls.expired(datetime.now(UTC))
+    if ended is not None:
+        return (
+            f"hadash's certificate for cluster {access.name} has expired on {ended:%Y-%m-%d %H:%M} UTC. "
+            "Register the cluster with a new tls_certificate and tls_key."
+        )
+    tls = context(access.tls)
+    for address in list(dict.fromkeys([*_bootstrap(access), *more]))[:MOST_BROKERS]:
+        fault = _fault_at(address, tls, access)
+        if fault is not None:
+            return fault
+    return None
+
+
+def _bootstrap(access: ClusterAccess) -> list[Address]:
+    found = []
+    for server in access.bootstrap_servers.split(","):
+        host, _, port = server.strip().rpartition(":")
+        if port.isdecimal():
+            found.append((host.strip("[]"), int(port)))
+    return found
+
+
+def _fault_at(address: Address, tls: ssl.SSLContext, access: ClusterAccess) -> str | None:
+    where = f"the broker of cluster {access.name} at {address[0]}:{address[1]}"
+    try:
+        plain = socket.create_connection(address, HANDSHAKE_SECONDS)
+    except OSError:
+        return None  # it is not TLS that keeps it from answering
+    try:
+        with plain, tls.wrap_socket(plain, server_hostname=address[0]) as connected:
+            connected.settimeout(REFUSAL_SECONDS)
+            connected.recv(1)  # with TLS 1.3 a broker refuses a client's certificate after the handshake
+    except ssl.SSLCertVerificationError as error:
+        return _unverified(error, where, access)
+    except TimeoutError:
+        return None  # it waits for a request
+    except OSError as error:  # ssl.SSLError is one
+        return _refused(getattr(error, "reason", None) or str(error), where, access)
+    return None
+
+
+def _unverified(error: ssl.SSLCertVerificationError, where: str, access: ClusterAccess) -> str:
+    said = f"The certificate of {where}"
+    if error.verify_code == _EXPIRED:
+        return f"{said}, or of who issued it, has expired. Renew it on the broker."
+    if error.verify_code == _NOT_YET_VALID:
+        return f"{said} is not valid yet. Do the clocks of both machines agree?"
+    if error.verify_code in (_HOST_MISMATCH, _ADDRESS_MISMATCH):
+        return (
+            f"{said} is for other names. Reach the broker (bootstrap_servers, and its advertised.listeners) by a name that the "
+            "certificate has, or give it one with this name among its subject alternative names."
+        )
+    if access.tls.ca:
+        return (
+            f"{said} is not issued by the cluster's tls_ca ({error.verify_message}). "
+            "Register the cluster with the PEM of who issued it."
+        )
+    return (
+        f"{said} is issued by nobody that this machine trusts ({error.verify_message}). "
+        "Register the cluster with tls_ca, the PEM of who issued it."
+    )
+
+
+def _refused(reason: str, where: str, access: ClusterAccess) -> str:
+    if "ALERT" not in reason or "PROTOCOL_VERSION" in reason:
+        return (
+            f"TLS with {where} failed ({reason}). Is security_protocol {access.security_protocol} what that "
+            "port speaks?"
+        )
+    if not access.tls.certificate:
+        return (
+            f"{where[0].upper()}{where[1:]} wants a certificate of hadash's own ({reason}). "
+            "Register the cluster with tls_certificate and tls_key."
+        )
+    return (
+        f"{where[0].upper()}{where[1:]} does not accept hadash's certificate ({reason}). "
+        "Register the cluster with a tls_certificate whose issuer is in the brokers' ssl.truststore, with the authorities between them."
+    )

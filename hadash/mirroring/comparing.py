@@ -1,0 +1,190 @@
+"""Comparing the records of both sides of a mirror: in looks at a slow rhythm, and in the precheck of a switch.
+
+Each time the last records of every partition are read, and the next ones of a walk through all that both sides hold.
+What differs is kept on the mirror until these records are gone or the standby is rebuilt:
+``{"walked": {partition: offset}, "differences": [{"topic", "partition", "kind", "first", "last", "count", "since"}]}``.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.utils import timezone
+
+from hadash.kafka.values import Partition, Record
+from hadash.mirroring.content import KINDS, Difference, differences, pairs_of
+from hadash.mirroring.models import Mirror
+from hadash.mirroring.offsets import Corresponding, held_by_both
+from hadash.mirroring.services import cluster_client
+
+log = logging.getLogger(__name__)
+
+#: Seconds for reading the records of one comparison from both clusters: four times what the bytes need on a slow
+#: network.
+COMPARE_SECONDS = 20.0
+
+Spans = dict[Partition, tuple[int, int]]
+
+
+#: Kinds of differences that a shift between both sides shows as well. They are not kept over a comparison: as soon
+#: as it is known where both sides correspond again, they are gone.
+_OF_A_SHIFT = ("key", "value")
+
+
+def due(mirror: Mirror) -> bool:
+    """Whether the last comparison was long enough ago, or found what another one may see through."""
+    rhythm = timedelta(seconds=settings.MIRROR_COMPARE_SECONDS)
+    if mirror.compared_at is None or timezone.now() - mirror.compared_at > rhythm:
+        return True
+    return any(entry["kind"] in _OF_A_SHIFT for entry in mirror.comparison.get("differences", []))
+
+
+def compare(
+    mirror: Mirror,
+    points: Mapping[Partition, Corresponding],
+    source_ends: Mapping[Partition, int],
+    target_ends: Mapping[Partition, int],
+) -> list[Difference]:
+    """Compare the next records, and note on the mirror (without saving it) how far its walk is and what is still
+    different.
+
+    :param points: where both sides correspond. :return: what was found now.
+    :raises KafkaError: a cluster does not answer, or not in time.
+    """
+    here, there = cluster_client(mirror.source), cluster_client(mirror.target)
+    source_starts, target_starts = here.start_offsets(points), there.start_offsets(points)
+    held = {
+        p: (
+            max(source_starts[p], target_starts[p] - point.target + point.source),
+            held_by_both(point, source_ends[p], target_ends[p]).source,
+        )
+        for p, point in points.items()
+        if p in source_ends
+    }
+    count = settings.MIRROR_COMPARE_RECORDS
+    walked = mirror.comparison.get("walked", {})
+    tails = {p: (max(first, end - count), end) for p, (first, end) in held.items()}
+    walk: Spans = {}
+    for p, (first, _) in held.items():
+        begin = max(walked.get(str(p), first), first)
+        begin = (
+            first if begin >= tails[p][0] else begin
+        )  # round again: somebody may have changed what was read
+        walk[p] = (begin, min(begin + count, tails[p][0]))
+    known = mirror.comparison.get("differences", [])
+    found: list[Difference] = []
+    equal: set[tuple[Partition, int]] = set()
+    reached: dict[str, int] = {}
+    for spans in (_where_known(known, held), walk, tails):
+        for p, (ours, theirs) in _read(mirror, spans, points).items():
+            pairs = pairs_of(ours, theirs, points[p])
+            found += differences(p, pairs)
+            equal |= {(p, record.offset) for record, copy in pairs if record.checksum == copy.checksum}
+            if spans is walk:
+                reached[str(p)] = _reached(spans[p], ours, theirs, points[p])
+    kept = [e for e in known if e["kind"] not in _OF_A_SHIFT and _lasts(e, held, equal)]
+    mirror.comparison = {"walked": reached, "differences": _merged(kept, found)}
+    mirror.compared_at = timezone.now()
+    return found
+
+
+def save(mirror: Mirror, before: datetime | None) -> None:
+    """Keep what :func:`compare` has noted, unless somebody else has compared or rebuilt the mirror meanwhile.
+
+    :param before: when it was compared before that.
+    """
+    Mirror.objects.filter(pk=mirror.pk, source=mirror.source_id, turning=False, compared_at=before).update(
+        comparison=mirror.comparison, compared_at=mirror.compared_at
+    )
+
+
+def _read(
+    mirror: Mirror, spans: Spans, points: Mapping[Partition, Corresponding]
+) -> dict[Partition, tuple[list[Record], list[Record]]]:
+    """The records of ``spans`` (offsets of the source) from both sides, at the same time."""
+    shifted = {
+        p: (first - points[p].source + points[p].target, end - points[p].source + points[p].target)
+        for p, (first, end) in spans.items()
+    }
+    limit = settings.MIRROR_COMPARE_BYTES
+    here, there = cluster_client(mirror.source), cluster_client(mirror.target)
+    with ThreadPoolExecutor(max_workers=1) as beside:
+        other = beside.submit(there.records, shifted, COMPARE_SECONDS, limit)
+        ours = here.records(spans, COMPARE_SECONDS, limit)
+        theirs = other.result()
+    return {p: (ours[p], theirs[p]) for p in spans}
+
+
+def _reached(span: tuple[int, int], ours: list[Record], theirs: list[Record], point: Corresponding) -> int:
+    """How far both sides of a span were read: the limit of bytes can end one of them early."""
+    if not ours or not theirs:
+        return span[1]
+    return min(ours[-1].offset, theirs[-1].offset - point.target + point.source) + 1
+
+
+def _where_known(known: list[dict[str, Any]], held: Spans) -> Spans:
+    """The last record of each partition that was different before, if both sides hold it."""
+    spans: Spans = {}
+    for entry in known:
+        p = Partition(entry["topic"], entry["partition"])
+        if p in held and held[p][0] <= entry["last"] < held[p][1]:
+            spans[p] = (entry["last"], entry["last"] + 1)
+    return spans
+
+
+def _lasts(entry: Mapping[str, Any], held: Spans, equal: set[tuple[Partition, int]]) -> bool:
+    """Whether a difference is still there: its last record is held by both sides, and was not found equal now."""
+    p = Partition(entry["topic"], entry["partition"])
+    return p in held and entry["last"] >= held[p][0] and (p, entry["last"]) not in equal
+
+
+def _merged(known: list[dict[str, Any]], found: list[Difference]) -> list[dict[str, Any]]:
+    """One entry for each partition and kind."""
+    entries = {(e["topic"], e["partition"], e["kind"]): dict(e) for e in known}
+    for d in found:
+        key = (d.partition.topic, d.partition.partition, d.kind)
+        entry = entries.setdefault(
+            key,
+            {
+                "topic": key[0],
+                "partition": key[1],
+                "kind": d.kind,
+                "first": d.first,
+                "last": d.last,
+                "count": 0,
+                "since": timezone.now().isoformat(),
+            },
+        )
+        entry["first"], entry["last"] = min(entry["first"], d.first), max(entry["last"], d.last)
+        entry["count"] = max(entry["count"], d.count)
+    return [entries[key] for key in sorted(entries)]
+
+
+def fault_of(mirror: Mirror) -> str:
+    """What differs, and what to do; empty if nothing is known to differ."""
+    known = mirror.comparison.get("differences", [])
+    if not known:
+        return ""
+    p = Partition(known[0]["topic"], known[0]["partition"])
+    of_it = [entry for entry in known if (entry["topic"], entry["partition"]) == (p.topic, p.partition)]
+    kinds = [kind for kind in KINDS if any(entry["kind"] == kind for entry in of_it)]
+    first, last = min(entry["first"] for entry in of_it), max(entry["last"] for entry in of_it)
+    others = len({(e["topic"], e["partition"]) for e in known}) - 1
+    more = f" So do {others} more partitions." if others else ""
+    return (
+        f"Records of {p} on {mirror.target.name} differ from those on {mirror.source.name}: {' and '.join(kinds)}, "
+        f"between offsets {first} and {last} of {mirror.source.name}.{more} {rebuild_advice(mirror)}"
+    )
+
+
+def rebuild_advice(mirror: Mirror) -> str:
+    """How an administrator has the standby made again."""
+    return (
+        f"Rebuild the mirror's standby: manage.py rebuild_mirror {mirror.pair.name} {mirror.name} "
+        f"--confirm {mirror.target.name}"
+    )

@@ -1,0 +1,251 @@
+"""Finding again where both sides of a mirror correspond, when counting from the last known point has become wrong.
+
+The mirror holds more than its source: it has copied records twice (``recount.py``). It holds fewer although nothing
+is left to copy: offsets of the source have no copy (``gaps.py``). Both are proved by reading the last records of
+both sides, and end in new anchors; what cannot be proved is for a person.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from django.db import transaction
+from django.db.models import F
+from django.utils import timezone
+
+from hadash.kafka.errors import ClusterUnavailable, KafkaError
+from hadash.kafka.tail import TAIL_SECONDS
+from hadash.kafka.values import Partition
+from hadash.mirroring.gaps import Gap, Read, find_gap
+from hadash.mirroring.models import Mirror
+from hadash.mirroring.offsets import Corresponding
+from hadash.mirroring.recount import PROOF, recount
+from hadash.mirroring.services import cluster_client
+
+log = logging.getLogger(__name__)
+
+#: Records of a partition that are read to find out why its mirror holds more or fewer than its source: what a mirror
+#: copies in some seconds, between two looks.
+RECOUNT_RECORDS = 2000
+
+#: Records that are read first to find a gap: enough for its proof, and few enough where they are large.
+GAP_RECORDS = 4 * PROOF
+
+#: When these do not go back far enough, so many, within so many seconds, and not sooner again than this: a Connect
+#: worker that dies several times in a row begins each time where the first one had committed, minutes ago.
+RECOUNT_FAR_RECORDS = 50_000
+RECOUNT_FAR_SECONDS = 15.0
+RECOUNT_AGAIN_SECONDS = 30.0
+
+Points = dict[Partition, Corresponding]
+
+#: By mirror, when this process has last read far back for it.
+_looked_far: dict[int, float] = {}
+
+
+def after_copies(mirror: Mirror, anchors: Mapping[Partition, Corresponding]) -> Points:
+    """New anchors of those partitions of which it is proved that the mirror has only copied records twice.
+
+    Its Connect worker died. The copies stay in the target: who reads it from its beginning reads them twice. Where
+    groups stand is translated exactly all the same, because a switch compares the records there (see ``translate``).
+
+    :param anchors: of the partitions of which the target holds more than the source.
+    """
+    found = _recounted(mirror, anchors, RECOUNT_RECORDS, TAIL_SECONDS)
+    left = {p: known for p, known in anchors.items() if p not in found}
+    if left and _may_look_far(mirror):
+        found |= _recounted(mirror, left, RECOUNT_FAR_RECORDS, RECOUNT_FAR_SECONDS)
+    twice = {
+        p: (point.target - point.source) - (anchors[p].target - anchors[p].source)
+        for p, point in found.items()
+    }
+    if not _keep(mirror, found, repeated=twice):
+        return {}
+    for p, count in twice.items():
+        log.warning(
+            "Mirror %s has copied %d records of %s twice; it is counted again from there on.",
+            mirror.name,
+            count,
+            p,
+        )
+    return found
+
+
+def after_gaps(
+    mirror: Mirror, anchors: Mapping[Partition, Corresponding], copied: Mapping[Partition, int]
+) -> Points:
+    """New anchors of those partitions of which it is proved that offsets of the source have no copy. What they held
+    is said, and kept on the mirror.
+
+    :param anchors: of the partitions that seem to lag. :param copied: the last record of each that Connect says it
+        has copied.
+    """
+    found: dict[Partition, Gap] = {}
+    for count, seconds in (
+        (GAP_RECORDS, TAIL_SECONDS),
+        (RECOUNT_RECORDS, TAIL_SECONDS),
+        (RECOUNT_FAR_RECORDS, RECOUNT_FAR_SECONDS),
+    ):
+        # A loss is counted exactly only if all that the source still holds was read.
+        left = {
+            p: known
+            for p, known in anchors.items()
+            if p not in found or (found[p].lost and found[p].resumes_at is None)
+        }
+        if not left or (count == RECOUNT_FAR_RECORDS and not _may_look_far(mirror)):
+            break
+        try:
+            found |= _gaps(mirror, left, copied, count, seconds)
+        except ClusterUnavailable:
+            raise
+        except KafkaError as error:
+            log.info("Mirror %s: its last %d records could not be read: %s", mirror.name, count, error)
+            break
+    known_gaps = mirror.gaps
+    entries = {p: _entry(p, gap) for p, gap in sorted(found.items())}
+    points = {p: gap.point for p, gap in found.items()}
+    if not _keep(mirror, points, entries.values()):
+        return {}
+    for p, entry in entries.items():
+        # Said once aloud: a Topic with transactions has such offsets all the time.
+        known = any((e["topic"], e["partition"]) == (p.topic, p.partition) for e in known_gaps)
+        level = logging.INFO if known and not entry["lost"] else logging.WARNING
+        log.log(level, "Mirror %s: %s", mirror.name, said_of(entry))
+    return points
+
+
+def _keep(
+    mirror: Mirror,
+    points: Points,
+    entries: Iterable[Mapping[str, Any]] = (),
+    repeated: Mapping[Partition, int] | None = None,
+) -> bool:
+    """Write new anchors, and what gaps held, unless a switch has begun to turn the mirror round: from the point that
+    it has proved.
+
+    :param repeated: how many records of a partition the target holds twice before its point.
+    """
+    twice = repeated or {}
+    with transaction.atomic():
+        held = Mirror.objects.select_for_update(of=("self",)).get(pk=mirror.pk)
+        if held.turning or held.source_id != mirror.source_id:
+            return False
+        for p, point in points.items():
+            mirror.anchors.filter(topic=p.topic, partition=p.partition).update(
+                source_offset=point.source,
+                target_offset=point.target,
+                target_repeated=F("target_repeated") + twice.get(p, 0),
+            )
+        for entry in entries:
+            held.gaps = [*(e for e in held.gaps if not _replaces(entry, e)), entry]
+        held.save(update_fields=["gaps"])
+    mirror.gaps = held.gaps
+    return True
+
+
+def _may_look_far(mirror: Mirror) -> bool:
+    if time.monotonic() - _looked_far.get(mirror.pk, -math.inf) <= RECOUNT_AGAIN_SECONDS:
+        return False
+    _looked_far[mirror.pk] = time.monotonic()
+    return True
+
+
+def _last_records(
+    mirror: Mirror, partitions: Iterable[Partition], count: int, seconds: float
+) -> dict[Partition, tuple[Read, Read]]:
+    """The last ``count`` records of each partition on (source, target)."""
+    wanted, sides = list(partitions), []
+    # The target first: what it has then, the source has too.
+    for client in (cluster_client(mirror.target), cluster_client(mirror.source)):
+        starts, ends = client.start_offsets(wanted), client.end_offsets(wanted)
+        spans = {p: (max(starts[p], ends[p] - count), ends[p]) for p in wanted}
+        records = client.records(spans, seconds)
+        sides.append({p: Read(starts[p], *spans[p], records[p]) for p in wanted})
+    return {p: (sides[1][p], sides[0][p]) for p in wanted}
+
+
+def _recounted(
+    mirror: Mirror, anchors: Mapping[Partition, Corresponding], count: int, seconds: float
+) -> Points:
+    """Where both sides correspond again, as far as the last ``count`` records of both prove it."""
+    read = _last_records(mirror, anchors, count, seconds)
+    points = {p: recount(read[p][0].records, read[p][1].records, known) for p, known in anchors.items()}
+    return {p: point for p, point in points.items() if point is not None}
+
+
+def _gaps(
+    mirror: Mirror,
+    anchors: Mapping[Partition, Corresponding],
+    copied: Mapping[Partition, int],
+    count: int,
+    seconds: float,
+) -> dict[Partition, Gap]:
+    read = _last_records(mirror, anchors, count, seconds)
+    gaps = {p: find_gap(*read[p], known, copied.get(p)) for p, known in anchors.items()}
+    return {p: gap for p, gap in gaps.items() if gap is not None}
+
+
+# -- what a gap held ----------------------------------------------------------------------------------------------
+
+
+def _entry(p: Partition, gap: Gap) -> dict[str, Any]:
+    """As the mirror keeps it."""
+    return {
+        "topic": p.topic,
+        "partition": p.partition,
+        "without_record": gap.without_record,
+        "lost": gap.lost,
+        "lost_before": gap.lost_before,
+        "resumes_at": gap.resumes_at,
+        "at": timezone.now().isoformat(),
+    }
+
+
+def _replaces(new: Mapping[str, Any], old: Mapping[str, Any]) -> bool:
+    """Of each partition the last gap of each sort is kept: losses, which somebody has to see to, and others."""
+    same = (new["topic"], new["partition"]) == (old["topic"], old["partition"])
+    return same and not new["lost"] and not old["lost"]
+
+
+def said_of(entry: Mapping[str, Any]) -> str:
+    """A gap in words."""
+    p = Partition(entry["topic"], entry["partition"])
+    if not entry["lost"]:
+        return f"{entry['without_record']} offsets of {p} hold no record (transaction markers, or compacted)."
+    if entry["lost_before"] is None:
+        lost = entry["lost"]
+        return (
+            f"{lost} records of {p} were deleted on the source before they were mirrored, or hold no record."
+        )
+    first = entry["lost_before"] - entry["lost"]
+    return f"Records {first}..{entry['lost_before'] - 1} of {p} were deleted on the source before they were mirrored."
+
+
+def losses(mirror: Mirror, target_starts: Mapping[Partition, int]) -> list[dict[str, Any]]:
+    """Losses in the middle of what the standby holds: it has older records before them, so a client that reads it
+    from its beginning leaves some out without noticing. Where it begins after them it only begins later, as its
+    source does.
+
+    :param target_starts: the first offset that the standby holds of each partition.
+    """
+    found = []
+    for entry in mirror.gaps:
+        p = Partition(entry["topic"], entry["partition"])
+        resumes_at = entry["resumes_at"]
+        if entry["lost"] and (resumes_at is None or target_starts.get(p, -1) < resumes_at):
+            found.append(entry)
+    return found
+
+
+def advice(mirror: Mirror, entry: Mapping[str, Any]) -> str:
+    """What to do about a loss, besides rebuilding the standby."""
+    if entry["resumes_at"] is None:
+        return ""
+    return (
+        f" Or accept it: delete the older records of {entry['topic']}-{entry['partition']} on {mirror.target.name}, "
+        f"before offset {entry['resumes_at']} (kafka-delete-records.sh), so that both sides begin with the same record."
+    )

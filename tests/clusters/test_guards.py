@@ -1,0 +1,249 @@
+"""The guards of a switch, asked about real clients behind a real Gateway: what they do not know they do not pass."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, TopicPartition
+from kazoo.client import KazooClient
+from support.gateway import GatewayProcess
+from support.kafka import App, Clusters, produce
+from support.running import Reader
+from support.stack_pair import registered
+from support.waiting import eventually
+
+from hadash.identity.identity import Identity
+from hadash.inventory import services as inventory
+from hadash.inventory.models import Access, Cluster, Pair
+from hadash.kafka.values import Acl, Committed, Partition
+from hadash.mirroring.offsets import Corresponding
+from hadash.mirroring.services import cluster_client
+from hadash.sentences import Sentence
+from hadash.switching import commands as do
+from hadash.switching.effects import Effects, Facts
+from hadash.switching.machine import Kind, Stage
+from hadash.switching.plan import Plan, Scope
+from hadash.switching.stage_run import Limits, StageFailed
+from hadash.switching.stages import run_of
+
+pytestmark = [pytest.mark.stack, pytest.mark.django_db]
+
+
+@pytest.fixture
+def pair(zookeeper: KazooClient, monkeypatch: pytest.MonkeyPatch) -> Pair:
+    return registered(zookeeper, monkeypatch)
+
+
+@pytest.fixture
+def gateway(
+    pair: Pair, chroot: str, zookeeper: KazooClient, zookeeper_hosts: str, kafka: Clusters, tmp_path: Path
+) -> Iterator[GatewayProcess]:
+    """A Gateway of the pair's own."""
+    with GatewayProcess(chroot, zookeeper_hosts, tmp_path) as running:
+        yield running
+
+
+@dataclass
+class Moving:
+    """One AppID that is to go from east to west, with a Topic of two partitions and a group."""
+
+    app: App
+    topic: str
+    group: str
+    gateway: GatewayProcess
+    plan: Plan
+    said: list[str]
+
+    def ask(self, command: do.Command) -> Any:
+        return self._effects().carry_out(command)
+
+    def run(self, stage: Stage, ends: dict[Partition, Corresponding]) -> str:
+        """Run a stage as the executor does, after the mirror has been proved to be drained at ``ends``."""
+        effects = self._effects()
+        effects.carry_out(do.RecordDrained(ends))
+        run = run_of(self.plan.kind, stage)(self.plan, Limits())
+        answer: Any = None
+        while True:
+            try:
+                answer = effects.carry_out(run.send(answer))
+            except StopIteration as end:
+                return str(end.value)
+
+    def _effects(self) -> Effects:
+        def say(sentence: Sentence) -> None:
+            self.said.append(str(sentence))
+
+        return Effects(self.plan, None, Facts(), say)
+
+    def config(self, **more: Any) -> dict[str, Any]:
+        return self.app.config(self.gateway.bootstrap, **more)
+
+    def partition(self, index: int) -> Partition:
+        return Partition(self.topic, index)
+
+
+@pytest.fixture
+def moving(gateway: GatewayProcess, app: App) -> Moving:
+    topic, group = app.topic(2), app.group()
+    identity = Identity(app.appid)
+    plan = Plan("main", Scope.of(identity), "east", "west", (identity,), (topic,), (group,), ())
+    return Moving(app, topic, group, gateway, plan, [])
+
+
+class TestAssignors:
+    """A group that rebalances cooperatively cannot be quiesced."""
+
+    COOPERATIVE = {"partition_assignment_strategy": "cooperative-sticky"}
+
+    def test_its_coordinator_says_so_when_no_gateway_knows(self, moving: Moving) -> None:
+        """A Gateway that was restarted has not seen the JOIN_GROUP of a member that only commits since."""
+        with Reader(moving.config(**self.COOPERATIVE), moving.topic, moving.group) as reader:
+            eventually(lambda: reader.assigned == 2, "the assignment", patience=40)
+            moving.gateway.stop()
+            with moving.gateway:
+                eventually(lambda: moving.gateway.members(moving.app.appid), "a heartbeat", patience=40)
+                (member,) = moving.gateway.members(moving.app.appid)
+                assert member["assignors"] is None
+                used = moving.ask(do.CheckAssignors())
+        assert used.unknown == ()
+        (group,) = used.cooperative
+        assert group.startswith(f"{moving.group} (cooperative-sticky: ")
+
+    def test_an_eager_group_is_fine_without_anything_known(self, moving: Moving) -> None:
+        direct = moving.app.config(moving.app.clusters.described["east"].bootstrap_servers)
+        with Reader(direct, moving.topic, moving.group) as reader:
+            eventually(lambda: reader.assigned == 2, "the assignment", patience=40)
+            used = moving.ask(do.CheckAssignors())
+        assert (used.cooperative, used.unknown) == ((), ())
+
+
+def test_a_client_that_commits_without_joining_is_named(moving: Moving) -> None:
+    """As Flink does, or Spring with partitions that an application assigns itself."""
+    produce(moving.config(), moving.topic, b"one")
+    flink = Consumer(moving.config(client_id="flink", group_id=moving.group, enable_auto_commit=False))
+    flink.assign([TopicPartition(moving.topic, 0, 0)])
+    try:
+        assert flink.poll(40) is not None
+        flink.commit(asynchronous=False)
+        assert moving.ask(do.CheckSelfAssigned()) == {"flink": frozenset({moving.topic})}
+        inventory.collect_access(every=True)
+    finally:
+        flink.close()
+    row = Access.objects.get(kind=Access.Kind.GROUP, client_id="flink")
+    assert row.details == {"member": False}
+
+
+class TestAddresses:
+    """Brokers see the Gateway's: what depends on the client's own cannot be what was meant."""
+
+    @staticmethod
+    def give(moving: Moving, cluster: str, permission: str, host: str) -> None:
+        """A rule for one host beside those of the AppID for every host. (It goes away with them.)"""
+        client = cluster_client(Cluster.objects.get(name=cluster))
+        rule = Acl(
+            "TOPIC", moving.app.prefix, "PREFIXED", f"User:{moving.app.appid}", host, "READ", permission
+        )
+        client.create_acls([rule])
+        eventually(lambda: rule in client.acls(), "the rule")
+
+    def test_rules_for_every_host_are_fine(self, moving: Moving) -> None:
+        assert moving.ask(do.CheckHosts()) == []
+
+    def test_what_every_host_may_is_fine_for_one_too(self, moving: Moving) -> None:
+        self.give(moving, "east", "ALLOW", "192.0.2.7")
+        assert moving.ask(do.CheckHosts()) == []
+
+    @pytest.mark.parametrize("cluster", ["east", "west"])
+    def test_a_denial_for_a_host_is_named(self, moving: Moving, cluster: str) -> None:
+        self.give(moving, cluster, "DENY", "192.0.2.7")
+        rule = f"DENY User:{moving.app.appid} READ topic {moving.app.prefix} host 192.0.2.7"
+        assert moving.ask(do.CheckHosts()) == [rule]
+
+    def test_not_for_an_address_that_is_said_to_be_one_that_brokers_see(
+        self, moving: Moving, settings: Any
+    ) -> None:
+        self.give(moving, "east", "DENY", "192.0.2.7")
+        settings.SWITCH_ACL_HOSTS = ("192.0.2.0/24",)
+        assert moving.ask(do.CheckHosts()) == []
+
+    def test_without_a_source_the_targets_are_looked_at(self, moving: Moving) -> None:
+        self.give(moving, "east", "DENY", "192.0.2.7")
+        moving.plan = replace(moving.plan, kind=Kind.FORCED)
+        assert moving.ask(do.CheckHosts()) == []
+
+
+class TestPositions:
+    """Of a partition that a group has committed nothing of, its members say where they read."""
+
+    LATEST = {"auto_offset_reset": "latest", "enable_auto_commit": True}
+
+    def ends(self, moving: Moving, *targets: int) -> dict[Partition, Corresponding]:
+        """The drained point: where the source ends, and the target's offset of the same record."""
+        east = moving.ask(do.ReadEnds("east"))
+        return {p: Corresponding(east[p], target) for p, target in zip(sorted(east), targets, strict=True)}
+
+    def test_with_latest_a_partition_that_nothing_came_from(self, moving: Moving) -> None:
+        """librdkafka commits nothing for it; on west its reader would begin behind what came first."""
+        direct = moving.app.config(moving.app.clusters.described["east"].bootstrap_servers)
+        for index, count in ((0, 3), (1, 5)):
+            produce(direct, moving.topic, *[b"0"] * count, partition=index)
+        # West has fewer: its offsets are others.
+        produce(
+            moving.app.config(moving.app.clusters.described["west"].bootstrap_servers),
+            moving.topic,
+            b"0",
+            partition=1,
+        )
+        with Reader(moving.config(**self.LATEST, client_id="late"), moving.topic, moving.group) as reader:
+            eventually(lambda: self._positions(moving).keys() == {0, 1}, "a FETCH of both", patience=40)
+            produce(direct, moving.topic, b"7", partition=0)
+            eventually(lambda: reader.values == [7], "the record", patience=40)
+            eventually(
+                lambda: moving.ask(do.ReadCommits("east"))[moving.group].keys() == {moving.partition(0)},
+                "the commit of the partition that it came from, and of no other",
+                patience=40,
+            )
+            sentence = moving.run(Stage.TRANSLATE, self.ends(moving, 0, 1))
+        assert sentence == "Group offsets are set on west and read back (2 in all)."
+        west = moving.ask(do.ReadCommits("west"))[moving.group]
+        assert west == {moving.partition(0): Committed(0), moving.partition(1): Committed(1)}
+        assert moving.said == [
+            f"Group {moving.group} has committed nothing of {moving.topic}-1: its members go on where they read."
+        ]
+
+    def test_what_no_gateway_has_seen_is_refused(self, moving: Moving) -> None:
+        """A member that does not come through a Gateway: nobody knows where it reads."""
+        direct = moving.app.config(moving.app.clusters.described["east"].bootstrap_servers, **self.LATEST)
+        for index in (0, 1):
+            produce(direct, moving.topic, b"0", partition=index)
+        with Reader(direct, moving.topic, moving.group) as reader:
+            eventually(lambda: reader.assigned == 2, "the assignment", patience=40)
+            with pytest.raises(StageFailed, match=r"It is not known where group .* reads .*-0, .*-1 on east"):
+                moving.run(Stage.TRANSLATE, self.ends(moving, 1, 1))
+
+    @staticmethod
+    def _positions(moving: Moving) -> dict[int, int]:
+        found = moving.gateway.ask("/positions", appid=moving.app.appid)["positions"]
+        return {index: offset for entry in found for _, index, offset in entry["offsets"]}
+
+
+def test_metadata_of_a_commit_is_carried_over(moving: Moving) -> None:
+    """Kafka Streams and Connect keep their own there."""
+    produce(moving.config(), moving.topic, *[b"0"] * 4)
+    committer = Consumer(moving.config(group_id=moving.group))
+    committer.commit(
+        offsets=[TopicPartition(moving.topic, 0, 3, metadata="checkpoint 17, 完成")], asynchronous=False
+    )
+    committer.close()
+    west = moving.app.config(moving.app.clusters.described["west"].bootstrap_servers)
+    produce(west, moving.topic, *[b"0"] * 4)
+    moving.run(
+        Stage.TRANSLATE, {moving.partition(0): Corresponding(4, 4), moving.partition(1): Corresponding(0, 0)}
+    )
+    commits = [moving.ask(do.ReadCommits(cluster))[moving.group] for cluster in ("east", "west")]
+    assert commits[0] == commits[1]
+    assert commits[1][moving.partition(0)].metadata.startswith("checkpoint 17, 完成")

@@ -1,0 +1,86 @@
+"""The settings that hadash keeps of connectors and standby Topics: what is set, and what counts as different."""
+
+from __future__ import annotations
+
+import re
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hadash.mirroring.connector import Endpoint, connector_config
+from hadash.mirroring.drift import drifted
+from hadash.mirroring.limits import (
+    REQUEST_OVERHEAD_BYTES,
+    SOCKET_BYTES,
+    Limits,
+    limits_of,
+    record_limit,
+    too_large,
+)
+from hadash.mirroring.topic_settings import to_change_on_active, to_change_on_standby
+
+EAST = Endpoint("east", "east:9092", "PLAINTEXT", "", "", "")
+WEST = Endpoint("west", "west:9092", "PLAINTEXT", "", "", "")
+MIB = 1024 * 1024
+
+LOG_APPEND = {"message.timestamp.type": "LogAppendTime", "max.message.bytes": "1000"}
+STANDBY = {"message.timestamp.type": "CreateTime", "max.message.bytes": "8000"}
+
+
+def test_headers_are_copied_as_bytes() -> None:
+    config = connector_config(EAST, WEST, ["orders"])
+    assert config["header.converter"] == config["value.converter"]
+
+
+def test_what_hadash_keeps_of_topics_is_not_copied_over() -> None:
+    excluded = connector_config(EAST, WEST, ["orders"])["config.properties.exclude"].split(",")
+    for name in ("message.timestamp.type", "max.message.bytes", "min.insync.replicas"):
+        assert any(re.fullmatch(pattern, name) for pattern in excluded)
+    assert not any(re.fullmatch(pattern, "retention.ms") for pattern in excluded)
+
+
+def test_a_connector_carries_the_largest_records_of_its_topics() -> None:
+    config = connector_config(
+        EAST, WEST, ["a", "b"], limits=limits_of({"a": MIB, "b": 5 * MIB}, 8, SOCKET_BYTES)
+    )
+    assert int(config["producer.override.max.request.size"]) == 40 * MIB
+    assert int(config["producer.override.buffer.memory"]) == 40 * MIB
+    assert int(config["source.consumer.max.partition.fetch.bytes"]) == 5 * MIB
+    assert int(config["source.consumer.fetch.max.bytes"]) >= 5 * MIB
+
+
+def test_kafkas_defaults_are_never_lowered() -> None:
+    config = connector_config(EAST, WEST, ["a"], limits=Limits(1000, 8000))
+    assert int(config["producer.override.max.request.size"]) == MIB
+    assert int(config["producer.override.buffer.memory"]) == 32 * MIB
+
+
+@given(st.integers(1, 2**30), st.floats(1, 100), st.integers(REQUEST_OVERHEAD_BYTES * 2, 2**30))
+def test_a_standby_takes_what_its_source_takes(batch: int, factor: float, request_limit: int) -> None:
+    limit = record_limit(batch, factor, request_limit)
+    assert limit >= batch
+    fits = limit <= request_limit - REQUEST_OVERHEAD_BYTES
+    assert fits is (too_large({"a": batch}, request_limit) is None)
+
+
+def test_the_topic_whose_records_are_refused_is_named() -> None:
+    assert too_large({"a": MIB, "b": 200 * MIB}, SOCKET_BYTES) == "b"
+    assert too_large({}, SOCKET_BYTES) is None
+
+
+def test_only_what_hadash_sets_is_compared_and_no_value_is_named() -> None:
+    wanted = {"topics": "orders", "producer.override.sasl.jaas.config": "secret"}
+    assert drifted(wanted, wanted | {"metric.reporters": "x"}) == ()
+    assert drifted(wanted, {"topics": "orders"}) == ("producer.override.sasl.jaas.config",)
+
+
+def test_a_standby_is_set_to_what_it_needs_and_keeps_a_higher_limit() -> None:
+    assert to_change_on_standby({"orders": LOG_APPEND}, {"orders": STANDBY}) == {"orders": STANDBY}
+    higher = STANDBY | {"max.message.bytes": "9000"}
+    assert to_change_on_standby({"orders": higher}, {"orders": STANDBY}) == {}
+    assert to_change_on_standby({}, {"orders": STANDBY}) == {"orders": STANDBY}
+
+
+def test_a_side_that_becomes_active_is_set_to_exactly_what_is_meant_for_clients() -> None:
+    assert to_change_on_active({"orders": STANDBY}, {"orders": LOG_APPEND}) == {"orders": LOG_APPEND}
+    assert to_change_on_active({"orders": LOG_APPEND}, {"orders": LOG_APPEND}) == {}
