@@ -8,18 +8,25 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from kazoo.client import KazooClient
+from kazoo.client import KazooClient, TransactionRequest
 from kazoo.exceptions import (
+    BadVersionError,
     ConnectionLoss,
     KazooException,
+    NoAuthError,
+    NodeExistsError,
+    NoNodeError,
     OperationTimeoutError,
+    RolledBackError,
+    RuntimeInconsistency,
     SessionExpiredError,
 )
 from kazoo.handlers.threading import AsyncResult, KazooTimeoutError, SequentialThreadingHandler
 from kazoo.retry import KazooRetry
 
 from hadash.bindings import layout
-from hadash.bindings.errors import StoreUnavailable
+from hadash.bindings.access import Access
+from hadash.bindings.errors import NotAllowed, StoreUnavailable
 
 #: Where hadash lives in the ensemble.
 CHROOT = os.environ.get("HADASH_ZOOKEEPER_CHROOT", "/hadash")
@@ -39,6 +46,13 @@ ANSWER_SECONDS = float(os.environ.get("HADASH_ZOOKEEPER_ANSWER_TIMEOUT", "5"))
 LOST_REPLY = (ConnectionLoss, OperationTimeoutError, SessionExpiredError, KazooTimeoutError)
 
 
+_NOT_ALLOWED = (
+    "ZooKeeper keeps hadash's nodes from this process: they are another user's. Give every process of hadash the same "
+    "HADASH_ZOOKEEPER_USER and password."
+)
+_TLS_TOO = ", and that HADASH_ZOOKEEPER_TLS_CA has issued the certificates of its servers, for the names in that setting"
+
+
 @contextmanager
 def reaching() -> Iterator[None]:
     """For reads, and for writes that may be repeated. :raises StoreUnavailable: instead of what kazoo raises."""
@@ -46,6 +60,22 @@ def reaching() -> Iterator[None]:
         yield
     except LOST_REPLY as error:
         raise StoreUnavailable(f"ZooKeeper cannot be reached ({type(error).__name__}).") from error
+    except NoAuthError:
+        raise NotAllowed(_NOT_ALLOWED) from None
+
+
+def committed(transaction: TransactionRequest) -> bool:
+    """Commit; false when somebody else was faster, and nothing was done.
+
+    :raises KazooException: it failed for another reason, such as :data:`LOST_REPLY`.
+    """
+    faults = [result for result in transaction.commit() if isinstance(result, Exception)]
+    # Beside the one that failed stand those that were rolled back, or were not tried, with it.
+    own = [fault for fault in faults if not isinstance(fault, RolledBackError | RuntimeInconsistency)]
+    for fault in own:
+        if not isinstance(fault, BadVersionError | NoNodeError | NodeExistsError):
+            raise fault
+    return not faults
 
 
 class _BoundedResult(AsyncResult):
@@ -66,21 +96,36 @@ class _BoundedHandler(SequentialThreadingHandler):
         return _BoundedResult(self)
 
 
-def connect(hosts: str | None = None, chroot: str = CHROOT, *, bounded: bool = False) -> KazooClient:
+def connect(
+    hosts: str | None = None,
+    chroot: str = CHROOT,
+    *,
+    bounded: bool = False,
+    access: Access | None = None,
+) -> KazooClient:
     """A started client below ``chroot``, which is created with hadash's folders when they are missing.
 
     :param hosts: ``host:port,host:port``; the default is ``ZOOKEEPER_HOSTS``.
     :param bounded: commands give up after :data:`ANSWER_SECONDS`: for the control plane. A Gateway waits for as long
         as it takes instead, because kazoo's watches do not survive a command that gives up.
+    :param access: how to sign in; the default is what the environment says.
     :raises StoreUnavailable: when no server answers within :data:`CONNECT_TIMEOUT_SECONDS`.
+    :raises NotAllowed: another user's nodes are there.
+    :raises ValueError: the environment names credentials that cannot be used.
     """
+    access = Access.from_environment() if access is None else access
     hosts = hosts or os.environ.get("ZOOKEEPER_HOSTS", "127.0.0.1:2181")
-    client = started(hosts, bounded=bounded, setting="ZOOKEEPER_HOSTS")
+    client = started(hosts, bounded=bounded, setting="ZOOKEEPER_HOSTS", access=access)
     try:
         client.ensure_path(chroot)
         client.chroot = chroot
-        for path in (*layout.ROOTS, layout.EPOCH):
+        for path in (*layout.ROOTS, layout.EPOCH, layout.CLOCK):
             client.ensure_path(path)
+        client.get(layout.EPOCH)  # everybody may ask whether a node exists
+    except NoAuthError:
+        client.stop()
+        client.close()
+        raise NotAllowed(f"{_NOT_ALLOWED} It is at {hosts}{chroot}.") from None
     except KazooException as error:
         client.stop()
         client.close()
@@ -88,11 +133,19 @@ def connect(hosts: str | None = None, chroot: str = CHROOT, *, bounded: bool = F
     return client
 
 
-def started(hosts: str, *, bounded: bool, setting: str, logger: logging.Logger | None = None) -> KazooClient:
+def started(
+    hosts: str,
+    *,
+    bounded: bool,
+    setting: str,
+    logger: logging.Logger | None = None,
+    access: Access | None = None,
+) -> KazooClient:
     """A client that is connected; it has made nothing yet.
 
     :param hosts: with the chroot, if there is one.
     :param setting: where a person would correct ``hosts``.
+    :param access: how to sign in, if at all.
     :param logger: kazoo's, which writes the content of nodes at level DEBUG.
     :raises StoreUnavailable: no server answers within :data:`CONNECT_TIMEOUT_SECONDS`.
     """
@@ -105,6 +158,7 @@ def started(hosts: str, *, bounded: bool, setting: str, logger: logging.Logger |
         command_retry=KazooRetry(
             max_tries=-1, delay=0.05, backoff=2, max_delay=1, deadline=CONNECT_TIMEOUT_SECONDS
         ),
+        **(access.options() if access is not None else {}),
     )
     try:
         client.start(timeout=CONNECT_TIMEOUT_SECONDS)
@@ -113,6 +167,6 @@ def started(hosts: str, *, bounded: bool, setting: str, logger: logging.Logger |
         client.close()
         raise StoreUnavailable(
             f"ZooKeeper at {hosts} does not answer within {CONNECT_TIMEOUT_SECONDS:.0f} s. "
-            f"Check {setting} and that the ensemble has a leader."
+            f"Check {setting} and that the ensemble has a leader{_TLS_TOO if access is not None and access.ca else ''}."
         ) from None
     return client

@@ -6,11 +6,12 @@ which DiDi's brokers and Gateway obey. Nobody above this floor asks which one it
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from hadash.bindings.model import BindingDocument, Journal
+from hadash.bindings.returning import ExpectedBack
 from hadash.bindings.store import Edit
 from hadash.identity.identity import Identity
 from hadash.sentences import Sentence
@@ -43,8 +44,16 @@ class Dialect(Protocol):
         """The journal of a switch, ``None`` when it has none."""
         ...
 
-    def take_over(self, switch_id: str, stage: str, token: int) -> None:
-        """Make ``token`` the only one that may write for this switch."""
+    def take_over(self, switch_id: str, stage: str, token: int) -> Journal | None:
+        """Make ``token`` the only one that may write for this switch; the journal as it was before."""
+        ...
+
+    def facts(self, switch_id: str) -> dict[str, Any]:
+        """What the stages of a switch keep for each other; empty when nothing was kept."""
+        ...
+
+    def keep_facts(self, journal: Journal, values: Mapping[str, Any]) -> None:
+        """Replace them. Refused when ``journal.token`` was replaced."""
         ...
 
     def objections(self, identities: Sequence[Identity], cluster: str) -> list[Sentence]:
@@ -65,4 +74,9 @@ class Dialect(Protocol):
     def not_told(self, epoch: int) -> Waiting:
         """Who may not obey it yet. Whoever obeys sends nothing more to the old cluster; what it sent before may still be in
         flight there, which matters only as long as there is an old cluster."""
+        ...
+
+    def expected_back(self, appids: Collection[str], cluster: str) -> list[ExpectedBack]:
+        """Which engines have gone whose clients, of one of ``appids``, may still send again what ``cluster`` has
+        already: sent to another cluster it would be there twice."""
         ...

@@ -6,9 +6,20 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
-from hadash.bindings.model import Binding, BindingDocument, place_of, refuse_two_lists
+from hadash.bindings.errors import AlreadyForwarded, NotBlocked
+from hadash.bindings.model import (
+    Binding,
+    BindingDocument,
+    BindingState,
+    Journal,
+    place_of,
+    refuse_two_lists,
+)
 from hadash.bindings.since import stamped, unbound_at
 from hadash.identity.identity import Identity
+
+#: The stage in which a switch sends its clients to the target, as bindings and journals name it.
+FORWARD_STAGE = "forward"
 
 _PARTS = ("instances", "topics", "topic_lists", "groups")
 
@@ -46,3 +57,29 @@ class Editing:
             self._parts[part].pop(name, None)
         else:
             self._parts[part][name] = binding
+
+
+def refuse_wrong_turn(
+    held: Binding | None, identity: Identity, wanted: Binding | None, journal: Journal
+) -> None:
+    """Nobody goes to another cluster but out of a block, and nobody comes back behind a forward of the same switch.
+
+    Tokens keep an executor from writing that was replaced. This keeps the newest one from it, which may go by what a
+    PostgreSQL says that has lost its last commits: clients have written to the target since, and nothing is drained.
+
+    :param held: the binding of ``identity`` now. :param wanted: what the switch of ``journal`` makes of it.
+    :raises AlreadyForwarded: the same switch has sent ``identity`` to the other cluster.
+    :raises NotBlocked: its forward would take ``identity`` away from where it is not blocked by the same switch.
+    """
+    if held is not None and wanted is not None and held.cluster == wanted.cluster:
+        return
+    own = held is not None and held.switch == journal.switch
+    if held is not None and own and held.stage == FORWARD_STAGE:
+        raise AlreadyForwarded(
+            f"Switch {journal.switch} has sent {identity} to {held.cluster} already: it cannot take it back."
+        )
+    blocked = held is not None and own and held.state is BindingState.BLOCK
+    if journal.stage == FORWARD_STAGE and wanted is not None and not blocked:
+        raise NotBlocked(
+            f"Switch {journal.switch} does not block {identity} (any more): it cannot send it to {wanted.cluster}."
+        )

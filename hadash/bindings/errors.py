@@ -15,6 +15,24 @@ class NameTaken(BindingError):
     """Another Gateway lives under this name."""
 
 
+class Superseded(NameTaken):
+    """Another process has taken this Gateway's name while it was cut off from ZooKeeper. It must stop relaying at
+    once."""
+
+
+class AlreadyForwarded(BindingError):
+    """This switch has sent the identity to its target already. Whoever gets this has forgotten it: it has to read back
+    how far the switch came, and goes on from there."""
+
+
+class NotBlocked(BindingError):
+    """A switch may send an identity to another cluster only while it blocks the identity itself."""
+
+
+class FactsTooLarge(BindingError):
+    """What the stages of a switch keep for each other does not fit into one node of ZooKeeper."""
+
+
 class BindingBusy(BindingError):
     """Another switch holds one of the identities."""
 
@@ -25,6 +43,14 @@ class BindingConflict(BindingError):
 
 class StoreUnavailable(BindingError):
     """ZooKeeper cannot be reached. Nothing was changed."""
+
+
+class ForeignStore(StoreUnavailable):
+    """The chroot in ZooKeeper is another installation's. Nothing was changed."""
+
+
+class NotAllowed(StoreUnavailable):
+    """ZooKeeper answers, and keeps hadash's nodes from this user. Nothing was changed."""
 
 
 class UnknownOutcome(BindingError):

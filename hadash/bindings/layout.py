@@ -12,11 +12,17 @@ GATEWAYS = "/gateways"
 SWITCHES = "/switches"
 CLUSTERS = "/clusters"
 PAIRS = "/pairs"
+#: Gateway processes that have gone, and whose clients may send again what was not answered: see ``returning.py``.
+RETURNING = "/returning"
+#: Written in order to learn what time it is by ZooKeeper's clock: hosts' clocks differ.
+CLOCK = "/clock"
+#: Whose this chroot is: see ``hadash/inventory/installation.py``.
+INSTALLATION = "/installation"
 #: Ephemeral: whoever holds it has lost too often, and the others let its change of bindings pass.
 TURN = "/turn"
 
 #: Created when the store is first opened.
-ROOTS = (BINDINGS, CHANGES, GATEWAYS, SWITCHES, CLUSTERS, PAIRS)
+ROOTS = (BINDINGS, CHANGES, GATEWAYS, SWITCHES, CLUSTERS, PAIRS, RETURNING)
 
 
 def _element(name: str) -> str:
@@ -37,13 +43,19 @@ def gateway(gateway_id: str) -> str:
 
 
 def gateway_live(gateway_id: str) -> str:
-    """Ephemeral: this Gateway's session is alive."""
+    """Ephemeral: the session of this Gateway's process is alive. Its data is the process's incarnation."""
     return f"{gateway(gateway_id)}/live"
 
 
-def gateway_applied(gateway_id: str) -> str:
-    """The last epoch that this Gateway has put into effect."""
-    return f"{gateway(gateway_id)}/applied"
+def gateway_applied(gateway_id: str, incarnation: str) -> str:
+    """Which changes one process of this Gateway has put into effect. A Gateway of before incarnations has
+    ``applied``."""
+    return f"{gateway(gateway_id)}/applied" + (f"-{_element(incarnation)}" if incarnation else "")
+
+
+def returning(incarnation: str) -> str:
+    """Who may send again what a Gateway process that has gone had not answered."""
+    return f"{RETURNING}/{_element(incarnation)}"
 
 
 def switch(switch_id: str) -> str:
@@ -54,6 +66,11 @@ def switch(switch_id: str) -> str:
 def placement(switch_id: str) -> str:
     """Where the switch's partitions and groups live on its target cluster."""
     return f"{switch(switch_id)}/placement"
+
+
+def facts(switch_id: str) -> str:
+    """What the stages of a switch keep for each other."""
+    return f"{switch(switch_id)}/facts"
 
 
 def cluster(name: str) -> str:

@@ -335,7 +335,10 @@ class Placement:
 
 @dataclass(frozen=True, slots=True)
 class Journal:
-    """The running switch as ZooKeeper knows it. ``token`` fences: only the holder of the newest may write."""
+    """The running switch as ZooKeeper knows it. ``token`` fences: only the holder of the newest may write.
+
+    ``stage`` is the one that changed bindings last; before the first change, the one in which the switch began.
+    """
 
     switch: str
     stage: str
@@ -380,6 +383,8 @@ class GatewayMember:
     #: Which changes it has in effect.
     report: Report
     excluded: bool = False
+    #: Says which process owns the name now; empty for a Gateway of before incarnations.
+    incarnation: str = ""
 
     @property
     def applied(self) -> int:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from kazoo.client import KazooClient
 
 from hadash.bindings.client import reaching
 from hadash.bindings.dialect import Waiting
 from hadash.bindings.membership import members, not_applied, not_told
+from hadash.bindings.returning import ExpectedBack, expected_back
 from hadash.bindings.store import BindingStore
 from hadash.identity.identity import Identity
 from hadash.sentences import Sentence
@@ -36,3 +37,7 @@ class NativeDialect(BindingStore):
             found = members(self.client)
         counted = sum(not member.excluded for member in found)
         return Waiting(tuple(member.id for member in not_told(found, epoch)), counted)
+
+    def expected_back(self, appids: Collection[str], cluster: str) -> list[ExpectedBack]:
+        with reaching():
+            return expected_back(self.client, appids, cluster)

@@ -11,18 +11,18 @@ import random
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from kazoo.client import KazooClient
-from kazoo.exceptions import BadVersionError, KazooException, NodeExistsError, NoNodeError
+from kazoo.exceptions import KazooException, NodeExistsError, NoNodeError
 from kazoo.protocol.states import ZnodeStat
 
-from hadash.bindings import layout
-from hadash.bindings.client import LOST_REPLY, reaching
-from hadash.bindings.editing import Editing
+from hadash.bindings import journals, layout
+from hadash.bindings.client import LOST_REPLY, committed, reaching
+from hadash.bindings.editing import Editing, refuse_wrong_turn
 from hadash.bindings.errors import (
     BindingBusy,
     BindingConflict,
-    StaleWriter,
     UnknownOutcome,
 )
 from hadash.bindings.model import Binding, BindingDocument, BindingState, Journal
@@ -174,44 +174,19 @@ class BindingStore:
 
     def journal(self, switch_id: str) -> Journal | None:
         """The journal of a switch, ``None`` when it has none."""
-        try:
-            with reaching():
-                data, _ = self.client.get(layout.switch(switch_id))
-        except NoNodeError:
-            return None
-        return Journal.from_bytes(data)
+        return journals.read(self.client, switch_id)
 
-    def take_over(self, switch_id: str, stage: str, token: int) -> None:
-        """Make ``token`` the only one that may write for this switch.
+    def take_over(self, switch_id: str, stage: str, token: int) -> Journal | None:
+        """See :func:`hadash.bindings.journals.take_over`."""
+        return journals.take_over(self.client, switch_id, stage, token)
 
-        :raises StaleWriter: a newer token has taken over already.
-        """
-        for _ in range(MAX_CONFLICTS):
-            with reaching():
-                if self._try_to_take_over(switch_id, stage, token):
-                    return
-        raise BindingConflict(f"The journal of switch {switch_id} changes faster than it can be taken over.")
+    def facts(self, switch_id: str) -> dict[str, Any]:
+        """See :func:`hadash.bindings.journals.read_facts`."""
+        return journals.read_facts(self.client, switch_id)
 
-    def _try_to_take_over(self, switch_id: str, stage: str, token: int) -> bool:
-        """One attempt; false when somebody else was faster."""
-        path = layout.switch(switch_id)
-        try:
-            data, stat = self.client.get(path)
-        except NoNodeError:
-            try:
-                self.client.create(path, Journal(switch_id, stage, token).to_bytes())
-                return True
-            except NodeExistsError:
-                return False
-        held = Journal.from_bytes(data)
-        if held is not None and held.token > token:
-            raise StaleWriter(f"Executor {token} of switch {switch_id} was replaced by {held.token}.")
-        epoch = held.epoch if held is not None else 0
-        try:
-            self.client.set(path, Journal(switch_id, stage, token, epoch).to_bytes(), version=stat.version)
-        except BadVersionError:
-            return False
-        return True
+    def keep_facts(self, journal: Journal, values: Mapping[str, Any]) -> None:
+        """See :func:`hadash.bindings.journals.write_facts`."""
+        journals.write_facts(self.client, journal, values)
 
     def confirm(self, journal: Journal | None) -> None:
         """Make sure that ``journal.token`` is the newest, and that what is read next is no older than this call.
@@ -221,7 +196,7 @@ class BindingStore:
         with reaching():
             self.client.sync(layout.EPOCH)  # the server that answers may be behind
             if journal is not None:
-                self._journal_version(journal)
+                journals.version_of(self.client, journal)
 
     # -- changing -------------------------------------------------------------------------------------------
 
@@ -234,6 +209,7 @@ class BindingStore:
             by hand, which no running switch may be touched by.
         :param seen: documents that have to be as they were when somebody decided on ``edits``.
         :raises BindingBusy: an identity is held by another switch.
+        :raises AlreadyForwarded, NotBlocked: see :func:`hadash.bindings.editing.refuse_wrong_turn`.
         :raises BindingConflict: a document is another one than was ``seen``.
         :raises TopicInTwoLists: a Topic would be in two bound lists.
         :raises StaleWriter: ``journal.token`` was replaced.
@@ -266,7 +242,7 @@ class BindingStore:
                 raise BindingConflict(
                     f"The bindings of {document.appid} have changed since they were looked at."
                 )
-        journal_version = self._journal_version(journal) if journal is not None else None
+        journal_version = journals.version_of(self.client, journal) if journal is not None else None
         # The epoch last: every change of bindings writes it, so whatever takes time between here and the commit is time in which
         # another change makes this one begin anew. What was read before has versions of its own in the transaction. That
         # happens only if the epoch is still this one, so the new one is larger than any in a document or a journal.
@@ -293,11 +269,10 @@ class BindingStore:
                 version=journal_version,
             )
         try:
-            results = transaction.commit()
+            if not committed(transaction):
+                return None
         except LOST_REPLY as error:
             return epoch if self._happened(edited, error) else None
-        if any(isinstance(result, KazooException) for result in results):
-            return None
         self._trim_changes()
         return epoch
 
@@ -329,6 +304,10 @@ class BindingStore:
         for edit in edits:
             edited = editing[edit.identity.appid]
             self._refuse_if_held(edited.document, edit, journal)
+            if journal is not None:
+                refuse_wrong_turn(
+                    edited.document.binding_of(edit.identity), edit.identity, edit.binding, journal
+                )
             if edit.binding is None:
                 edited.unbind(edit.identity, epoch, stays=edit.stays)
             else:
@@ -342,18 +321,6 @@ class BindingStore:
             return
         if journal is None or held.switch != journal.switch:
             raise BindingBusy(f"{edit.identity} is being moved by switch {held.switch or 'unknown'}.")
-
-    def _journal_version(self, journal: Journal) -> int:
-        try:
-            data, stat = self.client.get(layout.switch(journal.switch))
-        except NoNodeError:
-            raise StaleWriter(f"Switch {journal.switch} has no journal: it has ended.") from None
-        held = Journal.from_bytes(data)
-        if held is None or held.token != journal.token:
-            newer = held.token if held else "unknown"
-            raise StaleWriter(f"Executor {journal.token} of switch {journal.switch} was replaced by {newer}.")
-        version: int = stat.version
-        return version
 
     def _happened(self, documents: Mapping[str, BindingDocument], error: Exception) -> bool:
         """After a lost reply: did the transaction happen? It did when the documents are as it wrote them."""

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hadash.bindings.editing import Editing
-from hadash.bindings.errors import TopicInTwoLists
-from hadash.bindings.model import Binding, BindingDocument, BindingState
+from hadash.bindings.editing import Editing, refuse_wrong_turn
+from hadash.bindings.errors import AlreadyForwarded, NotBlocked, TopicInTwoLists
+from hadash.bindings.model import Binding, BindingDocument, BindingState, Journal
 from hadash.bindings.since import stamped, unbound
 from hadash.identity.identity import Identity
 
@@ -60,3 +60,50 @@ def test_a_topic_is_in_one_list_only() -> None:
     with pytest.raises(TopicInTwoLists, match=r"Topic orders of shop is in the bound list orders, returns"):
         editing.bind(Identity("shop", topics=("orders", "stock")), Binding("west"), 1)
     assert len(editing.document.topic_lists) == 1
+
+
+class TestWrongTurns:
+    """What a change of a switch may make of a binding. ``s1`` makes it; each case: what is bound, and at which stage."""
+
+    SHOP = Identity("shop")
+
+    def turn(self, held: Binding | None, cluster: str, stage: str) -> None:
+        refuse_wrong_turn(held, self.SHOP, Binding(cluster), Journal("s1", stage, 3))
+
+    def bound(self, state: BindingState, stage: str, cluster: str = "east", switch: str = "s1") -> Binding:
+        return Binding(cluster, state, switch=switch, stage=stage)
+
+    @pytest.mark.parametrize("stage", ["settle", "block", "return", "forward", "by hand"])
+    def test_nobody_goes_back_behind_a_forward_of_the_same_switch(self, stage: str) -> None:
+        sent = self.bound(BindingState.FORWARD, "forward", "west")
+        with pytest.raises(AlreadyForwarded, match=r"s1 has sent shop to west already"):
+            self.turn(sent, "east", stage)
+        with pytest.raises(AlreadyForwarded):
+            refuse_wrong_turn(sent, self.SHOP, None, Journal("s1", stage, 3))
+        self.turn(sent, "west", "forward")
+
+    def test_another_switch_takes_them_back(self) -> None:
+        self.turn(self.bound(BindingState.BLOCK, "block", "west", "s1"), "east", "forward")
+        self.turn(self.bound(BindingState.FORWARD, "forward", "west", "s0"), "west", "settle")
+
+    @pytest.mark.parametrize(
+        "held",
+        [
+            None,
+            Binding("east"),
+            Binding("east", BindingState.SETTLE, switch="s1", stage="settle"),
+            Binding("east", BindingState.FORWARD, switch="s1", stage="return"),
+            Binding("east", BindingState.FORWARD, switch="s0", stage="forward"),
+            Binding("east", BindingState.BLOCK, switch="s0", stage="block"),
+        ],
+        ids=str,
+    )
+    def test_nobody_is_sent_over_but_out_of_its_own_block(self, held: Binding | None) -> None:
+        """Whoever is not blocked may have written since the mirror was drained."""
+        with pytest.raises(NotBlocked, match=r"s1 does not block shop"):
+            self.turn(held, "west", "forward")
+        self.turn(self.bound(BindingState.BLOCK, "block"), "west", "forward")
+
+    def test_a_change_by_hand_moves_nobody_and_is_free(self) -> None:
+        self.turn(None, "west", "by hand")
+        self.turn(Binding("east"), "west", "by hand")

@@ -20,6 +20,8 @@ def test_a_name_makes_exactly_one_element(path: object, name: str) -> None:
 def test_the_paths_are_those_of_the_design() -> None:
     assert layout.binding("shop/web") == "/bindings/shop%2Fweb"
     assert layout.gateway_live("gateway-1") == "/gateways/gateway-1/live"
-    assert layout.gateway_applied("gateway-1") == "/gateways/gateway-1/applied"
+    assert layout.gateway_applied("gateway-1", "4f2a") == "/gateways/gateway-1/applied-4f2a"
+    assert layout.gateway_applied("gateway-1", "") == "/gateways/gateway-1/applied"
+    assert layout.returning("4f2a") == "/returning/4f2a"
     assert layout.placement("s#1") == "/switches/s%231/placement"
     assert layout.EPOCH == "/epoch"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import threading
 from collections.abc import Callable
 
@@ -16,8 +15,10 @@ from support.zookeeper import expire_session
 
 from hadash.bindings import layout
 from hadash.bindings.epochs import Report
-from hadash.bindings.errors import NameTaken
-from hadash.bindings.membership import Member, members, not_applied
+from hadash.bindings.errors import NameTaken, Superseded
+from hadash.bindings.member import Member
+from hadash.bindings.membership import members, not_applied, set_excluded
+from hadash.bindings.returning import Departure, expected_back
 
 pytestmark = pytest.mark.stack
 
@@ -53,19 +54,19 @@ def test_a_later_epoch_is_reported(zookeeper: KazooClient, gateway: Member) -> N
 
 
 def test_two_first_reports_at_once_are_both_made(
-    zookeeper: KazooClient, monkeypatch: pytest.MonkeyPatch
+    zookeeper: KazooClient, gateway: Member, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A Gateway's start joins while its loop reports the epoch that it has just read."""
-    joining = member(zookeeper)
-    create = zookeeper.create
+    create, path = gateway.client.create, layout.gateway_applied("gateway-1", gateway.incarnation)
+    zookeeper.delete(path)
 
     def somebody_is_faster(path: str, *values: object, **options: object) -> object:
-        monkeypatch.setattr(zookeeper, "create", create)
-        joining.report_applied(Report(2))
+        monkeypatch.setattr(gateway.client, "create", create)
+        gateway.report_applied(Report(2))
         return create(path, *values, **options)
 
-    monkeypatch.setattr(zookeeper, "create", somebody_is_faster)
-    joining.report_applied(Report(3))
+    monkeypatch.setattr(gateway.client, "create", somebody_is_faster)
+    gateway.report_applied(Report(3))
     assert [m.applied for m in members(zookeeper)] == [3]
 
 
@@ -96,66 +97,146 @@ def test_in_a_new_session_it_lives_again(
     assert [(m.live, m.applied) for m in members(zookeeper)] == [(True, 5)]
 
 
-def test_a_restart_does_not_die_with_the_session_before_it(
-    zookeeper: KazooClient, gateway: Member, connect_client: Callable[..., KazooClient]
-) -> None:
-    """The killed process's session has not expired yet when the new one joins."""
-    restarted = member(connect_client())
-    restarted.join(Report(3))
-    gateway.client.stop()
-    assert [m.live for m in members(zookeeper)] == [True]
-    assert zookeeper.exists(layout.gateway_live("gateway-1")).ephemeralOwner == restarted.client.client_id[0]
-
-
 class TestOneName:
-    """Two processes under one name would report for each other: a block would be in effect that is not."""
+    """Two processes under one name would report for each other: a block would be in effect that is not. Neither a
+    name, nor a pid (1 in every container), nor a host (``localhost`` on every cloned machine) says who somebody
+    is."""
 
     @pytest.fixture(autouse=True)
     def short_sessions(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("hadash.bindings.client.SESSION_TIMEOUT_SECONDS", 0.2)
 
-    @pytest.fixture
-    def elsewhere(self, zookeeper: KazooClient, gateway: Member) -> Member:
-        """The record of ``gateway-1`` says that it is on another machine."""
-        path = layout.gateway("gateway-1")
-        record = json.loads(zookeeper.get(path)[0])
-        zookeeper.set(path, json.dumps({**record, "host": "elsewhere"}).encode())
-        return gateway
-
-    def test_one_that_lives_elsewhere_is_not_pushed_out(
-        self, elsewhere: Member, connect_client: Callable[..., KazooClient]
+    def test_one_that_lives_is_not_pushed_out_though_pid_and_host_are_the_same(
+        self, zookeeper: KazooClient, gateway: Member, connect_client: Callable[..., KazooClient]
     ) -> None:
         second = connect_client()
-        with pytest.raises(NameTaken, match=r"'gateway-1' is running already \(pid \d+ on elsewhere\)"):
-            member(second).join(Report(0))
+        with pytest.raises(NameTaken, match=r"'gateway-1' is running already \(pid \d+ on "):
+            member(second).join(Report(9))
+        assert [(m.incarnation, m.applied, m.live) for m in members(zookeeper)] == [
+            (gateway.incarnation, 3, True)
+        ]
         owner = second.exists(layout.gateway_live("gateway-1")).ephemeralOwner
-        assert owner == elsewhere.client.client_id[0]
+        assert owner == gateway.client.client_id[0]
 
     def test_one_that_vanishes_is_waited_for(
-        self,
-        elsewhere: Member,
-        connect_client: Callable[..., KazooClient],
-        monkeypatch: pytest.MonkeyPatch,
+        self, gateway: Member, connect_client: Callable[..., KazooClient], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("hadash.bindings.client.SESSION_TIMEOUT_SECONDS", 20.0)
         second = connect_client()
-        ending = threading.Timer(0.3, elsewhere.client.stop)
+        ending = threading.Timer(0.3, gateway.client.stop)
         ending.start()
         member(second).join(Report(0))
         ending.join()
         assert second.exists(layout.gateway_live("gateway-1")).ephemeralOwner == second.client_id[0]
 
-    def test_a_dead_process_of_this_machine_is_not_waited_for(
+    def test_one_that_left_in_order_is_not_waited_for(
         self, zookeeper: KazooClient, gateway: Member, connect_client: Callable[..., KazooClient]
     ) -> None:
-        path = layout.gateway("gateway-1")
-        dead = subprocess.Popen(["true"])
-        dead.wait()
-        record = json.loads(zookeeper.get(path)[0])
-        zookeeper.set(path, json.dumps({**record, "pid": dead.pid}).encode())
-        second = connect_client()
-        member(second).join(Report(0))
-        assert zookeeper.exists(layout.gateway_live("gateway-1")).ephemeralOwner == second.client_id[0]
+        gateway.leave()
+        second = member(connect_client())
+        assert second.predecessor() is None
+        second.join(Report(0))
+        assert [m.incarnation for m in members(zookeeper)] == [second.incarnation]
+        assert zookeeper.get_children(layout.RETURNING) == []
+
+    def test_the_successor_reads_what_was_in_effect_and_then_nobody_else_reports_for_it(
+        self,
+        zookeeper: KazooClient,
+        gateway: Member,
+        connect_client: Callable[..., KazooClient],
+        zookeeper_hosts: str,
+    ) -> None:
+        """The old process goes on: it is cut off, or on a machine that was cloned."""
+        expire_session(gateway.client, zookeeper_hosts)
+        second = member(connect_client())
+        assert second.predecessor() == Report(3)
+        second.join(Report(2))
+        assert zookeeper.exists(layout.gateway_applied("gateway-1", gateway.incarnation)) is None
+        eventually(lambda: is_connected(gateway.client), "the new session")
+        gateway.report_applied(Report(9))
+        assert [m.applied for m in members(zookeeper)] == [2]
+        with pytest.raises(Superseded, match="Another process has become Gateway 'gateway-1'"):
+            gateway.join(Report(9))
+        gateway.leave()
+        assert [(m.live, m.applied) for m in members(zookeeper)] == [(True, 2)]
+
+    def test_of_two_successors_at_once_one_wins(
+        self,
+        zookeeper: KazooClient,
+        gateway: Member,
+        connect_client: Callable[..., KazooClient],
+        zookeeper_hosts: str,
+    ) -> None:
+        expire_session(gateway.client, zookeeper_hosts)
+        first, second = member(connect_client()), member(connect_client())
+        assert first.predecessor() == second.predecessor() == Report(3)
+        first.join(Report(3))
+        with pytest.raises(NameTaken):
+            second.join(Report(9))
+        assert [(m.incarnation, m.applied) for m in members(zookeeper)] == [(first.incarnation, 3)]
+
+    def test_one_of_a_version_without_incarnations_has_a_say_until_it_is_replaced(
+        self, zookeeper: KazooClient, connect_client: Callable[..., KazooClient]
+    ) -> None:
+        older = connect_client()
+        older.create(layout.gateway("gateway-1"), b'{"address": "h:9092", "host": "h", "pid": 1}')
+        older.create(layout.gateway_live("gateway-1"), ephemeral=True)
+        older.create(layout.gateway_applied("gateway-1", ""), Report(4).to_bytes())
+        assert [(m.live, m.applied) for m in members(zookeeper)] == [(True, 4)]
+        newer = member(connect_client())
+        with pytest.raises(NameTaken):
+            newer.predecessor()
+        older.stop()
+        assert newer.predecessor() == Report(4)
+        newer.join(Report(1))
+        assert [(m.live, m.applied) for m in members(zookeeper)] == [(True, 1)]
+
+
+class TestWhoseClientsMayComeBack:
+    def test_those_of_one_that_ends_in_order_and_says_so(
+        self, zookeeper: KazooClient, gateway: Member
+    ) -> None:
+        gateway.leave(Departure("gateway-1", 20.0, {"shop": ("east",)}))
+        (found,) = expected_back(zookeeper, ["shop", "audit"], "east")
+        assert found.gateway == "gateway-1"
+        assert 0 < found.seconds <= 20
+        assert expected_back(zookeeper, ["shop"], "west") == expected_back(zookeeper, ["audit"], "east") == []
+
+    def test_everybody_of_one_that_did_not_and_is_replaced(
+        self,
+        zookeeper: KazooClient,
+        gateway: Member,
+        connect_client: Callable[..., KazooClient],
+        zookeeper_hosts: str,
+    ) -> None:
+        expire_session(gateway.client, zookeeper_hosts)
+        assert expected_back(zookeeper, ["shop"], "east") == []
+        member(connect_client()).join(Report(3))
+        assert [e.gateway for e in expected_back(zookeeper, ["shop"], "east")] == ["gateway-1"]
+        assert zookeeper.get_children(layout.RETURNING) == [gateway.incarnation]
+
+    def test_everybody_of_one_that_is_excluded(self, zookeeper: KazooClient, gateway: Member) -> None:
+        set_excluded(zookeeper, "gateway-1", True)
+        (found,) = expected_back(zookeeper, ["shop"], "east")
+        assert found.gateway == "gateway-1"
+        set_excluded(zookeeper, "gateway-1", False)
+        assert expected_back(zookeeper, ["shop"], "east") != [], "they may come back all the same"
+
+    def test_nobody_when_their_time_is_over_by_zookeepers_clock(
+        self, zookeeper: KazooClient, gateway: Member
+    ) -> None:
+        gateway.leave(Departure("gateway-1", 0.2))
+        assert expected_back(zookeeper, ["shop"], "east") != []
+        eventually(lambda: expected_back(zookeeper, ["shop"], "east") == [], "the end of their time")
+        assert zookeeper.get_children(layout.RETURNING) == []
+
+    @pytest.mark.parametrize(
+        "data", [b"", b"soon", b"[]", b'{"gateway": "g", "seconds": NaN, "appids": null}']
+    )
+    def test_what_cannot_be_read_is_everybody(self, zookeeper: KazooClient, data: bytes) -> None:
+        zookeeper.create(layout.returning("4f2a"), data)
+        (found,) = expected_back(zookeeper, ["shop"], "east")
+        assert 25 < found.seconds <= 30
 
 
 def test_joining_again_in_the_same_session_keeps_the_live_node(
@@ -203,7 +284,7 @@ def test_so_does_one_whose_record_is_json_but_no_record(zookeeper: KazooClient, 
 def test_an_applied_epoch_that_is_garbage_is_none(
     zookeeper: KazooClient, gateway: Member, applied: bytes
 ) -> None:
-    zookeeper.set(layout.gateway_applied("gateway-1"), applied)
+    zookeeper.set(layout.gateway_applied("gateway-1", gateway.incarnation), applied)
     assert [m.applied for m in members(zookeeper)] == [0]
 
 

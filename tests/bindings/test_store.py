@@ -6,7 +6,8 @@ import json
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, ClassVar
 
 import pytest
 from kazoo.client import KazooClient
@@ -16,12 +17,14 @@ from support.waiting import eventually
 from support.zookeeper import address_of
 
 from bindings.conftest import BeforeCommit, LoseReply
-from hadash.bindings import layout
+from hadash.bindings import journals, layout
 from hadash.bindings import store as store_module
 from hadash.bindings.client import connect
 from hadash.bindings.errors import (
+    AlreadyForwarded,
     BindingBusy,
     BindingConflict,
+    FactsTooLarge,
     StaleWriter,
     StoreUnavailable,
     UnknownOutcome,
@@ -217,7 +220,9 @@ class TestConflicts:
         """Two that begin anew at once would meet again."""
         longest: list[float] = []
         monkeypatch.setattr(store_module, "TURN_SECONDS", 0)
-        monkeypatch.setattr(store_module.random, "uniform", lambda least, most: longest.append(most) or 0.0)
+        # (The store's own: ZooKeeper's client draws its pauses of the same module, in threads of its own.)
+        drawn = SimpleNamespace(uniform=lambda least, most: longest.append(most) or 0.0)
+        monkeypatch.setattr(store_module, "random", drawn)
         before_commit(store.client, lambda: other_store.change([Edit(BILLING, WEST)]), times=7)
         store.change([Edit(SHOP, WEST)])
         assert longest == [0.01, 0.02, 0.04, 0.08, 0.16, 0.3, 0.3]
@@ -335,15 +340,75 @@ class TestFencing:
             store.take_over("s1", "block", token=1)
         assert store.journal("s1") == Journal("s1", "block", 2)
 
-    def test_the_same_executor_may_take_over_again_and_keeps_the_epoch(self, store: BindingStore) -> None:
+    def test_of_two_with_the_same_token_one_takes_over(
+        self, store: BindingStore, other_store: BindingStore
+    ) -> None:
+        """A PostgreSQL that has forgotten that it gave a token out gives it out again."""
+        store.take_over("s1", "block", token=1)
+        with pytest.raises(StaleWriter, match=r"^Executor 1 of switch s1 was replaced by 1\.$"):
+            other_store.take_over("s1", "precheck", token=1)
+
+    def test_who_takes_over_learns_how_far_the_switch_came(self, store: BindingStore) -> None:
+        """Also when the one before has died on the way: only a change of bindings moves the stage on."""
+        assert store.take_over("s1", "precheck", token=1) is None
+        store.change([Edit(SHOP, blocked("s1"))], Journal("s1", "block", 1))
+        for token in (2, 3):
+            assert store.take_over("s1", "settle", token) == Journal("s1", "block", token - 1, epoch=1)
+        assert store.journal("s1") == Journal("s1", "block", 3, epoch=1)
+
+    @pytest.mark.parametrize("stage", ["block", "return"])
+    def test_nobody_goes_back_behind_a_forward_whatever_the_token(
+        self, store: BindingStore, stage: str
+    ) -> None:
         store.take_over("s1", "block", token=1)
         store.change([Edit(SHOP, blocked("s1"))], Journal("s1", "block", 1))
-        store.take_over("s1", "drain", token=1)
-        assert store.journal("s1") == Journal("s1", "drain", 1, epoch=1)
+        sent = Binding("west", switch="s1", stage="forward")
+        assert store.change([Edit(SHOP, sent)], Journal("s1", "forward", 1)) == 2
+        store.take_over("s1", stage, token=2)
+        with pytest.raises(AlreadyForwarded):
+            store.change([Edit(BILLING, WEST), Edit(SHOP, EAST)], Journal("s1", stage, 2))
+        assert (store.epoch(), set(store.documents())) == (2, {"shop"})
+        assert store.change([Edit(SHOP, sent)], Journal("s1", "forward", 2)) == 3, "again is idempotent"
 
     def test_a_switch_whose_journal_is_gone_may_not_write(self, store: BindingStore) -> None:
         with pytest.raises(StaleWriter):
             store.change([Edit(SHOP, WEST)], Journal("s1", "block", 1))
+
+
+class TestFacts:
+    """What the stages of a switch keep for each other, for whoever takes over from a PostgreSQL that has forgotten it."""
+
+    FACTS: ClassVar = {"number": 2, "drained": [["购物车", 0, 10**12, 7]]}
+
+    def test_they_are_kept_and_replaced(self, store: BindingStore) -> None:
+        store.take_over("s1", "drain", token=1)
+        assert store.facts("s1") == {}
+        for facts in ({"number": 1}, self.FACTS):
+            store.keep_facts(Journal("s1", "drain", 1), facts)
+            assert store.facts("s1") == facts
+
+    def test_who_was_replaced_keeps_none(
+        self, store: BindingStore, other_store: BindingStore, before_commit: BeforeCommit
+    ) -> None:
+        store.take_over("s1", "drain", token=1)
+        before_commit(store.client, lambda: other_store.take_over("s1", "drain", token=2))
+        with pytest.raises(StaleWriter):
+            store.keep_facts(Journal("s1", "drain", 1), self.FACTS)
+        assert store.facts("s1") == {}
+
+    def test_what_no_node_can_hold_is_refused(
+        self, store: BindingStore, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        store.take_over("s1", "drain", token=1)
+        monkeypatch.setattr(journals, "FACTS_BYTES", 20)
+        with pytest.raises(FactsTooLarge, match="at most 20 fit"):
+            store.keep_facts(Journal("s1", "drain", 1), self.FACTS)
+
+    def test_what_cannot_be_read_is_not_taken_for_nothing(self, store: BindingStore) -> None:
+        store.take_over("s1", "drain", token=1)
+        store.client.create(layout.facts("s1"), b"garbage")
+        with pytest.raises(BindingConflict, match="Repair or delete /switches/s1/facts"):
+            store.facts("s1")
 
 
 class TestLostReplies:

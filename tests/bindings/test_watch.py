@@ -167,9 +167,9 @@ class TestFollowing:
         placement = Placement("west", {"orders": (2, 0)}, {"orders-group": 1})
         engine.start()
         catalogue.publish_placement(store.client, "s1", placement)
-        store.client.set(layout.switch("s1"), Journal("s1", "forward", 1).to_bytes())
+        store.client.set(layout.switch("s1"), Journal("s1", "block", 1).to_bytes())
         store.change(
-            [Edit(Identity("shop", "web-1"), Binding("west", switch="s1"))], Journal("s1", "forward", 1)
+            [Edit(Identity("shop", "web-1"), Binding("west", switch="s1"))], Journal("s1", "block", 1)
         )
         assert engine.sees(1).placements == {"s1": placement}
 

@@ -13,8 +13,9 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from hadash.bindings.dialect import Waiting
 from hadash.bindings.didi import names
@@ -25,6 +26,7 @@ from hadash.bindings.didi.trees import Tree
 from hadash.bindings.errors import BindingConflict, StaleWriter, StoreUnavailable, UnknownOutcome
 from hadash.bindings.model import Binding, BindingDocument, Journal
 from hadash.bindings.native import NativeDialect
+from hadash.bindings.returning import ExpectedBack
 from hadash.bindings.store import Edit
 from hadash.identity.identity import Identity
 from hadash.sentences import Sentence, say
@@ -72,8 +74,14 @@ class DidiDialect:
     def journal(self, switch_id: str) -> Journal | None:
         return self.record.journal(switch_id)
 
-    def take_over(self, switch_id: str, stage: str, token: int) -> None:
-        self.record.take_over(switch_id, stage, token)
+    def take_over(self, switch_id: str, stage: str, token: int) -> Journal | None:
+        return self.record.take_over(switch_id, stage, token)
+
+    def facts(self, switch_id: str) -> dict[str, Any]:
+        return self.record.facts(switch_id)
+
+    def keep_facts(self, journal: Journal, values: Mapping[str, Any]) -> None:
+        self.record.keep_facts(journal, values)
 
     # -- what the engine cannot do -----------------------------------------------------------------------
 
@@ -221,6 +229,11 @@ class DidiDialect:
     def not_told(self, epoch: int) -> Waiting:
         """The same: DiDi's engines do not say what they know."""
         return self.waiting_for(epoch)
+
+    def expected_back(self, appids: Collection[str], cluster: str) -> list[ExpectedBack]:
+        """hadash's own Gateways, where they are in front of these engines; of the engines' own clients nobody knows
+        it."""
+        return self.record.expected_back(appids, cluster)
 
     def _late(self, projection: _Projection) -> list[str]:
         """Read back at the beginning of the time (by whoever has not written it itself), and at its end."""

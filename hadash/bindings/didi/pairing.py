@@ -14,7 +14,6 @@ newest commit wins, so that both directions at once are no loop.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -30,14 +29,9 @@ from hadash.bindings.didi.nodes import (
 )
 from hadash.bindings.didi.trees import Fence, Tree
 from hadash.bindings.errors import BindingConflict
+from hadash.kafka.jaas import UnknownMechanism, login
 
 OFFSETS = "__consumer_offsets"
-
-_MODULES = {
-    "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
-    "SCRAM-SHA-256": "org.apache.kafka.common.security.scram.ScramLoginModule",
-    "SCRAM-SHA-512": "org.apache.kafka.common.security.scram.ScramLoginModule",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,31 +45,33 @@ class Access:
     password: str = field(repr=False)
     #: Whether its brokers are DiDi's: mirrors then fetch as replicas. A stock Kafka is fetched from as by a consumer.
     didi_kafka: bool = True
+    #: Whether it is reached with a private authority or a client certificate, which the engines would not find.
+    private_tls: bool = False
 
     def keys(self) -> dict[str, str | None]:
-        """:raises BindingConflict: a mechanism whose login module is not known."""
-        if self.sasl_mechanism not in _MODULES:
-            raise BindingConflict(f"DiDi's engine cannot sign in with {self.sasl_mechanism}.")
-        login = f'username="{_quoted(self.username)}" password="{_quoted(self.password)}"'
+        """:raises BindingConflict: a mechanism whose login module is not known, or certificates."""
+        if self.private_tls:
+            raise BindingConflict(
+                f"{self.bootstrap_servers} needs a private authority or a client certificate. DiDi's engines are Kafka "
+                "2.5, which takes these from key stores in files only (as text since 2.7, KIP-651). Put the stores on "
+                "every broker and Gateway of the pair, write ssl.truststore.* and ssl.keystore.* into the ha-clusters "
+                "nodes, and pair with --stores-in-place: what you have written stays."
+            )
+        try:
+            jaas = login(self.sasl_mechanism, self.username, self.password)
+        except UnknownMechanism:
+            raise BindingConflict(f"DiDi's engine cannot sign in with {self.sasl_mechanism}.") from None
         return {
             "bootstrap.servers": self.bootstrap_servers,
             "security.protocol": self.security_protocol,
             "sasl.mechanism": self.sasl_mechanism,
-            "sasl.jaas.config": f"{_MODULES[self.sasl_mechanism]} required {login};",
+            "sasl.jaas.config": jaas,
             "didi.kafka.enable": "true" if self.didi_kafka else "false",
         }
 
 
 #: What :meth:`Access.keys` writes, and unpairing takes away. Tuning that somebody has added stays.
 KEYS = ("bootstrap.servers", "security.protocol", "sasl.mechanism", "sasl.jaas.config", "didi.kafka.enable")
-
-
-def _quoted(text: str) -> str:
-    r"""
-    >>> _quoted('a"b\\c')
-    'a\\"b\\\\c'
-    """
-    return re.sub(r'(["\\])', r"\\\1", text)
 
 
 def pair_up(estate: Estate, access: Mapping[str, Access], fence: Fence) -> None:

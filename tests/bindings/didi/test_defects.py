@@ -208,8 +208,8 @@ def test_4_a_narrower_binding_does_not_hold_its_client_back(
     dialect = open_dialect()
     for node in ("shop", "shop%23left-behind"):
         layout.bound(node, "1", "1", "1")
+    dialect.take_over("s1", "block", 1)
     for cluster, state in (("east", BindingState.BLOCK), ("west", BindingState.FORWARD)):
-        dialect.take_over("s1", state.value, 1)
         dialect.change([Edit(SHOP, Binding(cluster, state, switch="s1"))], Journal("s1", state.value, 1))
         expected = [] if state is BindingState.BLOCK else ["west"]
         assert accepting(layout, "shop", "shop%23left-behind") == expected

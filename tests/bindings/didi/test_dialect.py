@@ -44,7 +44,9 @@ def switch(
     dialect: DidiDialect, identity: Identity, cluster: str, state: BindingState, token: int = 1
 ) -> int:
     """A stage of switch s1 binds an identity."""
-    dialect.take_over("s1", "stage", token)
+    held = dialect.journal("s1")
+    if held is None or held.token < token:
+        dialect.take_over("s1", "stage", token)
     binding = Binding(cluster, state, switch="s1", stage="stage")
     return dialect.change([Edit(identity, binding)], Journal("s1", "stage", token))
 

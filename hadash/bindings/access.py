@@ -1,0 +1,94 @@
+"""How hadash signs in to its ZooKeeper, and whose its nodes are.
+
+With a user every node is made for that user alone (ZooKeeper's scheme ``digest``): nobody else reads it, changes it
+or deletes it. A password in the clear is of little use, so it belongs together with TLS wherever others can listen.
+
+ZooKeeper's SASL is not spoken: kazoo takes a connection that is dropped during its exchange (a server that restarts) for
+a wrong password, and never connects again. A Gateway would go on with the bindings of that moment.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from kazoo.security import ACL, make_digest_acl
+
+PREFIX = "HADASH_ZOOKEEPER_"
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Credentials and certificates; without any, ZooKeeper is spoken to as anybody could.
+
+    :param ca: who issues the servers' certificates (PEM); with it the connection is TLS, and the servers' names are
+        checked.
+    :param certificate: hadash's own (PEM), with ``key``, for servers that ask for one.
+    """
+
+    user: str = ""
+    password: str = field(default="", repr=False)
+    ca: str = ""
+    certificate: str = ""
+    key: str = ""
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str] = os.environ) -> Access:
+        """``HADASH_ZOOKEEPER_USER``, ``_PASSWORD`` or ``_PASSWORD_FILE``, ``_TLS_CA``, ``_TLS_CERTIFICATE``,
+        ``_TLS_KEY``.
+
+        :raises ValueError: naming the variable that lacks another, or cannot be used.
+        """
+
+        def value(name: str) -> str:
+            return environment.get(f"{PREFIX}{name}", "").strip()
+
+        password, file = value("PASSWORD"), value("PASSWORD_FILE")
+        if password and file:
+            raise ValueError(f"Set {PREFIX}PASSWORD or {PREFIX}PASSWORD_FILE, not both.")
+        if file:
+            try:
+                password = Path(file).read_text().strip()
+            except OSError as error:
+                raise ValueError(
+                    f"{PREFIX}PASSWORD_FILE={file!r} cannot be read: {error.strerror}."
+                ) from None
+        found = cls(value("USER"), password, value("TLS_CA"), value("TLS_CERTIFICATE"), value("TLS_KEY"))
+        if bool(found.user) != bool(found.password):
+            raise ValueError(
+                f"{PREFIX}USER and a password ({PREFIX}PASSWORD or _PASSWORD_FILE) belong together."
+            )
+        if ":" in found.user:
+            raise ValueError(
+                f"{PREFIX}USER must not contain a colon: ZooKeeper's digest ends the name there."
+            )
+        if bool(found.certificate) != bool(found.key):
+            raise ValueError(f"{PREFIX}TLS_CERTIFICATE and {PREFIX}TLS_KEY belong together.")
+        if found.certificate and not found.ca:
+            raise ValueError(
+                f"{PREFIX}TLS_CERTIFICATE needs {PREFIX}TLS_CA: who issues the servers' certificates."
+            )
+        for name, path in (("CA", found.ca), ("CERTIFICATE", found.certificate), ("KEY", found.key)):
+            if path and not os.access(path, os.R_OK):
+                raise ValueError(f"{PREFIX}TLS_{name}={path!r} cannot be read.")
+        return found
+
+    @property
+    def acl(self) -> list[ACL] | None:
+        """Of every node that is made: everything for the user, nothing for others. ``None`` without one:
+        everybody's."""
+        return [make_digest_acl(self.user, self.password, all=True)] if self.user else None
+
+    def options(self) -> dict[str, Any]:
+        """What :class:`kazoo.client.KazooClient` is given."""
+        options: dict[str, Any] = {}
+        if self.user:
+            options |= {"auth_data": [("digest", f"{self.user}:{self.password}")], "default_acl": self.acl}
+        if self.ca:
+            options |= {"use_ssl": True, "ca": self.ca, "verify_certs": True, "check_hostname": True}
+        if self.certificate:
+            options |= {"certfile": self.certificate, "keyfile": self.key}
+        return options

@@ -1,0 +1,148 @@
+"""What ZooKeeper keeps of a switch: its journal (who may write, which stage wrote last) and the facts of its stages.
+
+Both outlive a PostgreSQL that fails over to a replica without the last commits (docs/adr/0006).
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from kazoo.client import KazooClient
+from kazoo.exceptions import BadVersionError, KazooException, NodeExistsError, NoNodeError
+
+from hadash.bindings import layout
+from hadash.bindings.client import reaching
+from hadash.bindings.errors import BindingConflict, FactsTooLarge, StaleWriter
+from hadash.bindings.model import Journal
+from hadash.bindings.sizing import TRANSACTION_BYTES
+
+#: How often a write is tried again when somebody else wrote in between: only another executor of the same switch can.
+MAX_CONFLICTS = 10
+
+#: Bytes that the facts of one switch may have, compressed: they are written in a transaction.
+FACTS_BYTES = TRANSACTION_BYTES
+
+
+def read(client: KazooClient, switch_id: str) -> Journal | None:
+    """The journal of a switch, ``None`` when it has none."""
+    try:
+        with reaching():
+            data, _ = client.get(layout.switch(switch_id))
+    except NoNodeError:
+        return None
+    return Journal.from_bytes(data)
+
+
+def take_over(client: KazooClient, switch_id: str, stage: str, token: int) -> Journal | None:
+    """Make ``token`` the only one that may write for this switch: the journal as it was before, ``None`` for none.
+
+    The journal keeps its stage, which only a change of bindings changes: it says how far the switch came.
+
+    :param stage: what a journal begins with that does not exist yet.
+    :raises StaleWriter: this token or a newer one has taken over already.
+    """
+    for _ in range(MAX_CONFLICTS):
+        with reaching():
+            taken, before = _try_to_take_over(client, switch_id, stage, token)
+        if taken:
+            return before
+    raise BindingConflict(f"The journal of switch {switch_id} changes faster than it can be taken over.")
+
+
+def _try_to_take_over(
+    client: KazooClient, switch_id: str, stage: str, token: int
+) -> tuple[bool, Journal | None]:
+    """One attempt: (it succeeded, the journal before it)."""
+    path = layout.switch(switch_id)
+    try:
+        data, stat = client.get(path)
+    except NoNodeError:
+        try:
+            client.create(path, Journal(switch_id, stage, token).to_bytes())
+        except NodeExistsError:
+            return False, None
+        return True, None
+    held = Journal.from_bytes(data)
+    if held is not None and held.token >= token:
+        # (An equal one too: two executors have the same token when PostgreSQL has forgotten that it gave it out.)
+        raise StaleWriter(f"Executor {token} of switch {switch_id} was replaced by {held.token}.")
+    journal = Journal(switch_id, stage, token) if held is None else replace(held, token=token)
+    try:
+        client.set(path, journal.to_bytes(), version=stat.version)
+    except BadVersionError:
+        return False, None
+    return True, held
+
+
+def version_of(client: KazooClient, journal: Journal) -> int:
+    """The version of the journal's node, for a transaction. :raises StaleWriter: ``journal.token`` was replaced."""
+    try:
+        data, stat = client.get(layout.switch(journal.switch))
+    except NoNodeError:
+        raise StaleWriter(f"Switch {journal.switch} has no journal: it has ended.") from None
+    held = Journal.from_bytes(data)
+    if held is None or held.token != journal.token:
+        newer = held.token if held else "unknown"
+        raise StaleWriter(f"Executor {journal.token} of switch {journal.switch} was replaced by {newer}.")
+    version: int = stat.version
+    return version
+
+
+# -- facts --------------------------------------------------------------------------------------------------------
+
+
+def packed(values: Mapping[str, Any]) -> bytes:
+    """Facts as they are stored: compressed JSON."""
+    return zlib.compress(json.dumps(values, ensure_ascii=False, separators=(",", ":")).encode())
+
+
+def read_facts(client: KazooClient, switch_id: str) -> dict[str, Any]:
+    """What the stages of a switch keep for each other; empty when nothing was kept.
+
+    :raises BindingConflict: the node cannot be read.
+    """
+    path = layout.facts(switch_id)
+    try:
+        with reaching():
+            data, _ = client.get(path)
+    except NoNodeError:
+        return {}
+    try:
+        values = json.loads(zlib.decompress(data))
+        return dict(values)
+    except (ValueError, TypeError, zlib.error, RecursionError):
+        raise BindingConflict(
+            f"What switch {switch_id} keeps in ZooKeeper cannot be read. Repair or delete {path}."
+        ) from None
+
+
+def write_facts(client: KazooClient, journal: Journal, values: Mapping[str, Any]) -> None:
+    """Replace the facts of ``journal``'s switch. May be repeated.
+
+    :raises StaleWriter: ``journal.token`` was replaced. :raises FactsTooLarge: a node cannot hold them.
+    """
+    data, path = packed(values), layout.facts(journal.switch)
+    if len(data) > FACTS_BYTES:
+        raise FactsTooLarge(
+            f"What switch {journal.switch} keeps for its stages takes {len(data)} bytes in ZooKeeper: "
+            f"at most {FACTS_BYTES} fit. Move fewer Topics at once."
+        )
+    for _ in range(MAX_CONFLICTS):
+        with reaching():
+            version = version_of(client, journal)
+            transaction = client.transaction()
+            transaction.check(layout.switch(journal.switch), version)
+            if client.exists(path) is None:
+                transaction.create(path, data)
+            else:
+                transaction.set_data(path, data)
+            results = transaction.commit()
+        if not any(isinstance(result, KazooException) for result in results):
+            return
+    raise BindingConflict(
+        f"The journal of switch {journal.switch} changes faster than its facts can be kept."
+    )

@@ -1,0 +1,112 @@
+"""Gateway processes that have gone while clients could still come back: a client that was cut off before it had all its
+answers sends them again, and must find the cluster that may have them already.
+
+A Gateway that runs knows such clients itself (:mod:`hadash.gateway.returning`). What it knew when it went stands in
+``/returning/<incarnation>`` for as long as they may come, and no switch moves them before that. Time is measured by
+ZooKeeper's clock alone: the node's mtime against that of a node which is written now. (Each leader of an ensemble
+stamps with its own clock, so the ensemble's clocks have to agree to a few seconds, as NTP keeps them.)
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from kazoo.client import KazooClient, TransactionRequest
+from kazoo.exceptions import BadVersionError, NoNodeError
+
+from hadash.bindings import layout
+from hadash.identity.names import decode
+
+#: Seconds in which a client comes back whose Gateway has not said how long that takes: the default of
+#: ``return_seconds`` in :mod:`hadash.gateway.settings`, where the reason stands.
+RETURN_SECONDS = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Departure:
+    """One process of a Gateway that has gone: whose clients may come back, and for how long since the node was written.
+
+    >>> Departure("gw-1", 30.0).concerns(["shop"], "east")
+    True
+    >>> known = Departure("gw-1", 30.0, {"shop": ("east",)})
+    >>> known.concerns(["shop"], "east"), known.concerns(["shop"], "west"), known.concerns(["billing"], "east")
+    (True, False, False)
+    """
+
+    gateway: str
+    seconds: float
+    #: By AppID, the clusters that may have its writes already; ``None`` when nobody knows: everybody's.
+    appids: Mapping[str, tuple[str, ...]] | None = None
+
+    def concerns(self, appids: Collection[str], cluster: str) -> bool:
+        """Whether clients of one of ``appids`` may send again what ``cluster`` has already."""
+        return self.appids is None or any(cluster in self.appids.get(appid, ()) for appid in appids)
+
+    def to_bytes(self) -> bytes:
+        return json.dumps({"gateway": self.gateway, "seconds": self.seconds, "appids": self.appids}).encode()
+
+    @classmethod
+    def from_bytes(cls, data: bytes, name: str) -> Departure:
+        """What cannot be read is everybody of a Gateway called ``name``.
+
+        >>> Departure.from_bytes(Departure("gw-1", 12.5, {"shop": ("east",)}).to_bytes(), "?")
+        Departure(gateway='gw-1', seconds=12.5, appids={'shop': ('east',)})
+        >>> Departure.from_bytes(b"soon", "4f2a")
+        Departure(gateway='4f2a', seconds=30.0, appids=None)
+        """
+        try:
+            value = json.loads(data)
+            appids = value["appids"]
+            if appids is not None:
+                appids = {str(appid): tuple(map(str, clusters)) for appid, clusters in appids.items()}
+            seconds = float(value["seconds"])
+            if math.isfinite(seconds):
+                return cls(str(value["gateway"]), seconds, appids)
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
+            pass
+        return cls(name, RETURN_SECONDS)
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedBack:
+    """Clients of a Gateway that has gone may come back for so many more seconds."""
+
+    gateway: str
+    seconds: float
+
+
+def note_departure(
+    client: KazooClient, transaction: TransactionRequest, incarnation: str, departure: Departure
+) -> None:
+    """Let ``transaction`` write what is known of a process that goes, or has gone. Its time begins when that is
+    committed."""
+    path, data = layout.returning(incarnation), departure.to_bytes()
+    if client.exists(path) is None:
+        transaction.create(path, data)
+    else:
+        transaction.set_data(path, data)
+
+
+def expected_back(client: KazooClient, appids: Collection[str], cluster: str) -> list[ExpectedBack]:
+    """Whose clients may still send again, for one of ``appids``, what ``cluster`` has already. Nodes whose time is
+    over are removed on the way."""
+    now = client.set(layout.CLOCK, b"").mtime
+    found = []
+    for child in client.get_children(layout.RETURNING):
+        path = f"{layout.RETURNING}/{child}"
+        try:
+            data, stat = client.get(path)
+            departure = Departure.from_bytes(data, decode(child))
+            left = departure.seconds - max(now - stat.mtime, 0) / 1000
+            if left <= 0:
+                client.delete(path, version=stat.version)
+            elif departure.concerns(appids, cluster):
+                found.append(ExpectedBack(departure.gateway, left))
+        except NoNodeError:
+            continue  # somebody else has removed it
+        except BadVersionError:  # written again just now: its time begins again
+            found.append(ExpectedBack(departure.gateway, departure.seconds))
+    return found
