@@ -28,8 +28,8 @@ setsid bash -c "run demos $DEMOS" > var/test-demos.log 2>&1 &
 demos=$!
 setsid bash -c "run pages $PAGES" > var/test-pages.log 2>&1 &
 pages=$!
-# What runs alone at the end needs Kafka's own tools: they are fetched meanwhile, after what all lanes wait for. (If that fails, it
-# fetches them itself, and says what is wrong.)
+# What runs alone at the end, and a client of the demos' lane, need Kafka's own tools: they are fetched meanwhile, after
+# what all lanes wait for. (If that fails, the tests fetch them themselves, and say what is wrong.)
 setsid .venv/bin/python - > var/test-fetch.log 2>&1 <<'FETCH' &
 from hadash.sandbox.downloads import CLIENT_VERSIONS, kafka_jars, tool_jars
 from hadash.sandbox.java import find_java

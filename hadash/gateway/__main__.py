@@ -13,12 +13,13 @@ import sys
 import uvicorn
 import uvloop
 from kazoo.client import KazooClient
+from kazoo.exceptions import KazooException
 from kazoo.protocol.states import KazooState
 
 from hadash.bindings import catalogue, layout
 from hadash.bindings.client import connect
-from hadash.bindings.errors import NameTaken, StoreUnavailable
-from hadash.bindings.membership import Member
+from hadash.bindings.errors import NameTaken, StoreUnavailable, Superseded
+from hadash.bindings.member import Member
 from hadash.bindings.model import ClusterDescription, PairDescription
 from hadash.bindings.watch import BindingWatcher, Update
 from hadash.gateway.accounts import Accounts, read_accounts
@@ -49,6 +50,10 @@ GC_THRESHOLDS = (50_000, 20, 50)
 ADMIN_STOP_SECONDS = 2
 
 
+#: Exit code of a Gateway whose name another process has taken: started again it waits for that one to end.
+SUPERSEDED = 3
+
+
 class StartError(Exception):
     """Why the Gateway cannot start, and what to do."""
 
@@ -77,21 +82,25 @@ async def _run(settings: GatewaySettings, accounts: Accounts, client: KazooClien
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # a closed terminal is no reason to drop clients
+    # A closed terminal is no reason to drop clients; until there are certificates to look at, the signal means nothing.
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
 
     pair, clusters = await asyncio.to_thread(_read_catalogue, client, settings)
     member = Member(
         client,
         settings.id,
         f"{settings.advertised_host}:{settings.port}",
-        f"http://{settings.admin_host}:{settings.admin_port}",
+        settings.admin_url,
         VERSION,
         os.getpid(),
+        return_seconds=settings.return_seconds,
     )
     try:
         gateway = Gateway(settings, pair, clusters, member, accounts)
     except (BadListener, LakeError) as error:
         raise StartError(str(error)) from None
+
+    loop.add_signal_handler(signal.SIGHUP, gateway.certificates.look)
 
     def on_change(update: Update) -> None:
         loop.call_soon_threadsafe(gateway.applying.update, update)
@@ -100,7 +109,8 @@ async def _run(settings: GatewaySettings, accounts: Accounts, client: KazooClien
     # The bindings first: nobody may be served by a Gateway that does not know them.
     await asyncio.to_thread(watcher.start)
     try:
-        admin_socket = socket.create_server((settings.admin_host, settings.admin_port))
+        family = socket.AF_INET6 if ":" in settings.admin_host else socket.AF_INET
+        admin_socket = socket.create_server((settings.admin_host, settings.admin_port), family=family)
     except OSError as error:
         raise StartError(
             f"Port {settings.admin_port} cannot be used ({error}). Choose a free HADASH_GATEWAY_ADMIN_PORT."
@@ -111,22 +121,35 @@ async def _run(settings: GatewaySettings, accounts: Accounts, client: KazooClien
         await asyncio.to_thread(member.join, gateway.applying.applied.report)
     except NameTaken as error:
         raise StartError(str(error)) from None
+    superseded: list[NameTaken] = []
+
+    def join_again() -> None:
+        """Runs in a thread of kazoo's."""
+        try:
+            member.join()
+        except NameTaken as error:
+            superseded.append(error)
+            loop.call_soon_threadsafe(stop.set)
+        except KazooException as error:  # the next connection tries again
+            log.warning("The Gateway could not become a member again: %r", error)
+
+    def on_state(state: str) -> None:
+        """A new session has lost the ephemeral node; traffic goes on either way, unless another process has the
+        name."""
+        log.warning("ZooKeeper connection: %s", state)
+        gateway.zookeeper_connected = state == KazooState.CONNECTED
+        if gateway.zookeeper_connected:
+            client.handler.spawn(join_again)
+
+    client.add_listener(on_state)
     try:
         await gateway.start()
     except (OSError, NodeOutOfRange) as error:
+        client.remove_listener(on_state)
         await asyncio.to_thread(member.leave)
         if isinstance(error, NodeOutOfRange):
             raise StartError(str(error)) from None
         raise StartError(f"The Gateway cannot listen ({error}). Choose a free HADASH_GATEWAY_PORT.") from None
-
-    def on_state(state: str) -> None:
-        """A new session has lost the ephemeral node; traffic goes on either way."""
-        log.warning("ZooKeeper connection: %s", state)
-        gateway.zookeeper_connected = state == KazooState.CONNECTED
-        if gateway.zookeeper_connected:
-            client.handler.spawn(member.join)
-
-    client.add_listener(on_state)
     for name in clusters:
         _follow_cluster(client, name, gateway, loop)
 
@@ -150,10 +173,15 @@ async def _run(settings: GatewaySettings, accounts: Accounts, client: KazooClien
     await stop.wait()
     client.remove_listener(on_state)
     admin.should_exit = True
+    if superseded:
+        log.error("%s", superseded[0])
+        await gateway.abort()
+        await serving
+        raise Superseded(str(superseded[0]))
     await gateway.stop()
     await serving
-    # A Gateway that was stopped on purpose serves nobody: a switch need not wait for it.
-    await asyncio.to_thread(member.leave)
+    # A Gateway that was stopped on purpose serves nobody: a switch need not wait for it, only for who may come back.
+    await asyncio.to_thread(member.leave, gateway.applying.departure())
 
 
 def _follow_cluster(
@@ -191,6 +219,8 @@ def main() -> int:
     except StartError as error:
         print(error, file=sys.stderr)
         return WRONG_SETTINGS
+    except Superseded:
+        return SUPERSEDED  # the log has the reason
     finally:
         client.stop()
         client.close()

@@ -13,6 +13,12 @@ A client that signs in with SASL needs none of them: its exchange is relayed. Th
     username = "shop"
     password = "..."
 
+On a cluster without SASL (security protocol SSL), which knows its clients by their certificates, an AppID's account is one::
+
+    [appids.shop.west]
+    certificate = "/etc/hadash/shop.pem"    # with the authorities between it and the root
+    key = "/etc/hadash/shop.key"
+
 An AppID that may be used without any authentication, on a PLAINTEXT listener, says so itself::
 
     [appids.shop]
@@ -45,6 +51,14 @@ class Account:
 
 
 @dataclass(frozen=True, slots=True)
+class CertificateFiles:
+    """Who somebody is on a cluster without SASL: PEM files."""
+
+    certificate: str
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
 class Accounts:
     """By cluster, and by AppID and cluster."""
 
@@ -52,6 +66,8 @@ class Accounts:
     appids: Mapping[str, Mapping[str, Account]] = field(default_factory=dict)
     #: The AppIDs that anybody may use who reaches a PLAINTEXT listener.
     unauthenticated: frozenset[str] = frozenset()
+    #: By AppID and cluster.
+    certificates: Mapping[tuple[str, str], CertificateFiles] = field(default_factory=dict)
 
     def of(self, appid: str, cluster: str) -> Account | None:
         return self.appids.get(appid, {}).get(cluster)
@@ -78,14 +94,19 @@ def read_accounts(path: str) -> Accounts:
     if unknown:
         raise BadAccounts(f"{path} has a section {unknown[0]!r}; it may have lookup and appids only.")
     appids: dict[str, dict[str, Account]] = {}
+    certificates = {}
     unauthenticated = set()
     for appid, value in _table(values.get("appids", {}), f"{path}: appids").items():
         entries = dict(_table(value, f"{path}: appids.{appid}"))
         if entries.pop("unauthenticated", False) is True:
             unauthenticated.add(appid)
+        for cluster, entry in list(entries.items()):
+            if isinstance(entry, dict) and ("certificate" in entry or "key" in entry):
+                where = f"{path}: appids.{appid}.{cluster}"
+                certificates[appid, cluster] = _certificate(entries.pop(cluster), where)
         appids[appid] = _accounts(entries, f"{path}: appids.{appid}")
     lookup = _accounts(values.get("lookup", {}), f"{path}: lookup")
-    return Accounts(lookup, appids, frozenset(unauthenticated))
+    return Accounts(lookup, appids, frozenset(unauthenticated), certificates)
 
 
 def _accounts(values: Any, where: str) -> dict[str, Account]:
@@ -102,6 +123,17 @@ def _account(value: Any, where: str) -> Account:
     if table["mechanism"] not in MECHANISMS:
         raise BadAccounts(f"{where}: mechanism {table['mechanism']!r} is none of {', '.join(MECHANISMS)}.")
     return Account(table["mechanism"], table["username"], table["password"])
+
+
+def _certificate(table: dict[str, Any], where: str) -> CertificateFiles:
+    for name in ("certificate", "key"):
+        if not isinstance(table.get(name), str) or not table[name]:
+            raise BadAccounts(
+                f"{where} has no {name}: on a cluster without SASL an account is certificate and key."
+            )
+    if set(table) != {"certificate", "key"}:
+        raise BadAccounts(f"{where} has a certificate and more: an account is either that or a password.")
+    return CertificateFiles(table["certificate"], table["key"])
 
 
 def _table(value: Any, where: str) -> dict[str, Any]:

@@ -54,25 +54,31 @@ def build_app(gateway: Gateway) -> Starlette:
         return JSONResponse({"clients": [_client(connection) for connection in connections(request)]})
 
     async def members(request: Request) -> Response:
-        """One entry a group member: active, held, parked or joining."""
+        """One entry a group member, whichever of its connections it spoke on: parked, joining, held or active. ``assignors`` is null
+        when its JOIN_GROUP did not pass here; ``connected`` whether it has a connection."""
+        appid, instance = request.query_params.get("appid"), request.query_params.get("instance")
         found = [
             {
-                "appid": connection.signed.appid,
+                "appid": member.appid,
                 "group": member.group,
                 "member_id": member.member_id,
                 "state": member.state,
                 "join_seconds": member.join_seconds,
-                "client_id": connection.signed.client_id,
-                "cluster": connection.relay.cluster,
-                "host": connection.host,
+                "assignors": member.assignors,
+                "client_id": member.client_id,
+                "cluster": member.cluster,
+                "host": member.host,
+                "connected": member.connected,
             }
-            for connection in connections(request)
-            for member in connection.members.all()
+            for member in gateway.group_members.all(appid)
+            if instance is None or member.client_id == instance
         ]
         return JSONResponse({"members": found})
 
     async def readers(request: Request) -> Response:
-        """One entry a connection on which records have come, with their Topics. A client has one to each broker at most."""
+        """One entry a connection on which a client reads, with the Topics that it has asked for, whether or not records came, and
+        their partitions (null when they are too many to note). Most libraries have one to each broker, kafka-go has one for each
+        partition."""
         found = [
             {
                 "appid": connection.signed.appid,
@@ -80,12 +86,31 @@ def build_app(gateway: Gateway) -> Starlette:
                 "host": connection.host,
                 "cluster": connection.relay.cluster,
                 "broker": connection.node.broker_id if connection.node else None,
-                "topics": sorted(connection.relay.observer.fetched),
+                "topics": sorted(connection.relay.positions.topics),
+                "partitions": connection.relay.positions.partitions(),
             }
             for connection in connections(request)
-            if connection.relay.observer.fetched
+            if connection.relay.positions.topics
         ]
         return JSONResponse({"readers": found})
+
+    async def positions(request: Request) -> Response:
+        """One entry a connection on which a client reads: the lowest offset that it has asked for of each partition, as ``[topic,
+        partition, offset]``."""
+        found = [
+            {
+                "appid": connection.signed.appid,
+                "client_id": connection.signed.client_id,
+                "host": connection.host,
+                "cluster": connection.relay.cluster,
+                "offsets": [
+                    [*partition, offset] for partition, offset in connection.relay.positions.first.items()
+                ],
+            }
+            for connection in connections(request)
+            if connection.relay.positions.first
+        ]
+        return JSONResponse({"positions": found})
 
     async def traffic(request: Request) -> Response:
         """Samples after ``?since=`` (seconds since 1970), of one ``?appid=`` and ``?instance=`` or of all: fewer of an instance
@@ -122,6 +147,7 @@ def build_app(gateway: Gateway) -> Starlette:
             Route("/clients", clients),
             Route("/members", members),
             Route("/readers", readers),
+            Route("/positions", positions),
             Route("/traffic", traffic),
             Route("/access", access),
             Route("/metrics", metrics),

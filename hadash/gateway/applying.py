@@ -8,8 +8,9 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from hadash.bindings.epochs import Report, Span
-from hadash.bindings.membership import Member
+from hadash.bindings.member import Member
 from hadash.bindings.model import BindingState
+from hadash.bindings.returning import Departure
 from hadash.bindings.watch import Update
 from hadash.gateway.returning import Returning
 from hadash.gateway.table import AppliedEpoch
@@ -82,6 +83,18 @@ class Applying:
         if report is not None:
             self.applied.hold(epoch for epoch in self._stops() if not report.has(epoch))
             self.returning.expect_everybody(self._loop.time() + self._gateway.settings.return_seconds)
+
+    def departure(self) -> Departure | None:
+        """Who may still come back when this process ends now, for those who go on; ``None`` when nobody may."""
+        now = self._loop.time()
+        expected, everybody = self.returning.all(now), self.returning.everybody(now)
+        until = max([everybody, *(time for clients in expected.values() for time in clients.values())])
+        if until <= now:
+            return None
+        clusters = {
+            appid: tuple(sorted({cluster for _, cluster in clients})) for appid, clients in expected.items()
+        }
+        return Departure(self._gateway.settings.id, until - now, None if everybody else clusters)
 
     def cut_off(self, client: Client, why: str, seconds: float | None = None) -> None:
         """A client's connection, or its broker's, has ended while it had writes under way, or they were refused although the

@@ -8,18 +8,18 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from hadash.bindings.model import Binding, BindingState
-from hadash.gateway import versions
+from hadash.gateway import unasked
 from hadash.gateway.breaker import Verdict, judge
 from hadash.gateway.codec import ErrorCode, decode_request
 from hadash.gateway.governing import Governing
 from hadash.gateway.kinds import DATA, GROUP, SIGN_IN, TRANSACTIONS, Kind
-from hadash.gateway.members import HeldHeartbeat, Members
+from hadash.gateway.members import ConnectionMembers, HeldHeartbeat, Waits
 from hadash.gateway.purgatory import DelayedOperation
 from hadash.gateway.records import Produced, read_produce
 from hadash.gateway.refusals import is_incremental, refuse
 from hadash.gateway.relay import Relay
 from hadash.gateway.rewrite import without_session
-from hadash.gateway.signin import SignedIn, SignInAgain
+from hadash.gateway.signin import SignedIn, SignInAgain, software_of
 from hadash.gateway.timing_wheel import Entry
 from hadash.gateway.wire import MalformedFrame, Request, UnknownKind, parse_request
 from hadash.identity.names import printable
@@ -38,13 +38,14 @@ LEAST_LINGER_SECONDS = 0.25
 class Parked(DelayedOperation):
     """A request that waits for a change of its binding, and with it everything behind it on its connection."""
 
-    __slots__ = ("client", "message", "request")
+    __slots__ = ("client", "message", "request", "waits")
 
     def __init__(self, client: Client, request: Request, message: Any) -> None:
         super().__init__(client.signed.appid, len(request.frame))
         self.client = client
         self.request = request
         self.message = message
+        self.waits = Waits()
 
     def can_complete(self) -> bool:
         binding = self.client.governing.of(self.request, self.message)
@@ -66,10 +67,14 @@ class Client:
         self.signed = signed
         self.host = connection.host
         self.node = connection.node
-        self.members = Members()
+        self.members = ConnectionMembers(
+            gateway.group_members, signed.appid, signed.client_id, self.host, signed.upstream.cluster
+        )
         self.relay = Relay(gateway, signed, self.host, connection.replies, self.members, self.maybe_written)
         self._parked: Parked | None = None
         self._wants_room = False
+        #: A request of it was handled: it has said its name by now.
+        self._has_begun = False
         #: Something of it has waited here: its client may have sent it again elsewhere.
         self._has_waited = False
         self._leaving = False
@@ -117,7 +122,21 @@ class Client:
     @property
     def waits(self) -> bool:
         """Whether its next request has to wait."""
-        return self._parked is not None or self._wants_room or self.relay.upstream.congested
+        return (
+            self._parked is not None
+            or self._wants_room
+            or self.relay.upstream.congested
+            or self._owes_too_many_answers()
+        )
+
+    def _owes_too_many_answers(self) -> bool:
+        """Whether earlier requests must be answered first: each holds memory until then, and so do the answers behind it."""
+        replies = self.connection.replies
+        if len(replies) < self.gateway.settings.max_unanswered:
+            return False
+        self._has_waited = True
+        replies.on_sent = self.connection.go_on
+        return True
 
     @property
     def parked(self) -> str:
@@ -131,14 +150,25 @@ class Client:
             self.gateway.applying.cut_off(self, "it hung up")
         if self._parked is not None and not _is_unacknowledged(self._parked.request, self._parked.message):
             self._drop()
-        elif self._wants_room or self.relay.upstream.congested:
+        elif self.waits:
             # What it wrote without asking for answers is still passed on, if the broker takes it in time.
             self._leaves_by = Entry(self.connection.leave)
             self.gateway.timer.add(self._leaves_by, self._linger_seconds)
 
+    def give_way(self, to: Client) -> None:
+        """It has said its name now, and is served as ``to``. Nothing was handled under none."""
+        to._gone_since, to._has_waited = self._gone_since, self._has_waited
+        self.members.close()
+        self.gateway.signed_out(self)
+        self.gateway.traffic.sign_ins -= 1  # the other one counts it again
+
     def left_during_sign_in(self) -> None:
         """The client has hung up before it was served: what it sent behind its sign-in it may have sent again elsewhere."""
         self._gone_since = self.gateway.loop.time()
+        self._has_waited = True
+
+    def left_over(self) -> None:
+        """Others have their turn before what has come: its client may hang up meanwhile and send it again elsewhere."""
         self._has_waited = True
 
     def upstream_lost(self, why: str) -> None:
@@ -179,10 +209,17 @@ class Client:
 
     def _drop(self) -> None:
         """Forget what is parked, and what came behind it."""
-        if self._parked is not None:
-            self.gateway.purgatory.cancel(self._parked)
-            self._parked = None
+        if self._forget_parked():
             self.connection.leave()
+
+    def _forget_parked(self) -> bool:
+        """Whether anything was parked."""
+        parked, self._parked = self._parked, None
+        if parked is None:
+            return False
+        self.gateway.purgatory.cancel(parked)
+        parked.waits.parked -= 1
+        return True
 
     def shut_down(self) -> None:
         """The Gateway stops: what is parked is dropped (it was not passed on), what is under way gets its answer."""
@@ -229,11 +266,10 @@ class Client:
     def _end(self) -> None:
         if self._leaves_by is not None:
             self._leaves_by.cancel()
-        if self._parked is not None:
-            self.gateway.purgatory.cancel(self._parked)
-            self._parked = None
+        self._forget_parked()
         for held in list(self.members.held):
             self.gateway.purgatory.cancel(held)
+        self.members.close()
         self.gateway.signed_out(self)
         self.relay.upstream.owner = None
         self.relay.upstream.close()
@@ -258,14 +294,24 @@ class Client:
         """
         request = parse_request(frame)
         if request.kind is Kind.API_VERSIONS:
-            self.relay.replies.open().complete(versions.answer(request, self.gateway.served_versions()))
+            if software := software_of(request):
+                self.signed.library, self.signed.library_version = software
+            self.relay.replies.open().complete(self.gateway.versions.answer(request))
             return True
         if not request.supported:
             raise UnknownKind(f"{request.kind.name} version {request.version} is not served here")
         if request.kind in TRANSACTIONS and not self.gateway.transactions:
             raise UnknownKind(f"{request.kind.name}; hadash does not move transactions")
-        if request.client_id != self.signed.client_id:
-            raise MalformedFrame(f"the client.id changes to {request.client_id!r} on one connection")
+        if request.client_id != self.signed.client_id and not self._signs_in_as_before(request):
+            if self.signed.client_id or self._has_begun:
+                raise MalformedFrame(f"the client.id changes to {request.client_id!r} on one connection")
+            self.connection.named(request.client_id)
+            return False  # it is the other one's to handle
+        self._has_begun = True
+        if request.kind is Kind.OFFSET_COMMIT:
+            request = unasked.commit(request)
+        elif request.kind is Kind.FETCH:
+            request = unasked.without_rack(request)
         if request.kind is Kind.PRODUCE:
             message: Any = read_produce(request)
             self._refuse_transaction(message)
@@ -282,7 +328,7 @@ class Client:
         self.relay.observer.request(request.kind, len(frame))
         if request.kind in SIGN_IN:
             self._again.check(request, message)
-            self.relay.send(request)
+            self.relay.sign_in_again(request, self._again.is_over)
             return True
         if self.gateway.redirects and request.kind in DATA | GROUP:
             self._refuse(request, message)  # it is the brokers that it has to speak to
@@ -300,6 +346,10 @@ class Client:
         else:
             self._act(request, message, binding, verdict)
         return True
+
+    def _signs_in_as_before(self, request: Request) -> bool:
+        """Whether a client that signed in without a client.id does so again."""
+        return request.kind in SIGN_IN and self.signed.named_later and not request.client_id
 
     def _must_wait_for_room(self) -> bool:
         """Whether earlier writes must be answered first. A block has to wait for all of them, so few when one comes."""
@@ -330,7 +380,7 @@ class Client:
             raise UnknownKind("a transactional PRODUCE; hadash does not move transactions")
 
     def _act(self, request: Request, message: Any, binding: Binding | None, verdict: Verdict) -> None:
-        self.members.note(request, message, "active")
+        self.members.seen(request, message)
         match verdict:
             case Verdict.RELAY:
                 assert binding is not None
@@ -358,11 +408,13 @@ class Client:
             self._refuse(request, message)
             return
         self._parked = parked
-        self.members.note(request, message, "parked")
+        parked.waits = self.members.waits(request, message)
+        parked.waits.parked += 1
 
     def unparked(self, parked: Parked, *, in_time: bool) -> None:
         """The binding has changed, or the time is over."""
         self._parked = None
+        parked.waits.parked -= 1
         self.connection.guard(partial(self._go_on_with, parked.request, parked.message, in_time))
         self.connection.guard(self.connection.go_on)
 
@@ -373,7 +425,6 @@ class Client:
             binding = self.governing.of(request, message)
             self._act(request, message, binding, self.judge(request.kind, binding))
         else:
-            self.members.note(request, message, "active")
             self._refuse(request, message)
 
     def _refuse(self, request: Request, message: Any) -> None:

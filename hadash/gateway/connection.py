@@ -1,67 +1,85 @@
 """One connection of a client: bytes in, requests one after the other to whoever handles them, answers out.
 
 Until it is signed in, its requests are read by :mod:`signin`; from then on they go to its :class:`Client`. What cannot be
-handled yet stays here in the order in which it came.
+handled yet stays here as the bytes that came, in their order: nothing is cut into requests before its turn.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import socket
-from collections import deque
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from hadash.gateway.client import Client
-from hadash.gateway.keepalive import probe
+from hadash.gateway.keepalive import is_established, probe
 from hadash.gateway.nodes import Node
+from hadash.gateway.proxy_protocol import Passed
+from hadash.gateway.received import Received
 from hadash.gateway.replies import ReplyQueue
 from hadash.gateway.signin import sign_in
 from hadash.gateway.timing_wheel import Entry
+from hadash.gateway.turns import REQUESTS_PER_TURN
+from hadash.gateway.unauthenticated import TOO_MANY_REQUESTS
 from hadash.gateway.upstream import UpstreamUnavailable
-from hadash.gateway.wire import FrameSplitter, WireError
-from hadash.identity.names import printable
+from hadash.gateway.wire import MalformedFrame, WireError
+from hadash.identity.client_ids import named_by
 
 if TYPE_CHECKING:
     from hadash.gateway.server import Gateway
 
 log = logging.getLogger(__name__)
 
-#: The state of a connection of which neither side has hung up, as Linux numbers them.
-TCP_ESTABLISHED = 1
-
-#: Characters of what is logged about a client that was turned away.
-MAX_LOGGED = 500
-
 
 class ClientConnection(asyncio.Protocol):
     """From accept to close. All methods run in the Gateway's loop.
 
     :param node: the virtual node whose port the client came to, ``None`` for the bootstrap port.
+    :param passed: between which addresses it is.
     """
 
-    def __init__(self, gateway: Gateway, node: Node | None) -> None:
+    def __init__(self, gateway: Gateway, node: Node | None, accepted: socket.socket, passed: Passed) -> None:
         self.gateway = gateway
         self.node = node
-        self.host = ""
+        #: From where the client comes and where it came to, before any load balancer that has said so.
+        self.passed = passed
         #: The client has hung up: nothing more comes.
         self.gone = False
         #: Nothing more is handled: the connection ends.
         self.closing = False
         #: Set with the sign-in.
         self.client: Client | None = None
-        self._frames = FrameSplitter(gateway.settings.max_unauthenticated_frame_bytes)
-        self._backlog: deque[tuple[bytes, float]] = deque()
-        self._backlog_bytes = 0
-        self._handling = False
-        self._reading = True
         #: The client takes its answers slower than they come.
         self.slow = False
+        self._socket = accepted
+        self._received = Received(
+            gateway.settings.max_unauthenticated_frame_bytes,
+            gateway.memory_pool,
+            self._read_or_wait,
+            self._makes_way,
+        )
+        self._frames = self._received.frames
+        self._handling = False
+        self._reading = True
+        #: Its turn comes.
+        self._queued = False
         #: Set when the client has been hung up on: what ends it when the client does not.
         self._hung_up: Entry | None = None
+        self._signing_in: asyncio.Task[None] | None = None
+        #: Requests that sign-in has taken.
+        self._requests = 0
         self._next_frame: asyncio.Future[None] | None = None
         self._transport: asyncio.Transport | None = None
+        self._deadline = Entry(self._too_late)
+        gateway.timer.add(self._deadline, gateway.settings.authentication_seconds)
+
+    @property
+    def host(self) -> str:
+        return self.passed.source.host
 
     @property
     def transport(self) -> asyncio.Transport:
@@ -71,43 +89,43 @@ class ClientConnection(asyncio.Protocol):
     # -- asyncio.Protocol -----------------------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """It can be spoken to: with TLS, after the handshake."""
         self._transport = cast(asyncio.Transport, transport)
         self._transport.set_write_buffer_limits(self.gateway.settings.write_buffer_bytes)
-        probe(transport.get_extra_info("socket"), self.gateway.settings.silence_seconds)
-        peer = transport.get_extra_info("peername")
-        self.host = str(peer[0]) if peer else ""
         self.replies = ReplyQueue(self._transport)
-        if not self.gateway.accepted(self):
-            self.turned_away("connections", "too many connections")
-            transport.abort()  # type: ignore[attr-defined]
-            return
-        self.gateway.spawn(self._sign_in())
+        if self.closing:
+            self._transport.abort()
+
+    def not_made(self) -> None:
+        """It has ended before it could be spoken to."""
+        self.gone = self.closing = True
+        self._deadline.cancel()
+        self.gateway.closed(self)
 
     def data_received(self, data: bytes) -> None:
-        if self._hung_up is not None:
+        if self._hung_up is not None or self.closing:
             return
-        frames = self._frames.feed(data, self.gateway.loop.time())
-        self._backlog.extend(frames)
-        self._backlog_bytes += sum(len(frame) for frame, _ in frames)
+        self._frames.push(data, self.gateway.loop.time())
         if self.client is None:
-            self._wake()
-            self._read_or_wait()
-        elif frames or self._frames.broken:
+            self._received_before_sign_in()
+        elif self._frames.ready and not self._queued:
             self.go_on()
+        else:
+            self._read_or_wait()
 
     def eof_received(self) -> bool:
         """Half-closed, the client can still be answered; TLS knows no such state."""
         if self._hung_up is not None:
             return False
-        if self._frames.missing:
-            self.turned_away("protocol", f"the connection ended inside {self._frames.missing}")
         self._client_gone()
         return self.transport.get_extra_info("ssl_object") is None
 
     def connection_lost(self, error: Exception | None) -> None:
         if self._hung_up is not None:
             self._hung_up.cancel()
+        self._deadline.cancel()
         self._client_gone()
+        self._received.give_room_back()
         self.gateway.closed(self)
 
     def pause_writing(self) -> None:
@@ -121,27 +139,52 @@ class ClientConnection(asyncio.Protocol):
         if self.client is not None:
             self.client.relay.upstream.transport.resume_reading()
             self.go_on()
+        else:
+            self._wake_in_turn()
 
     # -- sign-in --------------------------------------------------------------------------------------------------
 
+    def _received_before_sign_in(self) -> None:
+        most = self.gateway.settings.max_requests_before_sign_in
+        # With SASL nobody sends requests ahead: each waits for the answer to the one before.
+        if self.gateway.listener.protocol.sasl and self._requests + self._frames.count(most + 1) > most:
+            self.turn_out(TOO_MANY_REQUESTS, "it sends more requests than a client needs to sign in")
+            return
+        if self._frames.ready:
+            self._wake_in_turn()
+        self._read_or_wait()
+        self.gateway.unauthenticated.holds(self, self._frames.held)
+
+    def _wake_in_turn(self) -> None:
+        """Let the sign-in go on with what has come, when it is this connection's turn."""
+        waits = self._signing_in is None or self._next_frame is not None
+        if waits and not self._queued:
+            self._queued = True
+            self.gateway.unauthenticated.works(self)
+            self.gateway.sign_in_turns.ask(self._sign_in_turn)
+
+    def _sign_in_turn(self) -> None:
+        self._queued = False
+        if self._signing_in is not None:
+            self._wake()
+        elif not (self.gone or self.closing):
+            self._signing_in = self.gateway.spawn(self._sign_in())
+
     async def _sign_in(self) -> None:
         try:
-            signed = await asyncio.wait_for(sign_in(self), self.gateway.settings.authentication_seconds)
-        except TimeoutError:
-            self.turned_away("authentication time", "did not sign in in time")
-            self.close()
-            return
+            signed = await sign_in(self)
         except (WireError, UpstreamUnavailable) as error:
             self.fail(error)
             return
         except Exception:
             log.exception("the sign-in of a client on %s failed", self.host)
-            self.closing = True
-            self.transport.abort()
+            self.abort()
             return
         if signed is None:
             self.close()
             return
+        self._deadline.cancel()
+        probe(self.transport.get_extra_info("socket"), self.gateway.settings.silence_seconds)
         # Also when it has left by now: what it sent before that is to be passed on.
         self.client = Client(self.gateway, self, signed)
         if self.gone:
@@ -151,65 +194,120 @@ class ClientConnection(asyncio.Protocol):
         self.client.begin()
         self.go_on()
 
+    def named(self, client_id: str) -> None:
+        """The client signed in without a client.id, and its first request has one.
+
+        :raises WireError: it names another AppID, or one that is bound elsewhere than where it has signed in.
+        """
+        before = self.client
+        assert before is not None
+        appid = before.signed.appid
+        named = named_by(client_id)
+        if named is not None and named.appid != appid:
+            raise MalformedFrame(f"the client.id {client_id!r} names another AppID than {appid}")
+        table = self.gateway.table
+        if table.binding(appid, client_id).cluster != table.binding(appid, "").cluster:
+            # It would sign in again, and again without it.
+            raise MalformedFrame(
+                f"{appid} › {client_id} is bound elsewhere than {appid}, and says its client.id only after it has "
+                "signed in (Java before 2.6 does so): set client.id in its configuration"
+            )
+        self.client = Client(
+            self.gateway, self, replace(before.signed, client_id=client_id, named_later=True)
+        )
+        before.give_way(self.client)
+        self.client.begin()
+
     async def next_frame(self) -> bytes | None:
         """The next request during sign-in; ``None`` when the client has left.
 
         :raises WireError: what came is no frame.
         """
-        while not self._backlog:
+        while not (self.gone or self.closing):
+            taken = None if self.slow else self._received.take()
+            if taken is not None:
+                self._requests += 1
+                if self._requests > self.gateway.settings.max_requests_before_sign_in:
+                    self.turn_out(TOO_MANY_REQUESTS, "it sends more requests than a client needs to sign in")
+                    return None
+                self._read_or_wait()
+                self.gateway.unauthenticated.holds(self, self._frames.held)
+                return taken[0]
             if self._frames.broken is not None:
                 raise self._frames.broken
-            if self.gone or self.closing:
-                return None
+            self.gateway.unauthenticated.waits(self)
             self._next_frame = self.gateway.loop.create_future()
-            await self._next_frame
-        frame, _ = self._backlog.popleft()
-        self._backlog_bytes -= len(frame)
-        self._read_or_wait()
-        return frame
+            try:
+                await self._next_frame
+            finally:
+                self._next_frame = None
+        return None
 
     def put_back(self, frame: bytes) -> None:
         """Sign-in has read a request that is not part of it."""
-        self._backlog.appendleft((frame, self.gateway.loop.time()))
-        self._backlog_bytes += len(frame)
+        self._received.put_back((frame, self.gateway.loop.time()))
 
     def trust(self) -> None:
         """The client is known now: it may send large frames."""
         self._frames.limit = self.gateway.settings.max_frame_bytes
+        self.gateway.unauthenticated.remove(self)
 
     def _wake(self) -> None:
         if self._next_frame is not None and not self._next_frame.done():
             self._next_frame.set_result(None)
 
+    def _too_late(self) -> None:
+        self.turned_away("authentication time", "did not sign in in time")
+        if self._signing_in is not None:
+            self._signing_in.cancel()
+        self.close()
+
     # -- one request after the other ------------------------------------------------------------------------------
 
     def go_on(self) -> None:
-        """Handle what has come, until something holds it up."""
+        """Handle what has come, until something holds it up or the others have their turn."""
+        if not self._queued:
+            self._turn()
+
+    def _turn(self) -> None:
         client = self.client
         if self._handling or client is None:
             return
-        self._handling = True
+        self._handling, self._queued = True, False
+        left = REQUESTS_PER_TURN
         try:
-            while self._backlog and not (self.closing or self.slow or client.waits):
-                frame, arrived = self._backlog.popleft()
-                self._backlog_bytes -= len(frame)
-                if not client.handle(frame, arrived):
-                    self._backlog.appendleft((frame, arrived))
-                    self._backlog_bytes += len(frame)
-            if self._frames.broken is not None and not self._backlog and not self.closing:
+            while left and not (self.closing or self.slow or client.waits):
+                taken = self._received.take()
+                if taken is None:
+                    break
+                left -= 1
+                if not client.handle(*taken):
+                    self._received.put_back(taken)
+                    client = self.client or client  # it may have another name now
+            if self._frames.broken is not None and not self.closing:
                 raise self._frames.broken
         except WireError as error:
             self.fail(error)
         finally:
             self._handling = False
-        if self.gone and (self.closing or not client.waits):
+        if not left and self._received.ready and not (self.closing or self.slow or client.waits):
+            client.left_over()
+            self._queued = True
+            self.gateway.client_turns.ask(partial(self.guard, self._turn))
+        if self.gone and (self.closing or not (client.waits or self._queued)):
+            self._note_what_is_missing()
             self.leave()
         self._read_or_wait()
 
     def _read_or_wait(self) -> None:
         """Stop reading a client that sends more than can be handled now. Until then it is read, because its end is
         noticed only while it is."""
-        wanted = self._backlog_bytes <= self.gateway.settings.backlog_bytes
+        settings = self.gateway.settings
+        if self.client is None:
+            limit, has_room = settings.max_unauthenticated_frame_bytes, True
+        else:
+            limit, has_room = settings.backlog_bytes, self.closing or self._received.has_room()
+        wanted = has_room and (self._received.bytes <= limit or not self._received.ready)
         if wanted != self._reading and not (self.gone or self.transport.is_closing()):
             self._reading = wanted
             if wanted:
@@ -217,13 +315,18 @@ class ClientConnection(asyncio.Protocol):
             else:
                 self.transport.pause_reading()
 
+    def _makes_way(self) -> None:
+        self.turned_away(
+            "partial frame",
+            f"others need the memory that is kept for {self._frames.missing}, of which {self._frames.held} bytes have come",
+        )
+        self.leave()
+
     def still_there(self) -> bool:
         """Whether the client has not hung up. Of one that is not read the kernel has to be asked."""
         if self.gone or self._reading:
             return not self.gone
-        connected = self.transport.get_extra_info("socket")
-        state = connected.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0]
-        return bool(state == TCP_ESTABLISHED)
+        return is_established(self.transport.get_extra_info("socket"))
 
     def guard(self, action: Callable[[], None]) -> None:
         """Do something for this connection; what goes wrong with it is its own affair."""
@@ -233,10 +336,7 @@ class ClientConnection(asyncio.Protocol):
             self.fail(error)
         except Exception:
             log.exception("%s cannot go on", self.describe())
-            self.closing = True  # what came behind it must not overtake it
-            self._backlog.clear()
-            self._backlog_bytes = 0
-            self.transport.abort()
+            self.abort()  # what came behind it must not overtake it
 
     # -- the end --------------------------------------------------------------------------------------------------
 
@@ -244,12 +344,27 @@ class ClientConnection(asyncio.Protocol):
         if self.gone:
             return
         self.gone = True
+        if not self._frames.ready:
+            self._note_what_is_missing()
+        if self.client is None and (self._signing_in is None or self._next_frame is not None):
+            # It is not known, and nobody works on what it sent: that is dropped, however much it is.
+            self._frames.clear()
+            if self._signing_in is None:
+                self.close()
+                return
         self._wake()
         if self.slow:
             self.resume_writing()  # who has left exerts no back-pressure
         if self.client is not None:
             self.client.client_gone()
             self.go_on()
+
+    def _note_what_is_missing(self) -> None:
+        """Its client hung up inside a request."""
+        missing = self._frames.missing
+        if missing and not self.closing:
+            self._frames.clear()
+            self.turned_away("protocol", f"the connection ended inside {missing}")
 
     def fail(self, error: WireError | UpstreamUnavailable) -> None:
         """What came breaks the protocol, or the client's cluster cannot be reached."""
@@ -258,9 +373,24 @@ class ClientConnection(asyncio.Protocol):
 
     def turned_away(self, reason: str, why: str) -> None:
         """Note why a client was refused: in the log, and counted by ``reason``."""
-        said = printable(why, MAX_LOGGED)  # what strangers send is in it
-        log.warning("client %s (%s): %s", self.host, self.client or "not signed in", said)
-        self.gateway.traffic.count_refused(reason)
+        self.gateway.turned_away(self.host, str(self.client or "not signed in"), reason, why)
+
+    def turn_out(self, reason: str, why: str) -> None:
+        """End the connection of a client that is not signed in. There is nothing that it has to read."""
+        self.turned_away(reason, why)
+        if self._signing_in is not None:
+            self._signing_in.cancel()
+        self.abort()
+
+    def abort(self) -> None:
+        """End the connection at once, and handle nothing more."""
+        self.closing = True
+        self._received.clear()
+        if self._transport is not None:
+            self._transport.abort()
+            return
+        with contextlib.suppress(OSError):  # the handshake has ended by itself
+            self._socket.shutdown(socket.SHUT_RDWR)
 
     def close_when_answered(self) -> None:
         """Handle nothing more; close as soon as every earlier request has its answer."""
@@ -282,8 +412,11 @@ class ClientConnection(asyncio.Protocol):
         """Hang up. Answers that were handed over still go out, and the client is given time to read them: a connection
         that is cut while something unread has come from the client is reset, and takes unread answers with it."""
         self.closing = True
-        self._backlog.clear()
-        self._backlog_bytes = 0
+        self._deadline.cancel()
+        self._received.clear()
+        if self._transport is None:
+            self.abort()
+            return
         if self._hung_up is not None or self.transport.is_closing():
             return
         self._hung_up = Entry(self.transport.abort)

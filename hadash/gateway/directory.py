@@ -19,6 +19,7 @@ from hadash.gateway.codec import ErrorCode, decode_response, encode_request, enc
 from hadash.gateway.kinds import Kind
 from hadash.gateway.metadata import Sliced, Topic
 from hadash.gateway.replies import Reply
+from hadash.gateway.unasked import HIGHEST_METADATA, LaterReply, metadata_request
 from hadash.gateway.upstream import UpstreamUnavailable
 from hadash.gateway.wire import Request, WireError, length_of
 
@@ -62,7 +63,11 @@ class Directory:
 
     def answer_metadata(self, request: Request, message: Any) -> None:
         """Ask the client's cluster, and merge what the other one says of the Topics that are bound to it."""
-        reply = self._relay.replies.open()
+        place = self._relay.replies.open()
+        reply: Reply | LaterReply = place
+        if request.version > HIGHEST_METADATA:
+            reply = LaterReply(place, request.version, self._gateway.slices, self._relay.broken)
+            request, message = metadata_request(request, message)
         counter = self._relay.observer.counter(Kind.METADATA)
         every = message.topics is None or (request.version == 0 and not message.topics)
         if not (every or message.topics):
@@ -98,7 +103,7 @@ class Directory:
         yield from self._gateway.known_topics.check(self._cluster, answer, used)
         return answer
 
-    def _merge(self, reply: Reply, every: bool, answer: metadata.Answer) -> None:
+    def _merge(self, reply: Reply | LaterReply, every: bool, answer: metadata.Answer) -> None:
         self._gateway.learn_brokers(self._cluster, answer.brokers)
         away = self._away(answer, every)
         if not away:
@@ -149,7 +154,7 @@ class Directory:
 
     async def _look_up(
         self,
-        reply: Reply,
+        reply: Reply | LaterReply,
         answer: metadata.Answer,
         away: dict[str, Binding],
         found: dict[str, Topic],
@@ -163,7 +168,9 @@ class Directory:
                 log.warning("Topics of %s on %s cannot be looked up: %s", self._appid, cluster, error)
         self._answer(reply, answer, {**dict.fromkeys(away), **found})
 
-    def _answer(self, reply: Reply, answer: metadata.Answer, instead: dict[str, Topic | None]) -> None:
+    def _answer(
+        self, reply: Reply | LaterReply, answer: metadata.Answer, instead: dict[str, Topic | None]
+    ) -> None:
         """:param instead: what stands in the place of the answer's own Topics; ``None`` for one without leaders."""
         gateway = self._gateway
         topics: Iterable[Topic] = answer.topics

@@ -10,6 +10,9 @@ PROBES = 3
 #: What Linux takes as a pause at most.
 LONGEST_PAUSE_SECONDS = 32767
 
+#: The state of a connection of which neither side has hung up, as Linux numbers them.
+_TCP_ESTABLISHED = 1
+
 
 def probe(connected: socket.socket, seconds: float) -> None:
     """End the connection when its other end answers nothing for ``seconds`` while nothing is under way. (Linux' own
@@ -26,3 +29,9 @@ def limit_silence(connected: socket.socket, seconds: float) -> None:
     hour). Not for clients: one that pauses takes nothing for as long as it likes."""
     probe(connected, seconds)
     connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, round(seconds * 1000))
+
+
+def is_established(connected: socket.socket) -> bool:
+    """Whether neither side has hung up, as far as the kernel knows."""
+    state = connected.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0]
+    return bool(state == _TCP_ESTABLISHED)

@@ -1,4 +1,4 @@
-"""The request kinds that pass a Gateway, and the highest version of each that it offers."""
+"""The request kinds that pass a Gateway, and the versions of each that it offers and serves."""
 
 from __future__ import annotations
 
@@ -67,6 +67,22 @@ OFFERED: dict[Kind, tuple[int, int]] = {
     Kind.DESCRIBE_CONFIGS: (1, 4),
     Kind.SASL_AUTHENTICATE: (0, 2),
     Kind.DESCRIBE_CLUSTER: (0, 1),
+}
+
+#: Versions that are served although they are not offered. Sarama asks brokers for their versions only from 1.46 on; before
+#: that it sends what its ``Config.Version`` says, and a broker has them all (:mod:`hadash.gateway.unasked`):
+#: METADATA 9 from a ``Version`` of 2.4 on and 10 from 2.8 on (Sarama 1.41 to 1.45), FETCH 11 from 2.3 on (1.26 to 1.45),
+#: OFFSET_COMMIT 1 whatever the ``Version`` (up to 1.40).
+UNASKED: dict[Kind, tuple[int, int]] = {
+    Kind.FETCH: (11, 11),
+    Kind.METADATA: (9, 10),
+    Kind.OFFSET_COMMIT: (1, 1),
+}
+
+#: What a client may send, whether it was offered or not.
+SERVED: dict[Kind, tuple[int, int]] = {
+    kind: (min(low, UNASKED.get(kind, (low, high))[0]), max(high, UNASKED.get(kind, (low, high))[1]))
+    for kind, (low, high) in OFFERED.items()
 }
 
 #: Lowest versions that are named to clients although nobody may send them: librdkafka before 2.11 compresses only for

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import ssl
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from cryptography import x509
-
+from hadash.gateway.accounts import Accounts
+from hadash.gateway.certificates import BadCertificates, Certificates
+from hadash.gateway.proxy_protocol import Networks
 from hadash.gateway.settings import GatewaySettings
 from hadash.identity.client_ids import named_by
+from hadash.identity.distinguished_name import BadName, subject_of
 from hadash.identity.principal import BadRules, NoRule, PrincipalMapper
 
 
@@ -44,14 +45,13 @@ class Listener:
     """What is the same for every port of a Gateway."""
 
     protocol: SecurityProtocol
-    #: For its server side; ``None`` without TLS.
-    context: ssl.SSLContext | None
-    #: For the connections to brokers whose cluster wants TLS.
-    upstream: ssl.SSLContext
+    certificates: Certificates
     mapper: PrincipalMapper
+    #: From where connections begin with a header of the PROXY protocol.
+    proxies: Networks
 
     @classmethod
-    def of(cls, settings: GatewaySettings) -> Listener:
+    def of(cls, settings: GatewaySettings, accounts: Accounts, clusters: tuple[str, ...]) -> Listener:
         """:raises BadListener: a setting is missing or wrong."""
         try:
             protocol = SecurityProtocol(settings.security_protocol)
@@ -65,12 +65,20 @@ class Listener:
         except BadRules as error:
             raise BadListener(f"HADASH_GATEWAY_PRINCIPAL_MAPPING_RULES: {error}") from None
         try:
-            upstream = ssl.create_default_context(cafile=settings.upstream_ca or None)
-        except (OSError, ssl.SSLError) as error:
+            proxies = Networks.of(settings.proxy_protocol_from)
+        except ValueError as error:
+            raise BadListener(f"HADASH_GATEWAY_PROXY_PROTOCOL_FROM: {error}.") from None
+        unknown = sorted(set(settings.upstream_proxy_protocol) - set(clusters))
+        if unknown:
             raise BadListener(
-                f"HADASH_GATEWAY_UPSTREAM_CA={settings.upstream_ca} cannot be used ({error})."
-            ) from None
-        return cls(protocol, _server_context(protocol, settings) if protocol.tls else None, upstream, mapper)
+                f"HADASH_GATEWAY_UPSTREAM_PROXY_PROTOCOL: the pair has no cluster {', '.join(unknown)}; "
+                f"it has {', '.join(clusters)}."
+            )
+        try:
+            certificates = Certificates(settings, accounts, clusters)
+        except BadCertificates as error:
+            raise BadListener(str(error)) from None
+        return cls(protocol, certificates, mapper, proxies)
 
     def appid(self, ssl_object: Any, client_id: str) -> str:
         """Who a client is that does not sign in with SASL.
@@ -85,8 +93,8 @@ class Listener:
             if certificate is None:
                 raise Unidentified("it has no client certificate")
             try:
-                appid = self.mapper.appid(distinguished_name(certificate))
-            except (NoRule, ValueError) as error:
+                appid = self.mapper.appid(subject_of(certificate))
+            except (NoRule, BadName) as error:
                 raise Unidentified(str(error)) from None
             if named is not None and named.appid != appid:
                 raise Unidentified(
@@ -98,38 +106,3 @@ class Listener:
                 "nobody signs in on this listener: it serves clients whose client.id is HA#AppID#Topic only"
             )
         return named.appid
-
-
-def distinguished_name(certificate: bytes) -> str:
-    """The subject of a DER certificate as Kafka writes it (RFC 2253): ``CN=shop,OU=web,O=Acme``."""
-    return x509.load_der_x509_certificate(certificate).subject.rfc4514_string()
-
-
-def _server_context(protocol: SecurityProtocol, settings: GatewaySettings) -> ssl.SSLContext:
-    if not settings.tls_certificate or not settings.tls_key:
-        raise BadListener(
-            f"{protocol} needs HADASH_GATEWAY_TLS_CERTIFICATE and HADASH_GATEWAY_TLS_KEY (PEM files)."
-        )
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    try:
-        context.load_cert_chain(settings.tls_certificate, settings.tls_key)
-    except (OSError, ssl.SSLError) as error:
-        raise BadListener(
-            f"HADASH_GATEWAY_TLS_CERTIFICATE={settings.tls_certificate} and HADASH_GATEWAY_TLS_KEY="
-            f"{settings.tls_key} cannot be used ({error})."
-        ) from None
-    if protocol is SecurityProtocol.SSL:
-        if not settings.tls_client_ca:
-            raise BadListener(
-                "SSL takes who a client is from its certificate: set HADASH_GATEWAY_TLS_CLIENT_CA to the PEM file of "
-                "who issues them."
-            )
-        try:
-            context.load_verify_locations(settings.tls_client_ca)
-        except (OSError, ssl.SSLError) as error:
-            raise BadListener(
-                f"HADASH_GATEWAY_TLS_CLIENT_CA={settings.tls_client_ca} cannot be used ({error})."
-            ) from None
-        context.verify_mode = ssl.CERT_REQUIRED
-    return context

@@ -22,7 +22,7 @@ from hadash.gateway.codec import (
     request_class,
 )
 from hadash.gateway.kinds import Kind
-from hadash.gateway.signing_in import CLIENT_ID, sign_in_to
+from hadash.gateway.signing_in import CLIENT_ID
 from hadash.gateway.upstream import Upstream, UpstreamUnavailable
 from hadash.gateway.wire import WireError
 
@@ -40,8 +40,11 @@ class Lookups:
         self._clusters: dict[str, _Cluster] = {}
 
     def can_ask(self, cluster: str) -> bool:
-        """Whether there is an account for ``cluster``."""
-        return cluster in self._gateway.accounts.lookup
+        """Whether there is an account for ``cluster``: on one without SASL, the Gateway's own certificate."""
+        gateway = self._gateway
+        if cluster in gateway.clusters and not gateway.uses_sasl(cluster):
+            return gateway.certificates.presents_own(cluster)
+        return cluster in gateway.accounts.lookup
 
     def _cluster(self, name: str) -> _Cluster:
         return self._clusters.setdefault(name, _Cluster(self._gateway, name))
@@ -144,10 +147,11 @@ class _Cluster:
     async def _connect(self) -> Upstream:
         upstream = await self._gateway.open_cluster(self._name)
         try:
-            await asyncio.wait_for(
-                sign_in_to(upstream, self._gateway.accounts.lookup[self._name]),
-                self._gateway.settings.connect_seconds,
-            )
+            if self._gateway.uses_sasl(self._name):
+                await asyncio.wait_for(
+                    self._gateway.sign_in(upstream, self._gateway.accounts.lookup[self._name]),
+                    self._gateway.settings.connect_seconds,
+                )
         except (UpstreamUnavailable, WireError, TimeoutError, OSError) as error:
             upstream.close()
             raise UpstreamUnavailable(

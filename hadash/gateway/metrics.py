@@ -69,6 +69,11 @@ class GatewayCollector(Collector):
         yield CounterMetricFamily(
             "hadash_gateway_sign_ins", "Connections that were signed in.", traffic.sign_ins
         )
+        yield CounterMetricFamily(
+            "hadash_gateway_renewed_sessions",
+            "Sign-ins of the Gateway's own accounts that were renewed before their session ended.",
+            traffic.renewed_sessions,
+        )
         yield GaugeMetricFamily("hadash_gateway_parked", "Requests that wait now.", purgatory.count)
         yield GaugeMetricFamily("hadash_gateway_parked_bytes", "Bytes that they hold.", purgatory.bytes)
         for name, what, value in (
@@ -89,6 +94,7 @@ class GatewayCollector(Collector):
             "Rows that never reached the lake: it could not be written to for too long.",
             traffic.unreported,
         )
+        yield from self._certificates()
         yield from self._requests()
         refused = CounterMetricFamily(
             "hadash_gateway_refused", "Connections and requests turned away.", labels=["reason"]
@@ -109,6 +115,23 @@ class GatewayCollector(Collector):
             found.add_metric([cluster], count)
         found.add_metric([""], len(self._gateway.connections) - sum(by_cluster.values()))
         return found
+
+    def _certificates(self) -> Iterable[Metric]:
+        expires = GaugeMetricFamily(
+            "hadash_gateway_certificate_expires_seconds",
+            "Until the certificate in a file ends that is in effect: of authorities, the first that does.",
+            labels=["file"],
+        )
+        unusable = GaugeMetricFamily(
+            "hadash_gateway_certificate_unusable",
+            "1 while what lies in the file cannot be used: what was there before is in effect.",
+            labels=["file"],
+        )
+        for path, seconds in sorted(self._gateway.certificates.expirations().items()):
+            expires.add_metric([path], seconds)
+        for path, faulty in sorted(self._gateway.certificates.unusable().items()):
+            unusable.add_metric([path], int(faulty))
+        return expires, unusable
 
     def _requests(self) -> Iterable[Metric]:
         labels = ["kind", "cluster"]

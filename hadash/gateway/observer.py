@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hadash.gateway.kinds import Kind
+from hadash.gateway.members import Member
 from hadash.gateway.records import Produced
 from hadash.gateway.signin import SignedIn
 from hadash.gateway.traffic import AccessFact, AccessKey, Circumstances, KindCounter, Stream, Traffic
@@ -23,10 +24,7 @@ class Observer:
         self._counters: dict[Kind, KindCounter] = {}
         #: By Topic, acks, idempotent and transactional.
         self._producing: dict[tuple[str, int, bool, bool], AccessFact] = {}
-        self._memberships: dict[str, Circumstances] = {}
         self._facts: dict[tuple[str, str, Circumstances], AccessFact] = {}
-        #: Topics of which records have come on this connection.
-        self.fetched: set[str] = set()
 
     def request(self, kind: Kind, size: int) -> None:
         """A request of ``size`` bytes has come."""
@@ -87,7 +85,6 @@ class Observer:
 
     def consumed(self, counts: dict[str, tuple[int, int]]) -> None:
         """Records and their bytes by Topic have gone to the client."""
-        self.fetched.update(counts)
         for topic, (records, size) in counts.items():
             self._note("consume", topic, _READING, records, size)
             self._traffic.count_consumed(self._stream, records)
@@ -102,9 +99,12 @@ class Observer:
 
     def joins(self, group: str, assignors: tuple[str, ...], session_timeout_ms: int) -> None:
         """The client becomes a member of ``group``."""
-        self._memberships[group] = Circumstances(assignors=assignors, session_timeout_ms=session_timeout_ms)
-        self.uses(group)
+        self._note("group", group, Circumstances.of_member(assignors, session_timeout_ms), 0)
 
-    def uses(self, group: str) -> None:
-        """The client commits in ``group``, as a member or without being one."""
-        self._note("group", group, self._memberships.get(group, _READING), 0)
+    def commits(self, group: str, member: Member | None) -> None:
+        """The client commits in ``group``, as ``member`` or without being one."""
+        if member is None:
+            circumstances = Circumstances(member=False)
+        else:
+            circumstances = Circumstances.of_member(member.assignors, member.session_timeout_ms)
+        self._note("group", group, circumstances, 0)

@@ -161,7 +161,7 @@ def produce_errors(payload: bytes, version: int) -> dict[tuple[str, int], int]:
 
 
 class FetchedCounter:
-    """Counts the records in a FETCH answer, versions 4 to 10, while it passes in pieces. Does no I/O.
+    """Counts the records in a FETCH answer, versions 4 to 11, while it passes in pieces. Does no I/O.
 
     An answer that is not one is the client's to judge; here it is only not counted from there on.
     """
@@ -220,6 +220,8 @@ def _fetched(version: int, counts: dict[str, tuple[int, int]]) -> Generator[int,
         for _ in range(_size(_INT32, (yield 4))):
             yield -before_records
             yield -16 * _size(_INT32, (yield 4))
+            if version >= 11:
+                yield -4  # the replica to read from
             rest = _size(_INT32, (yield 4))
             while rest >= _BATCH_HEADER:
                 header = yield _BATCH_HEADER

@@ -20,9 +20,10 @@ from hadash.gateway.codec import (
 from hadash.gateway.directory import Directory, is_transaction
 from hadash.gateway.inflight import InFlight
 from hadash.gateway.kinds import LOOK_UPS, MUTATIONS, Kind
-from hadash.gateway.members import Member, Members
+from hadash.gateway.members import ConnectionMembers, Member, assignors_of, session_timeout_ms_of
 from hadash.gateway.observer import Observer
 from hadash.gateway.opening import Opening, Openings
+from hadash.gateway.positions import FetchPositions
 from hadash.gateway.producer_ids import given_out, renumbered
 from hadash.gateway.records import FetchedCounter, Produced, produce_errors
 from hadash.gateway.refusals import refuse
@@ -70,7 +71,7 @@ class Relay:
         signed: SignedIn,
         host: str,
         replies: ReplyQueue,
-        members: Members,
+        members: ConnectionMembers,
         maybe_written: Callable[[int], None],
     ) -> None:
         """:param maybe_written: called with an error of :data:`MAYBE_WRITTEN` before the client hears of it."""
@@ -88,6 +89,7 @@ class Relay:
         self.upstream = signed.upstream
         self.cluster = signed.upstream.cluster
         self.observer = Observer(gateway.traffic, signed, host)
+        self.positions = FetchPositions()
         self.directory = Directory(self)
         #: Since when the client has belonged to the other cluster, in the loop's time.
         self.away_since: float | None = None
@@ -128,7 +130,7 @@ class Relay:
             case Kind.DESCRIBE_CLUSTER:
                 self.send(request, transform=self._cluster(request))
             case Kind.OFFSET_COMMIT:
-                self.observer.uses(message.group_id)
+                self.observer.commits(message.group_id, self.members.seen(request, message))
                 self.send(request, rewrite.without_leader_epochs(message) if request.version >= 6 else None)
             case Kind.JOIN_GROUP:
                 self._join(request, message)
@@ -138,7 +140,7 @@ class Relay:
             case Kind.SYNC_GROUP:
                 self._send_waiting(request, message, None, None)
             case Kind.LEAVE_GROUP:
-                self.members.left(message.group_id)
+                self.members.leave(request, message)
                 self.send(request)
             case _:
                 self.send(request)
@@ -186,6 +188,21 @@ class Relay:
         """Send a request on as it came."""
         frame = request.frame
         self.upstream.send((length_of(frame), frame), request.correlation_id, on_answer, stream)
+
+    def sign_in_again(self, request: Request, is_over: Callable[[Request, bytes], bool]) -> None:
+        """Relay a message of a client's own re-authentication. Requests of the Gateway's own wait until it is over: a broker that is
+        asked anything else between its messages hangs up."""
+        reply, counter = self.replies.open(), self.observer.counter(request.kind)
+
+        def on_answer(payload: bytes) -> None:
+            counter.bytes_out += len(payload)
+            reply.complete(length_of(payload), payload)
+            if is_over(request, payload):
+                self.upstream.release()
+
+        self.upstream.hold(pause=False)
+        data = (length_of(request.frame), request.frame)
+        self.upstream.send(data, request.correlation_id, on_answer, signs_in=True)
 
     def _send_own(self, kind: Kind, version: int, on_answer: Callable[[bytes], None], **values: Any) -> None:
         """A request of the Gateway's own on the client's connection to its cluster."""
@@ -276,32 +293,41 @@ class Relay:
 
     def _join(self, request: Request, message: Any) -> None:
         cluster, changed = self.cluster, None
-        if message.member_id and self.gateway.member_ids.of(message.member_id) not in (None, cluster):
-            # A member id of the other cluster: without it the coordinator gives out a new one at once.
+        if self._comes_with_another_clusters_id(message) and getattr(message, "group_instance_id", None):
+            # A static member: where its group has not forgotten it, the coordinator would fence it for its strange id, which
+            # ends its client. Without an id it takes its own place, as after a restart.
             changed = message = replace(message, member_id="")
-        self.observer.joins(
-            message.group_id,
-            tuple(p.name for p in message.protocols),
-            int(message.session_timeout.total_seconds() * 1000),
-        )
+        # Any other member keeps its id. The coordinator does not know it and says so (UNKNOWN_MEMBER_ID), as after a session
+        # that has ended. Without the id it would say MEMBER_ID_REQUIRED, which it never says to a request that has one:
+        # @platformatic/kafka keeps its old id then, asks again with it, and gives up.
+        self.observer.joins(message.group_id, assignors_of(message), session_timeout_ms_of(message))
         loop = asyncio.get_running_loop()
         asked = loop.time()
+        waits = self.members.waits(request, message)
+        waits.joining += 1
 
         def joined(payload: bytes) -> None:
             response = decode_response(Kind.JOIN_GROUP, request.version, payload)
             if response.member_id:
                 self.gateway.member_ids.remember(cluster, response.member_id)
+            waits.joining -= 1
             if response.error_code is ErrorCode.none:
-                self.members.joined(message.group_id, response.member_id, loop.time() - asked)
+                self.members.joined(message.group_id, response.member_id, message, loop.time() - asked)
 
-        self.members.note(request, message, "joining")
         self._send_waiting(request, message, changed, joined)
+
+    def _comes_with_another_clusters_id(self, message: Any) -> bool:
+        """Whether a JOIN_GROUP has the id of a member that the other cluster gave out."""
+        return bool(message.member_id) and self.gateway.member_ids.of(message.member_id) not in (
+            None,
+            self.cluster,
+        )
 
     def _observe_reading(self, request: Request, message: Any) -> None:
         """A member asks where to go on in the partitions that it was given: it reads them, also when nothing comes.
         (Others ask too, to show the lag of a group: they are no members.)"""
         groups = message.groups if request.version >= 8 else (message,)
-        own = {member.group for member in self.members.all()}
+        own = self.members.groups()
         for group in groups:
             if group.group_id in own:
                 for topic in group.topics or ():
@@ -335,7 +361,7 @@ class Relay:
         for member in self.members.all():
             if moved(member.group):
                 self._send_leave(member)
-                self.members.left(member.group)
+                self.members.left(member)
 
     def _send_leave(self, member: Member) -> None:
         """Take a member out of its group on the old cluster, which would wait for it until its session ends."""
@@ -365,6 +391,7 @@ class Relay:
         return transform
 
     def _fetch(self, request: Request) -> None:
+        self.positions.note(request)
         answer = _FetchAnswer(self, request)
         self._pass(request, answer.whole, answer)
 

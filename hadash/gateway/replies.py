@@ -60,7 +60,7 @@ class Reply:
 class ReplyQueue:
     """The unanswered requests of one connection."""
 
-    __slots__ = ("_waiting", "closed", "on_empty", "writer")
+    __slots__ = ("_waiting", "closed", "on_empty", "on_sent", "writer")
 
     def __init__(self, writer: Writer) -> None:
         self.writer = writer
@@ -69,6 +69,8 @@ class ReplyQueue:
         self.closed = False
         #: Called when the last answer has gone out.
         self.on_empty: Callable[[], None] | None = None
+        #: Called once, when an answer has gone out.
+        self.on_sent: Callable[[], None] | None = None
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -85,9 +87,13 @@ class ReplyQueue:
 
     def flush(self) -> None:
         waiting = self._waiting
+        before = len(waiting)
         while waiting and waiting[0].done:
             waiting.popleft().send(self.writer)
         if waiting:
             waiting[0].send(self.writer)
         elif self.on_empty is not None:
             self.on_empty()
+        if self.on_sent is not None and len(waiting) < before:
+            on_sent, self.on_sent = self.on_sent, None
+            on_sent()

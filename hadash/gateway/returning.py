@@ -50,6 +50,15 @@ class Returning:
         """
         return {key: until for key, until in self._clients.get(appid, {}).items() if until > now}
 
+    def all(self, now: float) -> dict[str, dict[tuple[str, str], float]]:
+        """:meth:`of` each AppID that somebody is expected of.
+
+        >>> returning = Returning(); returning.expect("shop", "web-1", "east", 0.0, 30.0)
+        >>> returning.all(29.0), returning.all(30.0)
+        ({'shop': {('web-1', 'east'): 30.0}}, {})
+        """
+        return {appid: here for appid in self._clients if (here := self.of(appid, now))}
+
     def _forget(self, now: float) -> None:
-        self._clients = {appid: here for appid in self._clients if (here := self.of(appid, now))}
+        self._clients = self.all(now)
         self._count = sum(len(clients) for clients in self._clients.values())

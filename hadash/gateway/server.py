@@ -6,14 +6,17 @@ import asyncio
 import logging
 import random
 import socket
+import ssl
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from hadash.bindings.membership import Member
+from hadash.bindings.member import Member
 from hadash.bindings.model import Broker, ClusterDescription, PairDescription
-from hadash.gateway.accounts import Accounts
+from hadash.gateway import proxy_protocol
+from hadash.gateway.accepting import Acceptor
+from hadash.gateway.accounts import Account, Accounts
 from hadash.gateway.applying import Applying
 from hadash.gateway.client import Client
 from hadash.gateway.connection import ClientConnection
@@ -21,19 +24,26 @@ from hadash.gateway.kinds import TRANSACTIONS, Kind
 from hadash.gateway.known_topics import KnownTopics
 from hadash.gateway.lake import AccessReports
 from hadash.gateway.listener import Listener, SecurityProtocol, Unidentified
+from hadash.gateway.log_limit import LogLimit
 from hadash.gateway.lookups import Lookups
+from hadash.gateway.members import GroupMembers
+from hadash.gateway.memory_pool import MemoryPool
 from hadash.gateway.metrics import RESOLVE_BOUNDS, Durations
 from hadash.gateway.nodes import Node, NodeMap, NodeOutOfRange
 from hadash.gateway.origins import Origins
+from hadash.gateway.proxy_protocol import Passed
 from hadash.gateway.purgatory import Purgatory, Timer
 from hadash.gateway.settings import GatewaySettings
-from hadash.gateway.signing_in import sign_in_to
+from hadash.gateway.signing_in import CLIENT_ID, OwnSession
 from hadash.gateway.slices import Slices
 from hadash.gateway.table import BindingTable
 from hadash.gateway.traffic import Traffic
+from hadash.gateway.turns import CLIENT_TURNS, SIGN_IN_TURNS, Turns
+from hadash.gateway.unauthenticated import Unauthenticated
 from hadash.gateway.upstream import Upstream, UpstreamUnavailable, read_api_versions
-from hadash.gateway.versions import Ranges, intersection
+from hadash.gateway.versions import CachedAnswers, Ranges, intersection
 from hadash.gateway.wire import WireError
+from hadash.identity.names import printable
 from hadash.lake.store import Store
 
 log = logging.getLogger(__name__)
@@ -41,6 +51,9 @@ log = logging.getLogger(__name__)
 
 #: Different things that are logged once; beyond it nothing new is: a log that says the same of everybody helps nobody.
 MAX_NOTES = 1000
+
+#: Characters of what is logged about a client that was turned away.
+MAX_LOGGED = 500
 
 
 class Gateway:
@@ -55,7 +68,10 @@ class Gateway:
         accounts: Accounts | None = None,
     ) -> None:
         self.settings = settings
-        self.listener = Listener.of(settings)
+        self.loop = asyncio.get_running_loop()
+        self.accounts = accounts or Accounts()
+        self.listener = Listener.of(settings, self.accounts, pair.clusters)
+        self.certificates = self.listener.certificates
         #: Whether transactional producers are served.
         self.transactions = settings.transactions == "relay"
         #: Look-ups only: clients speak to the brokers themselves.
@@ -73,13 +89,13 @@ class Gateway:
         state = Path(settings.state) if settings.state else None
         #: The ids of group members, by the cluster that knows them.
         self.member_ids = Origins(numbers, state / "members" if state else None)
+        #: The members of groups, whichever of their connections their requests come in on.
+        self.group_members = GroupMembers(self.loop.time)
         #: What brokers that know less are held against.
         self.known_topics = KnownTopics()
         self.traffic = Traffic(settings.traffic_samples, reports=bool(settings.lake))
-        self.loop = asyncio.get_running_loop()
         self.resolve_times = Durations(RESOLVE_BOUNDS)
         self.zookeeper_connected = True
-        self.accounts = accounts or Accounts()
         self.lookups = Lookups(self)
         self.slices = Slices(self.loop)
         lake = Store(settings.lake) if settings.lake else None
@@ -89,14 +105,31 @@ class Gateway:
         self._noted: set[str] = set()
         self.timer = Timer(self.loop)
         self.purgatory = Purgatory(self.timer, settings.max_parked, settings.max_parked_bytes)
+        #: Whose requests are handled next, of those who are signed in and of those who are not yet.
+        self.client_turns = Turns(self.loop, CLIENT_TURNS)
+        self.sign_in_turns = Turns(self.loop, SIGN_IN_TURNS)
+        #: Memory for large requests of clients while they come in.
+        self.memory_pool = MemoryPool(
+            settings.max_partial_bytes, settings.partial_seconds, self.timer, self.loop.time
+        )
         #: Those who are signed in, by AppID.
         self.clients: dict[str, set[Client]] = {}
         #: All connections, signed in or not.
         self.connections: set[ClientConnection] = set()
+        #: Those who are not.
+        self.unauthenticated = Unauthenticated(
+            settings.max_unauthenticated_connections,
+            settings.max_unauthenticated_per_host,
+            settings.max_unauthenticated_bytes,
+            self.loop.time,
+        )
         self.applying = Applying(self, member)
         self._one_left = asyncio.Event()
         self._ranges: dict[str, Ranges] = {}
-        self._servers: list[asyncio.Server] = []
+        #: What clients are told that they may send.
+        self.versions = CachedAnswers(self._served_versions())
+        self._refusals = LogLimit(log, self.loop.time)
+        self._acceptor = Acceptor(self)
         self._listening: set[int] = set()
         self._tasks: set[asyncio.Task[Any]] = set()
 
@@ -112,13 +145,13 @@ class Gateway:
             await self._listen_as(node)
         self.spawn(self._keep_versions())
         self.spawn(self._keep_samples())
+        self.spawn(self.certificates.keep())
         self.spawn(self.applying.keep_reporting())
         self.spawn(self.reports.run())
 
     async def stop(self) -> None:
         """Stop listening, let every write that is under way be answered to its client, and hang up."""
-        for server in self._servers:
-            server.close()
+        self._acceptor.close()
         # Who has nothing under way is gone at once; the others have as long as a client that leaves. One that signs in
         # only now is told, too.
         while clients := list(self.all_clients()):
@@ -133,6 +166,18 @@ class Gateway:
         while self.connections:
             self._one_left.clear()
             await self._one_left.wait()
+        await self._close()
+
+    async def abort(self) -> None:
+        """Pass nothing on any more, at once: another process has this Gateway's place."""
+        self._acceptor.close()
+        for client in list(self.all_clients()):
+            client.relay.upstream.abort()
+        for connection in list(self.connections):
+            connection.abort()
+        await self._close()
+
+    async def _close(self) -> None:
         self.lookups.close()
         await self.reports.write()
         for task in list(self._tasks):
@@ -162,18 +207,10 @@ class Gateway:
         if port in self._listening:
             return
         self._listening.add(port)
-
-        server = await self.loop.create_server(
-            lambda: ClientConnection(self, node),
-            sock=self._socket(port),
-            backlog=self.settings.accept_backlog,
-            ssl=self.listener.context,
-            ssl_handshake_timeout=self.settings.authentication_seconds if self.listener.context else None,
-        )
-        self._servers.append(server)
+        self._acceptor.listen(self._socket(port), node)
 
     def _socket(self, port: int) -> socket.socket:
-        """Bound, but not listening yet. (uvloop's own reuse_port asks the kernel too late.)"""
+        """Bound, but not listening yet."""
         family = socket.AF_INET6 if ":" in self.settings.host else socket.AF_INET
         bound = socket.socket(family, socket.SOCK_STREAM)
         try:
@@ -219,10 +256,13 @@ class Gateway:
         host, _, port = self.clusters[cluster].bootstrap_servers.split(",")[0].rpartition(":")
         return Broker(-1, host, int(port))
 
-    async def open_upstream(self, appid: str, client_id: str, node: Node | None) -> Upstream:
+    async def open_upstream(self, appid: str, client_id: str, node: Node | None, passed: Passed) -> Upstream:
         """A connection to the cluster that serves a client: the broker whose node it came to, if its cluster does so
         in any way, else any of the cluster that it is bound to.
 
+        :param passed: between which addresses the client's own connection is.
+
+        :raises Unidentified: the cluster would take the client for the Gateway itself.
         :raises UpstreamUnavailable: the broker cannot be reached, or nobody knows which cluster it is.
         """
         if self.table.is_unknown(appid):
@@ -232,9 +272,11 @@ class Gateway:
         cluster, broker = self.table.binding(appid, client_id).cluster, None
         if node is not None and node.cluster in self.table.reachable(appid, client_id):
             cluster, broker = node.cluster, self.nodes.broker(node)
-        return await self._open(cluster, broker or self._bootstrap(cluster))
+        return await self._open(
+            cluster, broker or self._bootstrap(cluster), self._context_for(appid, cluster), passed
+        )
 
-    async def open_as(self, appid: str, client_id: str, node: Node | None) -> Upstream:
+    async def open_as(self, appid: str, client_id: str, node: Node | None, passed: Passed) -> Upstream:
         """A connection for a client that brings no password: signed in with its AppID's account, where the cluster asks
         for one.
 
@@ -246,8 +288,8 @@ class Gateway:
             raise Unidentified(
                 f"AppID {appid} may not be used without authentication (HADASH_GATEWAY_ACCOUNTS does not say so)"
             )
-        upstream = await self.open_upstream(appid, client_id, node)
-        if not self.clusters[upstream.cluster].security_protocol.startswith("SASL"):
+        upstream = await self.open_upstream(appid, client_id, node, passed)
+        if not self.uses_sasl(upstream.cluster):
             return upstream
         account = self.accounts.of(appid, upstream.cluster)
         try:
@@ -255,7 +297,7 @@ class Gateway:
                 raise Unidentified(
                     f"HADASH_GATEWAY_ACCOUNTS has no account of AppID {appid} on cluster {upstream.cluster}"
                 )
-            await sign_in_to(upstream, account, client_id)
+            await self.sign_in(upstream, account, client_id)
         except BaseException:
             upstream.close()
             raise
@@ -263,7 +305,37 @@ class Gateway:
 
     async def open_cluster(self, cluster: str) -> Upstream:
         """A connection to any broker of ``cluster``. :raises UpstreamUnavailable: it cannot be reached."""
-        return await self._open(cluster, self._bootstrap(cluster))
+        return await self._open(cluster, self._bootstrap(cluster), self.certificates.own(cluster))
+
+    async def sign_in(self, upstream: Upstream, account: Account, client_id: str = CLIENT_ID) -> None:
+        """Sign a connection in with an account of the Gateway's own, for as long as it stands.
+
+        :raises UpstreamUnavailable: the broker refuses it.
+        """
+        seconds = self.settings.connect_seconds
+        await OwnSession(upstream, account, client_id, seconds, self.spawn, self._renewed).begin()
+
+    def _renewed(self) -> None:
+        self.traffic.renewed_sessions += 1
+
+    def uses_sasl(self, cluster: str) -> bool:
+        """Whether ``cluster`` wants its clients to sign in."""
+        return self.clusters[cluster].security_protocol.startswith("SASL")
+
+    def _context_for(self, appid: str, cluster: str) -> ssl.SSLContext:
+        """TLS for a client's connection to ``cluster``. A cluster without SASL takes whose certificate it is for the client.
+
+        :raises Unidentified: there is the Gateway's certificate only.
+        """
+        if self.uses_sasl(cluster):
+            return self.certificates.own(cluster)
+        context = self.certificates.of(appid, cluster)
+        if context is None and self.certificates.presents_own(cluster):
+            raise Unidentified(
+                f"HADASH_GATEWAY_ACCOUNTS has no certificate of AppID {appid} for cluster {cluster}, which knows its clients "
+                f"by their certificates: add [appids.{appid}.{cluster}] with certificate and key"
+            )
+        return context or self.certificates.own(cluster)
 
     def note_once(self, what: str) -> None:
         """Log something that an operator should mend, once."""
@@ -271,9 +343,15 @@ class Gateway:
             self._noted.add(what)
             log.warning("%s", what)
 
-    async def _open(self, cluster: str, broker: Broker) -> Upstream:
+    async def _open(
+        self, cluster: str, broker: Broker, tls: ssl.SSLContext, passed: Passed | None = None
+    ) -> Upstream:
+        """:param passed: of the client whose connection it is; ``None`` for the Gateway's own."""
+        header = b""
+        if cluster in self.settings.upstream_proxy_protocol:
+            header = proxy_protocol.LOCAL if passed is None else proxy_protocol.encode(passed)
         description = self.clusters[cluster]
-        context = self.listener.upstream if description.security_protocol.endswith("SSL") else None
+        context = tls if description.security_protocol.endswith("SSL") else None
         return await Upstream.open(
             description.name,
             broker,
@@ -282,16 +360,16 @@ class Gateway:
             self.settings.max_frame_bytes,
             self.settings.write_buffer_bytes,
             self.settings.silence_seconds,
+            header,
         )
 
-    def served_versions(self) -> dict[Kind, tuple[int, int]]:
-        """What clients are told that they may send."""
+    def _served_versions(self) -> dict[Kind, tuple[int, int]]:
         return intersection(self._ranges.values(), () if self.transactions else TRANSACTIONS)
 
     async def _refresh_versions(self) -> None:
         for name in self.clusters:
             try:
-                upstream = await self._open(name, self._bootstrap(name))
+                upstream = await self.open_cluster(name)
             except UpstreamUnavailable as error:
                 log.warning("%s", error)
                 continue
@@ -303,6 +381,7 @@ class Gateway:
                 log.warning("API versions of cluster %s cannot be read: %s", name, error)
             finally:
                 upstream.close()
+        self.versions.serve(self._served_versions())
 
     async def _keep_versions(self) -> None:
         while True:
@@ -317,15 +396,42 @@ class Gateway:
 
     # -- connections ------------------------------------------------------------------------------------------------
 
-    def accepted(self, connection: ClientConnection) -> bool:
-        """Take a new connection on; false when there are too many."""
+    def admits(self, host: str) -> bool:
+        """Whether there is room for one more connection, of ``host``; if not, that is noted."""
+        reason = ""
         if len(self.connections) >= self.settings.max_connections:
-            return False
+            reason = "" if self.unauthenticated.close_oldest("connections") else "connections"
+        reason = reason or self.unauthenticated.make_room(host, for_others=self.listener.proxies.holds(host))
+        if reason:
+            self.turned_away(host, "not signed in", reason, f"too many {reason}")
+        return not reason
+
+    def accepted(self, connection: ClientConnection) -> None:
+        """Count a new connection."""
         self.connections.add(connection)
+        self.unauthenticated.add(connection)
+
+    def passed_on(self, connection: ClientConnection, passed: Passed) -> bool:
+        """A load balancer has said for whom it passes a connection on, which counts as that host's from now on. Whether
+        there is room for it; if not, that is noted."""
+        self.unauthenticated.remove(connection)
+        connection.passed = passed
+        reason = self.unauthenticated.make_room(passed.source.host)
+        if reason:
+            self.turned_away(connection.host, "not signed in", reason, f"too many {reason}")
+            return False
+        self.unauthenticated.add(connection)
         return True
+
+    def turned_away(self, host: str, who: str, reason: str, why: str) -> None:
+        """Note why somebody was refused: in the log, and counted by ``reason``."""
+        said = printable(why, MAX_LOGGED)  # what strangers send is in it
+        self._refusals.warning("client %s (%s): %s", host, who, said)
+        self.traffic.count_refused(reason)
 
     def closed(self, connection: ClientConnection) -> None:
         self.connections.discard(connection)
+        self.unauthenticated.remove(connection)
         self._one_left.set()
 
     def signed_in(self, client: Client) -> None:

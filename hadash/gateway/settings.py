@@ -34,6 +34,9 @@ class GatewaySettings:
     #: Status, access and metrics over HTTP, beyond the nodes' ports. Loopback unless somebody decides otherwise: it has no sign-in.
     admin_host: str = "127.0.0.1"
     admin_port: int = 9400
+    #: Where hadash asks for that, if it is not ``admin_host``: needed when that one is every address of the machine
+    #: (0.0.0.0).
+    admin_advertised_host: str = ""
     #: ``proxy``: all that clients do passes the Gateway. ``redirect``: look-ups only, and METADATA names the brokers
     #: themselves, for clusters whose own engine blocks clients.
     mode: str = "proxy"
@@ -41,7 +44,7 @@ class GatewaySettings:
     #: ``admin_port``). One fills a core; SIGHUP restarts them one after the other.
     workers: int = 1
     #: A folder for what has to outlive a process: which cluster knows which group member. Empty: a restart forgets it,
-    #: and members that move after it rejoin a few seconds later.
+    #: and a static member that moves after it may be fenced by the cluster that it had been on before.
     state: str = ""
     #: ``refuse``: a transactional producer is told so at once. ``relay``: it is served, and hadash promises nothing for
     #: what it does across a switch: an open transaction stays with the old cluster, where it times out, its producer ends
@@ -55,8 +58,27 @@ class GatewaySettings:
     tls_client_ca: str = ""
     #: How the subject of a client's certificate becomes an AppID: Kafka's ``ssl.principal.mapping.rules``.
     principal_mapping_rules: str = "DEFAULT"
-    #: Who issues the brokers' certificates (PEM), for clusters with TLS. Empty: the system's authorities.
+    #: Who issues the brokers' certificates (PEM), for clusters with TLS: a file for both, or ``east=/a.pem,west=/b.pem``. Empty:
+    #: the system's authorities.
     upstream_ca: str = ""
+    #: The Gateway's own certificate with chain, and its key (PEM), for clusters whose brokers ask for one; in the same way. On a
+    #: cluster without SASL it is the Gateway itself, for look-ups; AppIDs have certificates of their own in the accounts.
+    upstream_certificate: str = ""
+    upstream_key: str = ""
+    #: Seconds between looks at the files of certificates, keys and authorities, which are read again when they have changed (SIGHUP:
+    #: at once). They are renewed hours or days before they end.
+    certificate_seconds: float = 10.0
+    #: Addresses and networks (``10.0.0.0/24``) from which every connection begins with a header of the PROXY protocol, version 2:
+    #: load balancers in front of this Gateway. From nowhere else is one taken, and from there nothing without one, because
+    #: whoever may send it can name any address.
+    proxy_protocol_from: tuple[str, ...] = ()
+    #: Bytes of such a header. Addresses take 52 at most; a load balancer's own values (TLVs) a few hundred.
+    max_proxy_header_bytes: int = 2_048
+    #: Seconds for it to come: what the specification recommends at least, one lost packet.
+    proxy_header_seconds: float = 3.0
+    #: Clusters, separated by commas, to whose brokers connections begin with such a header, which names the client. Kafka does
+    #: not take it: for brokers behind a load balancer that does (HAProxy's ``accept-proxy``), and engines that do.
+    upstream_proxy_protocol: tuple[str, ...] = ()
     #: What SASL_HANDSHAKE offers; OAUTHBEARER is possible too. Name what both clusters have: the exchange is relayed.
     sasl_mechanisms: tuple[str, ...] = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
     #: The claim of an OAUTHBEARER token that is the AppID: the brokers' ``sasl.oauthbearer.sub.claim.name``.
@@ -68,7 +90,20 @@ class GatewaySettings:
     max_frame_bytes: int = 104_857_600
     #: The largest request before sign-in: Kafka's own ``sasl.server.max.receive.size``.
     max_unauthenticated_frame_bytes: int = 524_288
-    #: Seconds from connecting to being signed in. Kafka clients give up after 30 s themselves.
+    #: Requests of a connection until it is signed in. A client sends one or two API_VERSIONS, as many SASL_HANDSHAKE, and one
+    #: SASL_AUTHENTICATE or two: six at most.
+    max_requests_before_sign_in: int = 16
+    #: Connections at once that are not signed in, of ``max_connections``. When one more comes, the one that has kept the Gateway
+    #: waiting for the longest is closed (see ``unauthenticated.py``). A sign-in takes some hundredths of a second, so so many
+    #: begin and end in less than one when a whole fleet comes back.
+    max_unauthenticated_connections: int = 5_000
+    #: The same of one peer address, so that one machine does not use up all of them; 0 for no such limit. Half, because behind
+    #: a load balancer all clients have one address.
+    max_unauthenticated_per_host: int = 2_500
+    #: Bytes that all connections hold that are not signed in; beyond it the one that holds most is closed. Divided among all of
+    #: them it is 13 KiB each, more than a sign-in, so an honest client is not the one.
+    max_unauthenticated_bytes: int = 67_108_864
+    #: Seconds from connecting to being signed in, with the TLS handshake. Kafka clients give up after 30 s themselves.
     authentication_seconds: float = 30.0
     #: Seconds to reach a broker. Shorter than the client's own 30 s, so that it hears of the failure.
     connect_seconds: float = 10.0
@@ -98,6 +133,15 @@ class GatewaySettings:
     #: Bytes of one connection that came behind a request which waits; beyond it the client is not read. One default
     #: batch of librdkafka (1 MB).
     backlog_bytes: int = 1_048_576
+    #: Bytes of large requests (64 KiB and more) that clients are sending at one time, in this process: five of the largest. Who
+    #: begins another one is not read until there is room.
+    max_partial_bytes: int = 536_870_912
+    #: Seconds after which a client that is still sending one request is closed, if others wait for that room: the request
+    #: timeout of most clients, which have given it up by then.
+    partial_seconds: float = 30.0
+    #: Requests of one connection that have no answer yet; beyond it the client is not read. Clients have five under way
+    #: (Java) or one of each kind; answers wait for the ones before them.
+    max_unanswered: int = 256
     #: Bytes that wait to be taken by a client (or broker) before its other side is no longer read. A fetch answer of the
     #: default size passes without a stop; a slow client holds so much memory.
     write_buffer_bytes: int = 2_097_152
@@ -130,6 +174,21 @@ class GatewaySettings:
     traffic_seconds: float = 0.5
     traffic_samples: int = 1200
 
+    @property
+    def admin_asked_host(self) -> str:
+        """What the Gateway's record names."""
+        return self.admin_advertised_host or self.admin_host
+
+    @property
+    def admin_url(self) -> str:
+        """Where hadash asks it.
+
+        >>> GatewaySettings(admin_host="::", admin_advertised_host="fd00::7").admin_url
+        'http://[fd00::7]:9400'
+        """
+        host = self.admin_asked_host
+        return f"http://{f'[{host}]' if ':' in host else host}:{self.admin_port}"
+
     @classmethod
     def from_environment(cls) -> GatewaySettings:
         """:raises ValueError: naming the variable that cannot be used, and what can."""
@@ -149,6 +208,12 @@ class GatewaySettings:
                 raise ValueError(f"{variable}={text!r} is not {_KINDS[type(default)]}.") from None
             _refuse_unusable(name, variable, text, values[name])
         settings = cls(**values)  # type: ignore[arg-type]
+        if settings.admin_asked_host in _EVERY_ADDRESS:
+            raise ValueError(
+                f"{PREFIX}ADMIN_HOST={settings.admin_host!r} is where the Gateway listens, and no address that "
+                f"hadash can ask. Set "
+                f"{PREFIX}ADMIN_ADVERTISED_HOST to this machine's."
+            )
         last = settings.port + 2 * settings.ports_per_cluster
         if settings.mode == "proxy" and last > 65535:
             raise ValueError(
@@ -162,7 +227,10 @@ PREFIX = "HADASH_GATEWAY_"
 
 #: Variables of the prefix that are no settings: what the parent of several processes tells each, and what the pages and
 #: the control plane have for asking a Gateway.
-_OTHERS = {f"{PREFIX}WORKER", f"{PREFIX}READY_FD", f"{PREFIX}REQUEST_SECONDS"}
+_OTHERS = {
+    f"{PREFIX}{name}"
+    for name in ("WORKER", "READY_FD", "REQUEST_SECONDS", "ADMIN_HOSTS", "ANSWER_BYTES", "ANSWER_SECONDS")
+}
 
 _KINDS = {int: "a whole number", float: "a number", str: "a text", tuple: "a list"}
 
@@ -174,7 +242,16 @@ _CHOICES: dict[str, tuple[str, ...]] = {
 }
 
 #: What may be 0; every other number is at least 1, or more than 0 seconds.
-_MAY_BE_ZERO = {"max_parked", "max_parked_bytes", "away_lookup_seconds", "hang_up_seconds"}
+_MAY_BE_ZERO = {
+    "max_parked",
+    "max_parked_bytes",
+    "away_lookup_seconds",
+    "hang_up_seconds",
+    "max_unauthenticated_per_host",
+}
+
+#: Addresses that mean every one of the machine.
+_EVERY_ADDRESS = {"0.0.0.0", "::", "0"}
 
 _HIGHEST = {"port": 65535, "admin_port": 65535, "silence_seconds": 86400}
 

@@ -11,7 +11,7 @@ import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from hadash.gateway import sasl, versions
+from hadash.gateway import sasl
 from hadash.gateway.codec import (
     ErrorCode,
     build,
@@ -25,7 +25,7 @@ from hadash.gateway.codec import (
 from hadash.gateway.kinds import BEFORE_SIGN_IN, Kind
 from hadash.gateway.listener import Listener, Unidentified
 from hadash.gateway.settings import GatewaySettings
-from hadash.gateway.upstream import Upstream, UpstreamUnavailable
+from hadash.gateway.upstream import Upstream, UpstreamUnavailable, introduce
 from hadash.gateway.wire import MalformedFrame, Request, UnknownKind, framed, parse_request
 from hadash.identity.client_ids import named_by
 
@@ -50,6 +50,20 @@ class SignedIn:
     upstream: Upstream
     #: What tells the client so; written when the client is known to everybody here.
     welcome: bytes = b""
+    #: It signed in without a client.id, and has said one since. Java before 2.6 signs in with that of its configuration,
+    #: which may be empty, and makes its requests with one that it has made up (``consumer-group-1``).
+    named_later: bool = False
+
+
+def software_of(request: Request) -> tuple[str, str] | None:
+    """The name and version of the library that an API_VERSIONS tells (KIP-511); ``None`` for one of before 3, or one that is too new.
+
+    librdkafka says so before it signs in, Java's client only afterwards.
+    """
+    if request.version < 3 or not request.supported:
+        return None
+    message = decode_request(request)
+    return message.client_software_name, message.client_software_version
 
 
 class SignInAgain:
@@ -62,6 +76,7 @@ class SignInAgain:
         self._claim = settings.oauthbearer_principal_claim
         #: An exchange has begun; its next message names the user.
         self._begun = False
+        self._rounds = 0
 
     def check(self, request: Request, message: Any) -> None:
         """Look at a request of the exchange before it is relayed.
@@ -74,6 +89,7 @@ class SignInAgain:
             if message.mechanism != self._signed.mechanism:
                 raise MalformedFrame(f"it signs in again with {message.mechanism[:40]!r}")
             self._begun = True
+            self._rounds = 0
         elif self._begun:
             self._begun = False
             try:
@@ -82,6 +98,23 @@ class SignInAgain:
                 raise MalformedFrame(str(error)) from None
             if user != self._signed.appid:
                 raise MalformedFrame(f"it signs in again as {user!r}")
+
+    def is_over(self, request: Request, payload: bytes) -> bool:
+        """Whether the exchange has ended with the cluster's answer ``payload`` to ``request``: well or not."""
+        answer = decode_response(request.kind, request.version, payload)
+        if answer.error_code is not ErrorCode.none:
+            return True
+        if request.kind is Kind.SASL_HANDSHAKE:
+            return False
+        self._rounds += 1
+        return self._rounds >= _ROUNDS[self._signed.mechanism] and not _refused_token(
+            self._signed.mechanism, answer
+        )
+
+
+def _refused_token(mechanism: str, answer: Any) -> bool:
+    """To a token that it refuses a broker answers why, and the refusal itself after one more message."""
+    return mechanism == "OAUTHBEARER" and bool(answer.auth_bytes)
 
 
 async def sign_in(connection: ClientConnection) -> SignedIn | None:
@@ -161,7 +194,10 @@ class _Exchange:
             ssl_object = self.connection.transport.get_extra_info("ssl_object")
             try:
                 self.appid = gateway.listener.appid(ssl_object, request.client_id)
-                self.upstream = await gateway.open_as(self.appid, request.client_id, self.connection.node)
+                self.upstream = await gateway.open_as(
+                    self.appid, request.client_id, self.connection.node, self.connection.passed
+                )
+                await introduce(self.upstream, request.client_id, self.library, self.library_version)
             except Unidentified as error:
                 self.connection.turned_away("identity", str(error))
                 return None
@@ -183,10 +219,9 @@ class _Exchange:
         )
 
     def _api_versions(self, request: Request) -> bytes:
-        if request.version >= 3 and request.supported:
-            message = decode_request(request)
-            self.library, self.library_version = message.client_software_name, message.client_software_version
-        return versions.answer(request, self.connection.gateway.served_versions())
+        if software := software_of(request):
+            self.library, self.library_version = software
+        return self.connection.gateway.versions.answer(request)
 
     def _handshake(self, request: Request) -> bytes:
         asked = decode_request(request).mechanism
@@ -235,13 +270,15 @@ class _Exchange:
                     request,
                     f"The client.id names AppID {named.appid}, but the client signs in as {self.appid}.",
                 )
-            self.upstream = await self._open(request)
+            try:
+                self.upstream = await self._open(request)
+            except Unidentified as error:
+                return self._refuse(request, str(error))
         payload = await self.upstream.exchange(framed(request.frame))
         response = decode_response(Kind.SASL_AUTHENTICATE, request.version, payload)
         if response.error_code is ErrorCode.none:
             self.rounds += 1
-            # To a token that it refuses a broker answers why, and the refusal itself after one more message.
-            refused = self.mechanism == "OAUTHBEARER" and bool(response.auth_bytes)
+            refused = _refused_token(self.mechanism, response)
             self.complete = self.rounds == _ROUNDS[self.mechanism] and not refused
         answer = self._framed(payload, response)
         if self.complete:
@@ -264,9 +301,10 @@ class _Exchange:
     async def _open(self, request: Request) -> Upstream:
         """A connection to the client's cluster with the mechanism agreed on."""
         upstream = await self.connection.gateway.open_upstream(
-            self.appid, request.client_id, self.connection.node
+            self.appid, request.client_id, self.connection.node, self.connection.passed
         )
         try:
+            await introduce(upstream, request.client_id, self.library, self.library_version)
             message = build(request_class(Kind.SASL_HANDSHAKE, 1), mechanism=self.mechanism)
             payload = await upstream.exchange(
                 encode_request(Kind.SASL_HANDSHAKE, 1, 0, request.client_id, message)

@@ -30,6 +30,31 @@ class Circumstances(NamedTuple):
     transactional: bool | None = None
     assignors: tuple[str, ...] | None = None
     session_timeout_ms: int | None = None
+    #: Of a group: whether the client is a member of it, or commits there without being one.
+    member: bool | None = None
+
+    @classmethod
+    def of_member(cls, assignors: tuple[str, ...] | None, session_timeout_ms: int | None) -> Circumstances:
+        """Of a group's member. Its JOIN_GROUP, which alone says how it is set up, may have passed elsewhere: then both are
+        ``None``."""
+        return cls(assignors=assignors, session_timeout_ms=session_timeout_ms, member=True)
+
+    def and_before(self, earlier: Circumstances) -> Circumstances:
+        """What is known of both: a later fact that does not say something does not deny it.
+
+        >>> joined = Circumstances.of_member(("range",), 45_000)
+        >>> Circumstances(member=False).and_before(joined) == joined
+        True
+        """
+        known = {
+            name: earlier_value
+            for name, earlier_value in earlier._asdict().items()
+            if earlier_value is not None
+        }
+        known |= {name: value for name, value in self._asdict().items() if value is not None}
+        if self.member or earlier.member:
+            known["member"] = True
+        return Circumstances(**known)
 
     def known(self) -> dict[str, Any]:
         return {name: value for name, value in self._asdict().items() if value is not None}
@@ -106,6 +131,7 @@ class Traffic:
         self.requests: dict[tuple[str, str], KindCounter] = {}
         self.refused: dict[str, int] = {}
         self.sign_ins = 0
+        self.renewed_sessions = 0
         self.access: dict[AccessKey, AccessFact] = {}
         #: The same by AppID: who waits for an AppID's clients asks ten times a second.
         self._access_of: dict[str, dict[AccessKey, AccessFact]] = {}
@@ -175,15 +201,15 @@ class Traffic:
     def latest_access(
         self, appid: str | None = None, client_id: str | None = None
     ) -> dict[tuple[str, str, str, str, str], tuple[AccessKey, AccessFact]]:
-        """Who uses what, by AppID, client.id, kind, resource and cluster: the latest circumstances, with all counts and times. Of one
-        AppID or client, or of all."""
+        """Who uses what, by AppID, client.id, kind, resource and cluster: of each circumstance the latest that is known, with all
+        counts and times. Of one AppID or client, or of all."""
         found: dict[tuple[str, str, str, str, str], tuple[AccessKey, AccessFact]] = {}
         facts = self.access if appid is None else self._access_of.get(appid, {})
         wanted = [item for item in facts.items() if client_id is None or item[0].client_id == client_id]
         for key, fact in sorted(wanted, key=lambda item: item[1].last_seen):
             if key.kind not in USES:
                 continue
-            _, together = found.get(key[:5], (key, None))
+            before, together = found.get(key[:5], (key, None))
             merged = AccessFact(fact.first_seen)
             merged.last_seen, merged.moved = fact.last_seen, fact.moved
             merged.requests, merged.records, merged.bytes = fact.requests, fact.records, fact.bytes
@@ -193,7 +219,8 @@ class Traffic:
                 merged.requests += together.requests
                 merged.records += together.records
                 merged.bytes += together.bytes
-            found[key[:5]] = (key, merged)
+            circumstances = key.circumstances.and_before(before.circumstances)
+            found[key[:5]] = (key._replace(circumstances=circumstances), merged)
         return found
 
     # -- samples ----------------------------------------------------------------------------------------------------

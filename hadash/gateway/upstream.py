@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import socket
 import ssl
 import struct
@@ -27,6 +28,9 @@ _CORRELATION_AT = 8
 _RESET = struct.pack("ii", 1, 0)
 
 Answer = Callable[[bytes], None]
+
+#: A request that waits: its frame, correlation id, and who gets the answer.
+_Queued = tuple[tuple[bytes, ...], int, Answer | None, "Streamed | None"]
 
 
 class UpstreamUnavailable(Exception):
@@ -65,10 +69,19 @@ class Upstream(asyncio.Protocol):
         self.cluster = cluster
         self._silence_seconds = silence_seconds
         self._write_buffer_bytes = write_buffer_bytes
-        self.congested = False
         self.owner: Owner | None = None
         #: How it has ended, for people.
         self.ended_by = ""
+        #: Called once, when it has ended.
+        self.on_end: Callable[[], None] | None = None
+        #: What waits until the connection is signed in again; ``None`` while it is not held.
+        self._held: list[_Queued] | None = None
+        #: It is held, and its owner knows.
+        self._pauses = False
+        #: The transport takes no more for now.
+        self._full = False
+        #: Who waits in :meth:`exchange`.
+        self._exchanging: set[asyncio.Future[bytes]] = set()
         self._frames = FrameSplitter(max_frame_bytes)
         self._waiting: deque[tuple[int, Answer | None, Streamed | None]] = deque()
         self._transport: asyncio.Transport | None = None
@@ -86,22 +99,48 @@ class Upstream(asyncio.Protocol):
         max_frame_bytes: int,
         write_buffer_bytes: int,
         silence_seconds: float,
+        header: bytes = b"",
     ) -> Upstream:
-        """:raises UpstreamUnavailable: no connection within ``timeout`` seconds."""
+        """:param header: of the PROXY protocol; it goes out before everything else, TLS too.
+        :raises UpstreamUnavailable: no connection within ``timeout`` seconds.
+        """
         upstream = cls(cluster, max_frame_bytes, write_buffer_bytes, silence_seconds)
+        loop = asyncio.get_running_loop()
         try:
-            await asyncio.wait_for(
-                asyncio.get_running_loop().create_connection(
-                    lambda: upstream, broker.host, broker.port, ssl=context
-                ),
-                timeout,
-            )
+            if header:
+                await asyncio.wait_for(upstream._connect_behind(header, broker, context), timeout)
+            else:
+                await asyncio.wait_for(
+                    loop.create_connection(lambda: upstream, broker.host, broker.port, ssl=context), timeout
+                )
         except (OSError, TimeoutError) as error:
             raise UpstreamUnavailable(
                 f"broker {broker.id} of cluster {cluster} at {broker.host}:{broker.port} "
                 f"cannot be reached ({error or type(error).__name__})"
             ) from None
         return upstream
+
+    async def _connect_behind(self, header: bytes, broker: Broker, context: ssl.SSLContext | None) -> None:
+        """:raises OSError: no address of the broker takes a connection."""
+        loop = asyncio.get_running_loop()
+        found = await loop.getaddrinfo(broker.host, broker.port, type=socket.SOCK_STREAM)
+        for place, (family, kind, protocol, _, address) in enumerate(found, 1):
+            connected = socket.socket(family, kind, protocol)
+            connected.setblocking(False)
+            try:
+                await loop.sock_connect(connected, address)
+                await loop.sock_sendall(connected, header)
+                await loop.create_connection(
+                    lambda: self,
+                    sock=connected,
+                    ssl=context,
+                    server_hostname=broker.host if context else None,
+                )
+                return
+            except BaseException as error:
+                connected.close()
+                if not isinstance(error, OSError) or place == len(found):
+                    raise
 
     # -- sending ------------------------------------------------------------------------------------------------
 
@@ -116,18 +155,24 @@ class Upstream(asyncio.Protocol):
         correlation_id: int,
         on_answer: Answer | None,
         stream: Streamed | None = None,
+        *,
+        signs_in: bool = False,
     ) -> None:
         """Queue a request: its frame in one piece or several.
 
         :param on_answer: gets the whole answer, without its length; ``None`` for a request that has none (acks=0).
         :param stream: gets a long answer in pieces instead, while it comes in.
+        :param signs_in: it is part of what :meth:`hold` keeps the others back for.
         """
+        if self._held is not None and not signs_in:
+            self._held.append((data, correlation_id, on_answer, stream))
+            return
         self.transport.writelines(data)
         if on_answer is not None:
             self._waiting.append((correlation_id, on_answer, stream))
 
     async def exchange(self, data: bytes) -> bytes:
-        """Send one framed request and read its answer (without the length).
+        """Send one framed request and read its answer (without the length), also while others are held.
 
         :raises UpstreamUnavailable: the broker hung up.
         """
@@ -140,13 +185,44 @@ class Upstream(asyncio.Protocol):
         if self._transport is None or self._transport.is_closing():
             raise UpstreamUnavailable(f"a broker of cluster {self.cluster} closed the connection")
         self._waiting.append((correlation_of(data[_CORRELATION_AT:]), answer, None))
-        previous, self.owner = self.owner, _Exchange(answered, self.cluster)
+        self._exchanging.add(answered)
         try:
             self.transport.write(data)
             return await answered
         finally:
-            if self.owner is not None:
-                self.owner = previous
+            self._exchanging.discard(answered)
+
+    # -- signing in again -------------------------------------------------------------------------------------------
+
+    @property
+    def congested(self) -> bool:
+        """Whether what is sent now would wait here."""
+        return self._full or self._pauses
+
+    def hold(self, *, pause: bool = True) -> None:
+        """Keep back what is sent from now on, until :meth:`release`.
+
+        :param pause: tell the owner, so that it sends nothing. (A client that signs in again by itself sends nothing else anyway.)
+        """
+        if self._held is not None:
+            return
+        self._held = []
+        paused, self._pauses = self.congested, pause
+        if self.owner is not None and self.congested and not paused:
+            self.owner.upstream_paused()
+
+    def release(self) -> None:
+        """Send what was kept back, in its order."""
+        if self._held is None:
+            return
+        held, self._held = self._held, None
+        paused, self._pauses = self._pauses, False
+        if self.transport.is_closing():
+            return
+        for data, correlation_id, on_answer, stream in held:
+            self.send(data, correlation_id, on_answer, stream)
+        if paused and not self.congested and self.owner is not None:
+            self.owner.upstream_resumed()
 
     def close(self) -> None:
         if self._transport is not None:
@@ -224,43 +300,32 @@ class Upstream(asyncio.Protocol):
         return False
 
     def connection_lost(self, error: Exception | None) -> None:
-        self.ended_by = f"the connection to the broker ended ({error})" if error else "the broker hung up"
+        how = f"the connection to the broker ended ({error})" if error else "the broker hung up"
+        self.ended_by = self.ended_by or how
+        ended, self.on_end = self.on_end, None
+        if ended is not None:
+            ended()
         self._lost("")
 
     def _lost(self, why: str) -> None:
+        for answered in self._exchanging:
+            if not answered.done():
+                answered.set_exception(
+                    UpstreamUnavailable(why or f"a broker of cluster {self.cluster} closed the connection")
+                )
         owner, self.owner = self.owner, None
         if owner is not None:
             owner.upstream_lost(why)
 
     def pause_writing(self) -> None:
-        self.congested = True
-        if self.owner is not None:
+        paused, self._full = self.congested, True
+        if self.owner is not None and not paused:
             self.owner.upstream_paused()
 
     def resume_writing(self) -> None:
-        self.congested = False
-        if self.owner is not None:
+        self._full = False
+        if self.owner is not None and not self.congested:
             self.owner.upstream_resumed()
-
-
-class _Exchange:
-    """Who waits for one answer, before the connection has an owner."""
-
-    def __init__(self, answered: asyncio.Future[bytes], cluster: str) -> None:
-        self._answered = answered
-        self._cluster = cluster
-
-    def upstream_lost(self, why: str) -> None:
-        if not self._answered.done():
-            self._answered.set_exception(
-                UpstreamUnavailable(why or f"a broker of cluster {self._cluster} closed the connection")
-            )
-
-    def upstream_paused(self) -> None:
-        pass
-
-    def upstream_resumed(self) -> None:
-        pass
 
 
 async def read_api_versions(upstream: Upstream) -> dict[int, tuple[int, int]]:
@@ -272,3 +337,21 @@ async def read_api_versions(upstream: Upstream) -> dict[int, tuple[int, int]]:
     )
     response = decode_response(Kind.API_VERSIONS, version, payload)
     return {int(key.api_key): (int(key.min_version), int(key.max_version)) for key in response.api_keys}
+
+
+#: What brokers take as the name and version of a client's library (KIP-511).
+_SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
+
+
+async def introduce(upstream: Upstream, client_id: str, library: str, version: str) -> None:
+    """Tell the broker which library the client uses, if it has said so itself: brokers show it with the client's
+    connections (KIP-511) and in their metrics (KIP-559). Whatever it answers is fine: older ones do not know the request's version.
+
+    :raises UpstreamUnavailable: the broker hung up.
+    """
+    if not (_SOFTWARE.fullmatch(library) and _SOFTWARE.fullmatch(version)):
+        return
+    message = build(
+        request_class(Kind.API_VERSIONS, 3), client_software_name=library, client_software_version=version
+    )
+    await upstream.exchange(encode_request(Kind.API_VERSIONS, 3, 0, client_id, message))

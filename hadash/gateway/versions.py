@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Container, Iterable, Mapping
 from typing import Any
 
@@ -57,3 +58,35 @@ def answer(request: Request, served: Mapping[Kind, tuple[int, int]]) -> bytes:
     )
     message = build(module.ApiVersionsResponse, error_code=error, api_keys=keys)
     return encode_response(Kind.API_VERSIONS, version, request.correlation_id, message)
+
+
+class CachedAnswers:
+    """API_VERSIONS answers, encoded once for each version: they differ in the correlation id only.
+
+    A connection costs one or two of them, and a stranger may ask for as many as the wire carries.
+    """
+
+    _CORRELATION = struct.Struct(">i")
+    #: An answer is its length, the correlation id, and what depends on neither.
+    _BEFORE, _AFTER = 4, 8
+    #: Stands for all versions that are too new: they have one answer.
+    _TOO_NEW = -1
+
+    def __init__(self, served: Mapping[Kind, tuple[int, int]]) -> None:
+        self._served = dict(served)
+        self._encoded: dict[int, tuple[bytes, bytes]] = {}
+
+    def serve(self, served: Mapping[Kind, tuple[int, int]]) -> None:
+        """Answer with ``served`` from now on."""
+        if served != self._served:
+            self._served = dict(served)
+            self._encoded.clear()
+
+    def answer(self, request: Request) -> bytes:
+        """The same as :func:`answer` gives."""
+        version = request.version if 0 <= request.version <= OFFERED[Kind.API_VERSIONS][1] else self._TOO_NEW
+        encoded = self._encoded.get(version)
+        if encoded is None:
+            whole = answer(request, self._served)
+            encoded = self._encoded[version] = whole[: self._BEFORE], whole[self._AFTER :]
+        return encoded[0] + self._CORRELATION.pack(request.correlation_id) + encoded[1]

@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 
 #: What libraries call a client that nobody has named: Java (also its consumers since 2.4, after their group), librdkafka,
-#: Sarama, kafka-python, franz-go, KafkaJS, Kafka's own console tools.
+#: Sarama, kafka-python, aiokafka, franz-go, KafkaJS, kafka-go, Kafka's own console tools.
 LIBRARY_NAME = (
-    r"^(producer-\d+|consumer-\d+|consumer-.+-\d+|adminclient-\d+|rdkafka|sarama|kafka-python-[\w.]+|kgo|kafkajs"
-    r"|console-producer|console-consumer)$"
+    r"^(producer-\d+|consumer-\d+|consumer-.+-\d+|adminclient-\d+|rdkafka|sarama|kgo|kafkajs"
+    r"|(kafka-python|aiokafka)-(\d[\w.]*|producer-\d+|consumer-\d+)|kafka-go@.+|console-producer|console-consumer)$"
 )
 
 #: What is made anew for each process, in the order in which they are looked for: a UUID; what Kubernetes adds to the name of a
@@ -24,6 +24,18 @@ CHANGING_PARTS = (
     r"\d+",
 )
 
+#: Words of a name that say what a client does, not for whom: a Deployment that reads and one that writes may be one application's.
+ROLES = frozenset(
+    {
+        "consumer", "consumers", "consume", "reader", "readers", "read", "subscriber", "sub", "listener", "receiver", "input",
+        "producer", "producers", "produce", "writer", "writers", "write", "publisher", "pub", "sender", "output",
+        "client", "clients", "kafka",
+    }
+)  # fmt: skip
+
+#: A word of a name: between signs, or from one capital to the next ("cartReader").
+_WORD = re.compile(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+(?![^\W\d_A-Z])|[^\W\d_]+")
+
 #: Stands for a changing part.
 ANY = "*"
 
@@ -33,6 +45,8 @@ def is_library_name(client_id: str) -> bool:
 
     >>> [is_library_name(name) for name in ("", "rdkafka", "consumer-audit-1", "orders-1")]
     [True, True, True, False]
+    >>> [is_library_name(name) for name in ("aiokafka-producer-1", "kafka-python-2.0.2", "aiokafka-importer")]
+    [True, True, False]
     """
     return not client_id or re.search(LIBRARY_NAME, client_id) is not None
 
@@ -48,3 +62,16 @@ def stem(client_id: str) -> str:
     for pattern in CHANGING_PARTS:
         client_id = re.sub(pattern, ANY, client_id)
     return client_id
+
+
+def application_words(client_id: str) -> tuple[str, ...]:
+    """What of a name is the application's: without what is made anew for each process, and without words for a role. Nothing, if
+    that is all there is.
+
+    >>> application_words("cart-reader-7d9f8b6c5d-x2x4q"), application_words("cartWriter_3"), application_words("consumer-01")
+    (('cart',), ('cart',), ())
+    >>> application_words("mall.Stock-HTTPApi"), application_words("购物-读取-1")
+    (('mall', 'stock', 'http', 'api'), ('购物', '读取'))
+    """
+    words = (word.lower() for word in _WORD.findall(stem(client_id)))
+    return tuple(word for word in words if word not in ROLES)

@@ -11,6 +11,7 @@ from support.raw import RawClient
 from support.waiting import eventually
 
 from hadash.gateway.codec import ErrorCode
+from hadash.gateway.kinds import Kind
 from hadash.identity.identity import Identity
 
 pytestmark = pytest.mark.stack
@@ -69,7 +70,7 @@ def test_readers_are_told_by_connection_and_broker_and_members_by_host(
             assert message.value() == b"one"
         readers = gateway.ask("/readers", appid=app.appid)["readers"]
         reader = {"appid": app.appid, "client_id": "rdkafka", "host": "127.0.0.1", "cluster": "east"}
-        assert readers == [{**reader, "broker": 0, "topics": [topic]}] * 2
+        assert readers == [{**reader, "broker": 0, "topics": [topic], "partitions": {topic: [0]}}] * 2
         (joined,) = gateway.members(app.appid)
         assert (joined["client_id"], joined["host"]) == ("rdkafka", "127.0.0.1")
     finally:
@@ -103,7 +104,19 @@ def test_access_says_who_used_what_with_which_library(gateway: GatewayProcess, a
     assert facts["group", group]["details"] == {
         "assignors": ["range", "roundrobin"],
         "session_timeout_ms": 45000,
+        "member": True,
     }
+
+
+def test_a_client_may_say_after_its_sign_in_which_library_it_is(gateway: GatewayProcess, app: App) -> None:
+    """As Java's does: what it asks for before its sign-in has no room for that."""
+    with RawClient(gateway.address, "web-1") as client:
+        client.call(Kind.API_VERSIONS, 0)
+        client.sign_in(app.appid, app.password, "SCRAM-SHA-512")
+        software = {"client_software_name": "apache-kafka-java", "client_software_version": "3.9.2"}
+        client.call(Kind.API_VERSIONS, 3, **software)
+        (found,) = gateway.clients(app.appid)
+        assert (found["library"], found["version"]) == ("apache-kafka-java", "3.9.2")
 
 
 def test_what_a_client_has_left_open_where_it_was_it_does_not_use(

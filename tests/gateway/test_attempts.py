@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 from support.gateway import ControlPlane, GatewayProcess
 from support.kafka import App, Clusters
@@ -55,6 +57,49 @@ def test_with_a_client_id_that_becomes_anothers_after_the_sign_in(
         client.client_id = f"HA#{victim.appid}#orders"
         client.send(Kind.METADATA, 1, topics=())
         assert client.receive() is None
+
+
+class TestANameThatComesAfterTheSignIn:
+    """Java before 2.6 signs in without one when none is configured, and makes its requests with one that it has made up."""
+
+    @pytest.fixture
+    def nameless(self, gateway: GatewayProcess, app: App) -> Iterator[RawClient]:
+        with RawClient(gateway.address, "") as client:
+            yield client.sign_in(app.appid, app.password, "SCRAM-SHA-256")
+
+    def test_is_its_name_from_then_on(self, nameless: RawClient, gateway: GatewayProcess, app: App) -> None:
+        nameless.client_id = "consumer-group-1"
+        topic = app.topic()
+        assert {t.name for t in nameless.call(Kind.METADATA, 1, topics=None).topics} >= {topic}
+        assert [each["client_id"] for each in gateway.clients(app.appid)] == ["consumer-group-1"]
+        nameless.send_produce(topic, b"one")
+        assert nameless.produce_error() is ErrorCode.none
+
+    def test_cannot_be_another_appids(
+        self, nameless: RawClient, gateway: GatewayProcess, victim: App
+    ) -> None:
+        nameless.client_id = f"HA#{victim.appid}#orders"
+        nameless.send(Kind.METADATA, 1, topics=())
+        assert nameless.receive() is None
+        assert gateway.logged("names another AppID than")
+
+    def test_cannot_come_after_a_request(self, nameless: RawClient, gateway: GatewayProcess) -> None:
+        nameless.call(Kind.METADATA, 1, topics=())
+        nameless.client_id = "somebody-after-all"
+        nameless.send(Kind.METADATA, 1, topics=())
+        assert nameless.receive() is None
+        assert gateway.logged("the client.id changes to 'somebody-after-all' on one connection")
+
+    def test_cannot_lead_elsewhere_than_it_has_signed_in(
+        self, gateway: GatewayProcess, app: App, control: ControlPlane
+    ) -> None:
+        control.bind(Identity(app.appid, instance_id="made-up"), "west")
+        with RawClient(gateway.address, "") as client:
+            client.sign_in(app.appid, app.password, "SCRAM-SHA-256")
+            client.client_id = "made-up"
+            client.send(Kind.METADATA, 1, topics=())
+            assert client.receive() is None
+        assert gateway.logged("made-up is bound elsewhere than")
 
 
 def test_with_a_client_id_that_changes_in_the_middle_of_the_sign_in(

@@ -21,6 +21,7 @@ from support import zookeeper as zk
 from support.gateway import ControlPlane, GatewayProcess
 from support.kafka import App, Clusters
 from support.messages import OFFERED_VERSIONS, example
+from support.own_gateway import ASK
 from support.raw import RawClient
 from support.running import Writer, assert_exactly_once
 from support.waiting import eventually
@@ -36,6 +37,8 @@ pytestmark = pytest.mark.stack
 STRANGERS = 400
 #: Bytes by which the process may grow: allocators keep some of what they have had.
 MAY_GROW = 40 * 2**20
+#: 280 kB of the smallest requests that are answered.
+FLOOD = ASK * 20_000
 
 
 @pytest.fixture
@@ -167,6 +170,22 @@ def test_slow_senders_and_silent_connections_end_and_hold_up_nobody(
         writer.stop()
     assert_exactly_once(kafka, writer)
     assert gateway.refused("authentication time") == 100
+
+
+def test_floods_of_those_who_have_hung_up_are_not_worked_off(
+    gateway: GatewayProcess, app: App, kafka: Clusters
+) -> None:
+    """Each sends as many requests as keep a Gateway busy for a second, if it answers them, and hangs up."""
+    with Writer(app.config(gateway.bootstrap), app.topic(2)) as writer:
+        own = open_connections(gateway)
+        for _ in range(100):
+            with suppress(OSError), socket.create_connection(gateway.address) as flooding:
+                flooding.sendall(FLOOD)
+        writer.wait_for_more(50)
+        eventually(lambda: open_connections(gateway) <= own, "the end of the connections", patience=5)
+        assert gateway.refused("requests before sign-in") >= 1
+        writer.stop()
+    assert_exactly_once(kafka, writer)
 
 
 def gone(connection: socket.socket) -> bool:

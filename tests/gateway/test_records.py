@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from support.messages import batch, produce
 
 from hadash.gateway.codec import ErrorCode, build, encode_response, response_module
-from hadash.gateway.kinds import OFFERED, Kind
+from hadash.gateway.kinds import OFFERED, SERVED, Kind
 from hadash.gateway.records import FetchedCounter, ProducedPartition, produce_errors, read_produce
 from hadash.gateway.wire import MalformedFrame, Request
 
 PRODUCE_VERSIONS = range(OFFERED[Kind.PRODUCE][0], OFFERED[Kind.PRODUCE][1] + 1)
-FETCH_VERSIONS = range(OFFERED[Kind.FETCH][0], OFFERED[Kind.FETCH][1] + 1)
+FETCH_VERSIONS = range(SERVED[Kind.FETCH][0], SERVED[Kind.FETCH][1] + 1)
 
 ONE, TWO = batch(b"1"), batch(b"1", b"2")
 IDEMPOTENT = batch(b"1", b"2", b"3", producer_id=4_000_000_000, epoch=9, sequence=30)
@@ -205,8 +205,8 @@ def read_fetched(payload: bytes, version: int) -> dict[str, int]:
 
 
 class TestFetched:
-    def test_the_versions_are_4_to_10(self) -> None:
-        assert list(FETCH_VERSIONS) == list(range(4, 11))
+    def test_the_versions_are_4_to_11(self) -> None:
+        assert list(FETCH_VERSIONS) == list(range(4, 12))
 
     @every_fetch
     def test_records_by_topic(self, version: int) -> None:

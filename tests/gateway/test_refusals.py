@@ -8,7 +8,7 @@ import pytest
 from support.messages import OFFERED_VERSIONS, TOPICS, example, fetch, nested, request
 
 from hadash.gateway.codec import ErrorCode, decode_request, decode_response
-from hadash.gateway.kinds import DATA, GROUP, OFFERED, TRANSACTIONS, Kind
+from hadash.gateway.kinds import DATA, GROUP, SERVED, TRANSACTIONS, Kind
 from hadash.gateway.refusals import refuse, retriable_error
 from hadash.gateway.wire import MalformedFrame, Request, correlation_of
 
@@ -95,7 +95,7 @@ def test_a_request_that_cannot_be_read_is_malformed(kind: Kind, version: int) ->
         refuse(cut)
 
 
-@pytest.mark.parametrize("version", range(OFFERED[Kind.FETCH][0], OFFERED[Kind.FETCH][1] + 1))
+@pytest.mark.parametrize("version", range(SERVED[Kind.FETCH][0], SERVED[Kind.FETCH][1] + 1))
 def test_a_refused_fetch_has_empty_records_not_none(version: int) -> None:
     """Java's consumer of Kafka 2.8 ends with a NullPointerException otherwise."""
     response = answered(example(Kind.FETCH, version))
@@ -112,7 +112,7 @@ def test_which_error_sends_which_client_to_look_again() -> None:
     assert ErrorCode.broker_not_available not in {retriable_error(kind) for kind in REFUSED}
 
 
-@pytest.mark.parametrize("version", range(7, OFFERED[Kind.FETCH][1] + 1))
+@pytest.mark.parametrize("version", range(7, SERVED[Kind.FETCH][1] + 1))
 def test_an_incremental_fetch_loses_its_session(version: int) -> None:
     """It names no partition to put an error on; the client then fetches in full and gets the partitions' errors."""
     response = answered(fetch(version, session_id=5, session_epoch=3))
@@ -138,12 +138,12 @@ def test_a_fetch_of_all_offsets_of_a_group_is_refused_too(version: int) -> None:
     assert set(errors(Kind.OFFSET_FETCH, version, answered(sent)).values()) == {ErrorCode.not_coordinator}
 
 
-@pytest.mark.parametrize("version", range(OFFERED[Kind.JOIN_GROUP][1] + 1))
+@pytest.mark.parametrize("version", range(SERVED[Kind.JOIN_GROUP][1] + 1))
 def test_a_refused_member_keeps_its_id(version: int) -> None:
     assert answered(example(Kind.JOIN_GROUP, version)).member_id == "m-1"
 
 
-@pytest.mark.parametrize("version", range(1, OFFERED[Kind.FIND_COORDINATOR][1] + 1))
+@pytest.mark.parametrize("version", range(1, SERVED[Kind.FIND_COORDINATOR][1] + 1))
 def test_a_transaction_is_told_why_it_is_refused(version: int) -> None:
     sent = request(Kind.FIND_COORDINATOR, version, key="tx", key_type=1, coordinator_keys=("tx",))
     response = answered(sent, ErrorCode.transactional_id_authorization_failed)

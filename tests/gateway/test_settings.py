@@ -113,6 +113,14 @@ def test_what_is_set_to_nothing_is_not_set(monkeypatch: pytest.MonkeyPatch, name
     assert GatewaySettings.from_environment() == GatewaySettings()
 
 
+def test_an_address_that_nobody_can_ask_is_not_advertised(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HADASH_GATEWAY_ADMIN_HOST", "0.0.0.0")
+    with pytest.raises(ValueError, match="Set HADASH_GATEWAY_ADMIN_ADVERTISED_HOST to this machine's"):
+        GatewaySettings.from_environment()
+    monkeypatch.setenv("HADASH_GATEWAY_ADMIN_ADVERTISED_HOST", "gw-1.example")
+    assert GatewaySettings.from_environment().admin_url == "http://gw-1.example:9400"
+
+
 def test_the_gateway_says_so_and_does_not_start(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

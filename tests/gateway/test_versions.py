@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hadash.gateway import versions
 from hadash.gateway.codec import ErrorCode, decode_response
@@ -80,6 +82,23 @@ def test_a_version_that_is_too_new_is_answered_in_version_0(version: int) -> Non
     response = decode_response(Kind.API_VERSIONS, 0, ask(version, OFFERED)[4:])
     assert response.error_code is ErrorCode.unsupported_version
     assert ranges(response)[Kind.API_VERSIONS] == (0, 3)
+
+
+class TestCachedAnswers:
+    CACHED = versions.CachedAnswers(OFFERED)
+
+    @given(st.integers(-(2**15), 2**15 - 1) | st.integers(-1, 6), st.integers(-(2**31), 2**31 - 1))
+    def test_they_are_those_that_are_made_each_time(self, version: int, correlation_id: int) -> None:
+        request = Request(Kind.API_VERSIONS, version, correlation_id, "test", b"", 0)
+        assert self.CACHED.answer(request) == versions.answer(request, OFFERED)
+
+    def test_a_cluster_that_changes_changes_them(self) -> None:
+        request = Request(Kind.API_VERSIONS, 3, 7, "test", b"", 0)
+        cached = versions.CachedAnswers(OFFERED)
+        before = cached.answer(request)
+        older = {**OFFERED, Kind.FETCH: (4, 6)}
+        cached.serve(older)
+        assert cached.answer(request) == versions.answer(request, older) != before
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from support.messages import OFFERED_VERSIONS, example
 
 from hadash.gateway.codec import decode_request
-from hadash.gateway.kinds import OFFERED, Kind
+from hadash.gateway.kinds import SERVED, Kind
 from hadash.gateway.records import FetchedCounter, read_produce
 from hadash.gateway.wire import (
     FrameSplitter,
@@ -57,6 +57,39 @@ class TestFrames:
         cuts = sorted(data.draw(st.lists(st.integers(0, len(stream)), max_size=8)))
         pieces = [stream[a:b] for a, b in zip([0, *cuts], [*cuts, len(stream)], strict=True)]
         assert split(*pieces) == frames
+
+    @given(st.lists(st.binary(max_size=20), max_size=6), st.data())
+    def test_one_by_one_they_are_the_same(self, frames: list[bytes], data: st.DataObject) -> None:
+        """Whether they are asked for as they come or later, and what is held is what was not handed out."""
+        stream = b"".join(map(framed, frames))
+        cuts = sorted(data.draw(st.lists(st.integers(0, len(stream)), max_size=8)))
+        splitter, found = FrameSplitter(1000), []
+        for a, b in zip([0, *cuts], [*cuts, len(stream)], strict=True):
+            splitter.push(stream[a:b])
+            while data.draw(st.booleans()) and splitter.ready:
+                taken = splitter.next()
+                assert taken is not None
+                found.append(taken[0])
+            assert splitter.held == b - sum(4 + len(frame) for frame in found)
+        while (taken := splitter.next()) is not None:
+            found.append(taken[0])
+        assert found == frames
+        assert (splitter.held, splitter.ready, splitter.missing) == (0, False, "")
+
+    def test_whole_frames_are_counted_up_to_a_number_and_none_is_cut(self) -> None:
+        splitter = FrameSplitter(1000)
+        splitter.push(framed(b"one") * 5 + framed(b"two")[:-1])
+        assert (splitter.count(3), splitter.count(100)) == (3, 5)
+        assert splitter.held == 6 * 7 - 1
+
+    @pytest.mark.parametrize("length", [1001, -1, -4, -5])
+    def test_what_is_no_frame_is_noticed_when_it_is_its_turn(self, length: int) -> None:
+        splitter = FrameSplitter(1000)
+        splitter.push(framed(b"one") + struct.pack(">i", length))
+        assert splitter.next() == (b"one", 0.0)
+        assert splitter.broken is None and splitter.ready
+        assert splitter.next() is None
+        assert splitter.broken is not None and splitter.held == 0
 
     @pytest.mark.parametrize(
         ("data", "error", "message"),
@@ -142,9 +175,9 @@ class TestHeaders:
     def test_a_client_id_may_be_any_text(self) -> None:
         assert parse_request(header(Kind.METADATA, 9, "网页#1/2".encode())).client_id == "网页#1/2"
 
-    @pytest.mark.parametrize("kind", OFFERED)
-    def test_a_version_is_supported_when_it_was_offered(self, kind: Kind) -> None:
-        low, high = OFFERED[kind]
+    @pytest.mark.parametrize("kind", SERVED)
+    def test_a_version_is_supported_when_it_is_served(self, kind: Kind) -> None:
+        low, high = SERVED[kind]
         supported = [v for v in range(-1, high + 3) if Request(kind, v, 0, "", b"", 0).supported]
         assert supported == list(range(low, high + 1))
 
@@ -225,7 +258,7 @@ class TestAnyBytes:
         read_like_the_gateway(bytes(frame[: data.draw(st.integers(10, len(frame)))]))
 
     @settings(max_examples=300)
-    @given(st.integers(4, 10), st.binary(max_size=200))
+    @given(st.integers(4, 11), st.binary(max_size=200))
     def test_as_fetched_records(self, version: int, data: bytes) -> None:
         """They are the client's to judge; here they are only not counted."""
         FetchedCounter(version).feed(data)

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-import pytest
+import datetime
 
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from hadash.identity.distinguished_name import BadName, subject_of
 from hadash.identity.principal import BadRules, NoRule, PrincipalMapper
 
 RULES = ", ".join(
@@ -54,13 +61,89 @@ def test_an_empty_appid_is_none() -> None:
 
 @pytest.mark.parametrize(
     "rules",
-    ["default", "RULE:", "RULE:a/b", "RULE:a/b/X", "DEFAULT RULE:a/b/", "RULE:(/x/", "DEFAULT,,DEFAULT"],
+    [
+        "default",
+        "RULE:",
+        "RULE:a/b",
+        "RULE:a/b/X",
+        "DEFAULT RULE:a/b/",
+        "RULE:(/x/",
+        "DEFAULT,,DEFAULT",
+        # What Java reads, and Python does not, or in another way.
+        r"RULE:\p{L}+/x/",
+        r"RULE:(?<name>.*)/x/",
+        r"RULE:\bCN=(.*)/$1/",
+        r"RULE:CN=([a-z&&[^x]]*)/$1/",
+        # Where Kafka refuses each client: a group of a pattern that has none, and a name of a group.
+        "RULE:CN=.*/$1/",
+        "RULE:(.*)/${1}/",
+        "RULE:(.*)/$4$5/",
+    ],
 )
 def test_what_is_no_rule_is_named(rules: str) -> None:
-    with pytest.raises(BadRules, match=r"is no mapping rule: write DEFAULT or RULE|is no pattern"):
+    with pytest.raises(
+        BadRules, match=r"is no mapping rule: write DEFAULT or RULE|is no pattern|is no replacement|reads in"
+    ):
         PrincipalMapper.read(rules)
 
 
 def test_no_rules_make_nobody() -> None:
     with pytest.raises(NoRule):
         PrincipalMapper.read("").appid("CN=shop")
+
+
+#: Of Kafka's documentation: the common name is the principal.
+SAMPLE = r"RULE:^.*[Cc][Nn]=([a-zA-Z0-9.]*).*$/$1/L"
+
+
+def certificate(*subject: tuple[x509.ObjectIdentifier, str]) -> bytes:
+    """A DER certificate of that subject, from the root down."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(*attribute) for attribute in subject])
+    now = datetime.datetime.now(datetime.UTC)
+    return (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "CN=issuer")]))
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(now)
+        .not_valid_after(now)
+        .sign(key, hashes.SHA256())
+        .public_bytes(serialization.Encoding.DER)
+    )
+
+
+def test_a_value_cannot_pass_for_another_attribute() -> None:
+    """An authority that lets people choose their organization must not let them choose whose records they read."""
+    name = subject_of(
+        certificate((NameOID.ORGANIZATION_NAME, "x,CN=victim"), (NameOID.COMMON_NAME, "attacker"))
+    )
+    assert name == r"CN=attacker,O=x\,CN\=victim"
+    assert PrincipalMapper.read(SAMPLE).appid(name) == "attacker"
+
+
+def test_an_attribute_that_java_does_not_know_by_name_is_a_number() -> None:
+    name = subject_of(certificate((NameOID.EMAIL_ADDRESS, "CN=victim"), (NameOID.COMMON_NAME, "attacker")))
+    assert name == "CN=attacker,1.2.840.113549.1.9.1=#1609434e3d76696374696d"
+    assert PrincipalMapper.read(SAMPLE).appid(name) == "attacker"
+
+
+def test_a_name_with_a_line_end_is_nobodys() -> None:
+    """Java's ``.`` and Python's disagree about them."""
+    name = subject_of(certificate((NameOID.COMMON_NAME, "shop\u2028CN=victim")))
+    with pytest.raises(NoRule, match="has a line end in it, which no AppID has"):
+        PrincipalMapper.read("DEFAULT").appid(name)
+
+
+def test_a_certificate_without_a_subject_is_nobodys() -> None:
+    with pytest.raises(NoRule):
+        PrincipalMapper.read("DEFAULT").appid(subject_of(certificate()))
+
+
+@pytest.mark.parametrize("cut", [0, 1, 4, 20, 60])
+def test_bytes_that_are_no_certificate(cut: int) -> None:
+    whole = certificate((NameOID.COMMON_NAME, "shop"))
+    for broken in (whole[:cut], whole + b"x"):
+        with pytest.raises(BadName):
+            subject_of(broken)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
-from support.gateway import ControlPlane, GatewayProcess, Move, signed_in
+from support.gateway import ControlPlane, GatewayProcess, Move, exit_of, signed_in
 from support.kafka import App
 from support.proxy import Proxy
 from support.waiting import eventually
@@ -59,6 +60,41 @@ class TestZooKeeperAway:
 
 def is_live(control: ControlPlane) -> bool:
     return [m.live for m in members(control.client)] == [True]
+
+
+def test_who_was_replaced_while_it_was_cut_off_relays_no_more_when_it_hears_of_it(
+    new_control: Callable[[], ControlPlane],
+    new_gateway: Callable[..., GatewayProcess],
+    app: App,
+    ensemble: Proxy,
+    zookeeper_hosts: str,
+    tmp_path: Path,
+) -> None:
+    """Such as a machine whose network comes back after its container was started elsewhere."""
+    topic, control = app.topic(), new_control()
+    with new_gateway(control, session=SHORT_SESSION) as cut_off, signed_in(cut_off, app) as client:
+        ensemble.refuse()
+        try:
+            eventually(lambda: not is_live(control), "the end of the Gateway's session")
+            (before,) = members(control.client)
+            with GatewayProcess(
+                control.chroot, zookeeper_hosts, tmp_path, HADASH_ZOOKEEPER_SESSION_TIMEOUT=SHORT_SESSION
+            ) as successor:
+                (now,) = members(control.client)
+                assert now.live
+                assert now.incarnation != before.incarnation
+                client.send_produce(topic, b"one")
+                assert client.produce_error() is ErrorCode.none, "until it hears of it, it goes on"
+                ensemble.accept()
+                assert exit_of(cut_off.process) == 3
+                assert client.receive() is None
+                assert cut_off.logged("Another process has become Gateway 'gateway-1'")
+                assert [m.incarnation for m in members(control.client)] == [now.incarnation]
+                with signed_in(successor, app, "again") as again:
+                    again.send_produce(topic, b"two")
+                    assert again.produce_error() is ErrorCode.none
+        finally:
+            ensemble.accept()
 
 
 class TestStopping:

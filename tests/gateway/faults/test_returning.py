@@ -3,7 +3,11 @@ them already."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
+from contextlib import suppress
+from datetime import timedelta
+from functools import partial
 
 import pytest
 from support.gateway import ControlPlane, GatewayProcess, Move, is_known, signed_in
@@ -12,13 +16,24 @@ from support.proxy import Proxy
 from support.raw import RawClient
 from support.waiting import eventually
 
+from hadash.bindings.membership import members, set_excluded
 from hadash.bindings.model import BindingState
+from hadash.bindings.native import NativeDialect
 from hadash.gateway.codec import ErrorCode
+from hadash.gateway.kinds import Kind
 from hadash.identity.identity import Identity
+from hadash.switching.commands import Pause, ReadExpectedBack
+from hadash.switching.steps import come_back
 
 pytestmark = pytest.mark.stack
 
 SECONDS = 4
+
+#: For clients of a Gateway that has gone: another one has to start within it, on a machine that does much else.
+SECONDS_OF_THE_GONE = 12
+
+#: Short, so that a test need not wait long for a session that ends.
+SHORT_SESSION = 2
 
 
 @pytest.fixture
@@ -136,6 +151,100 @@ class TestBefore:
         move.block()
         move.release()
         assert "clients to come back" not in gateway.log()
+
+
+class TestOfAGatewayThatHasGone:
+    """Nobody who runs remembers them: it stands in ZooKeeper, and a switch waits for them before it holds anybody."""
+
+    @pytest.fixture
+    def through(
+        self, control: ControlPlane, new_gateway: Callable[..., GatewayProcess]
+    ) -> Callable[[str], GatewayProcess]:
+        settings = {"session": SHORT_SESSION, "HADASH_GATEWAY_RETURN_SECONDS": SECONDS_OF_THE_GONE}
+        return partial(new_gateway, control, **settings)
+
+    def test_who_was_cut_off_before_it_was_restarted_in_order(
+        self, through: Callable[[str], GatewayProcess], control: ControlPlane, app: App, broker: Proxy
+    ) -> None:
+        topic = app.topic()
+        with through("gateway-1") as gateway, signed_in(gateway, app) as client:
+            producer_id = write_idempotently(client, control, broker, topic)
+            lose_broker(broker, client)
+            assert gateway.stop() == 0
+        with through("gateway-1") as restarted:
+            assert_written_once(restarted, control, app, topic, producer_id)
+
+    def test_everybody_of_one_that_was_excluded(
+        self, through: Callable[[str], GatewayProcess], control: ControlPlane, app: App, broker: Proxy
+    ) -> None:
+        topic = app.topic()
+        with through("gateway-1") as killed, through("gateway-2") as other, signed_in(killed, app) as client:
+            producer_id = write_idempotently(client, control, broker, topic)
+            killed.kill()
+            broker.release()
+            eventually(
+                lambda: [m.live for m in members(control.client)] == [False, True], "the end of its session"
+            )
+            set_excluded(control.client, "gateway-1", True)
+            assert_written_once(other, control, app, topic, producer_id)
+
+
+def write_idempotently(client: RawClient, control: ControlPlane, broker: Proxy, topic: str) -> int:
+    """:func:`write_unanswered` by a producer with an id, by which its cluster knows a batch that it has already."""
+    init = partial(
+        client.call,
+        Kind.INIT_PRODUCER_ID,
+        1,
+        transactional_id=None,
+        transaction_timeout=timedelta(minutes=1),
+    )
+    # A broker that has just started has no ids yet, and answers -1.
+    asked = eventually(lambda: (answer := init()).producer_id >= 0 and answer, "a producer id")
+    producer_id: int = asked.producer_id
+    broker.hold()
+    client.send_produce(topic, b"one", producer_id=producer_id, epoch=0, sequence=0)
+    control.clusters.wait_for_end("east", topic, 1)
+    return producer_id
+
+
+def assert_written_once(
+    gateway: GatewayProcess, control: ControlPlane, app: App, topic: str, producer_id: int
+) -> None:
+    """A switch is carried out. Its client takes a while, comes back, and sends again what was not answered."""
+    move = Move(control, Identity(app.appid), "east")
+    answers: list[ErrorCode] = []
+
+    def comes_back() -> None:
+        with signed_in(gateway, app) as again:
+            again.send_produce(topic, b"one", producer_id=producer_id, epoch=0, sequence=0)
+            answers.append(again.produce_error())
+
+    let_come_back(NativeDialect(control.client), app.appid, comes_back)
+    for state in (BindingState.GATHER, BindingState.SETTLE, BindingState.BLOCK):
+        move.to(state)
+    move.forward(topic)
+    if not answers:
+        comes_back()
+    assert control.clusters.end_offsets("east", topic) == {0: 1}
+    assert control.clusters.end_offsets("west", topic) == {0: 0}
+    assert answers == [ErrorCode.none]
+
+
+def let_come_back(dialect: NativeDialect, appid: str, meanwhile: Callable[[], None]) -> None:
+    """What a switch does before it holds anybody; ``meanwhile`` happens once, when it waits."""
+    step, answer, began, waited = come_back(5 * SECONDS_OF_THE_GONE), None, time.monotonic(), False
+    with suppress(StopIteration):
+        while True:
+            command = step.send(answer)
+            answer = None
+            if isinstance(command, ReadExpectedBack):
+                answer = dialect.expected_back([appid], "east")
+            elif isinstance(command, Pause):
+                if command.seconds and not waited:
+                    waited = True
+                    meanwhile()
+                time.sleep(command.seconds)
+                answer = time.monotonic() - began
 
 
 class TestRefusedButMaybeWritten:

@@ -1,0 +1,36 @@
+"""A log that strangers cannot fill."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+#: Lines a second about clients that were turned away; the others are counted. A fleet with a wrong password can be read from a
+#: hundred lines, and a stranger writes at most 1 GB a day.
+LINES_PER_SECOND = 100
+
+
+class LogLimit:
+    """Warnings of one kind, at most so many a second. :param clock: seconds."""
+
+    def __init__(self, log: logging.Logger, clock: Callable[[], float], most: int = LINES_PER_SECOND) -> None:
+        self._log = log
+        self._clock = clock
+        self._most = most
+        self._since = 0.0
+        self._lines = 0
+        self._left_out = 0
+
+    def warning(self, line: str, *values: object) -> None:
+        """Log it, unless there were too many in this second."""
+        now = self._clock()
+        if now - self._since >= 1.0:
+            self._since, self._lines = now, 0
+            if self._left_out:
+                self._log.warning("%d more such lines were left out", self._left_out)
+                self._left_out = 0
+        if self._lines < self._most:
+            self._lines += 1
+            self._log.warning(line, *values)
+        else:
+            self._left_out += 1
