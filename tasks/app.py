@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from celery import Celery
+from celery.signals import beat_init, worker_init
 
 from tasks.outliving import outlive_redis
 
@@ -12,6 +13,9 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "hadash.settings")
 
 outlive_redis()
 app = Celery("hadash")
+# A task belongs to the current application, and each thread has its own. Threads that have none use the default one;
+# Celery makes that itself, without a broker, when a schedule is asked for its next time before this module is imported.
+app.set_default()
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks(["tasks"], related_name="switching")
 app.autodiscover_tasks(["tasks"], related_name="retirement")
@@ -19,6 +23,15 @@ app.autodiscover_tasks(["tasks"], related_name="watching")
 app.autodiscover_tasks(["tasks"], related_name="binding")
 app.autodiscover_tasks(["tasks"], related_name="batches")
 app.autodiscover_tasks(["tasks"], related_name="pipeline")
+
+
+@worker_init.connect
+@beat_init.connect
+def check_settings(**kwargs: object) -> None:
+    """A worker or beat with wrong settings does not start."""
+    from hadash.starting import check_settings
+
+    check_settings()
 
 
 @app.on_after_finalize.connect
@@ -30,6 +43,7 @@ def schedule(sender: Celery, **kwargs: object) -> None:
 
     every = sender.add_periodic_task
     every(2.0, switching.pick_up_orphans.s(), name="pick up orphaned switches", expires=2)
+    every(settings.STRAY_LOOK_SECONDS, switching.look_for_strays.s(), name="look for strays", expires=30)
     every(2.0, switching.start_due.s(), name="start due switches", expires=2)
     every(settings.TAIL_LOOK_SECONDS, switching.look_for_tails.s(), name="look for tails", expires=5)
     every(settings.RETIREMENT_LOOK_SECONDS, retirement.look.s(), name="retire old Topics", expires=10)
@@ -44,4 +58,6 @@ def schedule(sender: Celery, **kwargs: object) -> None:
     every(settings.ACCESS_COLLECT_SECONDS, watching.collect_access.s(), name="collect access", expires=5)
     every(settings.CLUSTER_LOOK_SECONDS, watching.look_at_clusters.s(), name="look at clusters", expires=15)
     every(settings.PIPELINE_LOOK_SECONDS, pipeline.look.s(), name="look at jobs", expires=5)
+    anchor = settings.AUDIT_ANCHOR_SECONDS
+    every(anchor, watching.anchor_audit.s(), name="anchor the audit log", expires=anchor)
     every(3600.0, watching.trim.s(), name="trim samples", expires=600)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import logging
-
 from celery import shared_task
-from kombu.exceptions import OperationalError
 
 from hadash.switching.batches import carrying
 from hadash.switching.batches.models import BatchItem
+from hadash.switching.handovers.models import Work
 from tasks import switching
-
-log = logging.getLogger(__name__)
+from tasks.handing_over import hand_over
 
 
 @shared_task(name="batches.advance", ignore_result=True)
@@ -35,11 +32,7 @@ def expire_requests() -> None:
 
 def wake(key: str) -> None:
     """Have a worker move the batch on now."""
-    try:
-        advance.delay(key)
-    except OperationalError:
-        # As soon as Redis is back, it is looked at with all others.
-        log.exception("batch %s could not be handed to a worker; it is looked at later", key)
+    hand_over(Work.BATCH, advance, key)
 
 
 def switch_ended(switch_pk: int) -> None:

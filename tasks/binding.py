@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import logging
-
 from celery import shared_task
-from kombu.exceptions import OperationalError
 
 from hadash.switching.by_hand import applying, deciding
 from hadash.switching.by_hand.models import BindingChange
+from hadash.switching.handovers.counting import count
+from hadash.switching.handovers.models import Work
+from tasks.handing_over import hand_over
 from tasks.single import single
-
-log = logging.getLogger(__name__)
 
 
 @shared_task(name="binding.apply", ignore_result=True)
@@ -25,7 +23,8 @@ def apply_change(pk: int) -> None:
 def pick_up_changes() -> None:
     """Go on with what is approved and not written."""
     for pk in applying.waiting():
-        apply_change.delay(pk)
+        count(Work.BINDING_CHANGE, applying.why_waiting(pk))
+        hand_over(Work.BINDING_CHANGE, apply_change, pk)
 
 
 @shared_task(name="binding.expire", ignore_result=True)
@@ -35,7 +34,4 @@ def expire_changes() -> None:
 
 def start(change: BindingChange) -> None:
     """Let a worker write a change that has just been approved."""
-    try:
-        apply_change.delay(change.pk)
-    except OperationalError:
-        log.exception("change %s could not be handed to a worker; it is picked up later", change.key)
+    hand_over(Work.BINDING_CHANGE, apply_change, change.pk)

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import logging
-
 from celery import shared_task
-from kombu.exceptions import OperationalError
 
 from hadash.governance.models import Run
 from hadash.pipeline import running, schedules
 from hadash.pipeline.running import Outcome
+from hadash.switching.handovers.models import Work
+from tasks import handing_over
 from tasks.single import single
-
-log = logging.getLogger(__name__)
 
 
 @shared_task(name="pipeline.look", ignore_result=True)
@@ -36,8 +33,4 @@ def run(number: int) -> None:
 
 def hand_over(found: Run) -> None:
     """Let a worker carry out a run that waits."""
-    try:
-        run.delay(found.pk)
-    except OperationalError:
-        # It is handed over again as long as it waits.
-        log.exception("run %d of %s could not be handed to a worker; it waits", found.pk, found.job)
+    handing_over.hand_over(Work.RUN, run, found.pk)

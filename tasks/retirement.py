@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import logging
-
 from celery import shared_task
-from kombu.exceptions import OperationalError
 
+from hadash.switching.handovers.counting import count
+from hadash.switching.handovers.models import Way, Work
 from hadash.switching.retirement import removing, services
 from hadash.switching.retirement.models import Retirement
-
-log = logging.getLogger(__name__)
+from tasks.handing_over import hand_over
 
 
 @shared_task(name="retirement.remove", ignore_result=True)
@@ -24,13 +22,11 @@ def look() -> None:
     """Begin what is due, and go on with what was cut off."""
     services.begin_due(start)
     for orphan in services.orphans():
+        # (What was there before is the first thing that a worker writes down.)
+        count(Work.RETIREMENT, Way.SILENT if "before" in orphan.facts else Way.NEVER_TAKEN)
         start(orphan)
 
 
 def start(retirement: Retirement) -> None:
     """Hand a running retirement to a worker. The first one that takes it uses its token up."""
-    try:
-        remove.delay(retirement.pk, retirement.token)
-    except OperationalError:
-        # It is running: when its lease is over, it is found without a worker.
-        log.exception("retirement %s could not be handed to a worker; it is picked up later", retirement.pk)
+    hand_over(Work.RETIREMENT, remove, retirement.pk, retirement.token)

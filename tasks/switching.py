@@ -8,15 +8,17 @@ import threading
 from celery import shared_task
 from celery.signals import worker_ready
 from django.db.models import Q
-from kombu.exceptions import OperationalError
 
 from hadash.api import idempotency
 from hadash.inventory.models import Cluster
 from hadash.kafka.errors import KafkaError
 from hadash.mirroring.models import Mirror
 from hadash.mirroring.services import cluster_client
-from hadash.switching import executor, stage_audit, tails, windows
+from hadash.switching import executor, leases, stage_audit, strays, tails, windows
+from hadash.switching.handovers import picking_up
+from hadash.switching.handovers.models import Work
 from hadash.switching.models import Switch, Tail
+from tasks.handing_over import hand_over
 from tasks.single import single
 
 log = logging.getLogger(__name__)
@@ -29,7 +31,7 @@ def run_stage(switch_pk: int, token: int) -> None:
 
     following = executor.run_stage(switch_pk, token)
     if following is not None:
-        run_stage.delay(switch_pk, following)
+        hand_over(Work.STAGE, run_stage, switch_pk, following)
     else:
         batches.switch_ended(switch_pk)
 
@@ -37,11 +39,21 @@ def run_stage(switch_pk: int, token: int) -> None:
 @shared_task(name="switching.pick_up_orphans", ignore_result=True)
 def pick_up_orphans() -> None:
     """Go on with running switches whose executor is gone."""
-    for switch in executor.orphans():
-        token = executor.claim(switch)
+    for switch in leases.orphans():
+        found = picking_up.why(switch)
+        token = leases.claim(switch)
         if token is not None:
-            log.info("switch %s is taken over with token %d", switch.key, token)
-            run_stage.delay(switch.pk, token)
+            log.info("switch %s is taken over with token %d: %s", switch.key, token, found.way.value)
+            picking_up.note(switch, found)
+            hand_over(Work.STAGE, run_stage, switch.pk, token)
+
+
+@shared_task(name="switching.look_for_strays", ignore_result=True)
+def look_for_strays() -> None:
+    """Say so when clients wait for a switch that nobody runs."""
+    with single("look for strays") as won:
+        if won:
+            strays.look()
 
 
 @shared_task(name="switching.start_due", ignore_result=True)
@@ -77,20 +89,12 @@ def look_for_tails() -> None:
 
 def rebuild(tail: Tail) -> None:
     """Let a worker rebuild at once; without Redis the beat's next look does it."""
-    try:
-        look_for_tails.delay()
-    except OperationalError:
-        log.exception("tail %s could not be handed to a worker; it is picked up later", tail)
+    hand_over(Work.REBUILD, look_for_tails)
 
 
 def start(switch: Switch) -> None:
     """Let a switch run that has just been approved (or is run again)."""
-    token = executor.claim_first(switch)
-    try:
-        run_stage.delay(switch.pk, token)
-    except OperationalError:
-        # It is running: as soon as Redis is back, the workers find it without an executor.
-        log.exception("switch %s could not be handed to a worker; it is picked up later", switch.key)
+    hand_over(Work.STAGE, run_stage, switch.pk, leases.claim_first(switch))
 
 
 @worker_ready.connect

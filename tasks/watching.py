@@ -5,11 +5,18 @@ from __future__ import annotations
 import logging
 
 from celery import shared_task
+from django.conf import settings
 
+from hadash.audit import anchors
+from hadash.bindings.errors import StoreUnavailable
 from hadash.inventory import services as inventory
 from hadash.inventory.models import Cluster, Pair
 from hadash.kafka.errors import KafkaError
+from hadash.lake.store import Store
 from hadash.mirroring import looking, positions
+from hadash.switching import radii
+from hadash.switching.handovers import counting as handovers
+from hadash.switching.old_journals import remove_old_journals
 from tasks.single import single
 
 log = logging.getLogger(__name__)
@@ -29,7 +36,8 @@ def look_at_mirrors() -> None:
 def look_at_mirrors_of(pair_pk: int) -> None:
     with single(f"look at mirrors of pair {pair_pk}") as won:
         if won:
-            looking.look_at_pair(Pair.objects.get(pk=pair_pk))
+            pair = Pair.objects.get(pk=pair_pk)
+            looking.look_at_pair(pair, radii.mirrors_moving(pair.name))
 
 
 def _pairs_with_mirrors() -> list[int]:
@@ -74,7 +82,21 @@ def note_positions_of(pair_pk: int) -> None:
                 log.warning("the positions of groups of pair %s are not noted: %s", pair, error)
 
 
+@shared_task(name="watching.anchor_audit", ignore_result=True)
+def anchor_audit() -> None:
+    """Keep the audit log's newest digest elsewhere, where that is wanted."""
+    if settings.AUDIT_ANCHORS:
+        made = anchors.drop_anchor(Store(settings.AUDIT_ANCHORS))
+        if made is not None:
+            log.info("the audit log is anchored at entry %d", made.number)
+
+
 @shared_task(name="watching.trim", ignore_result=True)
 def trim() -> None:
     looking.trim_samples()
     positions.trim_positions()
+    handovers.trim()
+    try:
+        remove_old_journals()
+    except StoreUnavailable as error:
+        log.warning("journals of ended switches are not removed: %s", error)

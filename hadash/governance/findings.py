@@ -31,6 +31,15 @@ class Seen:
     def who(self) -> str:
         return f"{self.appid} › {self.client_id}" if self.client_id else self.appid
 
+    @property
+    def is_member(self) -> bool:
+        """Whether it is the use of a group by one of its members: it joined, or committed with a generation, which only who has
+        joined knows. A client that assigns its partitions itself may commit in a group, too, and its place is not carried over.
+        (:mod:`spark.rules.clients` sees only the first, over the columns of the lake; who reads as a member *now* is asked of
+        the Gateways before each switch, :mod:`hadash.switching.self_assigned`.)"""
+        joined = self.details.get("member") or self.details.get("session_timeout_ms") is not None
+        return self.kind == "group" and bool(joined)
+
 
 @dataclass(frozen=True, slots=True)
 class Circumstances:
@@ -127,7 +136,7 @@ def _transactions(seen: Sequence[Seen], circumstances: Circumstances) -> Finding
 
 
 def _self_assigned(seen: Sequence[Seen], circumstances: Circumstances) -> Finding | None:
-    members = {(row.appid, row.client_id) for row in seen if row.kind == "group"}
+    members = {(row.appid, row.client_id) for row in seen if row.is_member}
     found = [
         row
         for row in seen
@@ -141,8 +150,8 @@ def _self_assigned(seen: Sequence[Seen], circumstances: Circumstances) -> Findin
         Code.SELF_ASSIGNED,
         _each(found),
         say(
-            "%(clients)s read %(topics)s without a consumer group: where they go on is written down elsewhere, and the other "
-            "cluster has other offsets. Let them use a group, or see to their offsets yourself when they have moved.",
+            "%(clients)s read %(topics)s without being members of a consumer group: they keep their offsets over the switch, and the "
+            "other cluster has other offsets. Let them subscribe in a group, move them by a restart, or leave them out.",
             clients=list(_each(found)),
             topics=sorted({row.resource for row in found}),
         ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -23,7 +24,8 @@ from hadash.mirroring.services import MirrorError
 from hadash.sentences import say
 from hadash.switching import forcing, radii, reasons, restoring
 from hadash.switching.checks import preflight
-from hadash.switching.effects import Effects, Facts
+from hadash.switching.effects import Effects
+from hadash.switching.facts import Facts
 from hadash.switching.machine import (
     Kind,
     Status,
@@ -41,15 +43,25 @@ from hadash.switching.windows import check_window, run
 def check_now(plan: Plan) -> None:
     """Run the read-only checks of the precheck.
 
-    :raises Refused: with what stands against the switch. :raises EnginesAway: a server or a Gateway does not answer.
+    :raises Refused: with the first that does not hold. :raises EnginesAway: a server or a Gateway does not answer, or
+        not all of them have answered within ``SWITCH_CHECK_SECONDS``.
     """
+    deadline = time.monotonic() + settings.SWITCH_CHECK_SECONDS
     check = forcing.preflight if plan.kind is Kind.FORCED else preflight
     run = check(plan, limits_of(Pair.objects.get(name=plan.pair)))
     try:
         effects = Effects(plan, None, Facts(), lambda sentence: None)
         answer: Any = None
         while True:
-            answer = effects.carry_out(run.send(answer))
+            command = run.send(answer)
+            if time.monotonic() > deadline:
+                raise EnginesAway(
+                    say(
+                        "The checks had not ended after %(seconds)s s: some server is slow. Ask again.",
+                        seconds=settings.SWITCH_CHECK_SECONDS,
+                    )
+                )
+            answer = effects.carry_out(command)
     except StopIteration:
         return
     except StageFailed as failure:

@@ -9,17 +9,21 @@ from hadash.bindings.model import BindingState
 from hadash.kafka.values import Partition
 from hadash.sentences import say
 from hadash.switching import commands as do
+from hadash.switching.assignors import UsedAssignors
 from hadash.switching.following import check_mirror, check_mirrors_read_from, check_readers
 from hadash.switching.machine import Kind
 from hadash.switching.plan import Plan
+from hadash.switching.positions import together, uncommitted_positions
+from hadash.switching.quota_checks import QuotaCheck, check_quotas, copy_quotas
+from hadash.switching.self_assigned import check_self_assigned
 from hadash.switching.stage_run import Limits, StageFailed, StageRun
 from hadash.switching.translating import nothing_is_skipped
 
 
 def precheck(plan: Plan, limits: Limits) -> StageRun:
-    """Everything that must hold before a client notices anything. Changes nothing but missing ACLs."""
+    """Everything that must hold before a client notices anything. Changes nothing but missing ACLs and quotas."""
     yield from check_plan(plan)
-    leaders = yield from _checks(plan, limits)
+    leaders, quotas = yield from _checks(plan, limits)
     copied = yield do.CopyAcls()
     if copied:
         yield do.Say(
@@ -30,6 +34,7 @@ def precheck(plan: Plan, limits: Limits) -> StageRun:
                 cluster=plan.target,
             )
         )
+    yield from copy_quotas(plan, quotas)
     yield do.PublishPlacement(leaders)
     clients = yield do.ReadClients(limits.active)
     members = yield do.ReadMembers(plan.source)
@@ -48,7 +53,15 @@ def precheck(plan: Plan, limits: Limits) -> StageRun:
 def precheck_only(plan: Plan, limits: Limits) -> StageRun:
     """The precheck of a rehearsal: the same checks, and not even ACLs are copied."""
     yield from check_plan(plan)
-    yield from _checks(plan, limits)
+    _, quotas = yield from _checks(plan, limits)
+    if quotas.missing:
+        yield do.Say(
+            say(
+                "A switch would copy quotas to %(cluster)s: %(quotas)s.",
+                cluster=plan.target,
+                quotas=quotas.missing,
+            )
+        )
     return say(
         "All checks hold (Topics: %(topics)s, groups: %(groups)s).",
         topics=len(plan.topics),
@@ -62,7 +75,10 @@ def preflight(plan: Plan, limits: Limits) -> StageRun:
     return say("All checks hold.")
 
 
-def _checks(plan: Plan, limits: Limits) -> Generator[do.Command, Any, dict[str, tuple[int, ...]]]:
+def _checks(
+    plan: Plan, limits: Limits
+) -> Generator[do.Command, Any, tuple[dict[str, tuple[int, ...]], QuotaCheck]]:
+    """→ the leaders of the Topics on the target, and how the quotas compare."""
     for cluster in (plan.source, plan.target):
         fault = yield do.CheckCluster(cluster)
         if fault:
@@ -77,12 +93,16 @@ def _checks(plan: Plan, limits: Limits) -> Generator[do.Command, Any, dict[str, 
     yield from _check_groups(plan)
     if split:
         yield from check_readers(plan)
+    else:
+        yield from check_self_assigned(plan, limits, (yield do.ReadAnchors()))
     yield from _check_sign_in(plan)
     yield from _check_denials(plan)
+    yield from _check_hosts(plan)
+    quotas = yield from check_quotas(plan, limits)
     if not (split or limits.accept_acks_1):
         yield from _check_acks(plan)
-    yield from _check_assignors(plan)
-    return leaders
+    yield from _check_assignors(plan, limits)
+    return leaders, quotas
 
 
 def check_plan(plan: Plan) -> Generator[do.Command, Any, None]:
@@ -133,7 +153,7 @@ def check_gateways() -> Generator[do.Command, Any, None]:
 
 
 def _check_mirrors(plan: Plan, limits: Limits) -> Generator[do.Command, Any, None]:
-    found = yield do.CheckMirrors()
+    found = yield do.CheckMirrors(thorough=True)
     gone = sorted(set(plan.mirrors) - {mirror for mirror, *_ in found})
     if gone:
         raise StageFailed(
@@ -202,7 +222,8 @@ def _check_groups(plan: Plan) -> Generator[do.Command, Any, None]:
             )
     if plan.kind is not Kind.READ_SPLIT:  # its source may be the mirror: see :func:`check_readers`
         anchors = yield do.ReadAnchors()
-        yield from nothing_is_skipped(plan, committed, anchors)
+        positions = yield from uncommitted_positions(plan, committed, anchors.keys())
+        yield from nothing_is_skipped(plan, together(committed, positions), anchors)
     yield from check_unused_groups(plan)
 
 
@@ -234,7 +255,7 @@ def _check_sign_in_of(
         raise StageFailed(
             say(
                 "%(appid)s can sign in to %(source)s with %(mechanisms)s, but not to %(target)s. "
-                "Create the user there with the same password.",
+                "Create the user there with the same password: manage.py create_user does.",
                 appid=appid,
                 source=plan.source,
                 target=plan.target,
@@ -265,6 +286,19 @@ def _check_denials(plan: Plan) -> Generator[do.Command, Any, None]:
         )
 
 
+def _check_hosts(plan: Plan) -> Generator[do.Command, Any, None]:
+    """Nobody knows from which address the target's brokers will see these clients."""
+    rules = yield do.CheckHosts()
+    if rules:
+        raise StageFailed(
+            say(
+                "What these clients may do depends on their address (%(rules)s), and brokers see the Gateway's. "
+                "Make these rules for every host (*), or name the addresses that brokers see in HADASH_SWITCH_ACL_HOSTS.",
+                rules=rules,
+            )
+        )
+
+
 def _check_acks(plan: Plan) -> Generator[do.Command, Any, None]:
     """What one replica alone has acknowledged is not visible yet: neither the mirror nor a proof can see it."""
     found = yield do.CheckAcks()
@@ -278,15 +312,28 @@ def _check_acks(plan: Plan) -> Generator[do.Command, Any, None]:
         )
 
 
-def _check_assignors(plan: Plan) -> Generator[do.Command, Any, None]:
+def _check_assignors(plan: Plan, limits: Limits) -> Generator[do.Command, Any, None]:
     """Members with cooperative rebalancing read on while they rejoin, and keep their positions over it: they could
     not settle, and would go on at the source's offsets."""
-    found = yield do.CheckAssignors()
-    if found:
-        raise StageFailed(
-            say(
-                "Cooperative rebalancing cannot be moved yet: %(members)s. Let these consumers use an eager assignor "
-                "(range, roundrobin, sticky).",
-                members=found,
+    began = yield do.Pause(0)
+    while True:
+        used: UsedAssignors = yield do.CheckAssignors()
+        if used.cooperative:
+            raise StageFailed(
+                say(
+                    "Cooperative rebalancing cannot be moved yet: %(groups)s. Let these consumers use an eager assignor "
+                    "(range, roundrobin, sticky).",
+                    groups=used.cooperative,
+                )
             )
-        )
+        if not used.unknown:
+            return
+        # A group that rebalances at this moment has no assignor for a second or two.
+        if (yield do.Pause(limits.poll)) - began > limits.active:
+            raise StageFailed(
+                say(
+                    "It is not known how these groups rebalance: %(groups)s. Their members may read on while they rejoin. Wait until "
+                    "the groups are stable; if their assignor is eager, name it in HADASH_SWITCH_EAGER_ASSIGNORS.",
+                    groups=used.unknown,
+                )
+            )

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from hadash.bindings.model import BindingState
-from hadash.kafka.values import Partition
+from hadash.kafka.values import Committed, Partition
 from hadash.mirroring.offsets import Corresponding
 from hadash.sentences import Sentence
 
@@ -55,6 +55,12 @@ class ReadWaiting:
 
 
 @dataclass(frozen=True, slots=True)
+class ReadExpectedBack:
+    """→ list of :class:`hadash.bindings.returning.ExpectedBack`: Gateways that have gone whose clients, of the plan's
+    AppIDs, may still send again what the source has already."""
+
+
+@dataclass(frozen=True, slots=True)
 class CheckCluster:
     """→ ``None``, or why the cluster does not answer (a text)."""
 
@@ -74,14 +80,17 @@ class CheckAcks:
 
 @dataclass(frozen=True, slots=True)
 class CheckAssignors:
-    """→ who is in a group of the plan with cooperative rebalancing, as texts."""
+    """→ :class:`hadash.switching.assignors.UsedAssignors` of the plan's groups on the source."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckMirrors:
-    """→ list of (mirror, state, fault, lag in records or ``None``), of those that copy from one cluster, or of all."""
+    """→ list of (mirror, state, fault, lag in records or ``None``), of those that copy from one cluster, or of all.
+
+    ``thorough``: before clients are moved; see :func:`hadash.mirroring.looking.look`."""
 
     copying_from: str = ""
+    thorough: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +100,8 @@ class ReadWritten:
 
 @dataclass(frozen=True, slots=True)
 class CheckSelfAssigned:
-    """→ who of the plan's clients reads its Topics on the source without being a member of one of its groups, as texts."""
+    """→ who of the plan's clients reads its Topics on the source without being a member of one of its groups: client (as texts) → the
+    Topics that it reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +120,28 @@ class CopyAcls:
 @dataclass(frozen=True, slots=True)
 class CheckDenials:
     """→ what the target denies the plan's AppIDs and the source does not, as texts."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckHosts:
+    """→ the rules on which it depends from which address the plan's AppIDs come, without those for addresses that
+    ``HADASH_SWITCH_ACL_HOSTS`` names, as texts. Of a forced switch those of the target only."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckQuotas:
+    """→ :class:`hadash.switching.quota_checks.QuotaCheck`: what the clients may use of both clusters, compared."""
+
+
+@dataclass(frozen=True, slots=True)
+class CopyQuotas:
+    """Give the target the quotas that the AppIDs have on the source by name, and that it has nothing in the place of
+    → what that was, as texts."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadQuotas:
+    """→ :class:`hadash.switching.quota_checks.QuotasFound` of the target, when the source cannot be asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +235,29 @@ class ReadGroupOffsets:
 
 
 @dataclass(frozen=True, slots=True)
+class ReadCommits:
+    """→ the same with the metadata of each commit: group → partition → :class:`hadash.kafka.values.Committed`."""
+
+    cluster: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReadAssigned:
+    """→ which partitions of the plan's Topics the members of its groups were given on ``cluster``: group → partition → their
+    client.ids."""
+
+    cluster: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReadPositions:
+    """→ the lowest offsets that clients have asked for on the source, as the Gateways saw it: a list of (client.id, partition, offset).
+    Of these client.ids of the plan's AppIDs."""
+
+    client_ids: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
 class ReadStarts:
     """→ first offsets of every partition of the plan on ``cluster``."""
 
@@ -211,9 +266,9 @@ class ReadStarts:
 
 @dataclass(frozen=True, slots=True)
 class WriteGroupOffsets:
-    """Set committed offsets on the target → ``None``."""
+    """Set committed offsets with their metadata on the target → ``None``."""
 
-    offsets: Mapping[str, Mapping[Partition, int]]
+    offsets: Mapping[str, Mapping[Partition, Committed]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,7 +324,7 @@ class ReadActivity:
 @dataclass(frozen=True, slots=True)
 class RecordSeen:
     """Keep what there was before the move → ``None``: the clients, the groups that had members, and what was going
-    on (see :class:`ReadActivity`)."""
+    on (see :class:`ReadActivity`). Fails when ZooKeeper has no room for what later stages will keep besides."""
 
     clients: tuple[str, ...]
     groups: tuple[str, ...]
@@ -299,13 +354,24 @@ class HoldMirrors:
 
 
 @dataclass(frozen=True, slots=True)
+class ReadCopied:
+    """→ partition → offset of the last record that the plan's mirrors have copied, as Connect has committed it. Stopped mirrors
+    have committed all that they could. A partition is missing of which they have copied nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadRepeated:
+    """→ partition → how many records the target is known to hold twice before the mirror's anchor."""
+
+
+@dataclass(frozen=True, slots=True)
 class Sighted:
     """What was known last of a source that is lost: where its partitions ended, where groups stood, and when that was noted
     (the oldest of each; seconds ago, ``None`` when nothing was)."""
 
     ends: Mapping[Partition, int]
     ends_age: float | None
-    positions: Mapping[str, Mapping[Partition, int]]
+    positions: Mapping[str, Mapping[Partition, Committed]]
     positions_age: float | None
 
 
@@ -317,10 +383,16 @@ class ReadSighted:
 @dataclass(frozen=True, slots=True)
 class RecordLoss:
     """Keep what is lost as far as it is known → ``None``: records of each partition that the source was seen to hold and the
-    target does not, and how many seconds ago the source was seen."""
+    target is not proved to, how many seconds ago the source was seen, and up to where it is proved."""
 
     records: Mapping[Partition, int]
     seen_seconds_ago: float | None
+    proved: Mapping[Partition, Corresponding]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadProved:
+    """→ up to where :class:`RecordLoss` has noted that it is proved; ``None`` when nothing was."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,6 +412,7 @@ class ReadUsers:
 #: the one.
 WRITES = (
     CopyAcls,
+    CopyQuotas,
     PublishPlacement,
     AllowWrites,
     DenyWrites,
@@ -368,6 +441,7 @@ Command = (
     | WriteBindings
     | ReadGateways
     | ReadWaiting
+    | ReadExpectedBack
     | CheckCluster
     | ComputePlan
     | CheckAcks
@@ -378,6 +452,10 @@ Command = (
     | ReadTopics
     | CopyAcls
     | CheckDenials
+    | CheckHosts
+    | CheckQuotas
+    | CopyQuotas
+    | ReadQuotas
     | CheckSignIn
     | PublishPlacement
     | AllowWrites
@@ -392,6 +470,9 @@ Command = (
     | RecordDrained
     | ReadDrained
     | ReadGroupOffsets
+    | ReadCommits
+    | ReadAssigned
+    | ReadPositions
     | ReadStarts
     | WriteGroupOffsets
     | RemoveGroupOffsets
@@ -406,8 +487,11 @@ Command = (
     | CheckLost
     | ReadNotTold
     | HoldMirrors
+    | ReadCopied
+    | ReadRepeated
     | ReadSighted
     | RecordLoss
+    | ReadProved
     | OpenTail
     | ReadUsers
 )

@@ -19,7 +19,8 @@ from hadash.bindings.model import BindingState
 from hadash.inventory.gateways import GatewaySilent, ask_every
 from hadash.sentences import say
 from hadash.switching.commands import RecordSeen
-from hadash.switching.effects import connected, seen_to_json
+from hadash.switching.effects import connected
+from hadash.switching.facts import seen_to_json, with_fact
 from hadash.switching.machine import (
     ABORTABLE,
     FIRST,
@@ -84,7 +85,7 @@ def retry(user: User, switch: Switch, start: Callable[[Switch], None], address: 
         held = moved(switch, Event.RETRY)
         held.ended_at = None
         if there is not None:
-            held.facts = {**held.facts, "seen": there}
+            held.facts = with_fact(held.facts, "seen", there)
         held.save()
         log_event(held, say("%(user)s lets the stage run again.", user=user.get_username()), held.stage, user)
         record(user, "retry", held.subject, address, stage=held.stage)

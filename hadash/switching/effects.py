@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -15,6 +16,7 @@ from hadash.bindings import catalogue
 from hadash.bindings.client import reaching
 from hadash.bindings.dialect import Waiting
 from hadash.bindings.model import Binding, BindingState, Journal, Placement
+from hadash.bindings.returning import ExpectedBack
 from hadash.bindings.store import Edit
 from hadash.inventory import services as inventory
 from hadash.inventory.dialects import dialect_of
@@ -23,27 +25,27 @@ from hadash.inventory.models import Access, Cluster, Pair
 from hadash.inventory.selectors import access_since
 from hadash.kafka.cluster import ClusterClient
 from hadash.kafka.errors import KafkaError
-from hadash.kafka.values import Partition, Record
+from hadash.kafka.values import Committed, Partition, Record
 from hadash.mirroring import looking, standby
 from hadash.mirroring import services as mirroring
 from hadash.mirroring.models import Mirror
 from hadash.mirroring.offsets import Corresponding, to_try
 from hadash.mirroring.proof import compare_tails
-from hadash.sentences import Sentence
+from hadash.sentences import Sentence, say
 from hadash.switching import commands as do
-from hadash.switching import lost_source, tails
+from hadash.switching import lost_source, quotas, tails
+from hadash.switching.assignors import EAGER, Rebalancing, UsedAssignors, rebalancing
 from hadash.switching.connected import Name, where_they_are
+from hadash.switching.facts import Facts, points_from_json, points_to_json, room_for, seen_to_json
 from hadash.switching.machine import Kind, Stage
 from hadash.switching.plan import Plan
 from hadash.switching.planning import plan_for
+from hadash.switching.quota_checks import QuotaCheck, QuotasFound
 from hadash.switching.refusals import Refused
 from hadash.switching.self_assigned import self_assigned
+from hadash.switching.settled import furthest_settled
+from hadash.switching.stage_run import StageFailed
 from hadash.switching.whereabouts import bound_to
-
-#: Assignors whose members keep their partitions, and read on, while they rejoin. A client that names another one too
-#: rebalances eagerly.
-COOPERATIVE_ASSIGNORS = frozenset({"cooperative-sticky", "stream"})
-
 
 #: AppIDs up to which each is asked for by itself; beyond it the Gateways are asked for everybody.
 ASKED_BY_NAME = 10
@@ -69,21 +71,6 @@ def connected(
     connections = ask_about(plan, ask, "/clients", "clients")
     access = ask_about(plan, ask, "/access", "access") if plan.moves_by_topic else []
     return where_they_are(plan, connections, access, lately)
-
-
-class Facts:
-    """What stages keep for each other. The executor stores it with the switch; a dry run forgets it."""
-
-    def __init__(
-        self, values: dict[str, Any] | None = None, save: Callable[[dict[str, Any]], None] | None = None
-    ):
-        self.values = dict(values or {})
-        self._save = save
-
-    def put(self, name: str, value: Any) -> None:
-        self.values[name] = value
-        if self._save is not None:
-            self._save(self.values)
 
 
 class Effects:
@@ -205,7 +192,7 @@ class Effects:
     def _(self, command: do.ReadSettled) -> dict[tuple[str, str], str]:
         groups = set(self.plan.groups)
         found = ask_about(self.plan, ask_all, "/members", "members")
-        return {(m["group"], m["member_id"]): m["state"] for m in found if m["group"] in groups}
+        return furthest_settled(m for m in found if m["group"] in groups)
 
     @carry_out.register
     def _(self, command: do.ReadClients) -> dict[str, set[str]]:
@@ -225,6 +212,10 @@ class Effects:
             if a["idle"] is not None and a["idle"] < command.seconds
             if a["kind"] in ("produce", "consume")
         }
+
+    @carry_out.register
+    def _(self, command: do.ReadExpectedBack) -> list[ExpectedBack]:
+        return dialect_of(self._pair).expected_back(self.plan.appids, self.plan.source)
 
     # -- clusters -------------------------------------------------------------------------------------------------
 
@@ -254,6 +245,34 @@ class Effects:
     def _(self, command: do.CheckDenials) -> list[str]:
         source, target = self._clusters[self.plan.source], self._clusters[self.plan.target]
         return standby.denied_beyond(source, target, self.plan.appids, self.plan.topics, self.plan.groups)
+
+    @carry_out.register
+    def _(self, command: do.CheckHosts) -> list[str]:
+        # A lost source cannot be asked.
+        asked = (self.plan.target,) if self.plan.kind is Kind.FORCED else (self.plan.source, self.plan.target)
+        return standby.depending_on_hosts(
+            [self._clusters[name] for name in asked],
+            self.plan.appids,
+            self.plan.topics,
+            self.plan.groups,
+            settings.SWITCH_ACL_HOSTS,
+        )
+
+    @carry_out.register
+    def _(self, command: do.CheckQuotas) -> QuotaCheck:
+        return quotas.check(
+            self._pair, self.plan, self._client(self.plan.source), self._client(self.plan.target)
+        )
+
+    @carry_out.register
+    def _(self, command: do.CopyQuotas) -> list[str]:
+        return quotas.copy(
+            self._pair, self.plan, self._client(self.plan.source), self._client(self.plan.target)
+        )
+
+    @carry_out.register
+    def _(self, command: do.ReadQuotas) -> QuotasFound:
+        return quotas.read(self._pair, self.plan, self._client(self.plan.target))
 
     @carry_out.register
     def _(self, command: do.CheckSignIn) -> dict[str, tuple[set[str], set[str]]]:
@@ -294,8 +313,8 @@ class Effects:
     def _try_group_offsets(self, partitions: list[Partition]) -> None:
         """Write what translate will write over: whether offsets can be written shows before clients wait for it."""
         source, target = self._client(self.plan.source), self._client(self.plan.target)
-        committed = source.group_offsets(self.plan.groups)
-        tried = to_try(committed, target.group_offsets(self.plan.groups), target.start_offsets(partitions))
+        committed = source.group_commits(self.plan.groups)
+        tried = to_try(committed, target.group_commits(self.plan.groups), target.start_offsets(partitions))
         # (The fence: however long the reading took, who was replaced would write over what his successor has translated.)
         target.set_group_offsets(tried, self._fence)
 
@@ -315,6 +334,35 @@ class Effects:
     @carry_out.register
     def _(self, command: do.ReadGroupOffsets) -> dict[str, dict[Partition, int]]:
         return self._client(command.cluster).group_offsets(self.plan.groups)
+
+    @carry_out.register
+    def _(self, command: do.ReadCommits) -> dict[str, dict[Partition, Committed]]:
+        return self._client(command.cluster).group_commits(self.plan.groups)
+
+    @carry_out.register
+    def _(self, command: do.ReadAssigned) -> dict[str, dict[Partition, frozenset[str]]]:
+        topics = set(self.plan.topics)
+        found: dict[str, dict[Partition, frozenset[str]]] = {}
+        for name, group in self._client(command.cluster).groups(self.plan.groups).items():
+            given = found.setdefault(name, {})
+            for member in group.members:
+                for partition in member.partitions:
+                    if partition.topic in topics:
+                        given[partition] = given.get(partition, frozenset()) | {member.client_id}
+        return found
+
+    @carry_out.register
+    def _(self, command: do.ReadPositions) -> list[tuple[str, Partition, int]]:
+        topics = set(self.plan.topics)
+        # Of every Gateway: the lowest of half of the positions could skip records.
+        found = ask_about(self.plan, ask_every, "/positions", "positions")
+        return [
+            (entry["client_id"], Partition(topic, index), offset)
+            for entry in found
+            if entry["cluster"] == self.plan.source and entry["client_id"] in command.client_ids
+            for topic, index, offset in entry["offsets"]
+            if topic in topics
+        ]
 
     @carry_out.register
     def _(self, command: do.WriteGroupOffsets) -> None:
@@ -352,26 +400,30 @@ class Effects:
         )
 
     @carry_out.register
-    def _(self, command: do.CheckAssignors) -> list[str]:
-        members = Access.objects.filter(
-            pair=self._pair,
-            kind=Access.Kind.GROUP,
-            resource__in=self.plan.groups,
-            last_seen__gte=access_since(),
-        )
-        return sorted(
-            f"{a.client_id or a.appid} in {a.resource} ({', '.join(a.details['assignors'])})"
-            for a in members
-            if a.details.get("assignors") and set(a.details["assignors"]) <= COOPERATIVE_ASSIGNORS
-        )
+    def _(self, command: do.CheckAssignors) -> UsedAssignors:
+        groups = self._client(self.plan.source).groups(self.plan.groups)
+        eager = EAGER | frozenset(settings.SWITCH_EAGER_ASSIGNORS)
+        joined = {
+            (m["group"], m["member_id"]): m["assignors"]
+            for m in ask_about(self.plan, ask_every, "/members", "members")
+            if m["assignors"] is not None
+        }
+        found: dict[Rebalancing, list[str]] = {each: [] for each in Rebalancing}
+        for name, group in sorted(groups.items()):
+            members = {member.member_id: member.client_id for member in group.members}
+            offered = {member: joined[name, member] for member in members if (name, member) in joined}
+            how = rebalancing(group.protocol, members, offered, eager)
+            who = ", ".join(sorted(set(members.values())))
+            found[how].append(f"{name} ({group.protocol or group.state}: {who})")
+        return UsedAssignors(tuple(found[Rebalancing.COOPERATIVE]), tuple(found[Rebalancing.UNKNOWN]))
 
     @carry_out.register
     def _(self, command: do.CheckMirrors) -> list[tuple[str, str, str, int | None]]:
         found = []
-        for mirror in self._mirrors():
-            if command.copying_from not in ("", mirror.source.name):
-                continue
-            sample = looking.look(mirror)
+        mirrors = [m for m in self._mirrors() if command.copying_from in ("", m.source.name)]
+        held = looking.held_now(mirrors) if command.thorough else {}
+        for mirror in mirrors:
+            sample = looking.look(mirror, command.thorough, held.get(mirror))
             found.append((mirror.name, str(mirror.state), mirror.fault, sample.records))
         return found
 
@@ -380,12 +432,18 @@ class Effects:
         return {topic: mirror.source.name for mirror in self._mirrors() for topic in mirror.topics}
 
     @carry_out.register
-    def _(self, command: do.CheckSelfAssigned) -> list[str]:
-        connected = ask_about(self.plan, ask_every, "/clients", "clients")
+    def _(self, command: do.CheckSelfAssigned) -> dict[str, frozenset[str]]:
         readers = ask_about(self.plan, ask_every, "/readers", "readers")
-        # Last: who joined meanwhile is no loner.
+        # Last: a client that joined meanwhile is a member.
         members = ask_about(self.plan, ask_every, "/members", "members")
-        return self_assigned(self.plan, self._pair, connected, readers, members)
+        groups = self._client(self.plan.source).groups(self.plan.groups)
+        assigned = Counter(
+            (member.client_id, partition)
+            for group in groups.values()
+            for member in group.members
+            for partition in member.partitions
+        )
+        return self_assigned(self.plan, readers, members, assigned)
 
     @carry_out.register
     def _(self, command: do.ReadAnchors) -> dict[Partition, Corresponding]:
@@ -432,7 +490,15 @@ class Effects:
 
     @carry_out.register
     def _(self, command: do.HoldMirrors) -> None:
-        mirroring.hold(self._mirrors(), self._fence)
+        mirroring.hold(self._mirrors(), self._clusters[self.plan.target], self._fence)
+
+    @carry_out.register
+    def _(self, command: do.ReadCopied) -> dict[Partition, int]:
+        return {p: last for mirror in self._mirrors() for p, last in mirroring.copied_by(mirror).items()}
+
+    @carry_out.register
+    def _(self, command: do.ReadRepeated) -> dict[Partition, int]:
+        return {p: count for mirror in self._mirrors() for p, count in mirroring.repeated_in(mirror).items()}
 
     # -- a lost source --------------------------------------------------------------------------------------------
 
@@ -457,25 +523,40 @@ class Effects:
 
     @carry_out.register
     def _(self, command: do.RecordDrained) -> None:
-        self.facts.put(
-            "drained", [[p.topic, p.partition, e.source, e.target] for p, e in command.ends.items()]
-        )
+        self.facts.put("drained", points_to_json(command.ends))
 
     @carry_out.register
     def _(self, command: do.RecordLoss) -> None:
         records = [[p.topic, p.partition, count] for p, count in command.records.items()]
-        self.facts.put("loss", {"records": records, "age": command.seen_seconds_ago})
+        proved = points_to_json(command.proved)
+        self.facts.put("loss", {"records": records, "age": command.seen_seconds_ago, "proved": proved})
+
+    @carry_out.register
+    def _(self, command: do.ReadProved) -> Mapping[Partition, Corresponding] | None:
+        loss = self.facts.values.get("loss", {})
+        return points_from_json(loss["proved"]) if "proved" in loss else None
 
     @carry_out.register
     def _(self, command: do.ReadDrained) -> Mapping[Partition, Corresponding] | None:
         drained = self.facts.values.get("drained")
-        if drained is None:
-            return None
-        return {Partition(t, p): Corresponding(source, target) for t, p, source, target in drained}
+        return None if drained is None else points_from_json(drained)
 
     @carry_out.register
     def _(self, command: do.RecordSeen) -> None:
-        self.facts.put("seen", seen_to_json(command))
+        seen = seen_to_json(command)
+        partitions = self._all_partitions()
+        forced = self.plan.kind is Kind.FORCED
+        most = room_for({**self.facts.values, "seen": seen}, partitions, forced)
+        if most is not None:
+            raise StageFailed(
+                say(
+                    "This switch moves %(count)s partitions, and ZooKeeper has room to note the offsets of about %(most)s: without "
+                    "that note a switch could not go on after a failover of PostgreSQL. Move fewer Topics at once.",
+                    count=len(partitions),
+                    most=most,
+                )
+            )
+        self.facts.put("seen", seen)
 
     @carry_out.register
     def _(self, command: do.ReadSeen) -> do.RecordSeen:
@@ -485,12 +566,3 @@ class Effects:
             tuple(seen.get("groups", ())),
             tuple((kind, topic) for kind, topic in seen.get("activity", ())),
         )
-
-
-def seen_to_json(seen: do.RecordSeen) -> dict[str, Any]:
-    """As a switch's facts keep it, under ``seen``."""
-    return {
-        "clients": list(seen.clients),
-        "groups": list(seen.groups),
-        "activity": [list(pair) for pair in seen.activity],
-    }

@@ -7,21 +7,23 @@ one that still thinks it is the executor fails at its next write.
 from __future__ import annotations
 
 import logging
-import os
-import socket
-import threading
 import time
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from django.conf import settings
-from django.db import InterfaceError, OperationalError, close_old_connections, connection, transaction
-from django.db.models import F, Q
+from django.db import InterfaceError, OperationalError, connection, transaction
 from django.db.models.functions import Now
 from django.utils import timezone
 
 from hadash.audit.models import stored
-from hadash.bindings.errors import BindingError, StaleWriter, StoreUnavailable, UnknownOutcome
+from hadash.bindings.errors import (
+    AlreadyForwarded,
+    BindingError,
+    StaleWriter,
+    StoreUnavailable,
+    UnknownOutcome,
+)
 from hadash.bindings.model import Journal
 from hadash.inventory.dialects import dialect_of
 from hadash.inventory.gateways import GatewaySilent
@@ -31,7 +33,9 @@ from hadash.sentences import Sentence, say
 from hadash.switching import transitions
 from hadash.switching.commands import WRITES, Pause, Together, WriteBindings
 from hadash.switching.effect_log import audited
-from hadash.switching.effects import Effects, Facts
+from hadash.switching.effects import Effects
+from hadash.switching.facts import Facts
+from hadash.switching.leases import Renewal, newest_in_zookeeper, release, take
 from hadash.switching.machine import (
     ABORTABLE,
     HOLDING,
@@ -45,6 +49,7 @@ from hadash.switching.machine import (
 from hadash.switching.models import StageRecord, Switch, log_event, log_once
 from hadash.switching.plan import Plan
 from hadash.switching.policy import limits_of
+from hadash.switching.recovery import read_back
 from hadash.switching.stage_audit import record_stages
 from hadash.switching.stage_run import StageFailed, StageRun, check_blocked
 from hadash.switching.stages import run_of
@@ -52,9 +57,6 @@ from hadash.switching.traffic import keep_traffic
 from hadash.switching.windows import may_begin
 
 log = logging.getLogger(__name__)
-
-#: Seconds between two signs of life of an executor.
-RENEW_SECONDS = 1.0
 
 #: Stages at whose beginning a switch can still be called off as if it had never been asked for.
 BEGINNING = (Stage.PRECHECK, Stage.SETTLE)
@@ -70,71 +72,6 @@ AGAIN_SECONDS = 1.0
 _EXPECTED = (BindingError, KafkaError, ConnectError, MirrorError, GatewaySilent)
 
 
-def executor_name() -> str:
-    """This process, for the lease: whoever shares the host can see whether it still lives."""
-    return f"{socket.gethostname()}:{os.getpid()}"
-
-
-def _is_dead(executor: str) -> bool:
-    """Whether ``executor`` is a process of this host that is gone."""
-    host, _, pid = executor.rpartition(":")
-    if host != socket.gethostname() or not pid.isdigit():
-        return False
-    try:
-        os.kill(int(pid), 0)
-    except ProcessLookupError:
-        return True
-    except PermissionError:
-        pass
-    return False
-
-
-def _lease() -> Any:
-    """Until when an executor is believed to live: by the database's clock, which all workers share. By its own, a worker
-    whose clock is an hour fast would leave a lease that nobody takes over while clients wait."""
-    return Now() + timedelta(seconds=settings.SWITCH_LEASE_SECONDS)
-
-
-def orphans() -> list[Switch]:
-    """Running switches whose executor has given no sign of life, or is a dead process of this host."""
-    running = Switch.objects.filter(status=Status.RUNNING.value)
-    silent = running.filter(Q(lease_until=None) | Q(lease_until__lt=Now()))
-    keys = set(silent.values_list("pk", flat=True))
-    return [switch for switch in running if switch.pk in keys or _is_dead(switch.executor)]
-
-
-def claim(switch: Switch) -> int | None:
-    """Take an orphan from its executor: the token to run it with, ``None`` when another worker was faster."""
-    return _take(switch, switch.token)
-
-
-class _Renewal:
-    """Renews the lease while a stage runs; its own thread, because a stage may wait in one long call."""
-
-    def __init__(self, switch: Switch, token: int) -> None:
-        self._query = Switch.objects.filter(pk=switch.pk, token=token)
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name=f"lease-{switch.key}", daemon=True)
-
-    def __enter__(self) -> None:
-        self._thread.start()
-
-    def __exit__(self, *exc: object) -> None:
-        self._stop.set()
-        self._thread.join()
-
-    def _run(self) -> None:
-        try:
-            while not self._stop.wait(RENEW_SECONDS):
-                try:
-                    self._query.update(lease_until=_lease())
-                except Exception:  # the database may be away; the token fences whatever follows
-                    log.exception("the lease could not be renewed")
-                    close_old_connections()
-        finally:
-            connection.close()
-
-
 def run_stage(switch_pk: int, token: int) -> int | None:
     """Run the stage that the switch is in. The token with which the next one is to be run; ``None`` for no next one.
 
@@ -145,34 +82,32 @@ def run_stage(switch_pk: int, token: int) -> int | None:
     thread costs more than the stage itself. Everything else is one stage a call.
     """
     switch = Switch.objects.select_related("source", "target", "pair").get(pk=switch_pk)
-    own = _take(switch, token)
-    if own is None:
+    if switch.token != token or switch.current is not Status.RUNNING:
         return None
-    with _Renewal(switch, own):
-        try:
+    own = None
+    try:
+        own = take(switch, token, newest_in_zookeeper(switch))
+        if own is None:
+            return None
+        with Renewal(switch, own):
             return own if _Execution(switch, own).run() else None
-        except StaleWriter as error:
-            log.info("%s", error)
-        except StoreUnavailable as error:
-            # Before the stage could begin. The lease runs out, and it is tried again.
-            log.warning("switch %s cannot go on: %s", switch.key, error)
-            log_once(switch, say("%(error)s The switch goes on as soon as it answers.", error=error))
-        except BindingError as error:
-            # The same, for what a person has to correct: somebody has changed the engine's servers, or repairs a document.
-            log.warning("switch %s cannot go on: %s", switch.key, error)
-            log_once(switch, say("%(error)s The switch goes on as soon as that is corrected.", error=error))
-        return None
-
-
-def _take(switch: Switch, token: int) -> int | None:
-    """Become the only executor of ``switch``: the new token; ``None`` when ``token`` is used up."""
-    own = token + 1
-    won = Switch.objects.filter(pk=switch.pk, token=token, status=Status.RUNNING.value).update(
-        token=own, executor=executor_name(), lease_until=_lease()
-    )
-    if won:
-        switch.refresh_from_db()
-    return own if won else None
+    except AlreadyForwarded as error:
+        # PostgreSQL has forgotten it since the stage began. It is run again at once, and reads back how far it came.
+        log.error("switch %s: %s", switch.key, error)
+        return own
+    except StaleWriter as error:
+        log.info("%s", error)
+    except StoreUnavailable as error:
+        # Before the stage could begin. The lease runs out, and it is tried again.
+        log.warning("switch %s cannot go on: %s", switch.key, error)
+        log_once(switch, say("%(error)s The switch goes on as soon as it answers.", error=error))
+        release(switch)
+    except BindingError as error:
+        # The same, for what a person has to correct: somebody has changed the engine's servers, or repairs a document.
+        log.warning("switch %s cannot go on: %s", switch.key, error)
+        log_once(switch, say("%(error)s The switch goes on as soon as that is corrected.", error=error))
+        release(switch)
+    return None
 
 
 class _Execution:
@@ -201,8 +136,11 @@ class _Execution:
                 return follows
 
     def _begin(self) -> StageRecord:
-        """Take the switch over, and note that this stage has begun."""
-        dialect_of(self.switch.pair).take_over(self.switch.key, self.stage.value, self.token)
+        """Take the switch over, find out how far it has come, and note that its stage has begun."""
+        dialect = dialect_of(self.switch.pair)
+        before = dialect.take_over(self.switch.key, self.stage.value, self.token)
+        read_back(self.switch, self.token, dialect, before)
+        self.stage, self.facts.values = Stage(self.switch.stage), dict(self.switch.facts)
         now = timezone.now()
         interrupted = self.switch.stages.filter(result=StageRecord.Result.RUNNING)
         if interrupted.update(result=StageRecord.Result.INTERRUPTED, ended_at=now):
@@ -244,7 +182,7 @@ class _Execution:
             return True, self._drive(
                 run_of(self.switch.the_kind, self.stage)(self.effects.plan, self.limits), self.effects
             )
-        except (StaleWriter, OperationalError, InterfaceError):
+        except (StaleWriter, AlreadyForwarded, OperationalError, InterfaceError):
             raise  # without the database nothing can be noted: the lease runs out, and the stage is run again
         except StageFailed as failure:
             return False, failure.sentence
@@ -323,8 +261,11 @@ class _Execution:
             raise StaleWriter(f"Executor {self.token} of switch {self.switch.key} was replaced.")
 
     def _save_facts(self, values: dict[str, Any]) -> None:
+        """In ZooKeeper too: PostgreSQL may forget them, and the stages that follow cannot do without."""
         if not Switch.objects.filter(pk=self.switch.pk, token=self.token).update(facts=values):
             raise StaleWriter(f"Executor {self.token} of switch {self.switch.key} was replaced.")
+        journal = Journal(self.switch.key, self.stage.value, self.token)
+        dialect_of(self.switch.pair).keep_facts(journal, values)
 
     def _say(self, sentence: Sentence) -> None:
         log.info("switch %s, %s: %s", self.switch.key, self.stage, sentence)
@@ -362,11 +303,14 @@ class _Execution:
             if not succeeded and self.unreachable and self.stage in RELEASING:
                 # Nobody could do more than wait: the lease runs out, and the stage is run again by itself.
                 record_stages(self.switch)
+                release(held)
                 return False, False
             if isinstance(following, Stage):
                 values: dict[str, Any] = {"stage": following.value}
                 if not succeeded:
                     values["outcome"] = sentence.to_json()
+                if not at_once:
+                    values["executor"] = ""  # it is handed over
                 Switch.objects.filter(pk=held.pk).update(**values)
                 if at_once:
                     self.stage, self.record = following, self._new_record(following, now)
@@ -381,10 +325,3 @@ class _Execution:
         if isinstance(following, Event) and following not in (Event.GIVE_UP, Event.PAUSE):
             keep_traffic(self.switch)
         return isinstance(following, Stage), at_once
-
-
-def claim_first(switch: Switch) -> int:
-    """The token with which a switch that has just begun is run."""
-    Switch.objects.filter(pk=switch.pk).update(token=F("token") + 1, lease_until=_lease(), executor="")
-    switch.refresh_from_db(fields=["token"])
-    return switch.token

@@ -10,12 +10,20 @@ from collections.abc import Generator, Mapping
 from typing import Any
 
 from hadash.kafka.values import Partition
-from hadash.mirroring.offsets import Corresponding, ending_at, held_by_both, translate_groups
+from hadash.mirroring.offsets import Corresponding, ending_at, held_by_both
 from hadash.sentences import Sentence, say
 from hadash.switching import commands as do
 from hadash.switching.plan import Plan
+from hadash.switching.positions import together, uncommitted_positions
 from hadash.switching.stage_run import Limits, StageFailed, StageRun, drained
-from hadash.switching.translating import are_set, nothing_is_skipped, same_records, set_offsets
+from hadash.switching.translating import (
+    are_set,
+    nothing_is_skipped,
+    same_records,
+    set_offsets,
+    translated,
+    with_metadata,
+)
 from hadash.switching.verifying import not_arrived, unread
 
 #: Where both sides of each partition correspond.
@@ -28,7 +36,7 @@ def check_mirrors_read_from(plan: Plan, limits: Limits) -> Generator[do.Command,
     gone = sorted(set(plan.topics) - set(written))
     if gone:
         raise StageFailed(say("No mirror carries %(topics)s any more. Request the switch anew.", topics=gone))
-    for mirror, state, fault, lag in (yield do.CheckMirrors(copying_from=plan.source)):
+    for mirror, state, fault, lag in (yield do.CheckMirrors(plan.source, thorough=True)):
         check_mirror(mirror, state, fault, lag, limits)
 
 
@@ -62,12 +70,14 @@ def check_readers(plan: Plan) -> Generator[do.Command, Any, None]:
             say(
                 "%(clients)s: it reads without being a member of a group, so its place cannot be carried over to "
                 "%(cluster)s. Let it subscribe in a group, or leave it out.",
-                clients=loners,
+                clients=sorted(loners),
                 cluster=plan.target,
             )
         )
     committed = yield do.ReadGroupOffsets(plan.source)
-    yield from nothing_is_skipped(plan, committed, (yield from _anchors(plan)))
+    anchors = yield from _anchors(plan)
+    positions = yield from uncommitted_positions(plan, committed, anchors.keys())
+    yield from nothing_is_skipped(plan, together(committed, positions), anchors)
 
 
 def follow(plan: Plan, limits: Limits) -> StageRun:
@@ -81,12 +91,11 @@ def follow(plan: Plan, limits: Limits) -> StageRun:
     yield do.RecordDrained(points)
     if not plan.groups:
         return say("No consumer group moves: no offsets to translate.")
-    committed = yield do.ReadGroupOffsets(plan.source)
-    source_starts, target_starts = yield from nothing_is_skipped(plan, committed, points)
-    wanted = translate_groups(committed, points, source_starts, target_starts)
-    yield from set_offsets(plan, wanted, points)
+    commits = yield do.ReadCommits(plan.source)
+    wanted = yield from translated(plan, commits, points)
+    yield from set_offsets(plan, with_metadata(wanted, commits), points)
     yield from same_records(wanted, points, limits)
-    if (yield do.ReadGroupOffsets(plan.source)) != committed:
+    if (yield do.ReadCommits(plan.source)) != commits:
         raise StageFailed(
             say(
                 "Somebody commits offsets on %(cluster)s although these clients are blocked: "

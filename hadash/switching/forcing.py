@@ -11,14 +11,22 @@ from typing import Any
 
 from hadash.bindings.model import BindingState
 from hadash.kafka.values import Partition
-from hadash.mirroring.offsets import Corresponding, mirrored_up_to, skipped, translate_groups
+from hadash.mirroring.offsets import (
+    Corresponding,
+    before_repeats,
+    mirrored_up_to,
+    proved_up_to,
+    skipped,
+    translate_groups,
+)
 from hadash.sentences import say
 from hadash.switching import commands as do
 from hadash.switching.checks import check_bindings, check_gateways, check_plan, check_unused_groups
 from hadash.switching.plan import Plan
+from hadash.switching.quota_checks import tell_hosts, tell_quotas
 from hadash.switching.stage_run import Limits, StageFailed, StageRun, drained
 from hadash.switching.steps import heard, in_effect, obeyed
-from hadash.switching.translating import set_offsets
+from hadash.switching.translating import offsets_of, set_offsets, with_metadata
 
 
 def precheck(plan: Plan, limits: Limits) -> StageRun:
@@ -26,11 +34,13 @@ def precheck(plan: Plan, limits: Limits) -> StageRun:
     yield from check_plan(plan)
     leaders = yield from _checks(plan)
     yield do.PublishPlacement(leaders)
+    yield from tell_quotas(plan)
+    yield from tell_hosts(plan)
     clients, groups = yield do.ReadUsers()
     yield do.RecordSeen(tuple(clients), tuple(groups), ())
     return say(
         "%(source)s is lost, and %(target)s is ready (Topics: %(topics)s, groups: %(groups)s, clients: %(clients)s). "
-        "ACLs and users of %(source)s cannot be compared.",
+        "ACLs, quotas and users of %(source)s cannot be compared.",
         source=plan.source,
         target=plan.target,
         topics=len(plan.topics),
@@ -109,14 +119,17 @@ def assess(plan: Plan, limits: Limits) -> StageRun:
     yield do.AllowWrites(plan.target)
     yield from heard(plan, limits.block, limits.fast_poll)
     anchors = yield do.ReadAnchors()
-    ends = {
-        p: Corresponding(mirrored_up_to(anchors[p], end), end)
-        for p, end in (yield do.ReadEnds(plan.target)).items()
+    copied = yield do.ReadCopied()
+    target_ends = yield do.ReadEnds(plan.target)
+    counted = {p: Corresponding(mirrored_up_to(anchors[p], end), end) for p, end in target_ends.items()}
+    proved = {
+        p: Corresponding(proved_up_to(anchors[p], end, copied.get(p)), end) for p, end in target_ends.items()
     }
+    yield from _tell_of_unproved(plan, counted, proved)
     sighted: do.Sighted = yield do.ReadSighted()
-    lost = _lost(ends, sighted.ends)
-    yield do.RecordDrained(ends)
-    yield do.RecordLoss(lost, sighted.ends_age)
+    lost = _lost(proved, sighted.ends)
+    yield do.RecordDrained(counted)
+    yield do.RecordLoss(lost, sighted.ends_age, proved)
     if sighted.ends_age is None:
         return say(
             "It is not known what %(cluster)s held: it was never seen. Its tail is counted when it comes back.",
@@ -132,14 +145,39 @@ def assess(plan: Plan, limits: Limits) -> StageRun:
     )
 
 
-def _lost(ends: Mapping[Partition, Corresponding], seen: Mapping[Partition, int]) -> dict[Partition, int]:
-    """Records by partition that the source was seen to hold and the target does not.
+def _tell_of_unproved(
+    plan: Plan, counted: Mapping[Partition, Corresponding], proved: Mapping[Partition, Corresponding]
+) -> Generator[do.Command, Any, None]:
+    """Say where the target holds more than its mirror is proved to have copied.
+
+    Two points of each partition are kept, both with the target's end. What is *proved* says what is lost, so that too much is reported
+    and nothing is deleted unreported. What is *counted* translates group offsets: a record that is too many in the target moves what
+    follows it back, never forward, so the first copy of a source's record lies at or behind the place that counting from the anchor
+    gives it (before the anchor: :func:`before_repeats`). A group that goes on there reads some records again and skips none; with the proved point, which is fewer records before the
+    same end, it would begin too late by as many as are too many.
+    """
+    excess = {p: counted[p].source - proved[p].source for p in counted if counted[p] != proved[p]}
+    if excess:
+        yield do.Say(
+            say(
+                "The mirror of %(partitions)s holds %(count)s records more than it is proved to have copied: a Connect worker "
+                "copied them twice or had not committed them, or somebody else wrote them. What %(source)s holds is reported from "
+                "where the proof ends, and groups read some records again.",
+                partitions=sorted(excess),
+                count=sum(excess.values()),
+                source=plan.source,
+            )
+        )
+
+
+def _lost(proved: Mapping[Partition, Corresponding], seen: Mapping[Partition, int]) -> dict[Partition, int]:
+    """Records by partition that the source was seen to hold and the target is not proved to.
 
     >>> p = Partition("orders", 0)
     >>> _lost({p: Corresponding(source=90, target=50)}, {p: 100})
     {Partition(topic='orders', partition=0): 10}
     """
-    return {p: max(seen[p] - point.source, 0) for p, point in ends.items() if p in seen}
+    return {p: max(seen[p] - point.source, 0) for p, point in proved.items() if p in seen}
 
 
 def translate(plan: Plan, limits: Limits) -> StageRun:
@@ -149,17 +187,20 @@ def translate(plan: Plan, limits: Limits) -> StageRun:
         return say("No consumer group moves: no offsets to translate.")
     sighted: do.Sighted = yield do.ReadSighted()
     starts = yield do.ReadStarts(plan.target)
-    wanted = translate_groups(sighted.positions, ends, {}, starts)
+    noted = offsets_of(sighted.positions)
+    anchors, repeated = (yield do.ReadAnchors()), (yield do.ReadRepeated())
+    counted = translate_groups(noted, ends, {}, starts)
+    wanted = before_repeats(counted, noted, anchors, repeated, starts)
     # A group of which nothing was noted may have been here before: from there on it reads again, and skips nothing.
-    standing = yield do.ReadGroupOffsets(plan.target)
+    standing = yield do.ReadCommits(plan.target)
     earlier = {
-        group: {p: offset for p, offset in standing.get(group, {}).items() if p in ends}
+        group: {p: committed for p, committed in standing.get(group, {}).items() if p in ends}
         for group in plan.groups
         if group not in wanted
     }
-    stays = {group: offsets for group, offsets in earlier.items() if offsets}
-    yield from set_offsets(plan, {**wanted, **stays}, ends)
-    yield from _tell_of_skipped(plan, list(skipped(sighted.positions, ends, {}, starts)))
+    stays = {group: commits for group, commits in earlier.items() if commits}
+    yield from set_offsets(plan, {**with_metadata(wanted, sighted.positions), **stays}, ends)
+    yield from _tell_of_skipped(plan, list(skipped(noted, ends, {}, starts)))
     if stays:
         yield do.Say(
             say(
@@ -206,10 +247,12 @@ def _tell_of_skipped(plan: Plan, gone: list[tuple[str, Partition, int]]) -> Gene
 
 def forward(plan: Plan, limits: Limits) -> StageRun:
     """The clients belong to the target, and the source has to be asked for its tail."""
-    ends = yield from drained()
+    proved = yield do.ReadProved()
+    if proved is None:  # assessed by an earlier hadash, that knew the counted points only; clients wait
+        proved = yield from drained()
     epoch = yield do.WriteBindings(plan.target, BindingState.FORWARD)
     yield from in_effect(epoch, limits.forward, limits.fast_poll)
-    yield do.OpenTail(ends)
+    yield do.OpenTail(proved)
     return say(
         "%(scope)s is on %(cluster)s (epoch %(epoch)s).", scope=plan.scope, cluster=plan.target, epoch=epoch
     )

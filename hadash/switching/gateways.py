@@ -13,6 +13,7 @@ from hadash.audit.models import record
 from hadash.bindings.errors import BindingError, NoSuchMember, UnknownOutcome
 from hadash.bindings.membership import set_excluded
 from hadash.inventory.gateways import gateway_members, zookeeper
+from hadash.inventory.installation import claimed
 from hadash.sentences import say
 from hadash.switching.refusals import EnginesAway, Refused
 
@@ -63,7 +64,7 @@ def _set(user: Any, gateway_id: str, excluded: bool, address: str | None, **deta
         # The entry first: what cannot be recorded is not done.
         with transaction.atomic():
             record(user, verb, subject, address, **details)
-            set_excluded(zookeeper(), gateway_id, excluded)
+            set_excluded(claimed(zookeeper()), gateway_id, excluded)
     except UnknownOutcome:
         # It may be done, so the log has to say who asked for it.
         record(user, verb, subject, address, **details, outcome="unknown")

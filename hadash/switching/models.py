@@ -133,8 +133,11 @@ class Switch(models.Model):
     #: Fencing: the executor with the newest token is the only one that may act. The lease says until when the
     #: others leave it alone.
     token = models.PositiveIntegerField(default=0)
+    #: Empty while it is handed over and no worker has taken it.
     executor = models.CharField(max_length=200, blank=True)
     lease_until = models.DateTimeField(null=True)
+    #: Whether its executor has let it go because a server did not answer: it is tried again when the lease has run out.
+    released = models.BooleanField(default=False)
 
     #: What later stages need of earlier ones, also in another process: drained ends, clients seen before.
     facts = models.JSONField(default=dict)
@@ -406,4 +409,5 @@ def log_once(switch: Switch, sentence: Sentence) -> None:
 
 # Django finds the tables of an app here; these have modules of their own.
 from hadash.switching.drafts.models import RequestDraft as RequestDraft  # noqa: E402
+from hadash.switching.handovers.models import HandoverCount as HandoverCount  # noqa: E402
 from hadash.switching.retirement.models import Retirement as Retirement  # noqa: E402

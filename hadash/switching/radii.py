@@ -14,11 +14,15 @@ from hadash.switching.batches.models import Batch, BatchItem
 from hadash.switching.by_hand.machine import Status as ChangeStatus
 from hadash.switching.by_hand.models import BindingChange
 from hadash.switching.machine import OPEN, Kind
+from hadash.switching.machine import Status as SwitchStatus
 from hadash.switching.models import Switch, Tail
 from hadash.switching.plan import Plan, PlanIndex, Scope
 from hadash.switching.refusals import BeingWritten, Busy
 from hadash.switching.retirement.machine import Status
 from hadash.switching.retirement.models import Retirement
+
+#: A switch that may be moving clients at this moment, or stopped in the middle of it.
+AT_WORK = (SwitchStatus.RUNNING, SwitchStatus.PAUSED, SwitchStatus.NEEDS_ATTENTION)
 
 #: One lock in the database for everything that decides whether two radii overlap: requests are rare and short.
 _RADIUS_LOCK = 0x68616461
@@ -100,6 +104,12 @@ def holders(pair: str, besides: Batch | None = None, forced: bool = False) -> li
     ]
 
 
+def mirrors_moving(pair: str) -> set[str]:
+    """Names of the mirrors that running switches of ``pair`` use, and those of switches that wait for a person."""
+    at_work = Switch.objects.filter(pair__name=pair, status__in=[s.value for s in AT_WORK])
+    return {mirror for switch in at_work.defer("traffic", "facts") for mirror in switch.the_plan().mirrors}
+
+
 def index_of(among: Iterable[Holder]) -> PlanIndex[Holder]:
     """To find, for many plans, the one that holds part of what each would move."""
     return PlanIndex((holder.plan, holder) for holder in among)
@@ -147,6 +157,11 @@ def refuse_overlap(plan: Plan, besides: Batch | None = None) -> None:
     holder = overlapping(plan, besides)
     if holder is not None:
         raise Busy(holder.sentence if besides is None else holder.lasting)
+    refuse_while_ending(plan)
+
+
+def refuse_while_ending(plan: Plan) -> None:
+    """:raises Busy: the end of a migration, or a lost side that is not rebuilt, holds part of what ``plan`` touches."""
     gone = retiring(plan)
     if gone is not None:
         raise Busy(
@@ -177,3 +192,14 @@ def refuse_while_bound_by_hand(plan: Plan) -> None:
                     appid=change.appid,
                 )
             )
+
+
+def others_in_the_way(plan: Plan) -> list[Sentence]:
+    """What else refuses ``plan`` now, besides who holds its radius."""
+    found: list[Sentence] = []
+    for refuse in (refuse_while_ending, refuse_while_bound_by_hand):
+        try:
+            refuse(plan)
+        except Busy as busy:
+            found += busy.reasons
+    return found

@@ -42,6 +42,10 @@ class Limits:
     active: float = 5.0
     max_lag: int = 5000
     accept_acks_1: bool = False
+    #: Whether it is only said that the target lets clients do less, or that nobody knows.
+    accept_quotas: bool = False
+    #: Whether clients that assign partitions themselves are only named, by the rules of the pair.
+    accept_self_assigned: bool = False
     tail_records: int = 16
     poll: float = 0.1
     fast_poll: float = 0.01

@@ -20,13 +20,15 @@ from hadash.switching.machine import Kind, Stage
 from hadash.switching.plan import Plan
 from hadash.switching.rehearsing import rehearse
 from hadash.switching.stage_run import Limits, StageFailed, StageRun, drained
-from hadash.switching.steps import heard, in_effect
+from hadash.switching.steps import come_back, heard, in_effect, nobody_comes_back
 from hadash.switching.translating import translate
 from hadash.switching.verifying import verify
 
 
 def settle(plan: Plan, limits: Limits) -> StageRun:
     """Consumers commit and park their rejoin, together. Reads and writes go on."""
+    yield from come_back(limits.settle)
+    began = yield do.Pause(0)
     yield do.WarmUp()
     if plan.kind is not Kind.READ_SPLIT:  # whoever only reads needs no writing, and a mirror stays closed
         yield do.AllowWrites(plan.target)
@@ -44,7 +46,7 @@ def settle(plan: Plan, limits: Limits) -> StageRun:
         late = sorted(m for m in waiting if states.get(m) not in ("parked", "joining"))
         if not late:
             break
-        if (yield do.Pause(limits.fast_poll * 3)) > limits.settle:
+        if (yield do.Pause(limits.fast_poll * 3)) - began > limits.settle:
             group, member = late[0]
             raise StageFailed(
                 say(
@@ -83,6 +85,7 @@ def block(plan: Plan, limits: Limits) -> StageRun:
     """From here on nothing new reaches the source."""
     epoch = yield do.WriteBindings(plan.source, BindingState.BLOCK)
     yield from in_effect(epoch, limits.block, limits.fast_poll)
+    yield from nobody_comes_back()
     if plan.kind is Kind.READ_SPLIT:
         return say(
             "The readers on %(cluster)s wait, no commit of theirs is under way (epoch %(epoch)s).",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Generator
 from typing import Any
 
@@ -50,6 +51,57 @@ def _everywhere(
         if elapsed > 1 and not told:
             told = True
             yield do.Say(sentence)
+
+
+#: Seconds between two looks at whether clients may still come back: nobody is held meanwhile.
+RETURN_POLL_SECONDS = 1.0
+
+
+def come_back(seconds: float) -> Generator[do.Command, Any, None]:
+    """Wait, before anybody is held, until clients of Gateways that have gone had the time to come back: what they
+    send again may be on the source already, and on the target it would be there twice."""
+    began = yield do.Pause(0)
+    told = False
+    while expected := (yield do.ReadExpectedBack()):
+        left = max(each.seconds for each in expected)
+        gateways = sorted({each.gateway for each in expected})
+        if (elapsed := (yield do.Pause(0)) - began) > seconds:
+            raise StageFailed(
+                say(
+                    "For %(waited)s s Gateways have gone (%(gateways)s) whose clients may send again what was "
+                    "not answered. "
+                    "Ask for the switch again in %(seconds)s s.",
+                    waited=round(elapsed),
+                    gateways=gateways,
+                    seconds=math.ceil(left),
+                )
+            )
+        if not told:
+            told = True
+            yield do.Say(
+                say(
+                    "Waiting %(seconds)s s for clients of Gateway %(gateways)s, which has gone, to come back.",
+                    seconds=math.ceil(left),
+                    gateways=gateways,
+                )
+            )
+        yield do.Pause(min(left, RETURN_POLL_SECONDS))
+
+
+def nobody_comes_back() -> Generator[do.Command, Any, None]:
+    """With the block in effect: no Gateway may have gone since :func:`come_back`. The block would catch what its
+    clients send again, and forward would send it to the target."""
+    expected = yield do.ReadExpectedBack()
+    if expected:
+        raise StageFailed(
+            say(
+                "Gateway %(gateways)s has gone since the switch began, and its clients may send again what it "
+                "had not answered. "
+                "Ask for the switch again in %(seconds)s s.",
+                gateways=sorted({each.gateway for each in expected}),
+                seconds=math.ceil(max(each.seconds for each in expected)),
+            )
+        )
 
 
 def heard(plan: Plan, seconds: float, poll: float) -> Generator[do.Command, Any, None]:

@@ -23,11 +23,12 @@ from hadash.kafka.errors import ConnectError, KafkaError, TopicsUnknown
 from hadash.kafka.values import Partition
 from hadash.mirroring.models import Mirror
 from hadash.mirroring.offsets import Corresponding
-from hadash.mirroring.rebuild import rebuild, tail_of
+from hadash.mirroring.rebuild import NotReported, rebuild, tail_of
 from hadash.mirroring.services import MirrorError
 from hadash.mirroring.standby import deny_writes
 from hadash.sentences import say
 from hadash.switching import radii
+from hadash.switching.facts import points_from_json, points_to_json
 from hadash.switching.models import Switch, Tail, log_event
 from hadash.switching.refusals import Busy, Refused
 
@@ -36,7 +37,7 @@ log = logging.getLogger(__name__)
 
 def open_tail(key: str, ends: Mapping[Partition, Corresponding]) -> None:
     """Note that the source of switch ``key`` has to be asked. May be repeated."""
-    points = [[p.topic, p.partition, e.source, e.target] for p, e in sorted(ends.items())]
+    points = points_to_json(ends)
     Tail.objects.get_or_create(switch=Switch.objects.get(key=key), defaults={"points": points})
 
 
@@ -81,6 +82,15 @@ def _look(tail: Tail) -> None:
             records=records,
         )
         log_event(switch, sentence)
+        unproved = perhaps_mirrored(held)
+        if unproved:
+            log_event(
+                switch,
+                say(
+                    "Up to %(records)s of them may have been mirrored: that they were is not proved.",
+                    records=unproved,
+                ),
+            )
         if gone:
             log_event(
                 switch,
@@ -95,6 +105,7 @@ def _look(tail: Tail) -> None:
             "report tail",
             switch.subject,
             records=records,
+            perhaps_mirrored=unproved,
             partitions=held.found,
             denials=denied,
             gone=list(gone),
@@ -185,7 +196,7 @@ def carry_out(tail: Tail) -> None:
         for mirror in _mirrors_of(switch):
             if mirror.name in tail.rebuilt:
                 continue
-            rebuild(mirror, switch.source)
+            rebuild(mirror, switch.source, reported(tail))
             tail.rebuilt = [*tail.rebuilt, mirror.name]
             tail.save(update_fields=["rebuilt"])
     except (KafkaError, ConnectError) as error:
@@ -195,10 +206,51 @@ def carry_out(tail: Tail) -> None:
             return
         Tail.objects.filter(pk=tail.pk, status=Tail.Status.REBUILDING).update(fault=str(error))
         return
+    except NotReported as error:
+        _ask_again(tail, str(error))
+        return
     except MirrorError as error:
         _end(tail, Tail.Status.FAILED, str(error))
         return
     _end(tail, Tail.Status.REBUILT, "")
+
+
+def reported(tail: Tail) -> dict[Partition, int]:
+    """Up to which offset it is known what the lost side holds, by partition: to where the mirror had it, or to the end of
+    what was reported."""
+    mirrored = {p: point.source for p, point in tail.the_points().items()}
+    return mirrored | {Partition(topic, p): end for topic, p, _first, end in tail.found}
+
+
+def perhaps_mirrored(tail: Tail) -> int:
+    """How many records of a reported tail the mirror may hold, although it is not proved that they are those: by count it
+    holds as many."""
+    counted = points_from_json(tail.switch.facts.get("drained", ()))
+    return sum(
+        max(min(counted[partition].source, end) - first, 0)
+        for topic, p, first, end in tail.found
+        if (partition := Partition(topic, p)) in counted
+    )
+
+
+def _ask_again(tail: Tail, fault: str) -> None:
+    """What was decided on is less than what would be deleted: the lost side is asked once more, and a person decides again."""
+    with transaction.atomic():
+        held = Tail.objects.select_for_update(of=("self",)).get(pk=tail.pk)
+        if held.status != Tail.Status.REBUILDING:
+            return
+        held.status, held.fault, held.unknown_since = Tail.Status.WAITING, fault, None
+        held.save()
+        switch = tail.switch
+        log_event(
+            switch,
+            say(
+                "%(source)s is not rebuilt: %(fault)s It is asked again for what it holds, and somebody has to decide again.",
+                source=switch.source.name,
+                fault=fault,
+            ),
+        )
+        record(None, "rebuild refused", switch.subject, fault=fault)
 
 
 def _mirrors_of(switch: Switch) -> list[Mirror]:

@@ -5,30 +5,78 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping
 from typing import Any
 
-from hadash.kafka.values import Partition
+from hadash.kafka.values import Committed, Partition
 from hadash.mirroring.offsets import Corresponding, furthest_back, skipped, stale_offsets, translate_groups
 from hadash.sentences import Sentence, say
 from hadash.switching import commands as do
 from hadash.switching.plan import Plan
+from hadash.switching.positions import together, uncommitted_positions
+from hadash.switching.self_assigned import check_self_assigned
 from hadash.switching.stage_run import Limits, StageFailed, StageRun, drained
 
-#: Offsets by group and partition.
+#: Offsets by group and partition, and commits.
 GroupOffsets = Mapping[str, Mapping[Partition, int]]
+GroupCommits = Mapping[str, Mapping[Partition, Committed]]
 
 
 def translate(plan: Plan, limits: Limits) -> StageRun:
     """Set every group's offsets on the target to the same records, and read them back."""
     ends = yield from drained()
+    yield from check_self_assigned(plan, limits, ends)
     if not plan.groups:
         yield from _stands_still(plan, ends)
         return say("No consumer group moves: no offsets to translate.")
-    committed = yield do.ReadGroupOffsets(plan.source)
-    starts, target_starts = yield from nothing_is_skipped(plan, committed, ends)
-    wanted = translate_groups(committed, ends, starts, target_starts)
-    yield from set_offsets(plan, wanted, ends)
+    commits = yield do.ReadCommits(plan.source)
+    wanted = yield from translated(plan, commits, ends)
+    yield from set_offsets(plan, with_metadata(wanted, commits), ends)
     yield from same_records(wanted, ends, limits)
     yield from _stands_still(plan, ends)
     return are_set(plan, wanted)
+
+
+def translated(
+    plan: Plan, commits: GroupCommits, ends: Mapping[Partition, Corresponding]
+) -> Generator[do.Command, Any, dict[str, dict[Partition, int]]]:
+    """Every group's offsets for the target: of what it has committed, and of where its members read what it has not.
+
+    :param ends: where both sides correspond. :raises StageFailed: records would be skipped, or a position is not known.
+    """
+    committed = offsets_of(commits)
+    positions = yield from uncommitted_positions(plan, committed, ends.keys())
+    if positions:
+        yield do.Say(
+            say(
+                "Group %(groups)s has committed nothing of %(partitions)s: its members go on where they read.",
+                groups=sorted(positions),
+                partitions=sorted({partition for offsets in positions.values() for partition in offsets}),
+            )
+        )
+    following = together(committed, positions)
+    starts, target_starts = yield from nothing_is_skipped(plan, following, ends)
+    return translate_groups(following, ends, starts, target_starts)
+
+
+def offsets_of(commits: GroupCommits) -> dict[str, dict[Partition, int]]:
+    """Commits without their metadata."""
+    return {
+        group: {p: committed.offset for p, committed in found.items()} for group, found in commits.items()
+    }
+
+
+def with_metadata(wanted: GroupOffsets, commits: GroupCommits) -> dict[str, dict[Partition, Committed]]:
+    """Translated offsets with the metadata of the commits that they were made of.
+
+    >>> p = Partition("orders", 0)
+    >>> with_metadata({"billing": {p: 55}}, {"billing": {p: Committed(95, "batch 7")}})
+    {'billing': {Partition(topic='orders', partition=0): Committed(offset=55, metadata='batch 7')}}
+    """
+    nothing = Committed(0)
+    return {
+        group: {
+            p: commits.get(group, {}).get(p, nothing)._replace(offset=offset) for p, offset in offsets.items()
+        }
+        for group, offsets in wanted.items()
+    }
 
 
 def nothing_is_skipped(
@@ -65,7 +113,7 @@ def are_set(plan: Plan, wanted: GroupOffsets) -> Sentence:
 
 
 def set_offsets(
-    plan: Plan, wanted: GroupOffsets, ends: Mapping[Partition, Corresponding]
+    plan: Plan, wanted: GroupCommits, ends: Mapping[Partition, Corresponding]
 ) -> Generator[do.Command, Any, None]:
     """Write the groups' offsets on the target, take away what an earlier stay has left there, and read both back.
 
@@ -77,19 +125,19 @@ def set_offsets(
     if stale:
         yield do.RemoveGroupOffsets(stale)
     yield do.WriteGroupOffsets(wanted)
-    written = yield do.ReadGroupOffsets(plan.target)
-    for group, offsets in wanted.items():
-        for partition, offset in offsets.items():
+    written = yield do.ReadCommits(plan.target)
+    for group, commits in wanted.items():
+        for partition, committed in commits.items():
             found = written.get(group, {}).get(partition)
-            if found != offset:
+            if found != committed:
                 raise StageFailed(
                     say(
                         "Group %(group)s on %(cluster)s stands at %(found)s on %(partition)s instead of %(offset)s.",
                         group=group,
                         cluster=plan.target,
                         partition=partition,
-                        found="?" if found is None else found,
-                        offset=offset,
+                        found="?" if found is None else found.offset,
+                        offset=committed.offset,
                     )
                 )
     left = stale_offsets(written, wanted, ends)

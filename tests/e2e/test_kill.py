@@ -1,14 +1,16 @@
-"""The worker is killed with SIGKILL inside each stage: the switch is finished or returned, never half done."""
+"""The only worker is killed with SIGKILL inside each stage, and another one starts: the switch is finished or returned.
+
+These are the long ones; ``test_kill_one_of_two.py`` is what every run has.
+"""
 
 from __future__ import annotations
 
 import pytest
-from support.waiting import eventually
 
 from hadash.bindings.model import Binding, BindingState
 from hadash.bindings.store import BindingStore
 from hadash.identity.resolve import resolve
-from hadash.sandbox.trial import LOOK_SECONDS, SWITCH_SECONDS, Trial
+from hadash.sandbox.trial import SWITCH_SECONDS, Trial
 
 from .conftest import KILL_SECONDS, Workers
 
@@ -16,17 +18,16 @@ pytestmark = pytest.mark.stack
 
 APPID, INSTANCE = "shop", "shop-carts"
 
-#: stage, the command at which the worker dies, and whether the command has been carried out then. (The one from which on nobody
-#: is served is tried each time, the others are among the long ones; ``make fault`` kills workers in all of them.)
+#: stage, the command at which the worker dies, and whether the command has been carried out then.
 POINTS = [
-    pytest.param("precheck", "RecordSeen", "after", marks=pytest.mark.long),
-    pytest.param("settle", "WriteBindings", "after", marks=pytest.mark.long),
+    ("precheck", "RecordSeen", "after"),
+    ("settle", "WriteBindings", "after"),
     ("block", "WriteBindings", "after"),
-    pytest.param("drain", "RecordDrained", "before", marks=pytest.mark.long),
-    pytest.param("translate", "WriteGroupOffsets", "after", marks=pytest.mark.long),
-    pytest.param("forward", "WriteBindings", "after", marks=pytest.mark.long),
-    pytest.param("reverse", "ReverseMirrors", "after", marks=pytest.mark.long),
-    pytest.param("verify", "ReadClients", "before", marks=pytest.mark.long),
+    ("drain", "RecordDrained", "before"),
+    ("translate", "WriteGroupOffsets", "after"),
+    ("forward", "WriteBindings", "after"),
+    ("reverse", "ReverseMirrors", "after"),
+    ("verify", "ReadClients", "before"),
 ]
 
 
@@ -34,7 +35,8 @@ def bound_to(bindings: BindingStore, appid: str = APPID, instance: str = INSTANC
     return resolve(bindings.document(appid), instance, Binding("east"))
 
 
-@pytest.mark.parametrize(("stage", "command", "when"), POINTS, ids=lambda value: str(value))
+@pytest.mark.long
+@pytest.mark.parametrize(("stage", "command", "when"), POINTS, ids=str)
 def test_switch_survives_the_loss_of_its_worker(
     trial: Trial, bindings: BindingStore, workers: Workers, stage: str, command: str, when: str
 ) -> None:
@@ -103,28 +105,3 @@ def test_readers_go_over_although_the_worker_dies_while_they_wait(
     binding = bound_to(bindings, "audit", "audit-clicks")
     assert (binding.cluster, binding.state) == (target, BindingState.FORWARD)
     assert [s["result"] for s in state["stages"] if s["stage"] == "follow"][-2:] == ["interrupted", "done"]
-
-
-def test_abort_returns_to_the_start_also_when_the_worker_dies_while_returning(
-    trial: Trial, bindings: BindingStore, workers: Workers
-) -> None:
-    before = bound_to(bindings).cluster
-    target = "west" if before == "east" else "east"
-    worker = workers.dying("return", "WriteBindings", "after")
-
-    key = trial.operator.request(APPID, INSTANCE, target, "This one is aborted.")
-    trial.approver.approve(key).raise_for_status()
-    eventually(
-        lambda: trial.operator.state(key)["stage"] not in ("", "precheck"),
-        "something has been changed",
-        KILL_SECONDS,
-        LOOK_SECONDS,
-    )
-    trial.operator.post(f"switches/{key}/abort/").raise_for_status()
-    assert worker.wait(timeout=KILL_SECONDS) == -9
-    workers.successor()
-    state = trial.approver.await_end(key, SWITCH_SECONDS)
-
-    assert state["status"] == "rolled_back"
-    assert state["outcome"] == "olga aborted the switch."
-    assert (bound_to(bindings).cluster, bound_to(bindings).state) == (before, BindingState.FORWARD)

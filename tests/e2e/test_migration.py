@@ -17,9 +17,10 @@ from support.environment import Cluster
 from support.waiting import eventually
 
 from hadash.sandbox.demo import ROOT, Demo
+from hadash.sandbox.ending import CATCH_UP_SECONDS
 from hadash.sandbox.traffic.journal import Follower, Journal
 from hadash.sandbox.traffic.verdict import judge
-from hadash.sandbox.trial import CATCH_UP_SECONDS, LOOK_SECONDS, READY_SECONDS, SWITCH_SECONDS, Trial
+from hadash.sandbox.trial import LOOK_SECONDS, READY_SECONDS, SWITCH_SECONDS, Trial
 from hadash.sandbox.world import ClientSpec
 
 pytestmark = pytest.mark.stack

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
+from typing import Any
 
 import httpx
 import pytest
+from support.waiting import eventually
 
 from hadash.bindings.store import BindingStore
 from hadash.kafka.connect import ConnectClient
@@ -45,12 +46,6 @@ class TestRequests:
         with pytest.raises(SandboxError, match=f"shop › shop-stock is bound to {here} already"):
             trial.operator.request("shop", "shop-stock", here, "It is there.")
 
-    def test_instance_that_is_registered_already(self, trial: Trial) -> None:
-        page = trial.operator.post(
-            f"appids/{trial.operator.appid('shop')}/instances/", name="shop-carts", note=""
-        )
-        assert "shop-carts is registered under shop already" in page.text
-
     def test_topic_that_no_mirror_carries(self, trial: Trial) -> None:
         answer = trial.operator.post(
             "switches/request/",
@@ -67,32 +62,86 @@ class TestRequests:
         with pytest.raises(SandboxError, match="Say why"):
             trial.operator.request("shop", "shop-stock", other_side(bindings, "shop", "shop-stock"), " ")
 
-    def test_pair_with_a_dead_cluster(self, demo: Demo, trial: Trial) -> None:
-        broker = demo.stack.kafka["west"].brokers[0]
-        broker.pause()
-        try:
-            with pytest.raises(SandboxError, match="Cluster west does not answer"):
-                trial.operator.request("billing", None, "west", "West is dead.")
-        finally:
-            broker.resume()
+    def test_pair_with_a_dead_cluster(self, dead_cluster: None, trial: Trial) -> None:
+        with pytest.raises(SandboxError, match="Cluster west does not answer"):
+            trial.operator.request("billing", None, "west", "West is dead.")
 
-    def test_mirror_that_is_not_running(self, demo: Demo, trial: Trial, bindings: BindingStore) -> None:
-        connect = ConnectClient(demo.environment()["CONNECT_URL"])
-        name = next(n for n in connect.names() if ".stock." in n and connect.status(n).running)
-        connect.stop(name)
-        deadline = time.monotonic() + 30
-        while not connect.status(name).stopped and time.monotonic() < deadline:
-            pass
-        try:
-            with pytest.raises(SandboxError, match="Mirror stock is not running"):
-                trial.operator.request(
-                    "shop", "shop-stock", other_side(bindings, "shop", "shop-stock"), "Its mirror is stopped."
-                )
-        finally:
-            connect.resume(name)
-            while not connect.status(name).running and time.monotonic() < deadline:
-                pass
-            connect.close()
+    def test_mirror_that_is_not_running(
+        self, mirror_stopped: str, trial: Trial, bindings: BindingStore
+    ) -> None:
+        with pytest.raises(SandboxError, match="Mirror stock is not running"):
+            trial.operator.request(
+                "shop", "shop-stock", other_side(bindings, "shop", "shop-stock"), mirror_stopped
+            )
+
+    @pytest.mark.parametrize("fault", ["dead_cluster", "mirror_stopped", "topic_without_mirror", None])
+    def test_the_plan_says_what_the_request_is_refused_for(
+        self, fault: str | None, request: pytest.FixtureRequest, trial: Trial, bindings: BindingStore
+    ) -> None:
+        """Or that nobody knows: with a fault it is never without objections, and without one neither has any."""
+        if fault is not None:
+            request.getfixturevalue(fault)
+        scope = {"kind": "instance", "appid": "shop", "instance_id": "shop-stock"}
+        if fault == "topic_without_mirror":
+            scope = {"kind": "topics", "topics": ["shop.stock", "shop.typo"]}
+        asked = {"pair": "main", "scope": scope, "target": other_side(bindings, "shop", "shop-stock")}
+        plan = outcome(trial.operator, "plans/", asked)
+        made = outcome(trial.operator, "switches/", {**asked, "reason": "Is it so?"})
+        if fault is None:
+            trial.operator.post(f"switches/{made['key']}/cancel/", reason="It was.")
+            assert (plan["checks"], plan["objections"]) == ("hold", [])
+        elif "objections" in plan:
+            assert plan["checks"] != "hold"
+            assert facts(made["reasons"]) <= facts(plan["objections"])
+        else:
+            assert facts(plan["reasons"]) == facts(made["reasons"]), "it could not even be planned"
+
+
+def facts(sentences: list[str]) -> set[str]:
+    """Without the words of Kafka's client, which calls the same silence a timeout or a failure of the transport."""
+    return {sentence.split(":")[0] for sentence in sentences}
+
+
+def outcome(person: Person, path: str, asked: dict[str, Any]) -> dict[str, Any]:
+    """What the API answers, also when it refuses."""
+    found: dict[str, Any] = person.answer("POST", path, asked).json()
+    return found
+
+
+@pytest.fixture
+def dead_cluster(demo: Demo, trial: Trial, bindings: BindingStore) -> Iterator[None]:
+    """West's broker answers nobody; afterwards hadash has seen that it answers again (its first questions find
+    connections that have broken meanwhile)."""
+    broker = demo.stack.kafka["west"].brokers[0]
+    broker.pause()
+    yield
+    broker.resume()
+    scope = {"kind": "instance", "appid": "shop", "instance_id": "shop-stock"}
+    asked = {"pair": "main", "scope": scope, "target": other_side(bindings, "shop", "shop-stock")}
+    eventually(
+        lambda: outcome(trial.operator, "plans/", asked).get("checks") == "hold",
+        "an answer of west",
+        patience=60,
+        every=1,
+    )
+
+
+@pytest.fixture
+def topic_without_mirror() -> None:
+    """The name of one is mistyped."""
+
+
+@pytest.fixture
+def mirror_stopped(demo: Demo) -> Iterator[str]:
+    """The one of stock; why a switch is asked for all the same."""
+    connect = ConnectClient(demo.environment()["CONNECT_URL"])
+    name = next(n for n in connect.names() if ".stock." in n and connect.status(n).running)
+    connect.stop(name)
+    eventually(lambda: connect.status(name).stopped, "the mirror's end", patience=30)
+    yield "Its mirror is stopped."
+    connect.resume(name)
+    eventually(lambda: connect.status(name).running, "the mirror's beginning", patience=30)
+    connect.close()
 
 
 class TestTwoPeople:

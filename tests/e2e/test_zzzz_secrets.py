@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterator
 
 import pytest
+from kazoo.client import KazooClient
 
-from hadash.bindings.client import connect
 from hadash.sandbox.demo import Demo
 from hadash.sandbox.trial import Trial
 
@@ -17,8 +17,7 @@ pytestmark = pytest.mark.stack
 OWN = ("gateway", "web", "worker", "beat")
 
 
-def znodes(hosts: str) -> Iterator[tuple[str, bytes]]:
-    client = connect(hosts)
+def znodes(client: KazooClient) -> Iterator[tuple[str, bytes]]:
     try:
         waiting = ["/"]
         while waiting:
@@ -34,7 +33,7 @@ def test_credentials_are_nowhere(demo: Demo, trial: Trial) -> None:
     words = json.loads((demo.data_dir / "secrets.json").read_text())
     secrets = [secret.encode() for name, secret in words.items() if name != "postgres"]
     assert secrets
-    places = dict(znodes(demo.environment()["ZOOKEEPER_HOSTS"]))
+    places = dict(znodes(demo.stack.zookeeper.connect()))
     logs = [path for path in (demo.data_dir / "logs").iterdir() if path.name.startswith(OWN)]
     assert len(logs) >= len(OWN)
     places |= {path.name: path.read_bytes() for path in logs}

@@ -145,6 +145,14 @@ class Group:
     stuck: bool = False
     #: Records that were read again, where that is allowed: after a switch without the source.
     reread: list[int] | None = None
+    #: Its members commit nothing of a partition that they have read nothing of, as librdkafka's do.
+    lazy: bool = False
+    #: The text beside each commit.
+    metadata: dict[str, dict[Partition, str]] = field(default_factory=dict)
+    #: What each coordinator has given its members last: the client of each partition.
+    assigned: dict[str, dict[Partition, str]] = field(default_factory=dict)
+    #: The lowest offset that a client has asked for on a cluster, as the Gateways saw it.
+    fetched: dict[tuple[str, str, Partition], int] = field(default_factory=dict)
 
     def on(self, cluster: str) -> list[Member]:
         """The members that the cluster's coordinator knows."""
@@ -182,8 +190,10 @@ class Group:
 
     def commit(self, member: Member) -> None:
         for partition, owner in self.owner.items():
-            if owner is member:
+            began = self.fetched.get((member.client.id, member.cluster, partition))
+            if owner is member and not (self.lazy and self.position[partition] == began):
                 self.committed[member.cluster][partition] = self.position[partition]
+                self.metadata.setdefault(member.cluster, {})[partition] = f"by {member.client.id}"
 
     def _give_up(self, member: Member) -> None:
         self.owner = {p: owner for p, owner in self.owner.items() if owner is not member}
@@ -208,7 +218,11 @@ class Group:
         for index, partition in enumerate(self.partitions):
             self.owner[partition] = here[index % len(here)]
             end = logs[cluster][partition].end
-            self.position[partition] = self.committed[cluster].get(partition, end)
+            self.position[partition] = position = self.committed[cluster].get(partition, end)
+            client = self.owner[partition].client.id
+            self.assigned.setdefault(cluster, {})[partition] = client
+            lowest = self.fetched.setdefault((client, cluster, partition), position)
+            self.fetched[client, cluster, partition] = min(lowest, position)
 
     def consume(self, bound: Callable[[Client], Bound], logs: Logs, down: set[str]) -> None:
         if self.stuck:
@@ -233,7 +247,10 @@ class Group:
 
 @dataclass
 class Mirror:
-    """Copies records in order, at most ``rate`` a second. Of a silent one nobody knows how far it is."""
+    """Copies records in order, at most ``rate`` a second. Of a silent one nobody knows how far it is.
+
+    ``source``, ``target``, ``anchors`` and ``turning`` are the row in PostgreSQL; all else is the connector's.
+    """
 
     name: str
     source: str
@@ -248,19 +265,25 @@ class Mirror:
     never_turns: bool = False
     silent: bool = False
     turning: bool = False
+    #: Between which clusters the connector copies.
+    reads: str = ""
+    writes: str = ""
     _budget: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.reads, self.writes = self.source, self.target
 
     def copy(self, now: float, seconds: float, logs: Logs, down: set[str]) -> None:
         if self.state == "unknown" and self.starts_at is not None and now >= self.starts_at:
             self.state, self.starts_at = "running", None
-        if self.state != "running" or down & {self.source, self.target}:
+        if self.state != "running" or down & {self.reads, self.writes}:
             return
         self._budget += self.rate * seconds
         for partition, position in self.position.items():
-            log = logs[self.source][partition]
+            log = logs[self.reads][partition]
             position = max(position, log.start)
             while self._budget >= 1 and (record := log.at(position)) is not None:
-                logs[self.target][partition].append(record)
+                logs[self.writes][partition].append(record)
                 position += 1
                 self._budget -= 1
             self.position[partition] = position
@@ -268,8 +291,13 @@ class Mirror:
             self._budget = 0.0  # what was not needed is not saved up
 
     def turn(self, now: float, ends: Mapping[Partition, Corresponding]) -> None:
-        """The opposite connector goes on after the last record that both sides hold."""
+        """The opposite connector goes on after the last record that both sides hold. One that runs already is left alone, and
+        none is set back."""
+        after = {p: offset + 1 for p, offset in resume_after(ends).items()}
+        turned = self.reads == self.target
+        if not turned or self.state != "running":
+            self.position = {p: max(at, self.position[p]) if turned else at for p, at in after.items()}
+            self.state, self.starts_at = "unknown", None if self.never_turns else now + 0.2
+        self.reads, self.writes = self.target, self.source
         self.source, self.target, self.turning = self.target, self.source, False
-        self.position = {p: offset + 1 for p, offset in resume_after(ends).items()}
         self.anchors = {p: Corresponding(point.target, point.source) for p, point in ends.items()}
-        self.state, self.starts_at = "unknown", None if self.never_turns else now + 0.2

@@ -14,7 +14,8 @@ from hadash.mirroring.models import Mirror
 from hadash.switching import commands as do
 from hadash.switching import effects
 from hadash.switching.batches.drawing import _clients
-from hadash.switching.effects import Effects, Facts
+from hadash.switching.effects import Effects
+from hadash.switching.facts import Facts
 from hadash.switching.lost_source import users
 from hadash.switching.radius import Draft
 from hadash.switching.things import Use

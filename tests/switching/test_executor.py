@@ -12,6 +12,7 @@ from django.db import OperationalError, transaction
 from django.utils import timezone
 from kazoo.client import KazooClient
 
+from hadash.audit.models import Entry
 from hadash.bindings.errors import (
     BindingConflict,
     BindingError,
@@ -19,13 +20,14 @@ from hadash.bindings.errors import (
     StaleWriter,
     StoreUnavailable,
 )
-from hadash.bindings.model import BindingState
+from hadash.bindings.model import Binding, BindingState, Journal
+from hadash.bindings.store import BindingStore, Edit
 from hadash.inventory import dialects, gateways
 from hadash.inventory.models import Cluster, Pair
 from hadash.kafka.errors import ConnectUnavailable, KafkaError
 from hadash.sentences import Sentence, say
 from hadash.switching import commands as do
-from hadash.switching import executor, stages
+from hadash.switching import executor, leases, stages
 from hadash.switching.executor import _Execution
 from hadash.switching.machine import Stage, Status
 from hadash.switching.models import StageRecord, Switch
@@ -60,6 +62,14 @@ def switch() -> Switch:
 
 
 @pytest.fixture
+def store(zookeeper: KazooClient, monkeypatch: pytest.MonkeyPatch) -> BindingStore:
+    """The bindings at the test's own place, where the executor finds them too."""
+    monkeypatch.setattr(dialects, "zookeeper", lambda: zookeeper)
+    monkeypatch.setattr(gateways, "zookeeper", lambda: zookeeper)
+    return BindingStore(zookeeper)
+
+
+@pytest.fixture
 def ran(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The tokens with which stages were run; each says that another one follows."""
     tokens: list[int] = []
@@ -69,8 +79,8 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         return True
 
     monkeypatch.setattr(_Execution, "run", run)
-    monkeypatch.setattr(executor._Renewal, "__enter__", lambda self: None)
-    monkeypatch.setattr(executor._Renewal, "__exit__", lambda self, *exc: None)
+    monkeypatch.setattr(leases.Renewal, "__enter__", lambda self: None)
+    monkeypatch.setattr(leases.Renewal, "__exit__", lambda self, *exc: None)
     return tokens
 
 
@@ -90,8 +100,8 @@ def test_the_next_stage_is_run_with_the_token_of_the_last(switch: Switch, ran: l
 
 def test_of_two_that_find_an_orphan_one_takes_it(switch: Switch) -> None:
     second = Switch.objects.get(pk=switch.pk)
-    assert executor.claim(switch) == 4
-    assert executor.claim(second) is None
+    assert leases.claim(switch) == 4
+    assert leases.claim(second) is None
 
 
 @pytest.mark.parametrize("jump", [timedelta(hours=1), timedelta(hours=-1)], ids=["fast", "slow"])
@@ -102,10 +112,10 @@ def test_a_lease_lasts_as_long_whatever_the_clock_of_the_worker_says(
     real = timezone.now
     with monkeypatch.context() as wrong:
         wrong.setattr(timezone, "now", lambda: real() + jump)
-        assert executor.claim(switch) == 4
-        assert executor.orphans() == []
+        assert leases.claim(switch) == 4
+        assert leases.orphans() == []
     Switch.objects.filter(pk=switch.pk).update(executor="elsewhere:1")
-    assert executor.orphans() == []
+    assert leases.orphans() == []
     switch.refresh_from_db()
     assert switch.lease_until is not None
     assert switch.lease_until < real() + timedelta(minutes=1)
@@ -134,7 +144,7 @@ class TestFence:
     def test_who_was_replaced_may_change_nothing(
         self, switch: Switch, execution: _Execution, act: str
     ) -> None:
-        executor.claim(switch)
+        leases.claim(switch)
         acts: dict[str, Callable[[], None]] = {
             "_fence": execution._fence,
             "_save": lambda: execution._save_facts({"drained": []}),
@@ -150,8 +160,8 @@ def test_while_zookeeper_is_away_the_switch_says_so_once_and_stays_an_orphan(
         raise StoreUnavailable("ZooKeeper cannot be reached (ConnectionLoss).")
 
     monkeypatch.setattr(_Execution, "run", away)
-    monkeypatch.setattr(executor._Renewal, "__enter__", lambda self: None)
-    monkeypatch.setattr(executor._Renewal, "__exit__", lambda self, *exc: None)
+    monkeypatch.setattr(leases.Renewal, "__enter__", lambda self: None)
+    monkeypatch.setattr(leases.Renewal, "__exit__", lambda self, *exc: None)
     assert executor.run_stage(switch.pk, 3) is None
     assert executor.run_stage(switch.pk, 4) is None
     assert [str(event) for event in switch.events.all()] == [
@@ -177,8 +187,8 @@ def test_what_a_person_has_to_correct_is_said_once(
         raise error
 
     monkeypatch.setattr(_Execution, "run", refuse)
-    monkeypatch.setattr(executor._Renewal, "__enter__", lambda self: None)
-    monkeypatch.setattr(executor._Renewal, "__exit__", lambda self, *exc: None)
+    monkeypatch.setattr(leases.Renewal, "__enter__", lambda self: None)
+    monkeypatch.setattr(leases.Renewal, "__exit__", lambda self, *exc: None)
     assert executor.run_stage(switch.pk, 3) is None
     assert executor.run_stage(switch.pk, 4) is None
     assert [str(event) for event in switch.events.all()] == [
@@ -224,8 +234,8 @@ def test_what_releases_the_clients_needs_nobody_while_zookeeper_is_away(
     """It stays an orphan that is picked up again and again; any other failure asks for a person."""
     settings.SWITCH_FORWARD_SECONDS = 0
     monkeypatch.setattr("hadash.inventory.dialects.zookeeper", lambda: zookeeper)
-    monkeypatch.setattr(executor._Renewal, "__enter__", lambda self: None)
-    monkeypatch.setattr(executor._Renewal, "__exit__", lambda self, *exc: None)
+    monkeypatch.setattr(leases.Renewal, "__enter__", lambda self: None)
+    monkeypatch.setattr(leases.Renewal, "__exit__", lambda self, *exc: None)
 
     def fail(execution: _Execution) -> tuple[bool, Sentence]:
         execution.unreachable = unreachable
@@ -337,7 +347,10 @@ class TestHolding:
         self.blocked_for(switch, 1000)
         assert self.said(switch) == ["forward", "Done."]
 
-    def test_when_it_began_is_kept_before_the_block_is_written(self, switch: Switch) -> None:
+    def test_when_it_began_is_kept_before_the_block_is_written(
+        self, switch: Switch, store: BindingStore
+    ) -> None:
+        store.take_over(switch.key, "settle", switch.token)
         execution = _Execution(switch, switch.token)
         execution.stage = Stage.BLOCK
         execution._check_holding(WHOLE, do.WriteBindings("east", BindingState.BLOCK))
@@ -346,6 +359,113 @@ class TestHolding:
         execution._check_holding(WHOLE, do.WriteBindings("east", BindingState.BLOCK))
         switch.refresh_from_db()
         assert switch.facts["blocked_at"] == began
+        assert store.facts(switch.key)["blocked_at"] == began, "also for a PostgreSQL that forgets it"
+
+
+class TestForgetfulDatabase:
+    """PostgreSQL has failed over to a replica without the last commits; what ZooKeeper knows outranks it."""
+
+    @pytest.fixture
+    def ran(self, monkeypatch: pytest.MonkeyPatch, store: BindingStore) -> list[Stage]:
+        """The stages that are run; nothing of the world is touched."""
+        stages_run: list[Stage] = []
+        for stage in Stage:
+
+            def run(plan: Any, limits: Any, stage: Stage = stage) -> Any:
+                stages_run.append(stage)
+                return say("Done.")
+                yield
+
+            monkeypatch.setitem(stages.RUNS, stage, run)
+        return stages_run
+
+    def wrote(self, store: BindingStore, switch: Switch, token: int, *written: Stage) -> None:
+        """The executor of ``token`` has run some stages."""
+        store.take_over(switch.key, Stage.PRECHECK.value, token)
+        self.write(store, switch, token, *written)
+
+    def write(self, store: BindingStore, switch: Switch, token: int, *written: Stage) -> None:
+        """Bindings of the whole plan as some stages write them."""
+        for stage in written:
+            cluster = "west" if stage is Stage.FORWARD else "east"
+            state = BindingState(stage.value) if stage.value in set(BindingState) else BindingState.FORWARD
+            binding = Binding(cluster, state, switch=switch.key, stage=stage.value)
+            journal = Journal(switch.key, stage.value, token)
+            store.change([Edit(identity, binding) for identity in WHOLE.identities], journal)
+
+    def test_nobody_goes_back_behind_forward(
+        self, switch: Switch, store: BindingStore, ran: list[Stage]
+    ) -> None:
+        self.wrote(store, switch, 9, Stage.SETTLE, Stage.BLOCK, Stage.FORWARD)
+        facts = {"number": 3, "seen": {}, "drained": [["orders", 0, 100, 60]]}
+        store.keep_facts(Journal(switch.key, "drain", 9), facts)
+        Switch.objects.filter(pk=switch.pk).update(stage="block", facts={"number": 1, "seen": {}})
+
+        assert executor.run_stage(switch.pk, 3) == 10, "larger than any token that was given out"
+        switch.refresh_from_db()
+        assert ran == [Stage.FORWARD]
+        assert (switch.stage, switch.facts) == ("reverse", facts)
+        assert str(switch.events.order_by("pk")[0]) == (
+            "PostgreSQL had forgotten that this switch had reached forward (it said block). ZooKeeper knows it, so the "
+            "switch goes on from there."
+        )
+        entry = Entry.objects.get(verb="read back")
+        assert entry.details == {"stage": "forward", "said": "block", "facts": ["drained", "number"]}
+
+    def test_nor_forward_when_it_has_returned(
+        self, switch: Switch, store: BindingStore, ran: list[Stage]
+    ) -> None:
+        self.wrote(store, switch, 9, Stage.SETTLE, Stage.BLOCK, Stage.RETURN)
+        Switch.objects.filter(pk=switch.pk).update(stage="block")
+        assert executor.run_stage(switch.pk, 3) is None
+        switch.refresh_from_db()
+        assert (ran, switch.current) == ([Stage.RETURN], Status.ROLLED_BACK)
+
+    def test_clients_that_wait_are_not_forgotten(
+        self, switch: Switch, store: BindingStore, ran: list[Stage]
+    ) -> None:
+        """A precheck would fail, and end the switch, with its clients blocked for good."""
+        self.wrote(store, switch, 9, Stage.SETTLE, Stage.BLOCK)
+        Switch.objects.filter(pk=switch.pk).update(stage="precheck")
+        executor.run_stage(switch.pk, 3)
+        assert ran == [Stage.BLOCK, Stage.DRAIN, Stage.TRANSLATE, Stage.FORWARD]
+
+    def test_what_nobody_forgot_is_as_it_was(
+        self, switch: Switch, store: BindingStore, ran: list[Stage]
+    ) -> None:
+        self.wrote(store, switch, 2, Stage.SETTLE)
+        assert executor.run_stage(switch.pk, 3) == 4
+        assert ran == [Stage.SETTLE, Stage.BLOCK, Stage.DRAIN, Stage.TRANSLATE, Stage.FORWARD]
+        assert not Entry.objects.filter(verb="read back").exists()
+
+    def test_an_executor_that_was_replaced_is_not_helped_by_it(
+        self, switch: Switch, store: BindingStore, ran: list[Stage]
+    ) -> None:
+        """Its token is smaller than ZooKeeper's because another one has taken over, and PostgreSQL knows that."""
+        leases.claim(switch)
+        self.wrote(store, switch, 4)
+        assert executor.run_stage(switch.pk, 3) is None
+        assert ran == []
+        journal = store.journal(switch.key)
+        assert journal is not None
+        assert journal.token == 4
+
+    def test_a_stage_that_finds_its_forward_written_is_run_again_and_reads_back(
+        self, switch: Switch, store: BindingStore, ran: list[Stage], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """It must not fail: that would lead to the return."""
+
+        def settle(plan: Any, limits: Any) -> Any:
+            self.write(store, switch, 4, Stage.BLOCK, Stage.FORWARD)
+            self.write(store, switch, 4, Stage.SETTLE)
+            yield
+
+        monkeypatch.setitem(stages.RUNS, Stage.SETTLE, settle)
+        assert executor.run_stage(switch.pk, 3) == 4
+        assert executor.run_stage(switch.pk, 4) == 5
+        assert ran == [Stage.FORWARD]
+        results = [(record.stage, record.result) for record in switch.stages.order_by("pk")]
+        assert results == [("settle", "interrupted"), ("forward", "done")]
 
 
 @pytest.mark.parametrize("stage", [Stage.REVERSE, Stage.VERIFY])
@@ -384,4 +504,4 @@ def test_without_the_database_a_stage_neither_fails_nor_ends(
     switch.refresh_from_db()
     assert (switch.current, switch.stage) == (Status.RUNNING, Stage.SETTLE)
     Switch.objects.filter(pk=switch.pk).update(lease_until=timezone.now() - timedelta(seconds=1))
-    assert executor.orphans() == [switch]
+    assert leases.orphans() == [switch]

@@ -17,6 +17,7 @@ from hadash.inventory.models import Pair
 from hadash.kafka.errors import ClusterUnavailable, TopicsUnknown
 from hadash.kafka.values import Partition
 from hadash.mirroring.offsets import Corresponding
+from hadash.mirroring.rebuild import NotReported
 from hadash.mirroring.services import MirrorError
 from hadash.switching import asking, policy, radii, tails
 from hadash.switching.machine import Kind, Status
@@ -197,6 +198,42 @@ class TestTail:
         tail.refresh_from_db()
         assert (tail.status, tail.fault) == ("rebuilt", "")
 
+    def test_what_may_have_been_mirrored_is_said(self, tail: Tail, source: Any) -> None:
+        """By count the mirror holds up to 104, and up to 100 it is proved."""
+        tail.switch.facts = {"drained": [["orders", 0, 104, 64]]}
+        tail.switch.save()
+        source["found"] = {ORDERS: (100, 107)}
+        tails.look_for_tails()
+        assert log(tail.switch)[-2:] == [
+            "east is back. It holds 7 records that were not mirrored; nobody can write to it.",
+            "Up to 4 of them may have been mirrored: that they were is not proved.",
+        ]
+
+    def test_what_came_after_the_report_is_reported_before_it_is_deleted(
+        self, tail: Tail, source: Any, rebuild: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        source["found"] = {ORDERS: (100, 107)}
+        tails.look_for_tails()
+        rebuild(tail)
+        tail.refresh_from_db()
+        assert tails.reported(tail) == {ORDERS: 107}
+
+        def refuse(*arguments: Any) -> None:
+            raise NotReported("orders-0 on cluster east ends at 110.")
+
+        monkeypatch.setattr(tails, "_mirrors_of", lambda switch: [SimpleNamespace(name="shop")])
+        monkeypatch.setattr(tails, "rebuild", refuse)
+        tails.carry_out(tail)
+        tail.refresh_from_db()
+        assert tail.status == "waiting"
+        assert (
+            "It is asked again for what it holds, and somebody has to decide again." in log(tail.switch)[-1]
+        )
+        source["found"] = {ORDERS: (100, 110)}
+        tails.look_for_tails()
+        tail.refresh_from_db()
+        assert (tail.status, tail.records) == ("reported", 10)
+
     def test_a_source_that_does_not_know_its_topics_is_asked_again(
         self, tail: Tail, source: Any, monkeypatch: pytest.MonkeyPatch, settings: Any
     ) -> None:
@@ -243,7 +280,7 @@ class TestRebuilding:
         """The mirrors that were rebuilt; a server is away for that of ``shop``."""
         done: list[str] = []
 
-        def rebuild(mirror: Any, lost: Any) -> None:
+        def rebuild(mirror: Any, lost: Any, reported: Any) -> None:
             if mirror.name == "shop":
                 raise ClusterUnavailable("Cluster east does not answer.")
             done.append(mirror.name)

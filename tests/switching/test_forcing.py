@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from hadash.bindings.dialect import Waiting
 from hadash.bindings.membership import not_told
 from hadash.bindings.model import BindingState
-from hadash.kafka.values import Partition
+from hadash.kafka.values import Committed, Partition
 from hadash.mirroring.offsets import Corresponding
 from hadash.switching import commands as do
 from hadash.switching.machine import WAYS, Kind, Stage, Status
+from hadash.switching.quota_checks import QuotasFound
 from hadash.switching.stage_run import StageFailed
 
 from .parts import Broken
@@ -38,6 +39,10 @@ class LostWorld(World):
         self.positions: dict[str, dict[Partition, int]] = {}
         self.looked_at: float | None = None
         self.loss: do.RecordLoss | None = None
+        #: By how many records less than it has copied Connect knows: the connector's tasks had failed.
+        self.uncommitted = 0
+        #: Records that west holds twice before the anchors.
+        self.held_twice = dict.fromkeys(PARTITIONS, 0)
         self.tail: dict[Partition, Corresponding] | None = None
         #: East answers, but not for every partition.
         self.leaderless = False
@@ -53,9 +58,24 @@ class LostWorld(World):
         self.down.add("east")
         self.traffic = False
 
+    def copy_twice(self, partition: Partition, count: int) -> None:
+        """A Connect worker has died: the last ``count`` records are in west a second time, at the end."""
+        self.tampered = True
+        log = self.logs["west"][partition]
+        for record in log.records[len(log.records) - count :]:
+            log.append(record)
+
+    def count_anew(self, partition: Partition) -> None:
+        """hadash has found out what was copied twice."""
+        anchors, end = self.mirror.anchors, self.logs["west"][partition].end
+        point, before = Corresponding(self.mirror.position[partition], end), anchors[partition]
+        self.held_twice[partition] += (point.target - point.source) - (before.target - before.source)
+        self.mirror.anchors = {**anchors, partition: point}
+
     def look(self) -> None:
         self.ends = {p: log.end for p, log in self.logs["east"].items()}
-        self.positions = {"billing": dict(self.group.committed["east"])}
+        commits = {p: Committed(offset, "noted") for p, offset in self.group.committed["east"].items()}
+        self.positions = {"billing": commits}
         self.looked_at = self.now
 
     def _answer(self, command: do.Command) -> Any:
@@ -70,8 +90,19 @@ class LostWorld(World):
             case do.ReadSighted():
                 age = None if self.looked_at is None else self.now - self.looked_at
                 return do.Sighted(self.ends, age, self.positions, age)
+            case do.ReadCopied():
+                position = self.mirror.position
+                return {
+                    p: at - 1 - self.uncommitted
+                    for p, at in position.items()
+                    if at - self.uncommitted > self.mirror.anchors[p].source
+                }
+            case do.ReadRepeated():
+                return dict(self.held_twice)
             case do.RecordLoss():
                 self.loss = command
+            case do.ReadProved():
+                return None if self.loss is None else dict(self.loss.proved)
             case do.OpenTail(ends):
                 self.tail = dict(ends)
             case do.ReadUsers():
@@ -112,6 +143,43 @@ def test_its_way_asks_the_source_for_nothing() -> None:
     assert world.bound(world.clients["web-1"]) == ("west", BindingState.FORWARD)
 
 
+class TestQuotasOfALostSource:
+    """Nobody can compare them, and nothing is refused for them: little is more than nothing."""
+
+    @staticmethod
+    def said(found: QuotasFound) -> list[str]:
+        world = LostWorld()
+        world.quotas_found = found
+        world.lose()
+        sentence = run_stage(world, Stage.PRECHECK)
+        assert sentence.endswith("ACLs, quotas and users of east cannot be compared.")
+        return world.said
+
+    def test_what_clients_will_find_is_told(self) -> None:
+        assert self.said(QuotasFound(found=("shop: producer_byte_rate 1048576 (user)",))) == [
+            "These quotas hold on west, whatever those of east were: shop: producer_byte_rate 1048576 (user)."
+        ]
+
+    def test_what_nobody_knows_is_told(self) -> None:
+        assert self.said(QuotasFound(unknown="Cluster west could not read them: no right.")) == [
+            "It is not known which quotas clients have on west: Cluster west could not read them: no right."
+        ]
+
+    def test_no_quotas_no_words(self) -> None:
+        assert self.said(QuotasFound()) == []
+
+
+def test_rights_that_depend_on_an_address_are_told_and_refuse_nothing() -> None:
+    world = LostWorld()
+    world.rules_for_hosts = ["DENY User:shop READ topic carts host 10.0.0.1"]
+    world.lose()
+    run_stage(world, Stage.PRECHECK)
+    assert world.said == [
+        "What these clients may do on west depends on their address (DENY User:shop READ topic carts host 10.0.0.1), "
+        "and brokers see the Gateway's."
+    ]
+
+
 def test_what_the_mirror_had_not_copied_is_counted_and_the_rest_is_there() -> None:
     world = LostWorld()
     world.mirror.rate = 0
@@ -139,7 +207,7 @@ def test_consumers_skip_nothing_that_west_has() -> None:
     there = {r for p in world.group.partitions for r in world.logs["west"][p].records}
     assert there <= world.group.consumed
     assert world.group.reread is not None
-    read_again = sum(world.ends[p] - committed[p] for p in world.group.partitions)
+    read_again = sum(world.ends[p] - committed[p].offset for p in world.group.partitions)
     assert len(world.group.reread) <= read_again
 
 
@@ -147,13 +215,86 @@ def test_what_west_has_deleted_already_is_told() -> None:
     """Without the source there is nothing to go back to, so it stands against nothing."""
     world = LostWorld(traffic=False)
     world.lose()
-    world.positions["billing"][ORDERS_0] = world.logs["east"][ORDERS_0].start + 2
+    world.positions["billing"][ORDERS_0] = Committed(world.logs["east"][ORDERS_0].start + 2)
     world.logs["west"][ORDERS_0].expire(5)
     assert forced(world).status is Status.SUCCEEDED
     assert (
         "Group billing had still to read up to 3 records of orders-0 that west has deleted already: it goes on with the "
         "first ones there."
     ) in world.said
+
+
+def test_records_that_were_copied_twice_do_not_hide_what_is_lost() -> None:
+    """By count the mirror would hold everything: eight records that it lacks, and eight that it has twice."""
+    world = LostWorld(traffic=False)
+    world.copy_twice(ORDERS_0, 8)
+    world.lose(lag=8)
+    world.look()
+    assert forced(world).status is Status.SUCCEEDED
+    assert world.loss is not None
+    assert {p: count for p, count in world.loss.records.items() if count} == dict.fromkeys(PARTITIONS, 8)
+    assert (
+        "The mirror of orders-0 holds 8 records more than it is proved to have copied: a Connect worker copied them twice or had "
+        "not committed them, or somebody else wrote them. What east holds is reported from where the proof ends, and groups "
+        "read some records again."
+    ) in world.said
+
+
+def test_what_connect_has_not_committed_is_reported_although_it_may_be_there() -> None:
+    """Never too little: its tasks had failed, so nobody knows what became of the last records that they read."""
+    world = LostWorld(traffic=False)
+    world.uncommitted = 3
+    world.lose()
+    forced(world)
+    assert world.tail is not None
+    assert {p: world.logs["east"][p].end - point.source for p, point in world.tail.items()} == (
+        dict.fromkeys(PARTITIONS, 3)
+    )
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(PARTITIONS), st.integers(1, 12), st.booleans()),
+        max_size=6,
+    ),
+    st.integers(0, 12),
+    st.integers(0, 30),
+)
+def test_duplicates_anywhere_hide_no_loss_and_skip_nothing(
+    twice: list[tuple[Partition, int, bool]], lag: int, read: int
+) -> None:
+    """What west lacks is in the tail; and of what west holds, each record that the group had still to read lies before it.
+
+    :param twice: partitions of which so many records are copied twice, and whether hadash finds that out before the loss.
+    :param read: records of each partition that the group had read when it was looked at last.
+    """
+    world = LostWorld(traffic=False)
+    for partition, count, found_out in twice:
+        world.copy_twice(partition, count)
+        if found_out:
+            world.count_anew(partition)
+        for moved in PARTITIONS:
+            world._write("east", moved)
+        world.later(0.2)
+    world.look()
+    for partition in world.group.partitions:
+        log = world.logs["east"][partition]
+        world.positions["billing"][partition] = Committed(min(log.start + read, log.end), "noted")
+    positions = dict(world.positions["billing"])
+    world.mirror.rate = 0
+    world.lose(lag)
+    world.positions["billing"] = positions
+    assert forced(world).status is Status.SUCCEEDED
+    written = [command for command in world.done if isinstance(command, do.WriteGroupOffsets)]
+    assert world.tail is not None
+    for partition, point in world.tail.items():
+        east, west = world.logs["east"][partition], world.logs["west"][partition]
+        missing = set(east.records) - set(west.records)
+        assert missing <= set(east.records[point.source - east.start :])
+        if partition in positions:
+            unread = set(east.records[positions[partition].offset - east.start :]) & set(west.records)
+            offset = written[-1].offsets["billing"][partition].offset
+            assert unread <= set(west.records[offset - west.start :])
 
 
 def test_old_offsets_beside_those_of_other_topics_hold_nothing_up() -> None:
@@ -183,7 +324,7 @@ def test_a_group_that_was_never_seen_goes_on_from_an_earlier_stay() -> None:
     assert any("it goes on from where it was on west before" in said for said in world.said)
     assert not any("auto.offset.reset" in said for said in world.said)
     written = [command for command in world.done if isinstance(command, do.WriteGroupOffsets)]
-    assert written[0].offsets["billing"] == {ORDERS_0: 4}
+    assert written[0].offsets["billing"] == {ORDERS_0: Committed(4)}
 
 
 def test_not_while_the_source_answers() -> None:
@@ -218,7 +359,7 @@ def test_the_tail_begins_where_the_mirror_had_come_to() -> None:
     world = LostWorld()
     world.lose()
     forced(world)
-    assert world.tail == world.drained
+    assert world.tail == world.drained, "what is counted is proved, when nothing was copied twice"
     assert world.tail is not None
     assert {p: point.target for p, point in world.tail.items()} == {
         p: log.end for p, log in world.logs["west"].items()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from bindings.conftest import LoseReply, lose_reply
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from kazoo.client import KazooClient
@@ -13,11 +14,16 @@ from kazoo.exceptions import ConnectionLoss
 from hadash.accounts.roles import ensure_roles, ensure_user
 from hadash.audit.models import Entry
 from hadash.bindings import membership
+from hadash.bindings.epochs import Report
 from hadash.bindings.errors import UnknownOutcome
-from hadash.bindings.membership import Member, members, not_applied
+from hadash.bindings.member import Member
+from hadash.bindings.membership import members, not_applied
+from hadash.bindings.returning import expected_back
 from hadash.inventory import gateways as reading
 from hadash.switching import gateways
 from hadash.switching.refusals import EnginesAway, Refused
+
+__all__ = ["lose_reply"]
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
 
@@ -40,7 +46,7 @@ def join(connect_client: Callable[..., KazooClient]) -> Callable[[str], KazooCli
 
     def act(name: str) -> KazooClient:
         client = connect_client()
-        Member(client, name, "127.0.0.1:1", "http://127.0.0.1:2", "1", 4_000_000).join(0)
+        Member(client, name, "127.0.0.1:1", "http://127.0.0.1:2", "1", 4_000_000).join(Report(0))
         return client
 
     return act
@@ -72,6 +78,15 @@ def test_it_stays_excluded_when_it_starts_again_until_somebody_includes_it(
     assert [m.excluded for m in members(zookeeper)] == [True]
     gateways.include(olga, "gateway-2")
     assert [m.excluded for m in members(zookeeper)] == [False]
+
+
+def test_whom_it_served_may_come_back(
+    join: Callable[[str], KazooClient], zookeeper: KazooClient, olga: User
+) -> None:
+    """Nobody knows what it had under way: it is noted with the exclusion that everybody may send it again."""
+    dies(join("gateway-2"))
+    gateways.exclude(olga, "gateway-2", "gateway-2", "Gone.")
+    assert [e.gateway for e in expected_back(zookeeper, ["shop"], "east")] == ["gateway-2"]
 
 
 def test_one_that_answers_is_not_excluded(
@@ -118,24 +133,21 @@ class TestALostReply:
     """ZooKeeper's answer to the write does not arrive."""
 
     @pytest.fixture
-    def lose(self, zookeeper: KazooClient, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    def lose(
+        self, lose_reply: LoseReply, zookeeper: KazooClient, monkeypatch: pytest.MonkeyPatch
+    ) -> Callable[..., None]:
         """The next write's answer is lost; with ``silent`` nothing is answered after it."""
 
         def arm(*, happened: bool, silent: bool = False) -> None:
-            real = zookeeper.set
-
             def unanswered(*_: object, **__: object) -> None:
                 raise ConnectionLoss
 
-            def write(*arguments: object, **options: object) -> None:
-                if happened:
-                    real(*arguments, **options)
+            def then() -> None:
                 if silent:
                     monkeypatch.setattr(zookeeper, "sync", unanswered)
-                raise ConnectionLoss
 
             monkeypatch.setattr(membership, "READ_BACK_SECONDS", 0.3)
-            monkeypatch.setattr(zookeeper, "set", write)
+            lose_reply(zookeeper, happened=happened, then=then)
 
         return arm
 

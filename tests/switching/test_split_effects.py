@@ -7,13 +7,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from django.utils import timezone
 
-from hadash.inventory.models import Access, Cluster, Pair
+from hadash.inventory.models import Cluster, Pair
 from hadash.mirroring.models import Mirror
 from hadash.switching import commands as do
 from hadash.switching import effects
-from hadash.switching.effects import Effects, Facts
+from hadash.switching.effects import Effects
+from hadash.switching.facts import Facts
 from hadash.switching.plan import Plan
 
 from .world import SPLIT, WHOLE
@@ -42,7 +42,7 @@ def hands(plan: Plan) -> Effects:
 @pytest.fixture
 def gateways(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     """What every Gateway says of AppID shop."""
-    said = SimpleNamespace(clients=[], access=[], readers=[], members=[])
+    said = SimpleNamespace(access=[], readers=[], members=[])
     monkeypatch.setattr(effects, "ask_every", lambda path, key, **query: list(getattr(said, path.strip("/"))))
     return said
 
@@ -58,7 +58,7 @@ def test_only_mirrors_that_they_will_read_from_are_looked_at(
 ) -> None:
     looked: list[str] = []
 
-    def look(mirror: Mirror) -> Any:
+    def look(mirror: Mirror, thorough: bool, held: Any) -> Any:
         looked.append(mirror.name)
         return SimpleNamespace(records=0)
 
@@ -68,6 +68,32 @@ def test_only_mirrors_that_they_will_read_from_are_looked_at(
     assert [name for name, *_ in found] == looked == ["shop"]
     hands(plan).carry_out(do.CheckMirrors())
     assert looked == ["shop", "people", "shop"]
+
+
+def test_what_sources_hold_is_asked_before_the_first_mirror_is_waited_for(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Many mirrors that have to catch up take the time of one."""
+    done: list[tuple[str, str]] = []
+
+    def held_now(mirrors: list[Mirror]) -> dict[Mirror, str]:
+        done.extend(("asked", mirror.name) for mirror in mirrors)
+        return {mirror: f"what {mirror.name} held" for mirror in mirrors}
+
+    def look(mirror: Mirror, thorough: bool, held: Any) -> Any:
+        done.append(("waited", held))
+        return SimpleNamespace(records=0)
+
+    monkeypatch.setattr(effects.looking, "held_now", held_now)
+    monkeypatch.setattr(effects.looking, "look", look)
+    plan = replace(SPLIT, topics=("orders", "people"), mirrors=("people", "shop"))
+    hands(plan).carry_out(do.CheckMirrors(thorough=True))
+    assert done == [
+        ("asked", "people"),
+        ("asked", "shop"),
+        ("waited", "what people held"),
+        ("waited", "what shop held"),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -116,115 +142,22 @@ def test_what_others_of_the_same_appid_do_is_no_activity_of_the_readers(
     }
 
 
-class TestSelfAssigned:
-    """bill-1 is a member of the group; bill-2 reads, and may be one or not."""
-
-    @pytest.fixture(autouse=True)
-    def observed(self, pair: Pair) -> None:
-        now = timezone.now()
-        for client_id, topic in (("bill-1", "orders"), ("bill-2", "orders"), ("bill-2", "carts")):
-            Access.objects.create(
-                pair=pair,
-                appid="shop",
-                client_id=client_id,
-                kind="consume",
-                resource=topic,
-                cluster="east",
-                first_seen=now,
-                last_seen=now,
-            )
-
-    def found(
-        self,
-        gateways: SimpleNamespace,
-        *connected: tuple[str, str],
-        members: tuple[str, ...] = ("bill-1",),
-        readers: tuple[tuple[str, int], ...] = (),
-        **others: str,
-    ) -> list[str]:
-        """Who is found to read without a group.
-
-        :param members: client.ids, one a member. :param readers: client.id and broker of each connection that reads.
-        :param others: what is different about the members.
-        """
-        gateways.clients = [
-            {"appid": "shop", "client_id": name, "cluster": cluster} for name, cluster in connected
-        ]
-        gateways.members = [
-            {
-                "appid": "shop",
-                "client_id": name,
-                "cluster": "east",
-                "group": "billing",
-                "member_id": f"{name}-{number}",
-                "host": "10.0.0.1",
-                **others,
-            }
-            for number, name in enumerate(members)
-        ]
-        gateways.readers = [
-            {
-                "appid": "shop",
-                "client_id": name,
-                "cluster": "east",
-                "host": "10.0.0.1",
-                "broker": broker,
-                "topics": ["orders", "elsewhere"],
-            }
-            for name, broker in readers
-        ]
-        answer: list[str] = hands(SPLIT).carry_out(do.CheckSelfAssigned())
-        return answer
-
-    def test_a_reader_without_a_group(self, gateways: SimpleNamespace) -> None:
-        assert self.found(gateways, ("bill-1", "east"), ("bill-2", "east")) == ["bill-2 (orders)"]
-
-    def test_a_member(self, gateways: SimpleNamespace) -> None:
-        assert (
-            self.found(gateways, ("bill-1", "east"), ("bill-2", "east"), members=("bill-1", "bill-2")) == []
-        )
-
-    @pytest.mark.parametrize(
-        "others",
-        [{"appid": "another"}, {"group": "another"}, {"cluster": "west"}],
-        ids=["of another AppID", "of another group", "on the other cluster"],
-    )
-    def test_a_member_that_is_only_called_the_same(
-        self, gateways: SimpleNamespace, others: dict[str, str]
-    ) -> None:
-        """rdkafka is librdkafka's default client.id."""
-        assert self.found(gateways, ("bill-1", "east"), **others) == ["bill-1 (orders)"]
-
-    def test_one_that_reads_beside_a_member_of_its_own_name(self, gateways: SimpleNamespace) -> None:
-        assert self.found(gateways, ("bill-1", "east"), readers=(("bill-1", 0), ("bill-1", 0))) == [
-            "bill-1 (orders)"
-        ]
-
-    def test_one_that_reads_on_another_machine(self, gateways: SimpleNamespace) -> None:
-        assert self.found(gateways, ("bill-1", "east"), readers=(("bill-1", 0),), host="10.0.0.2") == [
-            "bill-1 (orders)"
-        ]
-
-    def test_a_member_reads_over_one_connection_to_each_broker(self, gateways: SimpleNamespace) -> None:
-        several = (("bill-1", 0), ("bill-1", 1), ("bill-1", 2))
-        assert self.found(gateways, ("bill-1", "east"), readers=several) == []
-        both = self.found(gateways, ("bill-1", "east"), readers=several * 2, members=("bill-1", "bill-1"))
-        assert both == []
-
-    def test_a_member_that_has_just_come_back_is_one(self, gateways: SimpleNamespace) -> None:
-        """Its old connection may be there still."""
-        found = self.found(
-            gateways,
-            ("bill-1", "east"),
-            readers=(("bill-1", 0), ("bill-1", 0)),
-            members=("bill-1", "bill-1"),
-            member_id="the-same",
-        )
-        assert found == ["bill-1 (orders)"]
-
-    def test_one_that_is_not_there_now(self, gateways: SimpleNamespace) -> None:
-        assert self.found(gateways, ("bill-1", "east"), ("bill-2", "west")) == []
-
-    def test_one_that_stays(self, gateways: SimpleNamespace) -> None:
-        Access.objects.filter(client_id="bill-2").update(client_id="mobile")
-        assert self.found(gateways, ("bill-1", "east"), ("mobile", "east")) == []
+def test_readers_and_members_of_the_gateways_say_who_reads_alone(
+    pair: Pair, gateways: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """(Each case: ``test_self_assigned.py``.) Who stays is nobody's concern."""
+    here = {"appid": "shop", "cluster": "east", "host": "10.0.0.1"}
+    gateways.readers = [
+        {
+            **here,
+            "client_id": name,
+            "broker": 1,
+            "topics": ["orders", "elsewhere"],
+            "partitions": {"orders": [0]},
+        }
+        for name in ("bill-1", "bill-2", "mobile")
+    ]
+    monkeypatch.setattr(Effects, "_client", lambda self, cluster: SimpleNamespace(groups=lambda names: {}))
+    member = {"client_id": "bill-1", "group": "billing", "member_id": "m", "connected": True}
+    gateways.members = [{**here, **member}]
+    assert hands(SPLIT).carry_out(do.CheckSelfAssigned()) == {"bill-2": frozenset({"orders"})}

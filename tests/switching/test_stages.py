@@ -15,8 +15,9 @@ from hadash.kafka.values import Partition
 from hadash.mirroring.offsets import Corresponding
 from hadash.sentences import say
 from hadash.switching import commands as do
-from hadash.switching.checks import preflight
+from hadash.switching.checks import precheck_only, preflight
 from hadash.switching.machine import WAY, Stage
+from hadash.switching.quota_checks import QuotaCheck
 from hadash.switching.stage_run import Limits, StageFailed
 
 from .parts import Client, Member
@@ -28,6 +29,7 @@ WITHOUT_GROUPS = replace(WHOLE, groups=())
 WRITING = (
     do.WriteBindings,
     do.CopyAcls,
+    do.CopyQuotas,
     do.PublishPlacement,
     do.AllowWrites,
     do.DenyWrites,
@@ -125,8 +127,8 @@ def _lag(world: World, records: int) -> None:
             "Set acks=all, or accept the risk with HADASH_SWITCH_ACCEPT_ACKS_1.",
         ),
         (
-            lambda w: w.cooperative.append("bill-1 in billing (cooperative-sticky)"),
-            "Cooperative rebalancing cannot be moved yet: bill-1 in billing (cooperative-sticky). "
+            lambda w: w.cooperative.append("billing (cooperative-sticky: bill-1)"),
+            "Cooperative rebalancing cannot be moved yet: billing (cooperative-sticky: bill-1). "
             "Let these consumers use an eager assignor (range, roundrobin, sticky).",
         ),
         (
@@ -143,6 +145,12 @@ def _lag(world: World, records: int) -> None:
             lambda w: w.denied_by_hand.append("User:shop WRITE topic carts"),
             "west denies what east allows (User:shop WRITE topic carts): clients could not work there. "
             "Remove the rule, or make it on both clusters.",
+        ),
+        (
+            lambda w: w.rules_for_hosts.append("ALLOW User:shop WRITE topic carts host 10.0.0.1"),
+            "What these clients may do depends on their address (ALLOW User:shop WRITE topic carts host 10.0.0.1), "
+            "and brokers see the Gateway's. Make these rules for every host (*), or name the addresses that brokers see "
+            "in HADASH_SWITCH_ACL_HOSTS.",
         ),
         (lambda w: w.gateways.clear(), "No Gateway is running: clients could not be moved. Start one."),
         (
@@ -190,7 +198,7 @@ def _lag(world: World, records: int) -> None:
         (
             lambda w: w.mechanisms["west"].clear(),
             "shop can sign in to east with SCRAM-SHA-256, but not to west. "
-            "Create the user there with the same password.",
+            "Create the user there with the same password: manage.py create_user does.",
         ),
     ],
 )
@@ -238,6 +246,13 @@ def test_preflight_reads_only() -> None:
             answer = world.carry_out(run.send(answer))
     assert str(end.value.value) == "All checks hold."
     assert not [command for command in world.done if isinstance(command, WRITING)]
+
+
+def test_precheck_has_records_compared_and_settings_read() -> None:
+    """What a quick look does not show would show in drain, when clients are blocked."""
+    world = World(traffic=False)
+    run_stage(world, Stage.PRECHECK)
+    assert do.CheckMirrors(thorough=True) in world.done
 
 
 def test_precheck_hears_of_a_mirror_that_is_gone() -> None:
@@ -291,10 +306,153 @@ def test_more_would_move_than_was_approved() -> None:
     )
 
 
+def test_a_group_that_rebalances_is_asked_again() -> None:
+    """Its coordinator names no assignor meanwhile."""
+    world = World()
+    world.rebalancing = [["billing (PreparingRebalance: bill-1)"]] * 3
+    run_stage(world, Stage.PRECHECK)
+
+
+def test_a_group_of_which_nobody_knows_how_it_rebalances() -> None:
+    world = World()
+    world.rebalancing = [["billing (own-assignor: bill-1)"]] * 1000
+    assert failure(world, Stage.PRECHECK) == (
+        "It is not known how these groups rebalance: billing (own-assignor: bill-1). Their members may read on while they rejoin. "
+        "Wait until the groups are stable; if their assignor is eager, name it in HADASH_SWITCH_EAGER_ASSIGNORS."
+    )
+
+
+class TestSelfAssigned:
+    """In the world's beginning every partition has other offsets on the other side."""
+
+    READS = {"flink": frozenset({"orders"})}
+    SENTENCE = (
+        "flink read without being members of a group: they keep their offsets over a move, and orders have other offsets on west. "
+        "Let them subscribe in a group, stop them for the switch, or leave them out."
+    )
+
+    @pytest.mark.parametrize("stage", [Stage.PRECHECK, Stage.TRANSLATE])
+    def test_it_does_not_move_where_offsets_differ(self, stage: Stage) -> None:
+        world = world_before(stage)
+        world.self_assigned = dict(self.READS)
+        assert failure(world, stage) == self.SENTENCE
+
+    @pytest.mark.parametrize("stage", [Stage.PRECHECK, Stage.TRANSLATE])
+    def test_it_moves_where_offsets_are_equal(self, stage: Stage) -> None:
+        world = world_before(stage)
+        world.self_assigned = {"flink": frozenset({"equal"})}
+        run_stage(world, stage)
+
+    def test_the_rules_of_a_pair_may_accept_it(self) -> None:
+        world = World()
+        world.self_assigned = dict(self.READS)
+        run_stage(world, Stage.PRECHECK, replace(QUICK, accept_self_assigned=True))
+        assert "flink keep their offsets, which are others on west." in world.said
+
+
 def test_acks_1_can_be_accepted() -> None:
     world = World()
     world.acks_1.append("web-1 (acks=1)")
     run_stage(world, Stage.PRECHECK, replace(QUICK, accept_acks_1=True))
+
+
+class TestQuotas:
+    """A client that had 50 MB/s and finds 1 MB/s stands still."""
+
+    LESS = QuotaCheck(less=("shop: producer_byte_rate 52428800 (user) → 1048576 (user)",))
+    UNKNOWN = QuotaCheck(unknown="Cluster west could not read the quotas of its clients: no right.")
+    NARROWED = QuotaCheck(
+        missing=("user shop: producer_byte_rate 5",),
+        narrowed=("shop › web-2: producer_byte_rate ∞ → 5 (user)",),
+    )
+    EVERYWHERE = QuotaCheck(everywhere="*: connection_creation_rate ∞ → 20")
+
+    @pytest.mark.parametrize(
+        ("found", "sentence"),
+        [
+            (
+                LESS,
+                "Quotas of west let clients do less than those of east: "
+                "shop: producer_byte_rate 52428800 (user) → 1048576 (user). Set them there as they are on east "
+                "(kafka-configs.sh --alter). HADASH_SWITCH_ACCEPT_QUOTAS accepts it.",
+            ),
+            (
+                UNKNOWN,
+                "It is not known which quotas clients have: Cluster west could not read the quotas of its clients: "
+                "no right. Let hadash's account describe the configs of both clusters (DESCRIBE_CONFIGS on the cluster; "
+                "Kafka 2.6 or newer). HADASH_SWITCH_ACCEPT_QUOTAS accepts not to know.",
+            ),
+            (
+                NARROWED,
+                "Clients of the same AppIDs are on west already, and could do less when the quotas of east are copied "
+                "(user shop: producer_byte_rate 5): shop › web-2: producer_byte_rate ∞ → 5 (user). Set on west what "
+                "shall hold for them (kafka-configs.sh --alter). HADASH_SWITCH_ACCEPT_QUOTAS accepts it.",
+            ),
+            (
+                EVERYWHERE,
+                "west takes fewer connections from each address than east (*: connection_creation_rate ∞ → 20), and all "
+                "clients of a Gateway come from its address. Set it there as it is on east (kafka-configs.sh --alter). "
+                "HADASH_SWITCH_ACCEPT_QUOTAS accepts it.",
+            ),
+        ],
+    )
+    def test_what_stands_against_a_switch(self, found: QuotaCheck, sentence: str) -> None:
+        world = World()
+        world.quotas = found
+        assert failure(world, Stage.PRECHECK) == sentence
+        assert not [command for command in world.done if isinstance(command, WRITING)]
+
+    @pytest.mark.parametrize("found", [LESS, UNKNOWN, NARROWED, EVERYWHERE])
+    def test_it_can_be_accepted_and_is_told(self, found: QuotaCheck) -> None:
+        world = World()
+        world.quotas = found
+        run_stage(world, Stage.PRECHECK, replace(QUICK, accept_quotas=True))
+        assert "HADASH_SWITCH_ACCEPT_QUOTAS" in world.said[0]
+
+    def test_what_is_missing_is_copied_before_anybody_moves(self) -> None:
+        world = World()
+        world.quotas = QuotaCheck(missing=("user shop: producer_byte_rate 5",))
+        run_stage(world, Stage.PRECHECK)
+        assert world.said == ["Copied quotas to west: user shop: producer_byte_rate 5."]
+        assert world.quotas == QuotaCheck()
+
+    def test_what_is_not_known_is_not_copied(self) -> None:
+        world = World()
+        world.quotas = self.UNKNOWN
+        run_stage(world, Stage.PRECHECK, replace(QUICK, accept_quotas=True))
+        assert do.CopyQuotas() not in world.done
+
+    def test_what_is_only_told(self) -> None:
+        world = World()
+        world.quotas = QuotaCheck(
+            more=("shop: consumer_byte_rate 1 (user) → 2 (user)",),
+            addresses=("10.0.0.7: connection_creation_rate 9 → 3",),
+            brokers=(6, 2),
+        )
+        run_stage(world, Stage.PRECHECK)
+        assert world.said == [
+            "Quotas of west let clients do more than those of east: shop: consumer_byte_rate 1 (user) → 2 (user).",
+            "west takes fewer connections from some addresses than east: 10.0.0.7: connection_creation_rate 9 → 3. "
+            "All clients of a Gateway come from its address: if one of these is a Gateway's, they connect one after "
+            "the other.",
+            "Quotas are those of each broker: east has 6 brokers and west has 2, so all together clients may do less "
+            "there.",
+        ]
+
+    def test_where_nobody_has_quotas_nothing_is_said(self) -> None:
+        world = World()
+        run_stage(world, Stage.PRECHECK)
+        assert (world.said, do.CopyQuotas() in world.done) == ([], False)
+
+    def test_a_rehearsal_says_what_would_be_copied(self) -> None:
+        world = World()
+        world.quotas = QuotaCheck(missing=("user shop: producer_byte_rate 5",))
+        checks, answer = precheck_only(world.plan, QUICK), None
+        with suppress(StopIteration):
+            while True:
+                answer = world.carry_out(checks.send(answer))
+        assert world.said == ["A switch would copy quotas to west: user shop: producer_byte_rate 5."]
+        assert not [command for command in world.done if isinstance(command, WRITING)]
 
 
 # -- settle -----------------------------------------------------------------------------------------------------------
@@ -345,6 +503,35 @@ def test_one_that_never_hears_it_ends_the_switch_with_nothing_written() -> None:
         "Is its connection to ZooKeeper, or to its controller, whole?"
     )
     assert written(world) == []
+
+
+def test_nobody_is_held_before_clients_of_a_gateway_that_has_gone_could_come_back() -> None:
+    """They send again what was not answered: to the source, which may have it already, and not to the target."""
+    world = world_before(Stage.SETTLE)
+    until = world.expected_back["gw-3"] = world.now + 12
+    for command in steps(world, Stage.SETTLE, Limits()):
+        assert world.now >= until or not isinstance(command, WRITING)
+    assert "Waiting 12 s for clients of Gateway gw-3, which has gone, to come back." in world.said
+    assert written(world)[-1] == ("east", BindingState.SETTLE)
+
+
+def test_who_waits_for_them_for_too_long_asks_again() -> None:
+    world = world_before(Stage.SETTLE)
+    world.expected_back = {"gw-3": world.now + 300}
+    assert failure(world, Stage.SETTLE, limits=Limits(settle=45)) == (
+        "For 45 s Gateways have gone (gw-3) whose clients may send again what was not answered. "
+        "Ask for the switch again in 255 s."
+    )
+    assert written(world) == []
+
+
+def test_a_gateway_that_goes_before_the_block_is_in_effect_ends_the_switch() -> None:
+    world = world_before(Stage.BLOCK)
+    world.expected_back["gw-3"] = world.now + 30
+    assert failure(world, Stage.BLOCK) == (
+        "Gateway gw-3 has gone since the switch began, and its clients may send again what it had not answered. "
+        "Ask for the switch again in 30 s."
+    )
 
 
 def test_settle_without_members() -> None:
@@ -643,10 +830,60 @@ def test_translate_without_groups() -> None:
     assert run_stage(world, Stage.TRANSLATE) == "No consumer group moves: no offsets to translate."
 
 
-def test_a_group_that_has_never_committed() -> None:
-    world = world_before(Stage.TRANSLATE)
+def test_a_group_without_members_that_has_never_committed() -> None:
+    """Its next member begins where its auto.offset.reset says, as it would on the source."""
+    world = world_before(Stage.TRANSLATE, World.without_members)
     world.group.committed["east"].clear()
     assert run_stage(world, Stage.TRANSLATE) == "Group offsets are set on west and read back (0 in all)."
+
+
+def test_members_that_have_never_committed_go_on_where_they_began() -> None:
+    """What they have read since then nobody knows but they."""
+    world = world_before(Stage.TRANSLATE)
+    world.group.committed["east"].clear()
+    assert run_stage(world, Stage.TRANSLATE) == "Group offsets are set on west and read back (2 in all)."
+    for partition in world.group.partitions:
+        began = min(o for (_, at, p), o in world.group.fetched.items() if (at, p) == ("east", partition))
+        here, there = world.logs["east"][partition], world.logs["west"][partition]
+        assert there.at(world.group.committed["west"][partition]) == here.at(began)
+    assert world.said[-1] == (
+        "Group billing has committed nothing of orders-0, orders-1: its members go on where they read."
+    )
+
+
+UNKNOWN = (
+    "It is not known where group billing reads orders-1 on east: the group has committed nothing there, and no Gateway has seen its "
+    "members fetch from it. Let them commit once, or restart them, then ask again."
+)
+
+
+def _unseen(world: World) -> None:
+    """A Gateway that has just started has not seen its clients fetch yet."""
+    world.sees_fetches = False
+    del world.group.committed["east"][ORDERS_1]
+
+
+@pytest.mark.parametrize("stage", [Stage.PRECHECK, Stage.TRANSLATE])
+def test_where_nobody_knows_the_position_of_a_member_nobody_is_moved(stage: Stage) -> None:
+    world = world_before(stage, traffic=False)
+    _unseen(world)
+    assert failure(world, stage) == UNKNOWN
+
+
+def test_of_an_empty_partition_every_position_is_its_end() -> None:
+    world = world_before(Stage.TRANSLATE, traffic=False)
+    _unseen(world)
+    log = world.logs["east"][ORDERS_1]
+    log.expire(len(log.records))
+    run_stage(world, Stage.TRANSLATE)
+    assert world.group.committed["west"][ORDERS_1] == world.logs["west"][ORDERS_1].end
+
+
+def test_metadata_of_commits_is_carried_over() -> None:
+    world = world_before(Stage.TRANSLATE)
+    run_stage(world, Stage.TRANSLATE)
+    assert world.group.metadata["west"] == world.group.metadata["east"]
+    assert set(world.group.metadata["west"].values()) == {"by bill-1", "by bill-2"}
 
 
 @pytest.mark.parametrize(
@@ -710,7 +947,7 @@ def test_what_the_source_has_deleted_too_cannot_be_skipped(stage: Stage) -> None
 
 def test_an_offset_that_only_the_target_has() -> None:
     """The group has it from an earlier stay; on the source it has none, so it would go on at an old record."""
-    world = world_before(Stage.TRANSLATE)
+    world = world_before(Stage.TRANSLATE, World.without_members)
     del world.group.committed["east"][ORDERS_1]
     world.group.committed["west"][ORDERS_1] = 4
     run_stage(world, Stage.TRANSLATE)
@@ -718,7 +955,7 @@ def test_an_offset_that_only_the_target_has() -> None:
 
 
 def test_offsets_of_topics_that_do_not_move_stay() -> None:
-    world = world_before(Stage.TRANSLATE)
+    world = world_before(Stage.TRANSLATE, World.without_members)
     yearly = Partition("yearly", 0)
     del world.group.committed["east"][ORDERS_1]
     world.group.committed["west"] = {ORDERS_1: 4, yearly: 7}

@@ -20,7 +20,7 @@ from hadash.switching.plan import Scope
 from hadash.switching.stage_run import StageFailed, check_blocked
 
 from .walking import HAPPENINGS, LASTING, ON_THE_WAY, QUICK, Ended, Fault, Walk
-from .world import PARTITIONS, WHOLE, World
+from .world import ORDERS_1, PARTITIONS, WHOLE, World
 
 #: One instance moves alone; the consumers stay and read what the mirror brings back.
 WEB_1 = Identity("shop", "web-1")
@@ -85,6 +85,21 @@ def test_a_switch_goes_the_way_and_loses_and_repeats_nothing() -> None:
     assert str(ended.sentence) == "Every client works on west (3 in all)."
     assert_moved(world)
     assert_works(world)
+
+
+def test_a_record_that_comes_before_its_reader_is_read() -> None:
+    """A switch is no restart: of a partition that the group has committed nothing of, with auto.offset.reset=latest, its reader would begin
+    behind what was written between forward and its rejoin."""
+    world = World()
+    world.idle_without_a_commit(ORDERS_1)
+    before = max(world.acknowledged)
+    at = Fault(Stage.FORWARD, do.ReadWaiting, "a record comes to an idle partition")
+    ended = Walk(world, [at]).run()
+    assert ended.status is Status.SUCCEEDED
+    record = world.logs["west"][ORDERS_1].records[-1]
+    assert record > before, "it was written in forward"
+    world.later(2.0)
+    assert record in world.group.consumed
 
 
 def test_and_back_again() -> None:

@@ -9,9 +9,10 @@ import pytest
 
 from hadash.bindings.errors import StaleWriter
 from hadash.inventory.models import Cluster, Pair
-from hadash.kafka.values import Partition
+from hadash.kafka.values import Committed, Partition
 from hadash.switching import commands as do
-from hadash.switching.effects import Effects, Facts
+from hadash.switching.effects import Effects
+from hadash.switching.facts import Facts
 
 from .world import WHOLE
 
@@ -24,7 +25,7 @@ class FakeCluster:
     """One side. ``on_read`` is called when its group offsets are read."""
 
     def __init__(self, committed: int, on_read: Any = lambda: None) -> None:
-        self.offsets = {"billing": {ORDERS: committed}}
+        self.offsets = {"billing": {ORDERS: Committed(committed)}}
         self.on_read = on_read
 
     def start_offsets(self, partitions: Iterable[Partition]) -> dict[Partition, int]:
@@ -37,11 +38,19 @@ class FakeCluster:
         return {}
 
     def group_offsets(self, groups: Iterable[str]) -> dict[str, dict[Partition, int]]:
+        return {
+            name: {p: committed.offset for p, committed in found.items()}
+            for name, found in self.group_commits(groups).items()
+        }
+
+    def group_commits(self, groups: Iterable[str]) -> dict[str, dict[Partition, Committed]]:
         found = {name: dict(offsets) for name, offsets in self.offsets.items()}
         self.on_read()
         return found
 
-    def set_group_offsets(self, offsets: dict[str, dict[Partition, int]], fence: Callable[[], None]) -> None:
+    def set_group_offsets(
+        self, offsets: dict[str, dict[Partition, Committed]], fence: Callable[[], None]
+    ) -> None:
         fence()
         for name, committed in offsets.items():
             self.offsets[name] |= committed
@@ -66,7 +75,7 @@ def test_a_worker_that_was_paused_meanwhile_does_not_write(sides: dict[str, Fake
     def stop() -> None:
         reads.append(1)
         if len(reads) == 2:  # (the first one only opens connections)
-            sides["west"].offsets["billing"][ORDERS] = 55
+            sides["west"].offsets["billing"][ORDERS] = Committed(55)
 
     def fence() -> None:
         if len(reads) > 1:
@@ -75,9 +84,9 @@ def test_a_worker_that_was_paused_meanwhile_does_not_write(sides: dict[str, Fake
     sides["west"].on_read = stop
     with pytest.raises(StaleWriter):
         Effects(WHOLE, None, Facts(), lambda sentence: None, fence).carry_out(do.WarmUp())
-    assert sides["west"].offsets == {"billing": {ORDERS: 55}}
+    assert sides["west"].offsets == {"billing": {ORDERS: Committed(55)}}
 
 
 def test_what_stands_is_written_as_it_stands(sides: dict[str, FakeCluster]) -> None:
     Effects(WHOLE, None, Facts(), lambda sentence: None).carry_out(do.WarmUp())
-    assert sides["west"].offsets == {"billing": {ORDERS: 3}}
+    assert sides["west"].offsets == {"billing": {ORDERS: Committed(3)}}

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from hadash.bindings.errors import AlreadyForwarded, BindingError
 from hadash.sentences import Sentence, say
 from hadash.switching import commands as do
 from hadash.switching.machine import (
@@ -20,10 +21,11 @@ from hadash.switching.machine import (
     after_success,
     move,
 )
+from hadash.switching.resuming import resumed_at
 from hadash.switching.stage_run import Limits, StageFailed, check_blocked
 from hadash.switching.stages import run_of
 
-from .world import ORDERS_1, SPLIT, Happening, World, WorldError
+from .world import ORDERS_1, SPLIT, Happening, Rows, World, WorldError
 
 #: Short, so that a test does not poll thousands of times.
 QUICK = Limits(
@@ -86,6 +88,7 @@ HAPPENINGS: dict[str, Happening] = {
     "the clusters are back": lambda world: world.down.clear(),
     "a member is deaf": _deafen,
     "a client stays": lambda world: setattr(world.clients["bill-2"], "follows", False),
+    "a record comes to an idle partition": lambda world: world.write_to_idle(),
     "an offset is forgotten": lambda world: setattr(world, "forgets", ORDERS_1),
 }
 
@@ -99,6 +102,10 @@ LASTING: dict[str, Happening] = {
 
 #: What happens to the worker, or to one of its commands.
 ON_THE_WAY = ("killed before", "killed after", "refused", "answer lost", "aborted")
+
+#: PostgreSQL fails over to a replica without what was committed during the last so many commands. Its connections break, so
+#: the switch goes on with another executor.
+FORGETTING = {f"PostgreSQL forgets {count} commands": count for count in (1, 3, 8, 20, 50)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,20 +137,23 @@ class Walk:
         self.stage: Stage = FIRST
         self.stages: list[Stage] = []
         self._failure: Sentence | None = None
+        #: What PostgreSQL held before each command: the stage, and the rest.
+        self._earlier: list[tuple[Stage, Rows]] = []
         self._blocked_at: float | None = None
         self._faults = list(faults)
 
     def run(self) -> Ended:
         """Stage after stage until the switch ends or needs a person."""
         while True:
+            self._read_back()
             self.stages.append(self.stage)
             try:
                 sentence = self.run_stage()
-            except Killed:
+            except (Killed, AlreadyForwarded):
                 continue
             except StageFailed as failure:
                 following = self._failed(failure.sentence)
-            except WorldError as error:
+            except (WorldError, BindingError) as error:
                 following = self._failed(say("%(error)s", error=error))
             else:
                 following = after_success(self.stage, self.world.plan.kind)
@@ -151,6 +161,16 @@ class Walk:
                 self.status = move(self.status, following)
                 return Ended(self.status, self.stage, self._failure or sentence, tuple(self.stages))
             self.stage = following
+
+    def _read_back(self) -> None:
+        """As an executor does that takes a switch over."""
+        written = self.world.stages_written()
+        self.stage = resumed_at(self.world.plan.kind, self.stage, written)
+        self.world.read_facts_back()
+
+    def _forget(self, commands: int) -> None:
+        self.stage, rows = self._earlier[max(len(self._earlier) - commands, 0)]
+        self.world.set_back(rows)
 
     def _failed(self, sentence: Sentence) -> Stage | Event:
         self._failure = sentence
@@ -166,7 +186,7 @@ class Walk:
 
     def run_stage(self) -> Sentence:
         """Answer the commands of the current stage until it returns its sentence."""
-        self.world.begin_stage()
+        self.world.begin_stage(self.stage)
         run = run_of(self.world.plan.kind, self.stage)(self.world.plan, self.limits)
         answer: Any = None
         nth = 0
@@ -177,6 +197,7 @@ class Walk:
                 sentence: Sentence = end.value
                 return sentence
             due = self._due(nth, type(command))
+            self._earlier.append((self.stage, self.world.rows()))
             self._before(due)
             self._check_holding(command)
             answer = self.world.carry_out(command)
@@ -201,8 +222,11 @@ class Walk:
         return {fault.what for fault in due}
 
     def _before(self, due: set[str]) -> None:
-        for what in sorted(due - set(ON_THE_WAY)):
+        for what in sorted(due - set(ON_THE_WAY) - set(FORGETTING)):
             (HAPPENINGS | LASTING)[what](self.world)
+        for what in sorted(due & set(FORGETTING)):
+            self._forget(FORGETTING[what])
+            raise Killed
         if "killed before" in due:
             raise Killed
         if "refused" in due:
@@ -220,7 +244,7 @@ def run_stage(world: World, stage: Stage, limits: Limits = QUICK, faults: Iterab
 
 def steps(world: World, stage: Stage, limits: Limits = QUICK) -> Iterator[do.Command]:
     """Run one stage and stop before each command, so that a test can look and meddle."""
-    world.begin_stage()
+    world.begin_stage(stage)
     run = run_of(world.plan.kind, stage)(world.plan, limits)
     answer: Any = None
     while True:

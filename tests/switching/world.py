@@ -10,20 +10,25 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from hadash.bindings.dialect import Waiting
+from hadash.bindings.editing import refuse_wrong_turn
 from hadash.bindings.membership import not_applied
-from hadash.bindings.model import BindingState
+from hadash.bindings.model import Binding, BindingState, Journal
+from hadash.bindings.returning import ExpectedBack
 from hadash.identity.identity import Identity
-from hadash.kafka.values import Partition
+from hadash.kafka.values import Committed, Partition
 from hadash.mirroring.lag import measure
 from hadash.mirroring.offsets import Corresponding
 from hadash.mirroring.proof import compare_tails
 from hadash.sentences import Sentence
 from hadash.switching import commands as do
+from hadash.switching.assignors import UsedAssignors
 from hadash.switching.machine import Kind
 from hadash.switching.plan import Plan, Scope, ScopeKind
+from hadash.switching.quota_checks import QuotaCheck, QuotasFound
 
 from .parts import Bound, Broken, Client, Gateway, Group, Log, Member, Mirror
 
@@ -70,6 +75,16 @@ class WorldError(Exception):
     """What a command meets when a server is down, refuses, or its answer is lost."""
 
 
+@dataclass(frozen=True)
+class Rows:
+    """What PostgreSQL holds of a switch and its mirrors at one moment; the switch's stage is the walk's."""
+
+    drained: dict[Partition, Corresponding] | None
+    seen: do.RecordSeen
+    number: int
+    mirrors: tuple[tuple[str, str, dict[Partition, Corresponding], bool], ...]
+
+
 class World:
     """Faults are plain attributes: set them before a stage, or in the middle of it through :mod:`walking`."""
 
@@ -79,11 +94,18 @@ class World:
         self.plan_now: Plan | list[Sentence] | None = None
         self.acks_1: list[str] = []
         self.cooperative: list[str] = []
-        self.self_assigned: list[str] = []
+        #: Groups of which it is not known how they rebalance, at the next looks.
+        self.rebalancing: list[list[str]] = []
+        #: The Topics that clients read without being members of a group.
+        self.self_assigned: dict[str, frozenset[str]] = {}
+        #: The Gateways know where members read.
+        self.sees_fetches = True
         self.now = 1000.0
         self.said: list[str] = []
         self.done: list[do.Command] = []
         self.traffic = traffic
+        #: Partitions that producers do not write to by themselves.
+        self.idle: set[Partition] = set()
         self._numbers = itertools.count(1)
         self._stage_began = self.now
         self._next_record_at = self.now
@@ -92,10 +114,15 @@ class World:
         self.epoch = 7
         self.table: dict[str, Bound] = {"shop › web-1": ("east", BindingState.FORWARD)}
         self.changes: list[tuple[float, int, dict[str, Bound]]] = []
+        #: Of the switch that runs: its stage, as its executor has it, and what it has bound its identities to.
+        self.stage = ""
+        self.written: Binding | None = None
 
-        # What stages keep for each other.
+        # What stages keep for each other, how often they did, and ZooKeeper's copy of it.
         self.drained: dict[Partition, Corresponding] | None = None
         self.seen = do.RecordSeen((), (), ())
+        self.number = 0
+        self.copied: Rows | None = None
         self.placement: dict[str, tuple[int, ...]] | None = None
 
         # The clusters: east has lost its first hundred records to retention before the mirror began.
@@ -114,6 +141,11 @@ class World:
         self.late_brokers: list[list[int]] = []
         #: Denials on the target that hadash has not made.
         self.denied_by_hand: list[str] = []
+        #: Rules for single hosts on which it depends what clients may do.
+        self.rules_for_hosts: list[str] = []
+        #: How the quotas of both clusters compare, and what the target's are when the source is lost.
+        self.quotas = QuotaCheck()
+        self.quotas_found = QuotasFound()
         self.mechanisms = {"east": {"SCRAM-SHA-256"}, "west": {"SCRAM-SHA-256"}}
         anchors = {p: Corresponding(log.end, 0) for p, log in self.logs["east"].items()}
         self.mirror = Mirror(
@@ -129,6 +161,8 @@ class World:
         self.forgets: Partition | None = None
 
         # Gateways and clients.
+        #: Gateways that have gone, and until when their clients may come back.
+        self.expected_back: dict[str, float] = {}
         #: When something was last written or read: by cluster, produce or consume, and Topic.
         self.activity: dict[tuple[str, str, str], float] = {}
         self.gateways = {name: Gateway(name, dict(self.table)) for name in ("gw-1", "gw-2")}
@@ -160,8 +194,8 @@ class World:
 
     # -- time ---------------------------------------------------------------------------------------------------------
 
-    def begin_stage(self) -> None:
-        self._stage_began = self.now
+    def begin_stage(self, stage: str) -> None:
+        self.stage, self._stage_began = stage, self.now
 
     def later(self, seconds: float) -> None:
         """Let time pass without a command."""
@@ -207,6 +241,8 @@ class World:
                 here = cluster == client.cluster and cluster not in self.down and self.writable(cluster)
                 if here and client.produces and not client.gone and state is not BindingState.BLOCK:
                     for partition in PARTITIONS:
+                        if partition in self.idle:
+                            continue
                         self._write(cluster, partition)
                         if self.plan.covers("shop", client.id):
                             self.activity[cluster, "produce", partition.topic] = self.now
@@ -215,6 +251,23 @@ class World:
         record = next(self._numbers)
         self.logs[cluster][partition].append(record)
         self.acknowledged.add(record)
+
+    def idle_without_a_commit(self, partition: Partition) -> None:
+        """The group has delivered nothing of a partition since its members began at its end, and so committed nothing."""
+        self.idle.add(partition)
+        self.group.lazy = True
+        log = self.logs["east"][partition]
+        self.group.consumed |= set(log.records)
+        del self.group.committed["east"][partition]
+        self.group.fetched.clear()
+        self.group.assign("east", self.logs)
+
+    def write_to_idle(self) -> None:
+        """A producer has a record for each idle partition; it was parked, and its Gateway is the first to hear of a change."""
+        cluster, state = self._resolve(self.table, "web-1")
+        if state is not BindingState.BLOCK and self.writable(cluster) and cluster not in self.down:
+            for partition in self.idle:
+                self._write(cluster, partition)
 
     def writable(self, cluster: str) -> bool:
         """Whether the cluster's ACLs let the AppID write."""
@@ -299,6 +352,9 @@ class World:
                 members = [gateway.member for gateway in self.gateways.values()]
                 late = tuple(member.id for member in not_applied(members, epoch))
                 return Waiting(late, sum(not member.excluded for member in members))
+            case do.ReadExpectedBack():
+                left = {name: until - self.now for name, until in self.expected_back.items()}
+                return [ExpectedBack(name, seconds) for name, seconds in left.items() if seconds > 0]
             case do.CheckCluster(cluster):
                 return "no broker answers" if cluster in self.down else None
             case do.ComputePlan():
@@ -306,14 +362,15 @@ class World:
             case do.CheckAcks():
                 return list(self.acks_1)
             case do.CheckAssignors():
-                return list(self.cooperative)
-            case do.CheckMirrors(source):
+                unknown = self.rebalancing.pop(0) if self.rebalancing else []
+                return UsedAssignors(tuple(self.cooperative), tuple(unknown))
+            case do.CheckMirrors(source, _):
                 return [self._look(mirror) for mirror in self.mirrors if source in ("", mirror.source)]
             case do.ReadWritten():
                 return {topic: mirror.source for mirror in self.mirrors for topic in mirror.topics}
             case do.CheckSelfAssigned():
                 self._reach(plan.source)
-                return list(self.self_assigned)
+                return dict(self.self_assigned)
             case do.ReadTopics(cluster):
                 self._reach(cluster)
                 return dict(self.topics[cluster])
@@ -326,6 +383,19 @@ class World:
             case do.CheckDenials():
                 self._reach(plan.source, plan.target)
                 return list(self.denied_by_hand)
+            case do.CheckHosts():
+                self._reach(plan.target)
+                return list(self.rules_for_hosts)
+            case do.CheckQuotas():
+                self._reach(plan.source, plan.target)
+                return self.quotas
+            case do.CopyQuotas():
+                self._reach(plan.source, plan.target)
+                copied, self.quotas = self.quotas.missing, replace(self.quotas, missing=())
+                return list(copied)
+            case do.ReadQuotas():
+                self._reach(plan.target)
+                return self.quotas_found
             case do.CheckSignIn():
                 return {"shop": (set(self.mechanisms[plan.source]), set(self.mechanisms[plan.target]))}
             case do.PublishPlacement(leaders):
@@ -368,12 +438,26 @@ class World:
                 )
             case do.RecordDrained(ends):
                 self.drained = dict(ends)
+                self._copy_facts()
             case do.ReadDrained():
                 return None if self.drained is None else dict(self.drained)
             case do.ReadGroupOffsets(cluster):
                 self._reach(cluster)
                 self._read_back |= cluster == plan.target
                 return {name: dict(group.committed[cluster]) for name in plan.groups}
+            case do.ReadCommits(cluster):
+                self._reach(cluster)
+                self._read_back |= cluster == plan.target
+                beside = group.metadata.get(cluster, {})
+                commits = {p: Committed(o, beside.get(p, "")) for p, o in group.committed[cluster].items()}
+                return {name: dict(commits) for name in plan.groups}
+            case do.ReadAssigned(cluster):
+                self._reach(cluster)
+                given = {p: frozenset({c}) for p, c in group.assigned.get(cluster, {}).items()}
+                return {name: self._moving(given) if group.on(cluster) else {} for name in plan.groups}
+            case do.ReadPositions(client_ids):
+                found = group.fetched.items() if self.sees_fetches else ()
+                return [(c, p, o) for (c, at, p), o in found if at == plan.source and c in client_ids]
             case do.WriteGroupOffsets(offsets):
                 self._write_group_offsets(offsets.get(group.name, {}))
             case do.RemoveGroupOffsets(partitions):
@@ -384,11 +468,11 @@ class World:
                 return [self._answer(part) for part in commands]
             case do.PauseMirrors():
                 for mirror in self.mirrors:
-                    if mirror.source == plan.source:
+                    if mirror.source == mirror.reads == plan.source:
                         mirror.turning, mirror.state = True, "paused"
             case do.ResumeMirrors():
                 for mirror in self.mirrors:
-                    if mirror.turning:
+                    if mirror.turning or mirror.state == "paused":
                         mirror.turning, mirror.state = False, "running"
             case do.ReverseMirrors(ends):
                 for mirror in self.mirrors:
@@ -399,6 +483,7 @@ class World:
                 return {c.id: {c.cluster} for c in clients if plan.covers("shop", c.id)}
             case do.RecordSeen():
                 self.seen = command
+                self._copy_facts()
             case do.ReadActivity(cluster, seconds):
                 return {
                     (kind, topic)
@@ -429,7 +514,45 @@ class World:
             return mirror.name, "failed", "It holds records that its source does not.", lag.records
         return mirror.name, mirror.state, mirror.fault, None if mirror.silent else lag.records
 
+    # -- what PostgreSQL holds, and forgets -------------------------------------------------------------------------------
+
+    def rows(self) -> Rows:
+        mirrors = tuple((m.source, m.target, m.anchors, m.turning) for m in self.mirrors)
+        return Rows(self.drained, self.seen, self.number, mirrors)
+
+    def set_back(self, rows: Rows) -> None:
+        """PostgreSQL holds what it held at an earlier moment."""
+        self.drained, self.seen, self.number = rows.drained, rows.seen, rows.number
+        for mirror, row in zip(self.mirrors, rows.mirrors, strict=True):
+            mirror.source, mirror.target, mirror.anchors, mirror.turning = row
+
+    def _copy_facts(self) -> None:
+        self.number += 1
+        self.copied = self.rows()
+
+    def read_facts_back(self) -> None:
+        """As whoever takes a switch over does: ZooKeeper's copy, if it is newer."""
+        if self.copied is not None and self.copied.number > self.number:
+            self.drained, self.seen, self.number = self.copied.drained, self.copied.seen, self.copied.number
+
+    @property
+    def switch(self) -> str:
+        """The key of the switch that runs: no two in one world have the same plan."""
+        return f"{self.plan.scope} from {self.plan.source} to {self.plan.target}"
+
+    def stages_written(self) -> set[str]:
+        """The stages that have written bindings, as ZooKeeper shows them to whoever takes the switch over."""
+        own = self.written is not None and self.written.switch == self.switch
+        return {self.written.stage} if self.written is not None and own else set()
+
     def _write_bindings(self, bound: Bound) -> int:
+        cluster, state = bound
+        wanted = Binding(cluster, state, switch=self.switch, stage=self.stage)
+        held = self.written
+        refuse_wrong_turn(held, self.plan.identities[0], wanted, Journal(self.switch, self.stage, 0))
+        if held is not None and held.switch == self.switch and held.cluster != cluster == self.plan.source:
+            raise Broken(f"The switch goes back behind its forward, in {self.stage}.")
+        self.written = wanted
         if bound[0] == self.plan.target:
             self._check_forward()
         self.epoch += 1
@@ -437,13 +560,15 @@ class World:
         self.changes.append((self.now, self.epoch, dict(self.table)))
         return self.epoch
 
-    def _write_group_offsets(self, offsets: Mapping[Partition, int]) -> None:
+    def _write_group_offsets(self, offsets: Mapping[Partition, Committed]) -> None:
         self._reach(self.plan.target)
         if self.group.on(self.plan.target):
             raise WorldError("Group billing has members on west: its offsets cannot be written.")
         self._read_back = False
-        kept = {p: offset for p, offset in offsets.items() if p != self.forgets}
-        self.group.committed[self.plan.target] |= kept
+        kept = {p: committed for p, committed in offsets.items() if p != self.forgets}
+        self.group.committed[self.plan.target] |= {p: committed.offset for p, committed in kept.items()}
+        beside = self.group.metadata.setdefault(self.plan.target, {})
+        beside |= {p: committed.metadata for p, committed in kept.items()}
 
     # -- what always holds ----------------------------------------------------------------------------------------------
 
@@ -480,11 +605,21 @@ class World:
             if lost and not (split or self.tampered):
                 raise Broken(f"{partition} lacks {len(lost)} acknowledged records on {target}.")
         for partition in self.group.partitions if self.plan.groups else ():
+            if partition not in self.group.committed[source] and not self.group.on(source):
+                continue  # nobody reads it: its next reader begins where it says
             there, here = (
-                self._following(c, partition, self.group.committed[c][partition]) for c in (target, source)
+                self._following(c, partition, self._stands(c, partition)) for c in (target, source)
             )
             if there != here and not self.tampered:
                 raise Broken(f"The group would go on at {there} instead of {here} on {partition}.")
+
+    def _stands(self, cluster: str, partition: Partition) -> int:
+        """Where the group goes on: at its commit, or where the member began that has committed nothing."""
+        committed = self.group.committed[cluster].get(partition)
+        if committed is not None:
+            return committed
+        began = [o for (_, at, p), o in self.group.fetched.items() if (at, p) == (cluster, partition)]
+        return min(began, default=self.logs[cluster][partition].end)
 
     def _following(self, cluster: str, partition: Partition, offset: int) -> int | None:
         """The record at an offset, also one that the mirror has not brought yet."""

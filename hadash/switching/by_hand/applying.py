@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, Q
 from django.utils import timezone
 
 from hadash.audit.models import record, stored
@@ -29,6 +29,7 @@ from hadash.switching.by_hand.asking import look_at
 from hadash.switching.by_hand.deciding import end, moved
 from hadash.switching.by_hand.machine import Event, Status
 from hadash.switching.by_hand.models import BindingChange
+from hadash.switching.handovers.models import Way
 from hadash.switching.refusals import Refused
 
 log = logging.getLogger(__name__)
@@ -37,9 +38,21 @@ log = logging.getLogger(__name__)
 STAGE = "by hand"
 
 
+#: Seconds that a worker is given to take a change before beat picks it up: a free one needs some hundredths.
+TAKE_SECONDS = 1.0
+
+
 def waiting() -> list[int]:
-    """Keys of the rows that are approved and not written: a worker or ZooKeeper was lost."""
-    return list(BindingChange.objects.filter(status=Status.APPROVED.value).values_list("pk", flat=True))
+    """Keys of the rows that are approved and not written: no worker took them, or one or ZooKeeper was lost."""
+    approved = BindingChange.objects.filter(status=Status.APPROVED.value)
+    late = timezone.now() - timedelta(seconds=TAKE_SECONDS)
+    return list(approved.filter(Q(token__gt=0) | Q(decided_at__lt=late)).values_list("pk", flat=True))
+
+
+def why_waiting(pk: int) -> Way:
+    """Why beat has to pick a change up: each worker that takes one counts its token up."""
+    taken = BindingChange.objects.filter(pk=pk, token__gt=0).exists()
+    return Way.RETRIED if taken else Way.NEVER_TAKEN
 
 
 def apply(pk: int) -> None:

@@ -216,6 +216,9 @@ class _Removal:
         configs = self.old.topic_configs(infos)
         offsets = self.old.group_offsets(self.plan.groups)
         denials = WriteDenial.objects.filter(cluster=self.switch.source, topic__in=self.plan.topics)
+        mirrors = mirrors_of(self.plan, self.switch)
+        # A standby's own settings are the mirror's: what is meant for clients is what has to be known.
+        meant = {topic: held for mirror in mirrors for topic, held in mirror.topic_settings.items()}
         return {
             Step.MIRRORS.value: {
                 mirror.name: {
@@ -227,7 +230,7 @@ class _Removal:
                         for p, point in mirroring.anchors_of(mirror).items()
                     },
                 }
-                for mirror in mirrors_of(self.plan, self.switch)
+                for mirror in mirrors
             },
             Step.GROUPS.value: {
                 name: {str(p): offset for p, offset in committed.items()}
@@ -237,7 +240,7 @@ class _Removal:
                 name: {
                     "partitions": len(info.leaders),
                     "replication_factor": info.replication_factor,
-                    "configs": configs.get(name, {}),
+                    "configs": {**configs.get(name, {}), **meant.get(name, {})},
                 }
                 for name, info in infos.items()
             },

@@ -1,0 +1,68 @@
+"""How the members of a group rebalance: whether they stop reading before they join again. Pure.
+
+Members with cooperative rebalancing keep their partitions and read on while they rejoin, and keep their positions over it. They cannot be
+quiesced, and after a move they would go on at the old cluster's offsets. Which assignor a group uses its coordinator says; what is known
+of its members' JOIN_GROUP requests can only add to that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+#: Assignors whose members give up their partitions before they join again, as clients name them: Kafka's own and librdkafka's, KafkaJS's,
+#: and kafka-go's. ``HADASH_SWITCH_EAGER_ASSIGNORS`` adds those of an estate.
+EAGER = frozenset({"range", "roundrobin", "sticky", "RoundRobinAssigner", "rack-affinity"})
+
+#: Assignors whose members keep their partitions while they join again: Kafka's own, and Kafka Streams'.
+COOPERATIVE = frozenset({"cooperative-sticky", "stream"})
+
+
+class Rebalancing(Enum):
+    """How a group rebalances."""
+
+    EAGER = "eager"
+    COOPERATIVE = "cooperative"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class UsedAssignors:
+    """What stands in the way of quiescing the groups of a plan, as texts: groups that rebalance cooperatively, and groups of which it is
+    not known."""
+
+    cooperative: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
+
+
+def rebalancing(
+    protocol: str,
+    members: Collection[str],
+    offered: Mapping[str, Collection[str]],
+    eager: Collection[str] = EAGER,
+) -> Rebalancing:
+    """How a group rebalances.
+
+    :param protocol: the assignor that its coordinator names; empty while the group rebalances.
+    :param members: the ids of its members.
+    :param offered: by member id the assignors of its JOIN_GROUP, where it is known.
+    :param eager: assignors that count as eager.
+
+    The coordinator only chooses an assignor that every member offers, and a client that offers an eager one rebalances eagerly:
+
+    >>> rebalancing("range", ["a", "b"], {})
+    <Rebalancing.EAGER: 'eager'>
+    >>> rebalancing("cooperative-sticky", ["a"], {"a": ["cooperative-sticky", "range"]})
+    <Rebalancing.EAGER: 'eager'>
+    >>> rebalancing("", ["a", "b"], {"a": ["range"]})
+    <Rebalancing.UNKNOWN: 'unknown'>
+    """
+    if not members or protocol in eager:
+        return Rebalancing.EAGER
+    known = [frozenset(offered[member]) for member in members if member in offered]
+    if len(known) == len(members) and all(not each.isdisjoint(eager) for each in known):
+        return Rebalancing.EAGER
+    if protocol in COOPERATIVE or any(each and each <= COOPERATIVE for each in known):
+        return Rebalancing.COOPERATIVE
+    return Rebalancing.UNKNOWN

@@ -1,0 +1,71 @@
+"""Counting hand-overs, and what the counts say."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+
+from django.db import DatabaseError, transaction
+from django.db.models import F, Max, Sum
+from django.utils import timezone
+
+from hadash.switching.handovers.models import FAULTS, HandoverCount, Way, Work
+
+log = logging.getLogger(__name__)
+
+#: Days that are kept: a quarter shows whether a fault comes back.
+KEPT_DAYS = 90
+#: Days that pages and the API tell of when nothing else is asked: today and yesterday, so that midnight hides nothing.
+SHOWN_DAYS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """How often one kind of work came one way in the days that were asked for."""
+
+    work: Work
+    way: Way
+    count: int
+    last_at: datetime
+
+
+def count(work: Work, way: Way) -> None:
+    """Count one more. What is counted has happened: a fault of the database is logged and goes no further."""
+    now = timezone.now()
+    today = now.astimezone(UTC).date()
+    try:
+        with transaction.atomic():
+            row, _new = HandoverCount.objects.get_or_create(
+                day=today, work=work, way=way, defaults={"last_at": now}
+            )
+            HandoverCount.objects.filter(pk=row.pk).update(count=F("count") + 1, last_at=now)
+    except DatabaseError:
+        log.exception("a hand-over (%s, %s) is not counted", work.value, way.value)
+
+
+def first_day(days: int) -> date:
+    """The first of the last ``days`` days (UTC), today included."""
+    return timezone.now().astimezone(UTC).date() - timedelta(days=days - 1)
+
+
+def counts(days: int = SHOWN_DAYS) -> list[Count]:
+    """Those of the last ``days`` days, by kind of work and way."""
+    found = HandoverCount.objects.filter(day__gte=first_day(days)).values("work", "way")
+    sums = found.annotate(total=Sum("count"), newest=Max("last_at")).order_by("work", "way")
+    return [Count(Work(r["work"]), Way(r["way"]), r["total"], r["newest"]) for r in sums]
+
+
+def faults(days: int = SHOWN_DAYS) -> list[Count]:
+    """What did not come to a worker as it should, the most frequent first.
+
+    Runs of jobs that no worker has taken are none: they wait for each other, and the pipeline's page says which one
+    waits for too long.
+    """
+    found = [c for c in counts(days) if c.way in FAULTS and (c.work, c.way) != (Work.RUN, Way.NEVER_TAKEN)]
+    return sorted(found, key=lambda c: -c.count)
+
+
+def trim() -> None:
+    """Forget days that nobody asks about."""
+    HandoverCount.objects.filter(day__lt=first_day(KEPT_DAYS)).delete()

@@ -1,0 +1,56 @@
+"""The objections to a plan that somebody looks at: the same checks as of a request for it, and nothing is kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from hadash.sentences import Sentence, say
+from hadash.switching import asking, radii
+from hadash.switching.plan import Plan
+from hadash.switching.radius import Draft
+from hadash.switching.refusals import EnginesAway, Refused
+
+
+class Checks(StrEnum):
+    """What became of the read-only checks of servers, Gateways, mirrors, Topics, groups and users."""
+
+    HOLD = "hold"
+    #: One does not hold. They stop there: those after it were not made.
+    FAILED = "failed"
+    #: They could not be made: something does not answer, or not in time.
+    UNKNOWN = "unknown"
+    #: They were not made, because nothing can be done as planned.
+    NOT_MADE = "not made"
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """A draft with all that a request for it would be refused for, but for who holds its radius
+    (:func:`radii.overlapping`)."""
+
+    draft: Draft
+    checks: Checks
+    #: Empty only if all checks were made and none fails.
+    objections: tuple[Sentence, ...]
+
+
+def preview_of(draft: Draft) -> Preview:
+    """Check a draft as a request does, for at most ``SWITCH_CHECK_SECONDS`` and the command that is under way then."""
+    if draft.objections:
+        return Preview(draft, Checks.NOT_MADE, draft.objections)
+    checks, objections = _checked(draft.plan)
+    return Preview(draft, checks, (*objections, *radii.others_in_the_way(draft.plan)))
+
+
+def _checked(plan: Plan) -> tuple[Checks, list[Sentence]]:
+    try:
+        asking.check_now(plan)
+    except EnginesAway as away:
+        return Checks.UNKNOWN, [
+            say("Not all checks could be made, so nobody knows whether this can be carried out."),
+            *away.reasons,
+        ]
+    except Refused as refused:
+        return Checks.FAILED, refused.reasons
+    return Checks.HOLD, []

@@ -1,0 +1,31 @@
+"""How far the members of groups have settled, as several Gateways see them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+#: The states of a member in a Gateway's ``/members``, the furthest first (see ``gateway/members.py``).
+STATES = ("parked", "joining", "held", "active")
+
+
+def furthest_settled(members: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], str]:
+    """(group, member id) → state.
+
+    Requests of one member may come in on several connections, to several Gateways. That one of them holds its JOIN_GROUP is so now; that it
+    was active on another was so before.
+
+    >>> seen = {"group": "billing", "member_id": "m"}
+    >>> furthest_settled([{**seen, "state": "parked"}, {**seen, "state": "active"}])
+    {('billing', 'm'): 'parked'}
+    """
+    found: dict[tuple[str, str], str] = {}
+    for member in members:
+        key = member["group"], member["member_id"]
+        found[key] = min(member["state"], found.get(key, member["state"]), key=_rank)
+    return found
+
+
+def _rank(state: str) -> int:
+    """(A state that only a newer Gateway knows is no further than any.)"""
+    return STATES.index(state) if state in STATES else len(STATES)

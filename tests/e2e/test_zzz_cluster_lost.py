@@ -1,0 +1,70 @@
+"""A cluster is lost for good, or so it seems: its clients go on without it, and no more is lost than what hadash says.
+
+On the demo of the other tests, after their verdict (the name puts it there): only the clients of the AppID that is
+moved run again.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pytest
+from support.waiting import eventually
+
+from hadash.bindings.store import BindingStore
+from hadash.identity.identity import Identity
+from hadash.sandbox.demo import Demo
+from hadash.sandbox.ending import CATCH_UP_SECONDS
+from hadash.sandbox.person import Person
+from hadash.sandbox.trial import LOOK_SECONDS, Trial
+
+from .conftest import part_of
+from .losing import LEFT, LOST, ask_to_go_without, move_to_lost, noted, rebuild
+
+pytestmark = pytest.mark.stack
+
+APPID = "billing"
+
+
+@pytest.fixture
+def billing(demo: Demo) -> Iterator[Trial]:
+    """A trial of this AppID's clients alone."""
+    clients = [spec for spec in demo.world.clients if spec.appid == APPID]
+    demo.stop_clients()
+    part = part_of(demo, clients, [APPID])
+    for spec in clients:
+        part.start_client(spec)
+    prepared = Trial(part, print)
+    prepared.await_traffic()
+    yield prepared
+    part.stop_clients()
+
+
+def test_clients_go_on_without_their_cluster(demo: Demo, billing: Trial, bindings: BindingStore) -> None:
+    rita, bea = (Person(demo.url, name, demo.password) for name in ("rita", "bea"))
+    bound = bindings.document(APPID).binding_of(Identity(APPID))
+    if bound is None or bound.cluster != LOST:
+        assert move_to_lost(billing, rita).status == "succeeded"
+    eventually(lambda: noted(demo), "a note of the groups' positions", patience=60)
+    cluster = demo.stack.kafka[LOST]
+    for process in cluster.processes:
+        process.kill()
+
+    key = ask_to_go_without(billing, rita, bea)
+    billing.await_progress(billing.demo.world.clients, time.time())
+    bound = bindings.document(APPID).binding_of(Identity(APPID))
+    assert bound is not None
+    assert bound.cluster == LEFT
+    said = rita.call("GET", f"switches/{key}/")["loss"]["records"]
+
+    cluster.start(print)
+    tail = rebuild(rita, key)
+    assert tail >= said, "what was seen of the tail before cannot be more than the tail"
+    demo.stop_clients("produce")
+
+    def lost() -> int:
+        return sum(verdict.lost for verdict in billing.judge())
+
+    eventually(lambda: lost() <= tail, "the end of reading all but the tail", CATCH_UP_SECONDS, LOOK_SECONDS)
+    print(f"{lost()} records were lost; hadash said at least {said}, and found {tail} that only {LOST} had.")
