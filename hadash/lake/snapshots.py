@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from hadash.lake.store import Store
 
 #: Goes up when a table or a column is added. They are only added, never changed or removed.
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 FOLDER = "snapshots"
 _SAYS_WHOLE = "snapshot.json"
@@ -88,7 +88,8 @@ TABLES: Mapping[str, pa.Schema] = {
     "groups": pa.schema(
         {"cluster": _TEXT, "group": _TEXT, "state": _TEXT, "protocol": _TEXT, "coordinator": _NUMBER}
     ),
-    # ``partitions``: those that it was assigned, as topic-partition.
+    # ``partitions``: those that it was assigned, as topic-partition. ``topics``: those that it subscribes to (of a pattern: those that
+    # it matched when the member joined); null where that is not known.
     "members": pa.schema(
         {
             "cluster": _TEXT,
@@ -97,6 +98,8 @@ TABLES: Mapping[str, pa.Schema] = {
             "client_id": _TEXT,
             "host": _TEXT,
             "partitions": _TEXTS,
+            # since 2
+            "topics": _TEXTS,
         }
     ),
     # hadash's own on the clusters, and those of its mirrors: they move nowhere, and nothing is wrong with them.

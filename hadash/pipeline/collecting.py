@@ -176,6 +176,7 @@ def of_cluster(cluster: str, found: Survey, own_denials: set[tuple[str, str]]) -
                 "client_id": member.client_id,
                 "host": member.host,
                 "partitions": [str(partition) for partition in member.partitions],
+                "topics": None if member.topics is None else list(member.topics),
             }
             for group in found.groups.values()
             for member in group.members

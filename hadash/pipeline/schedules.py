@@ -23,6 +23,8 @@ from hadash.pipeline import claims, cron, running
 from hadash.pipeline.jobs import About, Job, Need, offered
 from hadash.pipeline.models import Schedule
 from hadash.sentences import Sentence, say
+from hadash.switching.handovers.counting import count
+from hadash.switching.handovers.models import Way, Work
 from hadash.switching.refusals import Refused
 from spark import manifest
 
@@ -247,6 +249,8 @@ def look(hand_over: HandOver) -> None:
     waiting = Run.objects.filter(state=Run.State.WAITING, due_at__lte=now)
     for run in waiting.filter(Q(handed_at=None) | Q(handed_at__lt=again)).order_by("due_at", "pk"):
         if not claims.is_claimed(run.pk):
+            if run.handed_at is not None:
+                count(Work.RUN, Way.NEVER_TAKEN)
             _hand(run, hand_over)
 
 

@@ -27,7 +27,7 @@ _LIBRARIES = (
     ("apache-kafka-java", "2.6.1"),
     ("librdkafka", "2.10.0"),
     ("kafka-python", "2.2.3"),
-    ("sarama", ""),
+    ("sarama", "v1.46.3"),
 )
 _SCALARS = ("appid", "client_id", "kind", "resource", "cluster", "host", "library", "version", "pair")
 
@@ -42,6 +42,11 @@ class Size:
     gateways: int = 4
     seed: int = 7
     last_day: str = "2026-11-20"
+
+    @property
+    def files(self) -> int:
+        """How many files the reports come in, each with as many of them: one an hour and Gateway."""
+        return self.days * 24 * self.gateways
 
 
 def facts(size: Size) -> pa.Table:
@@ -59,7 +64,10 @@ def facts(size: Size) -> pa.Table:
     host = (appid * 13 + instance) % 5000
     library = (appid * 7 + instance) % len(_LIBRARIES)
     cluster = (appid % 10 == 0).astype(np.int64)
-    acks = np.where(appid % 9 == 0, 1, -1)
+    # Who writes in transactions has a producer id, and who has one waits for all replicas: the library sees to it.
+    transactional = appid % 97 == 0
+    acks = np.where((appid % 9 == 0) & ~transactional, 1, -1)
+    idempotent = (acks == -1) & ((appid % 2 == 0) | transactional)
     names = {
         "appid": _named("app-{:06d}", appid, appids),
         "client_id": _named("client-{:02d}", instance, 8),
@@ -71,8 +79,8 @@ def facts(size: Size) -> pa.Table:
         "version": _of([version for _, version in _LIBRARIES], library),
         "pair": _of(["main"], np.zeros(count, np.int64)),
         "acks": pa.array(acks, pa.int16(), mask=kind != 0),
-        "idempotent": pa.array(appid % 2 == 0, mask=kind != 0),
-        "transactional": pa.array(appid % 97 == 0, mask=kind != 0),
+        "idempotent": pa.array(idempotent, mask=kind != 0),
+        "transactional": pa.array(transactional, mask=kind != 0),
         "session_timeout_ms": pa.array(np.full(count, 45_000), pa.int32(), mask=kind != 2),
     }
     return pa.table(names)
@@ -87,7 +95,7 @@ def write_day(store: Store, size: Size, day: int) -> int:
     """The reports of one day (0 is the first), an hour's as one file a Gateway."""
     known = facts(size)
     begin = datetime.fromisoformat(size.last_day).replace(tzinfo=UTC) - timedelta(days=size.days - 1 - day)
-    each = size.reports // (size.days * 24 * size.gateways)
+    each = size.reports // size.files
     total = 0
     for hour in range(24):
         at = begin + timedelta(hours=hour)

@@ -10,7 +10,9 @@ from random import Random
 from typing import Any
 
 from hadash.bindings.model import Binding, BindingDocument
-from spark.estate.model import Estate, Fact
+from hadash.lake.access import SURVIVE_USER
+from spark.estate.model import LONG_AGO, Estate, Fact
+from spark.estate.recorded.clients import recorded
 
 #: How unevenly Topics are shared: the exponent that a trial with real estates had (DESIGN section 7).
 SHARING = 1.1
@@ -22,14 +24,13 @@ SAMPLE_MINUTES = 5
 RPO_SECONDS, SETTLE_SECONDS = 60.0, 45.0
 LEAST_SESSION_MS, MOST_SESSION_MS = 6_000, 1_800_000
 
-#: Of clients that nothing is wrong with.
-LIBRARIES = (
-    ("apache-kafka-java", "3.9.0"),
-    ("apache-kafka-java", "3.4.0"),
-    ("apache-kafka-java", "2.8.1"),
-    ("librdkafka", "2.10.0"),
-    ("kafka-python", "2.2.3"),
-    ("sarama", ""),
+#: Recorded clients that nothing is wrong with: of each library one that writes, one that reads, and one that does not wait for all
+#: replicas (of a Topic that has one).
+SOUND = (
+    ("java-3.9.2.writes-safely", "java-3.9.2.reads-named", "java-3.9.2.writes-acks-1"),
+    ("java-3.2.3.writes-safely", "java-3.2.3.reads-named", "java-3.2.3.writes-acks-1"),
+    ("java-2.8.2.writes-safely", "java-2.8.2.reads-named", "java-2.8.2.writes-acks-1"),
+    ("librdkafka.writes-safely", "librdkafka.reads-named", "librdkafka.writes-acks-1"),
 )
 
 
@@ -58,6 +59,8 @@ class Builder:
             self._add_pair(pair, number, max(20, size.appids // size.pairs // 2))
         for number in range(size.appids):
             self._add_application(self.pairs[number % len(self.pairs)])
+        for pair in self.pairs:
+            self._reach_back(pair)
 
     # -- pairs ------------------------------------------------------------------------------------------------------
 
@@ -86,7 +89,9 @@ class Builder:
 
     def _add_cluster(self, cluster: str, base: int) -> None:
         row = {"cluster": cluster, "kafka_cluster_id": f"id-{cluster}", "mode": "kraft", "version": "3.9"}
-        self.estate.add("clusters", **row, controller=base + 1, controller_epoch=40, fault="")
+        self.estate.add(
+            "clusters", **row, controller=base + 1, controller_epoch=40, fault="", authorizer=True
+        )
         for hours in (6, 12, 18):
             earlier = self.estate.earlier.setdefault(hours, {"clusters": []})
             earlier["clusters"].append({**row, "controller": base + 1, "controller_epoch": 40, "fault": ""})
@@ -94,6 +99,7 @@ class Builder:
             configs = {
                 "group.min.session.timeout.ms": str(LEAST_SESSION_MS),
                 "group.max.session.timeout.ms": str(MOST_SESSION_MS),
+                "min.insync.replicas": "2",
             }
             self.estate.add(
                 "brokers",
@@ -174,6 +180,18 @@ class Builder:
         self.estate.add("appids", pair=pair, appid=name, owner=f"team-{self._apps % 17}")
         return name
 
+    def _reach_back(self, pair: str) -> None:
+        """Something in it was seen long ago, too, so that what nobody has seen since is known not to have been."""
+        first = next((at for at, fact in enumerate(self.estate.facts) if fact.pair == pair), None)
+        if first is not None:
+            fact = self.estate.facts[first]
+            self.estate.facts[first] = fact._replace(ages=(*fact.ages, LONG_AGO))
+
+    def survives(self, pair: str, appid: str, client_id: str, kind: str, topic: str, host: str) -> None:
+        """DiDi's brokers tell of a client: who it is and what it uses, not with which library or how it is set."""
+        seen = {"library": "", "version": "", "source": SURVIVE_USER}
+        self.use(pair, appid, client_id, kind, topic, host=host, **seen)
+
     def use(self, pair: str, appid: str, client_id: str, kind: str, resource: str, **more: Any) -> Fact:
         """A fact, with the right to it on both clusters."""
         cluster = more.pop("cluster", self.sides(pair)[0])
@@ -209,8 +227,10 @@ class Builder:
         resource: str,
         operation: str,
         pattern: str = "LITERAL",
+        host: str = "*",
+        permission: str = "ALLOW",
     ) -> None:
-        key = (cluster, appid, resource_type, resource, operation, pattern)
+        key = (cluster, appid, resource_type, resource, operation, pattern, host, permission)
         if key in self._rights:
             return
         self._rights.add(key)
@@ -221,9 +241,9 @@ class Builder:
             resource=resource,
             pattern=pattern,
             principal=f"User:{appid}",
-            host="*",
+            host=host,
             operation=operation,
-            permission="ALLOW",
+            permission=permission,
             by_hadash=False,
         )
 
@@ -244,9 +264,8 @@ class Builder:
     def _add_application(self, pair: str) -> None:
         appid = self.appid(pair)
         hosts = [self.host() for _ in range(self.random.randint(1, 3))]
-        library, version = self.random.choice(LIBRARIES)
+        writes, reads, hastes = (recorded().client(way) for way in self.random.choice(SOUND))
         registered = self.random.random() < 0.5
-        how = {"library": library, "version": version}
         begun = len(self.estate.facts)
         # Replicas read the same: one that is registered would otherwise seem to be on many Topics.
         read = sorted({self.any_topic(pair) for _ in range(self.random.randint(1, 4))})
@@ -255,20 +274,22 @@ class Builder:
             writer = f"{appid}-writer-{number}"
             reader = f"{appid}-reader" if registered else f"{appid}-reader-{number}"
             for topic in sorted({self.any_topic(pair) for _ in range(self.random.randint(0, 3))}):
-                self.writes(pair, appid, writer, topic, host=host, **how)
+                self.writes(pair, appid, writer, topic, host=host, **writes.settings("produce"))
             for topic in read:
-                self.reads(pair, appid, reader, topic, f"{appid}-group", host=host, **how)
+                self.use(pair, appid, reader, "consume", topic, host=host, **reads.settings("consume"))
+                self.joins(pair, appid, reader, f"{appid}-group", host=host, **reads.settings("group"))
             if registered:
                 self.register(pair, appid, writer)
         if registered:
             self.register(pair, appid, f"{appid}-reader")
         if self.random.random() < 0.1:
-            self.writes(pair, appid, f"{appid}-writer-1", f"{pair}.scratch", host=hosts[0], acks=1, **how)
+            how = hastes.settings("produce")
+            self.writes(pair, appid, f"{appid}-writer-1", f"{pair}.scratch", host=hosts[0], **how)
         if self.random.random() < 0.2:
             self._declare(pair, appid, self.estate.facts[begun:])
         if self.random.random() < 0.3:
             self.bind(pair, appid)
-        self._add_members(pair, f"{appid}-group", len(hosts))
+        self._add_members(pair, f"{appid}-group", read, hosts)
 
     def _declare(self, pair: str, appid: str, facts: Sequence[Fact]) -> None:
         """What it uses, for each client or for the AppID as a whole."""
@@ -277,22 +298,57 @@ class Builder:
             name = "" if whole else client_id
             self.estate.add("declarations", pair=pair, appid=appid, name=name, kind=kind, resource=resource)
 
-    def _add_members(self, pair: str, group: str, count: int) -> None:
-        """As even as three partitions for each member can be, with one more here and there."""
-        cluster = self.sides(pair)[0]
-        self.add_group(cluster, group, [3 + self.random.randint(0, 1) for _ in range(count)])
+    def _add_members(self, pair: str, group: str, topics: Sequence[str], hosts: Sequence[str]) -> None:
+        """All subscribe to the same. Two members share the three partitions of each Topic by range as 2 and 1, so these do not."""
+        protocol = "cooperative-sticky" if len(hosts) == 2 else "range"
+        self.add_group(self.sides(pair)[0], group, [topics] * len(hosts), protocol, hosts)
 
-    def add_group(self, cluster: str, group: str, shares: Sequence[int], protocol: str = "range") -> None:
+    def add_group(
+        self,
+        cluster: str,
+        group: str,
+        subscriptions: Sequence[Sequence[str]],
+        protocol: str = "range",
+        hosts: Sequence[str] = (),
+    ) -> None:
+        """A group whose assignor has given its members what they subscribe to: those of each Topic by range, or all evenly."""
         self.estate.add(
             "groups", cluster=cluster, group=group, state="Stable", protocol=protocol, coordinator=1
         )
-        for number, share in enumerate(shares):
+        shares = _by_range(subscriptions) if protocol == "range" else _evenly(subscriptions)
+        for number, (topics, partitions) in enumerate(zip(subscriptions, shares, strict=True)):
             self.estate.add(
                 "members",
                 cluster=cluster,
                 group=group,
                 member_id=f"{group}-{number}",
                 client_id=f"{group}-{number}",
-                host="10.0.0.1",
-                partitions=[f"topic-{place}" for place in range(share)],
+                host=hosts[number] if hosts else "10.0.0.1",
+                topics=sorted(topics),
+                partitions=partitions,
             )
+
+
+def _by_range(subscriptions: Sequence[Sequence[str]]) -> list[list[str]]:
+    """
+    >>> _by_range([["a", "b"], ["a", "b"]])
+    [['a-0', 'a-1', 'b-0', 'b-1'], ['a-2', 'b-2']]
+    """
+    shares: list[list[str]] = [[] for _ in subscriptions]
+    for topic in sorted({topic for topics in subscriptions for topic in topics}):
+        members = [number for number, topics in enumerate(subscriptions) if topic in topics]
+        for partition in range(PARTITIONS):
+            shares[members[partition * len(members) // PARTITIONS]].append(f"{topic}-{partition}")
+    return shares
+
+
+def _evenly(subscriptions: Sequence[Sequence[str]]) -> list[list[str]]:
+    """Of members that all subscribe to the same.
+
+    >>> _evenly([["a", "b"], ["a", "b"]])
+    [['a-0', 'a-2', 'b-1'], ['a-1', 'b-0', 'b-2']]
+    """
+    all_of_them = [
+        f"{topic}-{partition}" for topic in sorted(subscriptions[0]) for partition in range(PARTITIONS)
+    ]
+    return [all_of_them[number :: len(subscriptions)] for number in range(len(subscriptions))]

@@ -9,14 +9,18 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 from hadash.governance.catalogue import Code
+from hadash.governance.catalogue.figures import UNSEEN_DAYS
 from hadash.lake import access, snapshots
-from hadash.lake.access import GATEWAY
+from hadash.lake.access import GATEWAY, SURVIVE_USER
 from hadash.lake.store import Store
 
-#: Days of reports that are made.
+#: Days of which there are reports of nearly everything.
 DAYS = 7
 
 EVERY_DAY = tuple(range(DAYS))
+
+#: A day, counted back from the newest, so long ago that reports reach back for as long as any rule asks.
+LONG_AGO = UNSEEN_DAYS + 5
 
 
 class Fact(NamedTuple):
@@ -79,7 +83,7 @@ class Estate:
 
 def write(store: Store, estate: Estate) -> None:
     """Its reports, a batch a day and who says so, and its snapshots."""
-    for age in EVERY_DAY:
+    for age in sorted({age for fact in estate.facts for age in fact.ages}):
         noon = estate.at - timedelta(days=age, hours=11)
         for source in sorted({fact.source for fact in estate.facts}):
             seen = (fact for fact in estate.facts if fact.source == source and age in fact.ages)
@@ -92,8 +96,14 @@ def write(store: Store, estate: Estate) -> None:
 
 
 def _report(fact: Fact, noon: datetime) -> Mapping[str, Any]:
+    """(DiDi's brokers say when they saw a client, and not how much it did.)"""
     row = {name: value for name, value in fact._asdict().items() if name != "ages"}
-    counts = {"requests": 10, "records": 0 if fact.kind == "group" else 100, "bytes": 1000}
+    counted = fact.source != SURVIVE_USER
+    counts = {
+        "requests": 10 * counted,
+        "records": 0 if fact.kind == "group" else 100 * counted,
+        "bytes": 1000 * counted,
+    }
     return {
         **row,
         **counts,

@@ -20,12 +20,14 @@ SHOWN = 5
 class Inputs:
     """An estate as it was seen, and as it stands.
 
-    ``facts`` are those that count as use (:data:`spark.schemas.FACTS`), without what is no use (``listings``: who asks for all Topics).
+    ``facts`` are those that count as use (:data:`spark.schemas.FACTS`), without what is no use (``listings``: who asks for all Topics);
+    ``remembered`` are all uses that facts still know of, however long ago.
     ``bindings`` and ``applications`` are made of others, see :mod:`spark.rules.prepared`. The rest are tables of the newest snapshot
-    (:data:`hadash.lake.snapshots.TABLES`), but ``controllers`` and ``lag``, which reach back a day: the first have ``at`` besides.
+    (:data:`hadash.lake.snapshots.TABLES`), but ``controllers`` and ``lag``, which reach back a day: the first have ``at`` besides, which sorts by time.
     """
 
     facts: DataFrame
+    remembered: DataFrame
     listings: DataFrame
     bindings: DataFrame
     applications: DataFrame

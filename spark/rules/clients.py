@@ -12,9 +12,12 @@ from spark.rules.base import Inputs, client, finding, names, number, rule
 from spark.rules.prepared import CLIENT
 from spark.rules.sides import sides
 
+#: What decides how many replicas have to be in sync; on a broker it is the default of its Topics, and Kafka's own default is 1.
+_MIN_IN_SYNC = "min.insync.replicas"
+
 #: Numbers that fit into 32 bits: builds of one's own are named after moments, too.
 _RELEASE = r"^(\d{1,6}\.\d{1,6}(\.\d{1,6})?)(?!\d)"
-_JAVA = "apache-kafka-java"
+_JAVA, _KAFKA_PYTHON = "apache-kafka-java", "kafka-python"
 _BAD_COORDINATOR = ((2, 5, 0), (2, 5, 1), (2, 6, 0), (2, 6, 1), (2, 7, 0))
 
 
@@ -37,17 +40,48 @@ def _clients(facts: DataFrame, **evidence: Column) -> DataFrame:
     return facts.groupBy(*CLIENT).agg(*(column.alias(name) for name, column in evidence.items()))
 
 
+def _replicated(inputs: Inputs) -> DataFrame:
+    """cluster, resource, ``replicas``: the Topics with more than one replica."""
+    replicas = inputs.partitions.groupBy("cluster", F.col("topic").alias("resource")).agg(
+        F.min(F.size("replicas")).alias("replicas")
+    )
+    return replicas.where("replicas > 1")
+
+
 @rule(Code.ACKS)
 def acks(inputs: Inputs) -> DataFrame:
-    replicas = inputs.partitions.groupBy("cluster", F.col("topic").alias("resource")).agg(
-        F.min(F.size("replicas")).alias("least")
-    )
-    replicated = replicas.where("least > 1").select("cluster", "resource")
     writers = inputs.facts.where("kind = 'produce' AND acks IN (0, 1)").join(
-        replicated, ["cluster", "resource"]
+        _replicated(inputs), ["cluster", "resource"], how="left_semi"
     )
     found = _clients(writers, acks=names(F.col("acks").cast("string")), topics=names("resource"))
     return finding(found, "client_id", "appid", appid="appid", client=client(), acks="acks", topics="topics")
+
+
+@rule(Code.MIN_IN_SYNC)
+def min_in_sync(inputs: Inputs) -> DataFrame:
+    """(A Topic's own configs are those that were set on it. Whichever broker leads a partition decides for all others.)"""
+    of_brokers = inputs.brokers.groupBy("cluster").agg(
+        F.min(F.col("configs")[_MIN_IN_SYNC].cast("int")).alias("default")
+    )
+    own = inputs.topics.select(
+        "cluster", F.col("topic").alias("resource"), F.col("configs")[_MIN_IN_SYNC].cast("int").alias("own")
+    )
+    found = (
+        inputs.facts.where("kind = 'produce' AND acks = -1")
+        .join(_replicated(inputs), ["cluster", "resource"], how="inner")
+        .join(own, ["cluster", "resource"], how="left")
+        .join(of_brokers, "cluster", how="left")
+        .where(F.coalesce("own", "default", F.lit(1)) == 1)
+        .groupBy("pair", "resource")
+        .agg(
+            names("appid").alias("appids"),
+            names("cluster").alias("cluster"),
+            F.max("replicas").alias("replicas"),
+        )
+    )
+    return finding(
+        found, "resource", appids="appids", topic="resource", cluster="cluster", replicas="replicas"
+    )
 
 
 @rule(Code.TRANSACTIONS)
@@ -66,10 +100,21 @@ def idempotent(inputs: Inputs) -> DataFrame:
 
 @rule(Code.NO_RETRIES)
 def no_retries(inputs: Inputs) -> DataFrame:
-    old = inputs.facts.where(
-        _is_java() & (F.col("kind") == "produce") & (release(F.col("version")) < _version(2, 1, 0))
+    """(Libraries tell what they are since KIP-511: Java since 2.4, when it retried already. So of Java only a file can say that it is so
+    old, and what a Gateway hears of such a client is that it says nothing; some say it on their first connection only, so what
+    the same client says on its host counts. Brokers and files say nothing of many that retry.)"""
+    here = {"place": F.coalesce("host", F.lit(""))} | _key_columns()
+    writers = inputs.facts.where("kind = 'produce'").withColumns(here)
+    says = inputs.facts.where((F.col("source") == GATEWAY) & (F.col("library") != "")).withColumns(here)
+    says = says.select(*_KEYS, "place", F.lit(True).alias("says")).distinct()
+    library, version = F.coalesce("library", F.lit("")), release(F.col("version"))
+    old = ((library == _JAVA) & (version < _version(2, 1, 0))) | (
+        (library == _KAFKA_PYTHON) & (version < _version(2, 2, 0))
     )
-    found = _clients(old, version=names("version"), topics=names("resource"))
+    silent = (library == "") & (F.col("source") == GATEWAY) & F.col("says").isNull()
+    said = F.when(library == "", F.lit("–")).otherwise(F.concat_ws(" ", library, "version"))
+    hit = writers.join(says, [*_KEYS, "place"], how="left").where(old | silent)
+    found = _clients(hit, version=names(said), topics=names("resource"))
     return finding(
         found, "client_id", "appid", appid="appid", client=client(), version="version", topics="topics"
     )
@@ -180,11 +225,17 @@ def session_bounds(inputs: Inputs) -> DataFrame:
 
 @rule(Code.SKEWED)
 def skewed(inputs: Inputs) -> DataFrame:
+    """(Who subscribes to more Topics has more partitions, and means to. Of whom it is not known, that is compared among themselves.)"""
     by_range = inputs.groups.where("protocol = 'range'").select("cluster", "group")
-    shares = inputs.members.select("cluster", "group", F.size("partitions").alias("partitions"))
+    shares = inputs.members.select(
+        "cluster",
+        "group",
+        F.array_sort("topics").alias("topics"),
+        F.coalesce(F.size("partitions"), F.lit(0)).alias("partitions"),
+    )
     found = (
-        shares.join(by_range, ["cluster", "group"])
-        .groupBy("cluster", "group")
+        shares.join(by_range, ["cluster", "group"], how="inner")
+        .groupBy("cluster", "group", "topics")
         .agg(
             F.count(F.lit(1)).alias("members"),
             F.max("partitions").alias("most"),
@@ -196,10 +247,9 @@ def skewed(inputs: Inputs) -> DataFrame:
         )
         .join(sides(inputs.pairs), "cluster")
     )
-    # (A group that has moved may have members on both sides for a moment: it is one finding.)
-    one = found.groupBy("pair", "group").agg(
-        F.max("members").alias("members"), F.max("most").alias("most"), F.min("least").alias("least")
-    )
+    # (A group may be skewed among several sets of members, or on both sides for a moment when it has moved: it is one finding.)
+    worst = F.max(F.struct(F.col("most") - F.col("least"), "members", "most", "least"))
+    one = found.groupBy("pair", "group").agg(worst.alias("worst")).select("pair", "group", "worst.*")
     return finding(one, "group", group="group", members="members", most="most", least="least")
 
 

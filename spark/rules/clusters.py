@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from hadash.governance.catalogue import Code
@@ -12,13 +12,18 @@ from hadash.governance.catalogue.figures import (
     STALLED_MINUTES,
     STALLED_PERCENT,
 )
+from hadash.mirroring.topic_settings import KEPT
 from spark.rules.base import Inputs, finding, listed, number, rule
 from spark.rules.sides import answered, mirrored_topics, sides
 
 _OFFSETS = "__consumer_offsets"
 
-#: Configs of a Topic that say something about the brokers it is on, and not about the Topic.
-_OF_BROKERS = ("leader.replication.throttled.replicas", "follower.replication.throttled.replicas")
+#: The dialect of pairs whose own engine obeys: their Gateways redirect.
+_REDIRECTED = "didi"
+
+#: Configs of a Topic that say something about the brokers it is on, and not about the Topic; and those that hadash
+#: itself keeps different on a standby.
+_MAY_DIFFER = ("leader.replication.throttled.replicas", "follower.replication.throttled.replicas", *KEPT)
 
 
 def _both(inputs: Inputs, table: DataFrame) -> DataFrame:
@@ -68,17 +73,25 @@ def offsets_partitions(inputs: Inputs) -> DataFrame:
 
 @rule(Code.BROKER_IDS)
 def broker_ids(inputs: Inputs) -> DataFrame:
+    """(A Gateway that redirects names the brokers as they are; any other gives them numbers of its own: :mod:`hadash.gateway.nodes`.)"""
+    redirected = inputs.pairs.where(F.col("dialect") == _REDIRECTED).select("pair")
     ids = inputs.brokers.groupBy("cluster").agg(F.collect_set(F.col("broker").cast("string")).alias("ids"))
     both = F.array_intersect("first_ids", "second_ids")
-    found = _both(inputs, ids).withColumn("ids", both).where(F.size("ids") > 0)
+    found = (
+        _both(inputs, ids)
+        .join(redirected, "pair", how="left_semi")
+        .withColumn("ids", both)
+        .where(F.size("ids") > 0)
+    )
     return finding(found, "pair", first="first", second="second", ids=listed(F.col("ids")))
 
 
 @rule(Code.CONTROLLER)
 def controller(inputs: Inputs) -> DataFrame:
-    changes = inputs.controllers.groupBy("cluster").agg(
-        (F.max("controller_epoch") - F.min("controller_epoch")).alias("count")
-    )
+    """(A cluster that was made anew counts from the beginning: what goes down is no change.)"""
+    before = F.lag("controller_epoch").over(Window.partitionBy("cluster").orderBy("at"))
+    risen = inputs.controllers.withColumn("risen", F.greatest(F.col("controller_epoch") - before, F.lit(0)))
+    changes = risen.groupBy("cluster").agg(F.sum("risen").alias("count"))
     found = changes.where(F.col("count") >= CONTROLLER_CHANGES).join(sides(inputs.pairs), "cluster")
     return finding(found, "cluster", cluster="cluster", count="count")
 
@@ -140,7 +153,7 @@ def config_drift(inputs: Inputs) -> DataFrame:
         F.explode(F.coalesce("configs", F.expr("cast(map() as map<string, string>)"))).alias(
             "config", "value"
         ),
-    ).where(~F.col("config").isin(*_OF_BROKERS))
+    ).where(~F.col("config").isin(*_MAY_DIFFER))
     there = inputs.topics.select("cluster", "topic")
     # Both have the Topic: one that is missing has a finding of its own.
     mirrored = (
@@ -165,15 +178,12 @@ def config_drift(inputs: Inputs) -> DataFrame:
 
 @rule(Code.OVER_RPO)
 def over_rpo(inputs: Inputs) -> DataFrame:
-    """(Samples that nobody could take say nothing.)"""
+    """(A sample that nobody could take is at least as bad as one that is late: what is lost then nobody can tell.)"""
+    late = F.coalesce(F.col("seconds") > F.col("rpo_seconds"), F.lit(True))
     found = (
-        inputs.lag.where("seconds IS NOT NULL")
-        .join(inputs.pairs.select("pair", "rpo_seconds"), "pair")
+        inputs.lag.join(inputs.pairs.select("pair", "rpo_seconds"), "pair", how="inner")
         .groupBy("pair", "mirror", "rpo_seconds")
-        .agg(
-            (F.avg((F.col("seconds") > F.col("rpo_seconds")).cast("double")) * 100).alias("percent"),
-            F.max("seconds").alias("most"),
-        )
+        .agg((F.avg(late.cast("double")) * 100).alias("percent"), F.max("seconds").alias("most"))
         .where(F.col("percent") > OVER_RPO_PERCENT)
     )
     return finding(
@@ -182,7 +192,7 @@ def over_rpo(inputs: Inputs) -> DataFrame:
         mirror="mirror",
         rpo=number("rpo_seconds"),
         percent=number("percent"),
-        most=number("most"),
+        most=F.when(F.col("most").isNull(), F.lit("–")).otherwise(number("most")),
     )
 
 
@@ -213,12 +223,23 @@ def stalled(inputs: Inputs) -> DataFrame:
 
 def _later(inputs: Inputs) -> DataFrame:
     """pair, mirror, ``later``: seconds by which it got later within the last minutes of its samples, ``over`` how many seconds."""
-    seen = inputs.lag.where("seconds IS NOT NULL")
+    seen = _supposed(inputs.lag)
     last = seen.groupBy("pair", "mirror").agg(F.max("at").alias("last"))
-    recent = seen.join(last, ["pair", "mirror"]).where(
+    recent = seen.join(last, ["pair", "mirror"], how="inner").where(
         F.col("at") >= F.col("last") - F.expr(f"INTERVAL {STALLED_MINUTES} MINUTES")
     )
     return recent.groupBy("pair", "mirror").agg(
         F.greatest(F.max_by("seconds", "at") - F.min_by("seconds", "at"), F.lit(0.0)).alias("later"),
         (F.max("at").cast("double") - F.min("at").cast("double")).alias("over"),
     )
+
+
+def _supposed(lag: DataFrame) -> DataFrame:
+    """The samples with ``seconds`` also where nobody could tell: as late as when it was last known (or 0 when it never was), and later
+    by all the time since."""
+    before = Window.partitionBy("pair", "mirror").orderBy("at").rowsBetween(Window.unboundedPreceding, 0)
+    known = F.when(F.col("seconds").isNotNull(), F.struct("seconds", "at"))
+    first = F.struct(F.lit(0.0).alias("seconds"), F.first("at").over(before).alias("at"))
+    since = lag.withColumn("since", F.coalesce(F.last(known, ignorenulls=True).over(before), first))
+    passed = F.col("at").cast("double") - F.col("since.at").cast("double")
+    return since.select("pair", "mirror", "at", (F.col("since.seconds") + passed).alias("seconds"))

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from hadash.lake import snapshots
+from hadash.lake.access import USES
 from hadash.lake.snapshots import TABLES, Snapshot
 from hadash.lake.store import Store
 from spark.rules import prepared
@@ -40,12 +41,15 @@ def read(
     used = lately(facts, newest_day, window_days).cache()
     return Inputs(
         facts=used,
+        remembered=facts.where(F.col("kind").isin(*USES)),
         listings=listings(facts, newest_day, window_days),
         documents=table("documents"),
         bindings=prepared.bindings(table("documents")).cache(),
         applications=prepared.applications(used).cache(),
         clusters=table("clusters"),
-        controllers=_table(spark, store, history, "clusters").where("controller_epoch IS NOT NULL"),
+        controllers=_table(spark, store, history, "clusters")
+        .where("controller_epoch IS NOT NULL")
+        .withColumn("at", F.input_file_name()),  # a snapshot's place begins with its day and time
         brokers=table("brokers"),
         topics=table("topics"),
         partitions=table("partitions").cache(),

@@ -6,6 +6,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from hadash.governance.catalogue import Code
+from hadash.governance.catalogue.figures import UNSEEN_DAYS
 from hadash.lake.access import GATEWAY, SURVIVE_USER
 from spark.rules.base import Inputs, client, finding, listed, names, rule
 from spark.rules.prepared import CLIENT
@@ -13,13 +14,17 @@ from spark.rules.prepared import CLIENT
 
 @rule(Code.NEVER_SEEN)
 def never_seen(inputs: Inputs) -> DataFrame:
-    declared = _declared(inputs)
+    """(It looks further back than the window in which use counts: what runs once a month is used, too.)"""
+    lately = F.lit((1 << UNSEEN_DAYS) - 1)
+    reaching = inputs.remembered.where(F.col("days") >= 1 << (UNSEEN_DAYS - 1)).select("pair").distinct()
+    declared = _declared(inputs).join(reaching, "pair", how="left_semi")
+    seen = _uses_of(inputs.remembered.where(F.col("days").bitwiseAND(lately) != 0))
     missing = (
         declared.where("client_id != ''")
-        .join(_seen(inputs), [*_USE], "left_anti")
+        .join(seen, [*_USE], how="left_anti")
         .unionByName(
             declared.where("client_id = ''").join(
-                _seen(inputs).drop("client_id"), ["pair", "appid", "kind", "resource"], "left_anti"
+                seen.drop("client_id"), ["pair", "appid", "kind", "resource"], how="left_anti"
             )
         )
     )
@@ -32,7 +37,7 @@ def not_declared(inputs: Inputs) -> DataFrame:
     declared = _declared(inputs)
     of_all = declared.where("client_id = ''").drop("client_id")
     found = (
-        _seen(inputs)
+        _uses_of(inputs.facts)
         .join(declared.select("pair", "appid").distinct(), ["pair", "appid"], "left_semi")
         .join(declared, [*_USE], "left_anti")
         .join(of_all, ["pair", "appid", "kind", "resource"], "left_anti")
@@ -51,8 +56,8 @@ def _declared(inputs: Inputs) -> DataFrame:
     ).distinct()
 
 
-def _seen(inputs: Inputs) -> DataFrame:
-    return inputs.facts.select(
+def _uses_of(facts: DataFrame) -> DataFrame:
+    return facts.select(
         "pair", "appid", F.coalesce("client_id", F.lit("")).alias("client_id"), "kind", "resource"
     ).distinct()
 

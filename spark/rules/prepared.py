@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from hadash.bindings.model import BindingDocument
-from hadash.identity.habits import ANY, CHANGING_PARTS, LIBRARY_NAME
+from hadash.identity.habits import ANY, CHANGING_PARTS, LIBRARY_NAME, application_words
 from spark.schemas import APPLICATIONS, BINDINGS
 
 CLIENT = ("pair", "appid", "client_id")
@@ -57,12 +57,13 @@ def _binding_rows(pair: str, appid: str, content: str) -> Iterator[dict[str, str
 def applications(facts: DataFrame) -> DataFrame:
     """:data:`spark.schemas.APPLICATIONS`: of the clients that somebody has named, which are one application.
 
-    Clients whose names differ only in what is made anew for each process are one, and so are those that run on one host.
-    AppIDs whose clients all have the same name are left out: they are one application.
+    Clients whose names differ only in what is made anew for each process and in words for a role are one (a Deployment that reads and
+    one that writes), and so are those that run on one host, and those in one consumer group, which share its work. A name that
+    says nothing but a role is nobody's. AppIDs whose clients all have the same name are left out: they are one application.
     """
-    places = (
-        facts.where(is_named()).select(*CLIENT, "host", stem(F.col("client_id")).alias("stem")).distinct()
-    )
+    group = F.when(F.col("kind") == "group", F.col("resource"))
+    named = facts.where(is_named()).withColumn("stem", stem(F.col("client_id")))
+    places = named.select(*CLIENT, "host", group.alias("group"), "stem").distinct()
     several = places.groupBy("pair", "appid").agg(F.count_distinct("stem").alias("stems")).where("stems > 1")
     return (
         places.join(several.select("pair", "appid"), ["pair", "appid"])
@@ -72,10 +73,11 @@ def applications(facts: DataFrame) -> DataFrame:
 
 
 def _applications(rows: pa.Table) -> pa.Table:
-    found = _joined(zip(rows["stem"].to_pylist(), rows["host"].to_pylist(), strict=True))
+    found = _joined(zip(*(rows[name].to_pylist() for name in ("stem", "host", "group")), strict=True))
     made = {
         (row["pair"], row["appid"], row["client_id"], found[row["stem"]])
         for row in rows.select(["pair", "appid", "client_id", "stem"]).to_pylist()
+        if row["stem"] in found
     }
     return pa.Table.from_pylist(
         [dict(zip(APPLICATIONS.names, row, strict=True)) for row in sorted(made)],
@@ -83,18 +85,26 @@ def _applications(rows: pa.Table) -> pa.Table:
     )
 
 
-def _joined(places: Iterator[tuple[str, str | None]]) -> dict[str, str]:
-    """Each stem's application: the first, in order, of the stems that hang together by hosts.
+def _joined(places: Iterable[tuple[str, str | None, str | None]]) -> dict[str, str]:
+    """Each stem's application: the first, in order, of the stems that hang together by their words, hosts or groups.
 
-    >>> _joined(iter([("web-*", "a"), ("cart-*", "a"), ("job-*", "b")]))
+    >>> _joined([("web-*", "a", None), ("cart-*", "a", None), ("job-*", "b", None)])
     {'cart-*': 'cart-*', 'job-*': 'job-*', 'web-*': 'cart-*'}
+    >>> _joined([("cart-reader-*", "a", "carts"), ("cart-writer-*", "b", None), ("audit-*", "c", "carts"), ("writer", "d", None)])
+    {'audit-*': 'audit-*', 'cart-reader-*': 'audit-*', 'cart-writer-*': 'audit-*'}
     """
-    on_host: dict[str, set[str]] = defaultdict(set)
+    alike: dict[tuple[str, object], set[str]] = defaultdict(set)
     stems: set[str] = set()
-    for name, host in places:
+    for name, host, group in places:
+        words = application_words(name)
+        if not words:
+            continue
         stems.add(name)
+        alike["words", words].add(name)
         if host:
-            on_host[host].add(name)
+            alike["host", host].add(name)
+        if group:
+            alike["group", group].add(name)
     first = {name: name for name in stems}
 
     def root(name: str) -> str:
@@ -102,7 +112,7 @@ def _joined(places: Iterator[tuple[str, str | None]]) -> dict[str, str]:
             first[name] = name = first[first[name]]
         return name
 
-    for together in on_host.values():
+    for together in alike.values():
         roots = {root(name) for name in together}
         least = min(roots)
         for each in roots:

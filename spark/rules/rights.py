@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from functools import reduce
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from hadash.governance.catalogue import Code
 from hadash.governance.catalogue.figures import UNUSED_TOPICS
-from spark.rules.base import Inputs, finding, listed, names, rule
+from hadash.mirroring.effective_rights import GROUP, OPERATIONS, TOPIC
+from spark.rules import drift
+from spark.rules.base import Inputs, finding, names, rule
 from spark.rules.sides import answered, sides
 
 _USER = "User:"
@@ -112,36 +116,71 @@ def of_topics(rights: DataFrame, topics: DataFrame) -> DataFrame:
 
 @rule(Code.ACL_DRIFT)
 def acl_drift(inputs: Inputs) -> DataFrame:
-    mirrored = inputs.mirrors.select("pair", F.explode("topics").alias("resource")).distinct()
-    of_topic = (
-        (F.col("resource_type") == "TOPIC")
-        & (F.col("pattern") == "LITERAL")
-        & (F.col("resource") != _EVERYTHING)
-    )
-    rights = _of_appids(inputs).join(_both_answered(inputs), "pair")
-    # A Topic that nobody mirrors is on one cluster only, and so may be who uses it.
-    counted = (
-        rights.where(of_topic)
-        .join(mirrored, ["pair", "resource"], "left_semi")
-        .unionByName(
-            rights.where(~of_topic & F.col("resource_type").isin("TOPIC", "GROUP", "TRANSACTIONAL_ID"))
-        )
-    )
-    right = ["resource_type", "resource", "pattern", "host", "operation", "permission"]
-    alone = (
-        counted.groupBy("pair", "appid", *right)
-        .agg(F.collect_set("cluster").alias("on"))
-        .where(F.size("on") == 1)
-    )
-    said = F.concat_ws(" ", F.lower("permission"), F.lower("operation"), F.lower("resource_type"), "resource")
+    """One pair is worked off by one task: what an AppID may do hangs on the rules for everybody, and on what is mirrored."""
     found = (
-        alone.withColumn("cluster", F.col("on")[0])
+        _compared(inputs)
+        .groupBy("pair")
+        .applyInArrow(drift.of_pair, drift.BEYOND)
         .groupBy("pair", "appid", "cluster")
-        .agg(F.count(F.lit(1)).alias("count"), listed(F.collect_set(said)).alias("rights"))
+        .agg(F.count(F.lit(1)).alias("count"), names("right").alias("rights"))
     )
     return finding(
         found, "cluster", "appid", appid="appid", count="count", cluster="cluster", rights="rights"
     )
+
+
+def _compared(inputs: Inputs) -> DataFrame:
+    """:data:`spark.rules.drift.COMPARED`: the rules of each pair that has both its clusters, what its AppIDs use, and what is mirrored.
+
+    AppIDs whose rules are the same on both sides are left out, where those for everybody are, too: that is nearly all of them.
+    """
+    both = _both_answered(inputs)
+    rules = (
+        inputs.acls.where(~F.coalesce("by_hadash", F.lit(False)) & F.col("principal").startswith(_USER))
+        .where(F.col("resource_type").isin(*OPERATIONS))
+        .join(sides(inputs.pairs).join(both, "pair", how="left_semi"), "cluster", how="inner")
+        .withColumn("appid", _appid())
+    )
+    everybodys = rules.where(F.col("appid") == _EVERYTHING)
+    own = rules.join(inputs.appids.select("pair", "appid").distinct(), ["pair", "appid"], how="left_semi")
+    own = own.join(inputs.own_users, ["cluster", "appid"], how="left_anti")
+    suspects = (
+        _one_sided(own)
+        .select("pair", "appid")
+        .unionByName(
+            inputs.appids.join(_one_sided(everybodys), "pair", how="left_semi").select("pair", "appid")
+        )
+        .distinct()
+    )
+    used = inputs.facts.select(
+        "pair",
+        "appid",
+        F.when(F.col("kind") == "group", F.lit(GROUP)).otherwise(F.lit(TOPIC)).alias("resource_type"),
+        "resource",
+    ).distinct()
+    together = [
+        *(
+            frame.join(suspects, ["pair", "appid"], how="left_semi")
+            for frame in (_as(drift.RULE, own), _as(drift.USE, used))
+        ),
+        _as(drift.RULE, everybodys),
+        _as(drift.MIRRORED, inputs.mirrors.select("pair", F.explode("topics").alias("resource"))),
+        _as(drift.PAIR, inputs.pairs.join(both, "pair", how="left_semi")),
+    ]
+    rows = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), together)
+    return rows.select(*drift.COMPARED.names).join(
+        suspects.select("pair").distinct(), "pair", how="left_semi"
+    )
+
+
+def _as(what: str, rows: DataFrame) -> DataFrame:
+    return rows.withColumn("what", F.lit(what))
+
+
+def _one_sided(rules: DataFrame) -> DataFrame:
+    """pair, appid and the rule, of those that only one cluster has, word for word."""
+    columns = ["pair", "appid", "resource_type", "resource", "pattern", "host", "operation", "permission"]
+    return rules.groupBy(*columns).agg(F.count_distinct("cluster").alias("on")).where(F.col("on") == 1)
 
 
 def of_users(inputs: Inputs) -> DataFrame:

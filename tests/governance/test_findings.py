@@ -25,7 +25,7 @@ def reader(client_id: str = "bill", topic: str = "orders", **details: Any) -> Se
 
 
 def member(client_id: str = "bill", library: str = "", version: str = "", **details: Any) -> Seen:
-    return Seen("shop", client_id, "group", "billing", library, version, details)
+    return Seen("shop", client_id, "group", "billing", library, version, {"member": True, **details})
 
 
 class TestAcks:
@@ -54,8 +54,20 @@ class TestSelfAssigned:
         same = Circumstances(same_offsets=frozenset({"orders"}))
         assert found(Code.SELF_ASSIGNED, reader("tool"), circumstances=same) is None
 
-    def test_who_commits_in_a_group_without_being_a_member_is_as_good_as_one(self) -> None:
-        assert found(Code.SELF_ASSIGNED, reader("tool"), member("tool")) is None
+    @pytest.mark.parametrize("details", [{}, {"member": False}])
+    def test_a_client_that_commits_in_a_group_without_joining_it_is_no_member(
+        self, details: dict[str, Any]
+    ) -> None:
+        """Flink, or Spring with partitions that it assigns itself: nobody would translate its place."""
+        committer = Seen("shop", "flink", "group", "billing", details=details)
+        finding = found(Code.SELF_ASSIGNED, reader("flink"), committer)
+        assert finding is not None
+        assert finding.who == ("shop › flink",)
+
+    @pytest.mark.parametrize("details", [{"member": True}, {"session_timeout_ms": 45_000}])
+    def test_a_client_that_has_joined_its_group_is_a_member(self, details: dict[str, Any]) -> None:
+        joined = Seen("shop", "tool", "group", "billing", details=details)
+        assert found(Code.SELF_ASSIGNED, reader("tool"), joined) is None
 
 
 class TestOthers:

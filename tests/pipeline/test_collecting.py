@@ -102,6 +102,7 @@ def test_groups_tell_their_assignor_and_who_has_which_partition(
     (member,) = rows(lake, "members", group=reader.group)
     assert (member["client_id"], member["host"]) == ("web-1", "127.0.0.1")
     assert member["partitions"] == [f"{reader.topic}-0", f"{reader.topic}-1"]
+    assert member["topics"] == [reader.topic]
 
 
 def test_what_hadash_knows_stands_beside_it(

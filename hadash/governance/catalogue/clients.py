@@ -19,6 +19,22 @@ ENTRIES = (
         SWITCHING,
     ),
     Entry(
+        Code.MIN_IN_SYNC,
+        Severity.MEDIUM,
+        About.TOPIC,
+        say("acks=all with min.insync.replicas=1"),
+        say(
+            "A client writes with acks=all to a Topic that has more than one replica, on a cluster where min.insync.replicas of the Topic is 1: set on the Topic itself, else on one of the brokers, else by default."
+        ),
+        say(
+            "%(appids)s write to %(topic)s with acks=all, and min.insync.replicas of its %(replicas)s replicas is 1 on %(cluster)s."
+        ),
+        say(
+            "Set min.insync.replicas=2 on the Topic, with three replicas. Now the leader alone acknowledges while no other replica is in sync, and what it has acknowledged is lost if it dies then."
+        ),
+        "Kafka: min.insync.replicas",
+    ),
+    Entry(
         Code.TRANSACTIONS,
         Severity.HIGH,
         About.CLIENT,
@@ -35,7 +51,7 @@ ENTRIES = (
         Severity.LOW,
         About.CLIENT,
         say("Idempotent producer"),
-        say("A client writes with a producer id."),
+        say("A client writes with a producer id, and not in transactions."),
         say("%(client)s of %(appid)s writes with a producer id to %(topics)s."),
         say(
             "Nothing has to be done behind hadash's Gateway, which sees to its sequence numbers. DiDi's engine does not: there it may lose records."
@@ -44,15 +60,18 @@ ENTRIES = (
     ),
     Entry(
         Code.NO_RETRIES,
-        Severity.HIGH,
+        Severity.MEDIUM,
         About.CLIENT,
-        say("Producer before 2.1 without retries"),
-        say("A Java client before 2.1 writes: its retries are 0 unless somebody has set them."),
-        say("%(client)s of %(appid)s (%(version)s) writes to %(topics)s."),
+        say("Producer that may not retry"),
         say(
-            "Set retries, or update it to 2.1 or later: while writes are blocked it would lose what it sends."
+            "A client writes with a library that does not retry unless somebody has set it so: Java before 2.1 or kafka-python before 2.2.0 (as an imported report may say; these do not say it themselves). "
+            "Or it writes through a Gateway, and on none of its connections its library says what it is, as Java before 2.4, kafka-python before 2.2, aiokafka, KafkaJS and kafka-go do not: then nobody knows."
         ),
-        "KIP-91",
+        say("%(client)s of %(appid)s (library: %(version)s) writes to %(topics)s."),
+        say(
+            "Set retries, or update the library: what is sent while writes are blocked is refused once, and a client that does not retry loses it."
+        ),
+        "KIP-91, KIP-511",
     ),
     Entry(
         Code.SELF_ASSIGNED,
@@ -126,12 +145,12 @@ ENTRIES = (
         About.GROUP,
         say("Skewed assignment"),
         say(
-            "The range assignor gives one member of a group at least %(times)s times as many partitions as another, and at least %(partitions)s more.",
+            "Of the members of a group that subscribe to the same Topics, the range assignor gives one at least %(times)s times as many partitions as another, and at least %(partitions)s more. (Members that subscribe to other Topics than these are not compared with them.)",
             times=SKEW_TIMES,
             partitions=SKEW_PARTITIONS,
         ),
         say(
-            "Group %(group)s assigns %(most)s partitions to one of its %(members)s members and %(least)s to another."
+            "Group %(group)s assigns %(most)s partitions to one of %(members)s members that subscribe to the same Topics, and %(least)s to another."
         ),
         say(
             "Use the sticky, cooperative-sticky or round-robin assignor: range hands the first members one more of each Topic."

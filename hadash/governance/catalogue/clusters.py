@@ -41,13 +41,15 @@ ENTRIES = (
     ),
     Entry(
         Code.BROKER_IDS,
-        Severity.LOW,
+        Severity.MEDIUM,
         About.PAIR,
         say("Equal broker ids in a pair"),
-        say("A broker id occurs in both clusters of a pair."),
+        say(
+            "A broker id occurs in both clusters of a pair of dialect didi. (Its Gateways redirect, so clients meet the brokers' own ids. hadash's Gateways give brokers other ids: of other pairs nothing is found.)"
+        ),
         say("%(first)s and %(second)s both have the broker ids %(ids)s."),
         say(
-            "Nothing has to be done behind hadash's Gateway, which gives brokers other ids. Elsewhere clients take a broker of one cluster for that of the other."
+            "Give the brokers of one cluster other ids: a client that moves keeps its connection to a broker whose id it knows, and so goes on with the old cluster."
         ),
         RULES_OF_HA,
     ),
@@ -57,7 +59,7 @@ ENTRIES = (
         About.CLUSTER,
         say("Controller flapping"),
         say(
-            "The controller's epoch has gone up by %(changes)s or more within a day.",
+            "The controller's epoch has gone up by %(changes)s or more within a day, from one snapshot to the next. (Where it goes down, its cluster was made anew.)",
             changes=CONTROLLER_CHANGES,
         ),
         say("The controller of %(cluster)s has changed %(count)s times within a day."),
@@ -71,7 +73,9 @@ ENTRIES = (
         Severity.HIGH,
         About.MIRROR,
         say("Under-replicated partitions on the target"),
-        say("A partition of a mirrored Topic has fewer replicas in sync on the target than it has replicas."),
+        say(
+            "A partition of a mirrored Topic has fewer replicas in sync on the target than it has replicas. (One without a leader is another finding.)"
+        ),
         say("%(count)s partitions of mirror %(mirror)s are under-replicated on %(cluster)s: %(partitions)s."),
         say(
             "Bring the brokers of the target back before a switch: it would make the last good replica the only one."
@@ -109,7 +113,9 @@ ENTRIES = (
         Severity.MEDIUM,
         About.TOPIC,
         say("Config drift"),
-        say("A config that was set on a mirrored Topic differs between the clusters."),
+        say(
+            "A config that was set on a mirrored Topic differs between the clusters. (max.message.bytes and the kind of its timestamps do not count: hadash itself sets them on a standby.)"
+        ),
         say("%(topic)s: %(configs)s."),
         say("Set both alike: after a switch clients would meet other limits and another retention."),
         PIPELINE,
@@ -120,11 +126,11 @@ ENTRIES = (
         About.MIRROR,
         say("Lag over the RPO"),
         say(
-            "More than %(percent)s %% of a mirror's samples of the last day were later than the RPO of the pair.",
+            "Of more than %(percent)s %% of a mirror's samples of the last day it was later than the RPO of the pair, or nobody could tell how late it was.",
             percent=OVER_RPO_PERCENT,
         ),
         say(
-            "Mirror %(mirror)s was later than %(rpo)s s in %(percent)s %% of the last day, %(most)s s at most."
+            "Mirror %(mirror)s was later than %(rpo)s s, or nobody could tell how late, in %(percent)s %% of the last day; the most that was measured is %(most)s s."
         ),
         say(
             "Give the mirror more tasks or bandwidth, or agree on another RPO: so much is lost when the source is."
@@ -137,7 +143,7 @@ ENTRIES = (
         About.MIRROR,
         say("Mirror stalled or failed"),
         say(
-            "A mirror is stopped or has failed, or got later by %(percent)s %% of the last %(minutes)s minutes and more.",
+            "A mirror is stopped or has failed, or got later by %(percent)s %% of the last %(minutes)s minutes of its samples and more. (While nobody can tell how late it is, it gets later by as much as time passes.)",
             percent=STALLED_PERCENT,
             minutes=STALLED_MINUTES,
         ),

@@ -54,6 +54,7 @@ class Code(StrEnum):
     ACL_DRIFT = "acl-drift"
     # clients
     ACKS = "acks-not-all"
+    MIN_IN_SYNC = "acks-all-min-insync-one"
     TRANSACTIONS = "transactional-producer"
     IDEMPOTENT = "idempotent-producer"
     NO_RETRIES = "producer-without-retries"
@@ -119,6 +120,7 @@ _OF_CLUSTERS = frozenset(
         Code.SUPER_USER,
         Code.UNUSED_RIGHTS,
         Code.ACKS,
+        Code.MIN_IN_SYNC,
         Code.SESSION_BOUNDS,
         Code.SKEWED,
         Code.CLIENT_VERSION,

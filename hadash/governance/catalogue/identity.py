@@ -27,7 +27,8 @@ ENTRIES = (
         About.APPID,
         say("AppID shared by several applications"),
         say(
-            "Clients with different names (apart from numbers, UUIDs and pods' suffixes) run on hosts that have nothing in common."
+            "The clients of an AppID are more than one application. One application are clients whose names are the same without numbers, UUIDs, pods' suffixes and words for a role (reader, writer, producer, consumer and the like), "
+            "clients that were seen on the same host, and clients that use the same consumer group. Clients that nobody has named, or whose name says nothing but a role, do not count."
         ),
         say("%(count)s applications sign in as %(appid)s: %(applications)s."),
         say(
@@ -131,7 +132,7 @@ ENTRIES = (
         About.APPID,
         say("AppID#Topic or AppID##Group not unique"),
         say(
-            "A Topic or group has a binding of its own under an AppID, and several applications use it under that AppID."
+            "A Topic or group has a binding of its own under an AppID, and several applications (as told apart for a shared AppID) use it under that AppID."
         ),
         say(
             "%(resource)s is bound by itself, and %(count)s applications of %(appid)s use it: %(applications)s."
@@ -144,7 +145,9 @@ ENTRIES = (
         Severity.MEDIUM,
         About.CLIENT,
         say("Regex subscriber under Topic bindings"),
-        say("A member of a group asks for all Topics, and its AppID has bindings of Topics."),
+        say(
+            "A member of a group asks for all Topics, and its AppID has bindings of Topics. (Sarama asks for all of them also when it subscribes to names, unless Metadata.Full is false.)"
+        ),
         say(
             "%(client)s of %(appid)s asks for all Topics, and %(count)s of the AppID's Topics have a binding of their own."
         ),

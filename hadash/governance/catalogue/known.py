@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hadash.governance.catalogue.entry import About, Code, Entry, Severity
+from hadash.governance.catalogue.figures import UNSEEN_DAYS
 from hadash.governance.catalogue.sources import GATEWAY, IDENTITY
 from hadash.sentences import say
 
@@ -12,7 +13,10 @@ ENTRIES = (
         Severity.LOW,
         About.APPID,
         say("Declared but never seen"),
-        say("Somebody has declared a use that was not seen within the window."),
+        say(
+            "Somebody has declared a use that was not seen on any of the last %(days)s days: a job that runs once a month was. (Nothing is found while the reports of the pair do not reach back so far: it may not have run yet.)",
+            days=UNSEEN_DAYS,
+        ),
         say("%(count)s declared uses of %(appid)s were not seen: %(uses)s."),
         say("Take the declaration back if nobody uses it any more: until then it counts in plans."),
         IDENTITY,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hadash.governance.catalogue import Code
+from hadash.lake.access import CSV
 from spark.estate.clean import Builder
 from spark.estate.plants.base import plants
 
@@ -31,6 +32,23 @@ def _acks(b: Builder) -> None:
     _one_client(b, Code.ACKS, "produce", {"acks": b.random.choice([0, 1])}, {"acks": -1})
 
 
+@plants(Code.MIN_IN_SYNC)
+def _min_in_sync(b: Builder) -> None:
+    pair = b.any_pair()
+    appid = b.appid(pair, "insync")
+    alone, enough, read, single = (f"{pair}.{appid}-{word}" for word in ("alone", "enough", "read", "single"))
+    b.add_mirror(pair, (alone, enough, read))
+    b.add_topic(b.sides(pair)[0], single, replicas=1)
+    for topic, value in ((alone, "1"), (enough, "3"), (read, "1"), (single, "1")):
+        for row in b.estate.find("topics", topic=topic):
+            row["configs"] = row["configs"] | {"min.insync.replicas": value}
+    host = b.host()
+    for topic in (alone, enough, single):
+        b.writes(pair, appid, f"{appid}-writer", topic, host=host, acks=-1)
+    b.reads(pair, appid, f"{appid}-reader", read, f"{appid}-group", host=host)
+    b.estate.answer(Code.MIN_IN_SYNC, pair, alone)
+
+
 @plants(Code.TRANSACTIONS)
 def _transactions(b: Builder) -> None:
     how = {"transactional": True, "idempotent": True}
@@ -44,8 +62,23 @@ def _idempotent(b: Builder) -> None:
 
 @plants(Code.NO_RETRIES)
 def _no_retries(b: Builder) -> None:
+    """(Those that do not retry do not say what they are, either: a Gateway hears nothing of Java before 2.4, nor of KafkaJS.)"""
+    silent = {"library": "", "version": ""}
+    pair, appid = _one_client(b, Code.NO_RETRIES, "produce", silent, {"version": "2.4.0"})
+    # Some say it on their first connection, and not on the next.
+    host, topic = b.host(), b.any_topic(pair)
+    once = b.appid(pair, "once")
+    for how in (silent, {"library": "kgo", "version": "v1.22.2"}):
+        b.writes(pair, once, f"{once}-writer", topic, host=host, **how)
+    # A file says what somebody knows; and what it does not say means nothing.
+    old, new = ({"library": "kafka-python", "version": v, "source": CSV} for v in ("2.1.5", "2.2.0"))
+    _one_client(b, Code.NO_RETRIES, "produce", old, new)
     version = b.random.choice(["2.0.1", "1.1.0", "0.11.0.3"])
-    pair, appid = _one_client(b, Code.NO_RETRIES, "produce", {"version": version}, {"version": "2.1.0"})
+    pair, appid = _one_client(
+        b, Code.NO_RETRIES, "produce", {"version": version, "source": CSV}, {**silent, "source": CSV}
+    )
+    kept = b.appid(pair, "kept")
+    b.writes(pair, kept, f"{kept}-writer", b.any_topic(pair), host=b.host(), version="2.1.0", source=CSV)
     if not version.startswith("2"):
         b.estate.answer(Code.CLIENT_VERSION, pair, f"{appid}-wrong", appid)
 
@@ -71,11 +104,14 @@ def _session_bounds(b: Builder) -> None:
 
 @plants(Code.CLIENT_VERSION)
 def _client_version(b: Builder) -> None:
-    pair, _ = _one_client(b, Code.CLIENT_VERSION, "consume", {"version": "1.1.1"}, {"version": "2.0.0"})
+    """(Two major versions behind 3.9 is older than what clients tell of themselves: files know it.)"""
+    wrong, right = {"version": "1.1.1", "source": CSV}, {"version": "2.0.0", "source": CSV}
+    pair, _ = _one_client(b, Code.CLIENT_VERSION, "consume", wrong, right)
     # Builds of one's own are named as people like: they are no release, and stop nobody else from being looked at.
     for version in ("20231108103000.1", "1.20231108103000", "3.9.0.20231108103000", "购物", ""):
         own, topic = b.appid(pair, "built"), b.any_topic(pair)
-        b.reads(pair, own, f"{own}-reader", topic, f"{own}-group", host=b.host(), version=version)
+        how = {"host": b.host(), "version": version, "source": CSV}
+        b.reads(pair, own, f"{own}-reader", topic, f"{own}-group", **how)
 
 
 @plants(Code.SELF_ASSIGNED)
@@ -109,7 +145,14 @@ def _skewed(b: Builder) -> None:
     pair = b.any_pair()
     cluster = b.sides(pair)[1]
     name = f"skewed-{b.random.getrandbits(40):010x}"
-    b.add_group(cluster, name, [4, 2, 2])
-    b.add_group(cluster, f"{name}-even", [3, 2, 2])
-    b.add_group(cluster, f"{name}-sticky", [4, 2, 2], protocol="cooperative-sticky")
+    one, *others = b.some_topics(pair, 4)
+    b.add_group(cluster, name, [others, others])
+    b.add_group(cluster, f"{name}-even", [others] * 3)
+    b.add_group(cluster, f"{name}-sticky", [others, others], protocol="cooperative-sticky")
+    # One that reads other Topics than its fellows has more to do, and means to; and two that each read what the other does not.
+    b.add_group(cluster, f"{name}-more", [[one], [one], [one, *others]])
+    b.add_group(cluster, f"{name}-apart", [[one], others])
     b.estate.answer(Code.SKEWED, pair, name)
+    # It is so among those that read the same, whatever others do.
+    b.add_group(cluster, f"{name}-among", [others, others, [one]])
+    b.estate.answer(Code.SKEWED, pair, f"{name}-among")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any
 
 from hadash.governance.catalogue import Code
 from hadash.governance.catalogue.figures import CONTROLLER_CHANGES, STALLED_MINUTES
-from spark.estate.clean import Builder
+from spark.estate.clean import RPO_SECONDS, Builder
 from spark.estate.plants.base import plants
 
 
@@ -40,9 +41,13 @@ def _offsets_partitions(b: Builder) -> None:
 
 @plants(Code.BROKER_IDS)
 def _broker_ids(b: Builder) -> None:
+    """(In a pair whose Gateways redirect. In the last pair, too, whose Gateways number brokers themselves.)"""
     pair = _untouched_pair(b, Code.BROKER_IDS)
-    for row in b.estate.find("brokers", cluster=b.sides(pair)[1], broker=103):
-        row["broker"] = 3
+    for each in (pair, b.pairs[-1]):
+        for row in b.estate.find("brokers", cluster=b.sides(each)[1], broker=103):
+            row["broker"] = 3
+    for row in b.estate.find("pairs", pair=pair):
+        row["dialect"] = "didi"
     b.estate.answer(Code.BROKER_IDS, pair, pair)
 
 
@@ -113,12 +118,19 @@ def _config_drift(b: Builder) -> None:
     mirror, topic = _mirror(b, "config")
     throttled = f"{topic}-too"
     for row in b.estate.find("topics", cluster=mirror["target"], topic=topic):
-        row["configs"] = b.random.choice(
-            [{"retention.ms": "1"}, {}, row["configs"] | {"max.message.bytes": "9"}]
-        )
+        row["configs"] = b.random.choice([{"retention.ms": "1"}, {}, row["configs"] | {"segment.bytes": "9"}])
     for row in b.estate.find("topics", cluster=mirror["target"], topic=throttled):
-        row["configs"] = row["configs"] | {"leader.replication.throttled.replicas": "0:1"}
+        row["configs"] = row["configs"] | {
+            "leader.replication.throttled.replicas": "0:1",
+            "max.message.bytes": "8388608",  # hadash keeps this one higher on a standby
+        }
     b.estate.answer(Code.CONFIG_DRIFT, mirror["pair"], topic)
+
+
+def _unknown(samples: Iterable[dict[str, Any]]) -> None:
+    """A cluster or Connect did not answer when these were taken."""
+    for row in samples:
+        row |= {"seconds": None, "records": None}
 
 
 @plants(Code.OVER_RPO)
@@ -128,9 +140,12 @@ def _over_rpo(b: Builder) -> None:
     for row in samples[100:103]:
         row["seconds"] = 61.0
     b.estate.answer(Code.OVER_RPO, mirror["pair"], mirror["mirror"])
-    unknown, _ = _mirror(b, "gap")
-    for row in b.estate.find("lag", mirror=unknown["mirror"])[200:220]:
-        row |= {"seconds": None, "records": None}
+    # An outage: nobody could tell. And a moment of it, as long as nearly every mirror is late once a day.
+    outage, _ = _mirror(b, "outage")
+    moment, _ = _mirror(b, "moment")
+    _unknown(b.estate.find("lag", mirror=outage["mirror"])[200:220])
+    _unknown(row for row in b.estate.find("lag", mirror=moment["mirror"]) if row["seconds"] > RPO_SECONDS)
+    b.estate.answer(Code.OVER_RPO, outage["pair"], outage["mirror"])
 
 
 @plants(Code.STALLED)
@@ -154,3 +169,13 @@ def _stalled(b: Builder) -> None:
         # Most of these samples are over the RPO, too.
         b.estate.answer(Code.OVER_RPO, mirror["pair"], mirror["mirror"])
     b.estate.answer(Code.STALLED, stuck["pair"], stuck["mirror"])
+    # Nobody can tell for a quarter of an hour, and just now; and it was so hours ago.
+    dark, _ = _mirror(b, "dark")
+    _unknown(b.estate.find("lag", mirror=dark["mirror"])[-4:])
+    b.estate.answer(Code.STALLED, dark["pair"], dark["mirror"])
+    blink, _ = _mirror(b, "blink")
+    _unknown(b.estate.find("lag", mirror=blink["mirror"])[-1:])
+    back, _ = _mirror(b, "back")
+    _unknown(b.estate.find("lag", mirror=back["mirror"])[100:110])
+    for mirror in (dark, blink, back):
+        b.estate.answer(Code.OVER_RPO, mirror["pair"], mirror["mirror"])

@@ -21,6 +21,16 @@ def _shared_appid(b: Builder) -> None:
     for name in ("cart", "stock"):
         b.writes(pair, together, f"{together}-{name}", b.any_topic(pair), host=host)
     b.estate.answer(Code.SHARED_APPID, pair, shared, shared)
+    # A Deployment that reads and one that writes are one application, each pod on an address of its own.
+    split, topic = b.appid(pair, "split"), b.any_topic(pair)
+    for number in range(2):
+        b.writes(pair, split, f"{split}-cart-writer-7d9f8b6c5d-x2x4{number + 4}", topic, host=b.host())
+        b.reads(pair, split, f"{split}-cart-reader-{number}", topic, f"{split}-group", host=b.host())
+    # And so are those that share the work of one group; a name that only says what a client does is nobody's.
+    fellows = b.appid(pair, "fellows")
+    for name in ("cart", "stock"):
+        b.reads(pair, fellows, f"{fellows}-{name}", topic, f"{fellows}-group", host=b.host())
+    b.writes(pair, fellows, f"writer-{b.random.getrandbits(20)}", topic, host=b.host())
 
 
 @plants(Code.NAMELESS)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from hadash.governance.catalogue import Code
-from hadash.lake.access import SURVIVE_USER
+from hadash.governance.catalogue.figures import UNSEEN_DAYS
 from spark.estate.clean import Builder
+from spark.estate.model import LONG_AGO
 from spark.estate.plants.base import plants
 
 
@@ -17,6 +18,12 @@ def _never_seen(b: Builder) -> None:
     for name, topic in (("", used), (f"{appid}-writer", unused)):
         b.estate.add("declarations", pair=pair, appid=appid, name=name, kind="produce", resource=topic)
     b.estate.answer(Code.NEVER_SEEN, pair, appid, appid)
+    # A job that runs once a month, and one that has not run for longer.
+    for word, age in (("monthly", UNSEEN_DAYS - 5), ("gone", LONG_AGO)):
+        job = b.appid(pair, word)
+        b.writes(pair, job, f"{job}-writer", used, host=host, ages=(age,))
+        b.estate.add("declarations", pair=pair, appid=job, name="", kind="produce", resource=used)
+    b.estate.answer(Code.NEVER_SEEN, pair, job, job)
 
 
 @plants(Code.NOT_DECLARED)
@@ -40,9 +47,9 @@ def _bypass(b: Builder) -> None:
         b.estate.add("own_users", cluster=cluster, user=mirror)
     for appid in (around, through, mirror):
         topic, host = b.any_topic(pair), b.host()
-        b.writes(pair, appid, f"{appid}-writer", topic, host=host, source=SURVIVE_USER)
+        b.survives(pair, appid, f"{appid}-writer", "produce", topic, host)
         # (A reader, too: brokers do not tell who joined a group, so nothing follows from that.)
-        b.use(pair, appid, f"{appid}-reader", "consume", topic, host=host, source=SURVIVE_USER)
+        b.survives(pair, appid, f"{appid}-reader", "consume", topic, host)
         if appid == through:
             b.writes(pair, appid, f"{appid}-writer", topic, host=host)
             b.reads(pair, appid, f"{appid}-reader", topic, f"{appid}-group", host=host)

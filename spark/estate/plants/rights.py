@@ -61,6 +61,16 @@ def _acl_drift(b: Builder) -> None:
         b.writes(pair, each, f"{each}-writer", b.any_topic(pair), host=b.host())
     b.allow_on(first, appid, "GROUP", f"{appid}-group", "READ")
     b.estate.answer(Code.ACL_DRIFT, pair, first, appid)
+    refused, elsewhere = b.appid(pair, "refused"), b.appid(pair, "elsewhere")
+    for each in (refused, elsewhere):
+        b.writes(pair, each, f"{each}-writer", b.any_topic(pair), host=b.host())
+    b.allow(pair, refused, "TOPIC", f"{pair}.topic-00001", "WRITE")
+    b.allow_on(second, refused, "TOPIC", f"{pair}.topic-0000", "WRITE", "PREFIXED", permission="DENY")
+    b.estate.answer(Code.ACL_DRIFT, pair, first, refused)
+    b.allow_on(first, elsewhere, "TRANSACTIONAL_ID", elsewhere, "ALL")
+    b.allow_on(second, elsewhere, "TRANSACTIONAL_ID", elsewhere, "ALL", host="10.0.0.1")
+    b.estate.answer(Code.ACL_DRIFT, pair, first, elsewhere)
+    _same_in_other_words(b, pair)
     # What hadash denies on the standby, and a Topic that only one cluster has.
     b.estate.add(
         "acls",
@@ -76,3 +86,19 @@ def _acl_drift(b: Builder) -> None:
     )
     b.add_topic(first, f"{fine}-local")
     b.allow_on(first, fine, "TOPIC", f"{fine}-local", "READ")
+
+
+def _same_in_other_words(b: Builder, pair: str) -> None:
+    """Rights that are written differently and give the same."""
+    first, second = b.sides(pair)
+    appid = b.appid(pair, "words")
+    one, two = b.some_topics(pair, 2)
+    b.allow_on(first, appid, "TOPIC", one, "ALL")
+    for operation in ("READ", "WRITE"):
+        b.allow_on(second, appid, "TOPIC", one, operation)
+    # A prefix that covers one mirrored Topic is its name; who may read may describe; any group is any group.
+    b.allow_on(first, appid, "TOPIC", two, "READ", "PREFIXED")
+    b.allow_on(second, appid, "TOPIC", two, "READ")
+    b.allow_on(second, appid, "TOPIC", two, "DESCRIBE")
+    b.allow_on(first, appid, "GROUP", "*", "ALL")
+    b.allow_on(second, appid, "GROUP", "*", "READ")
