@@ -1,11 +1,11 @@
 """`python -m hadash.sandbox`: the stack alone (`up`), all of hadash on it (`demo`), trials of it (`check`,
-`bench-switch`, `bench-gateway`, `bench-plan`, `bench-pipeline`, `fault`), or another program beside the stack (`exec`)."""
+`clients-check`, `bench-switch`, `bench-gateway`, `bench-plan`, `bench-pipeline`, `fault`), access reports of real clients as a
+fixture (`record`), another program beside the stack (`exec`), or the way to a demo that runs already (`env`, `manage`)."""
 
 from __future__ import annotations
 
 import argparse
 import os
-import shlex
 import shutil
 import signal
 import subprocess
@@ -18,12 +18,16 @@ from types import FrameType
 
 from hadash.sandbox.bench import batch, gateway, pipeline, plan
 from hadash.sandbox.check import bench_switch, demo_check
+from hadash.sandbox.clients.check import clients_check
+from hadash.sandbox.clients.libraries import LIBRARY_NAMES, OFFSETS, PHASES, SCOPES
 from hadash.sandbox.demo import DEFAULT_DATA, ROOT, Demo
+from hadash.sandbox.environment import exports, merged, of_running
 from hadash.sandbox.errors import SandboxError
 from hadash.sandbox.fault.faults import FAULTS
 from hadash.sandbox.fault.run import STAGES, fault_table
+from hadash.sandbox.recording.run import record_demo
 from hadash.sandbox.stack import Stack, is_running
-from hadash.sandbox.world import WORLDS
+from spark.estate.recorded import FOLDER as RECORDED
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -41,10 +45,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     reset_parser = commands.add_parser("reset", help="forget the demo's data")
     reset_parser.add_argument("--data", type=Path, default=DEFAULT_DATA, help="data folder")
     check_parser = commands.add_parser("check", help="switch there and back without a person")
-    check_parser.add_argument(
-        "--world", choices=[*WORLDS], default="demo", help="whose clients: libraries has one of every kind"
-    )
     check_parser.add_argument("--keep", type=Path, help="use and keep this data folder")
+    clients_parser = commands.add_parser(
+        "clients-check", help="clients of fourteen libraries and versions, there and back"
+    )
+    clients_parser.add_argument(
+        "--libraries", nargs="+", choices=LIBRARY_NAMES, default=LIBRARY_NAMES, help="only these"
+    )
+    clients_parser.add_argument("--offsets", nargs="+", choices=OFFSETS, default=OFFSETS, help="only these")
+    clients_parser.add_argument("--scopes", nargs="+", choices=SCOPES, default=SCOPES, help="only these")
+    clients_parser.add_argument("--keep", type=Path, help="use and keep this data folder")
     bench_parser = commands.add_parser("bench-switch", help="many switches, with their distribution")
     bench_parser.add_argument("-n", type=int, default=20, help="how many switches")
     bench_parser.add_argument("--keep", type=Path, help="use and keep this data folder")
@@ -67,6 +77,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     fault_parser = commands.add_parser("fault", help="something dies in each stage of a switch")
     fault_parser.add_argument("--faults", nargs="*", choices=[*FAULTS], default=[], help="only these")
     fault_parser.add_argument("--stages", nargs="*", choices=STAGES, default=[], help="only in these")
+    record_parser = commands.add_parser(
+        "record", help="access reports of real clients, as the fixture of estates"
+    )
+    record_parser.add_argument("--out", type=Path, default=RECORDED, help="the fixture's folder")
+    record_parser.add_argument("--keep", type=Path, help="use and keep this data folder")
+    env_parser = commands.add_parser("env", help="the environment of the running demo, as lines for a shell")
+    env_parser.add_argument("--data", type=Path, default=DEFAULT_DATA, help="its data folder")
+    manage_parser = commands.add_parser("manage", help="manage.py beside the running demo")
+    manage_parser.add_argument("--data", type=Path, default=DEFAULT_DATA, help="its data folder")
+    manage_parser.add_argument("arguments", nargs=argparse.REMAINDER, help="of manage.py")
     exec_parser = commands.add_parser("exec", help="run a program beside a stack of its own")
     exec_parser.add_argument(
         "--data", type=Path, help="data folder; the default is a new one, deleted at the end"
@@ -82,8 +102,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 return demo(options.data)
             case "reset":
                 return reset(options.data)
+            case "env":
+                print(exports(of_running(options.data)), end="")
+                return 0
+            case "manage":
+                return manage(options.data, options.arguments)
             case "check":
-                return demo_check(options.keep, options.world)
+                return demo_check(options.keep)
+            case "clients-check":
+                phases = [p for p in PHASES if p.offsets in options.offsets and p.scope in options.scopes]
+                return clients_check(options.libraries, phases, options.keep)
             case "bench-switch":
                 return bench_switch(options.n, options.keep)
             case "bench-gateway":
@@ -92,6 +120,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 return plan.bench_plan(options.parts, options.instances, options.switches, options.keep)
             case "bench-pipeline":
                 return pipeline.bench_pipeline(options.reports, options.keep)
+            case "record":
+                return record_demo(options.out, options.keep)
             case "fault":
                 return fault_table(options.faults, options.stages)
             case _:
@@ -104,18 +134,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _obey_signals() -> None:
-    """SIGTERM and SIGHUP end us as Ctrl-C does: with everything that we started."""
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup sets it
-            signal.signal(number, _interrupt)
+    """SIGINT, SIGTERM and SIGHUP end us as Ctrl-C does: with everything that we started.
+
+    A shell without job control starts what is put in the background with SIGINT ignored: it is obeyed all the same,
+    because somebody who sends it to this process means it. A SIGHUP that is ignored, as nohup does, stays so.
+    """
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _interrupt)
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, _interrupt)
 
 
 def up(data: Path, brokers: int, env_file: Path | None) -> int:
     """Bring the stack up, print its settings, and hold it until a signal asks to end."""
     with Stack(data, brokers=brokers) as stack:
-        settings = "".join(
-            f"export {key}={shlex.quote(value)}\n" for key, value in stack.environment().items()
-        )
+        settings = exports(stack.environment())
         if env_file is not None:
             env_file.write_text(settings)
         print(f"\n{settings}\nThe stack is up. Ctrl-C stops it.", flush=True)
@@ -138,6 +171,7 @@ hadash is up: {running.url}
 
 Sign in as olga in one browser and as arne in another (a private window will do), ask for a switch of
 "shop › shop-carts", approve it, and watch. {len(running.clients)} Kafka clients use the Gateway at {running.bootstrap}.
+In another terminal make manage ARGS="create_token olga --name mine" prints a token for the API and hadash.cli.
 Ctrl-C stops everything; the data stays in {running.data_dir} (make demo-reset starts over).""",
             flush=True,
         )
@@ -158,6 +192,12 @@ def reset(data: Path) -> int:
     shutil.rmtree(data)
     print(f"{data} is deleted. The next make demo starts over.")
     return 0
+
+
+def manage(data: Path, arguments: list[str]) -> int:
+    """Run manage.py with the environment of a running demo; its exit code."""
+    command = [sys.executable, str(ROOT / "manage.py"), *arguments]
+    return subprocess.run(command, env=merged(of_running(data)), check=False).returncode
 
 
 def execute(data: Path | None, program: list[str]) -> int:

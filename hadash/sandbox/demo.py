@@ -6,12 +6,13 @@ import os
 import sys
 import time
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from hadash.sandbox import ports
+from hadash.sandbox import environment, ports
 from hadash.sandbox.downloads import tool_jars
 from hadash.sandbox.java import find_java
 from hadash.sandbox.processes import Process, run
@@ -23,6 +24,9 @@ ROOT = Path(__file__).resolve().parents[2]
 
 #: Node ports of the Gateway for each cluster: enough for ten brokers.
 PORTS_PER_CLUSTER = 10
+
+#: Seconds for a client to end by itself.
+STOP_SECONDS = 20.0
 
 Log = Callable[[str], None]
 
@@ -53,7 +57,11 @@ class Demo:
         self.world = world_named(world)
         #: Processes of the Gateway, on the same port.
         self.gateways = gateways
-        self.stack = Stack(self.data_dir, brokers=self.world.brokers, on_death=self._died)
+        #: AppIDs and their passwords.
+        self.users = {**DEMO_USERS, **self.world.users}
+        self.stack = Stack(
+            self.data_dir, brokers=self.world.brokers, plain_users=self.users, on_death=self._died
+        )
         self.clients: dict[str, Process] = {}
         self._with_clients = clients
         self._with_web = web
@@ -82,6 +90,7 @@ class Demo:
         self.stack.start(self.log)
         try:
             self._start_hadash()
+            environment.keep(self.data_dir, {**self.environment(), "HADASH_URL": self.url})
             if self._with_clients:
                 self.log(f"Starting {len(self.world.clients)} Kafka clients ...")
                 for spec in self.world.clients:
@@ -94,6 +103,7 @@ class Demo:
 
     def stop(self) -> None:
         """The clients first: they leave their groups through the Gateway."""
+        environment.forget(self.data_dir)
         stop_together(list(self.clients.values()))
         self.stack.stop()
 
@@ -146,6 +156,10 @@ class Demo:
     @property
     def bootstrap(self) -> str:
         return f"127.0.0.1:{self.ports['gateway']}"
+
+    def admin_config(self, cluster: str) -> dict[str, str]:
+        """How librdkafka reaches a cluster itself, as its administrator."""
+        return self.stack.kafka[cluster].client_config()
 
     @property
     def password(self) -> str:
@@ -247,17 +261,26 @@ class Demo:
             f"client {spec.name}",
             [sys.executable, *arguments],
             log_path=self.data_dir / "logs" / f"client-{spec.name}.log",
-            env={"PYTHONPATH": str(ROOT), "CLIENT_PASSWORD": DEMO_USERS[spec.appid]},
+            env={"PYTHONPATH": str(ROOT), "CLIENT_PASSWORD": self.users[spec.appid]},
             cwd=ROOT,
         )
         self.stack.add(process)
         self.clients[spec.name] = process
         return process
 
-    def stop_clients(self, role: str | None = None) -> None:
-        """Stop the clients of a role (or all), each waiting for its last acknowledgements."""
-        wanted = [s.name for s in self.world.clients if role in (None, s.role) and s.name in self.clients]
-        stop_together([self.clients[name] for name in wanted])
+    def stop_clients(
+        self,
+        role: str | None = None,
+        seconds: float = STOP_SECONDS,
+        among: Sequence[ClientSpec] | None = None,
+    ) -> None:
+        """Stop the clients of a role (or all), each waiting for its last acknowledgements; kill those that need more
+        than ``seconds``."""
+        specs = self.world.clients if among is None else among
+        wanted = [s.name for s in specs if role in (None, s.role) and s.name in self.clients]
+        with ThreadPoolExecutor(max(len(wanted), 1)) as pool:
+            for stopped in [pool.submit(self.clients[name].stop, seconds) for name in wanted]:
+                stopped.result()
 
 
 #: Where ``make demo`` keeps its data.

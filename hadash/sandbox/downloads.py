@@ -118,7 +118,7 @@ def fetched(jars: Jars, java: Java, log: Log = print) -> list[Path]:
     """The jars of the cache, which is filled if need be."""
     libs = cache_dir() / jars.folder / "libs"
     if not libs.is_dir():
-        with _one_at_a_time(jars, libs.parent, log):
+        with one_at_a_time(jars.what, libs.parent, log):
             if not libs.is_dir():  # nobody has fetched them meanwhile
                 _fetch(jars, java, libs, log)
     return sorted(libs.glob("*.jar"))
@@ -131,8 +131,8 @@ def cache_dir() -> Path:
 
 
 @contextmanager
-def _one_at_a_time(jars: Jars, folder: Path, log: Log) -> Iterator[None]:
-    """Two stacks that start on a new machine share Ivy's cache, which bears only one user: the second waits for the first.
+def one_at_a_time(what: str, folder: Path, log: Log) -> Iterator[None]:
+    """Two stacks that start on a new machine share a cache, which bears only one writer: the second waits for the first.
 
     The system lets go of the lock when its holder ends, however that ends; and a download has its own timeouts.
     """
@@ -141,7 +141,7 @@ def _one_at_a_time(jars: Jars, folder: Path, log: Log) -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            log(f"Another process is fetching {jars.what} already; waiting for it ...")
+            log(f"Another process is fetching {what} already; waiting for it ...")
             fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 

@@ -44,11 +44,15 @@ class Person:
 
     def call(self, method: str, path: str, values: dict[str, Any] | None = None) -> Any:
         """The API's answer to this session. :raises SandboxError: with what it says, if it is no success."""
-        headers = {"X-CSRFToken": self._http.cookies["hadash_csrf"], "Referer": str(self._http.base_url)}
-        answer = self._http.request(method, f"api/v1/{path}", json=values, headers=headers)
+        answer = self.answer(method, path, values)
         if not answer.is_success:
             raise SandboxError(f"The API refuses {method} {path} ({answer.status_code}): {answer.text[:600]}")
         return answer.json()
+
+    def answer(self, method: str, path: str, values: dict[str, Any] | None = None) -> httpx.Response:
+        """The API's answer to this session, whatever it says."""
+        headers = {"X-CSRFToken": self._http.cookies["hadash_csrf"], "Referer": str(self._http.base_url)}
+        return self._http.request(method, f"api/v1/{path}", json=values, headers=headers)
 
     def appid(self, name: str) -> str:
         """The number under which an AppID's page is found."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from confluent_kafka import Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+
 from hadash.accounts.roles import ensure_user
-from hadash.inventory.models import AppID, InstanceID, Pair
+from hadash.inventory.models import AppID, Cluster, InstanceID, Pair
 from hadash.inventory.services import register_cluster, register_pair
 from hadash.kafka.values import Acl
 from hadash.mirroring.models import Mirror
@@ -14,6 +17,10 @@ from hadash.mirroring.services import await_topics, cluster_client, create_mirro
 from hadash.mirroring.standby import copy_acls
 from hadash.sandbox.world import World, acls
 from hadash.switching.retirement.models import Retirement
+
+#: By how many records offsets of shifted Topics are larger than on the other cluster, and seconds to get there.
+SHIFT = 100
+SHIFT_SECONDS = 60.0
 
 
 class NotRegistered(Exception):
@@ -63,6 +70,8 @@ def put(world: World, pair: Pair) -> None:
         Acl(kind, name, pattern, f"User:{appid}", "*", operation, "ALLOW")
         for kind, name, pattern, appid, operation in acls(world)
     )
+    if not known:
+        shift(first, world.shifted, world.topics)
     copy_acls(pair, first, second, world.prefixes)
     for name, owner in world.owners.items():
         appid, _ = AppID.objects.update_or_create(pair=pair, name=name, defaults={"owner": owner})
@@ -71,6 +80,24 @@ def put(world: World, pair: Pair) -> None:
     for name, topics in world.mirrors.items():
         if name not in known | ended:
             create_mirror(pair, name, topics, first)
+
+
+def shift(cluster: Cluster, topics: Iterable[str], partitions: Mapping[str, int]) -> None:
+    """Write records to ``topics`` and delete them again: their offsets begin above 0 then, as those of any Topic do that has
+    outlived its retention."""
+    config: dict[str, Any] = cluster.access.config()
+    places = [TopicPartition(topic, index) for topic in topics for index in range(partitions[topic])]
+    if not places:
+        return
+    producer = Producer(config)
+    for place in places:
+        for number in range(SHIFT):
+            producer.produce(place.topic, b"%d" % number, partition=place.partition)
+    producer.flush(SHIFT_SECONDS)
+    below = [TopicPartition(place.topic, place.partition, SHIFT) for place in places]
+    admin = AdminClient(config)  # it has to outlive what it does
+    for deleted in admin.delete_records(below).values():
+        deleted.result(SHIFT_SECONDS)
 
 
 def let_in(world: World, password: str) -> None:

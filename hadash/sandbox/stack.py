@@ -143,7 +143,7 @@ class Stack:
         settings = {
             "DATABASE_URL": self.postgres.url,
             "REDIS_URL": self.redis.url,
-            "ZOOKEEPER_HOSTS": self.zookeeper.address,
+            **self.zookeeper.environment(),
             "HADASH_SANDBOX_CLUSTERS": json.dumps([c.describe() for c in self.kafka.values()]),
         }
         if self._connect is not None:
@@ -153,7 +153,7 @@ class Stack:
     def _build(self, log: Log, grace: float) -> None:
         java = find_java()
         jars = kafka_jars(java, log)
-        words = secrets.passwords(("postgres", ADMIN, MIRROR), self.data_dir / "secrets.json")
+        words = secrets.passwords(("postgres", "zookeeper", ADMIN, MIRROR), self.data_dir / "secrets.json")
         brokers = {
             name: [f"kafka-{name}-{n}" if n else f"kafka-{name}" for n in range(self._brokers)]
             for name in self._clusters
@@ -166,7 +166,7 @@ class Stack:
 
         self.postgres = Postgres(self.data_dir, port["postgres"], words["postgres"], log)
         self.redis = Redis(self.data_dir, port["redis"])
-        self.zookeeper = ZooKeeper(self.data_dir, port["zookeeper"], java)
+        self.zookeeper = ZooKeeper(self.data_dir, port["zookeeper"], java, words["zookeeper"])
         system = {ADMIN: words[ADMIN], MIRROR: words[MIRROR]}
         self.kafka = {
             name: KafkaCluster(

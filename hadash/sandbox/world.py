@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from hadash.sandbox.downloads import CLIENT_VERSIONS
-
 
 @dataclass(frozen=True, slots=True)
 class ClientSpec:
@@ -20,14 +18,15 @@ class ClientSpec:
     group: str = ""
     mechanism: str = "PLAIN"
     config: tuple[str, ...] = ()
-    #: librdkafka, kafka-python, aiokafka, java- and a version of Kafka, or fleet.
+    #: librdkafka, fleet, or one of hadash.sandbox.clients.libraries.
     library: str = "librdkafka"
 
 
 @dataclass(frozen=True, slots=True)
 class World:
     """What is seeded. ``prefixes`` is which Topics and groups an AppID owns, ``reads`` what else it may read; ``brokers`` is how many
-    each cluster has, and how many replicas each partition."""
+    each cluster has, and how many replicas each partition; ``users`` are AppIDs with their passwords, besides the demo's;
+    ``shifted`` is which Topics had records on the first cluster that were deleted before their mirror began."""
 
     topics: dict[str, int]
     mirrors: dict[str, tuple[str, ...]]
@@ -38,6 +37,8 @@ class World:
     clients: tuple[ClientSpec, ...]
     people: dict[str, tuple[str, str]] = field(default_factory=dict)
     brokers: int = 1
+    users: dict[str, str] = field(default_factory=dict)
+    shifted: frozenset[str] = frozenset()
 
 
 _SCRAM = "SCRAM-SHA-512"
@@ -102,44 +103,6 @@ DEMO = World(
 )
 
 
-#: The libraries that are tried, each with a Topic, a producer and a group of its own.
-LIBRARY_NAMES = (
-    "librdkafka",
-    "kafka-python",
-    "aiokafka",
-    *(f"java-{version}" for version in CLIENT_VERSIONS),
-)
-
-
-def _of_library(library: str) -> tuple[ClientSpec, ClientSpec]:
-    topic = f"audit.{library}"
-    client_id = f"audit-{library}"
-    # Before Kafka 3.0 a Java producer is not idempotent by itself; with several requests under way it then changes the
-    # order of what it has to send again, whatever made it do so. Who wants order has set this.
-    config = ("enable.idempotence=true",) if library.startswith("java-2.") else ()
-    return (
-        ClientSpec(
-            f"{library}-writer", "produce", "audit", (topic,), client_id, config=config, library=library
-        ),
-        ClientSpec(
-            f"{library}-reader", "consume", "audit", (topic,), client_id, f"{topic}.group", library=library
-        ),
-    )
-
-
-#: One AppID whose clients are of every library: ``python -m hadash.sandbox check --world libraries``.
-LIBRARIES = World(
-    topics={f"audit.{library}": 3 for library in LIBRARY_NAMES},
-    mirrors={"audit": tuple(f"audit.{library}" for library in LIBRARY_NAMES)},
-    prefixes={"audit": "audit."},
-    reads={},
-    owners={"audit": "Compliance"},
-    instances={"audit": ()},
-    clients=tuple(spec for library in LIBRARY_NAMES for spec in _of_library(library)),
-    people=DEMO.people,
-)
-
-
 def _faulted(what: str, group: str) -> tuple[ClientSpec, ClientSpec]:
     topics, instance = (f"shop.{what}",), f"shop-{what}"
     # Who wants no record twice when a broker or a Gateway dies under his request has set this, with or without hadash.
@@ -164,7 +127,7 @@ FAULTS = World(
     brokers=2,
 )
 
-WORLDS = {"demo": DEMO, "libraries": LIBRARIES, "faults": FAULTS}
+WORLDS = {"demo": DEMO, "faults": FAULTS}
 
 #: Of a batch: InstanceIDs with a librdkafka client each (writers, then readers); all others are two fleets'.
 BATCH_WRITERS, BATCH_READERS = 6, 6
@@ -230,7 +193,16 @@ def _fleet(name: str, topic: str, first: int, last: int) -> ClientSpec:
 
 
 def world_named(name: str) -> World:
-    """One of :data:`WORLDS`, or ``batch-N`` for a :func:`batch` of N InstanceIDs."""
+    """One of :data:`WORLDS`, ``libraries:NAME,NAME`` for clients of these libraries, ``recording``, or ``batch-N`` for a
+    :func:`batch` of N InstanceIDs."""
+    if name == "recording":
+        from hadash.sandbox.recording import ways  # it has the demo's world in it
+
+        return ways.world(ways.ways())
+    if name.startswith("libraries:"):
+        from hadash.sandbox.clients.libraries import world  # it is made of what stands here
+
+        return world(name.removeprefix("libraries:").split(","))
     return batch(int(name.removeprefix("batch-"))) if name.startswith("batch-") else WORLDS[name]
 
 

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Mapping
 from pathlib import Path
 
+from kazoo.client import KazooClient
+
+from hadash.bindings.access import Access
+from hadash.bindings.client import CHROOT, connect
 from hadash.sandbox.errors import SandboxError
 from hadash.sandbox.java import LEAN_ENV, Java, pyspark_jars
 from hadash.sandbox.ports import HOST
 from hadash.sandbox.processes import Process
 from hadash.sandbox.service import Service
+
+#: Whose nodes hadash's are.
+_USER = "hadash"
 
 _MAIN = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
 
@@ -63,13 +71,22 @@ rootLogger.appenderRef.console.ref = console
 
 
 class ZooKeeper(Service):
-    """One standalone ZooKeeper server."""
+    """One standalone ZooKeeper server.
+
+    :param password: of hadash's user, whose chroot is hadash's alone.
+    :param config: further lines of its configuration.
+    """
 
     title = "ZooKeeper"
 
-    def __init__(self, data_dir: Path, port: int, java: Java) -> None:
+    def __init__(
+        self, data_dir: Path, port: int, java: Java, password: str, config: Mapping[str, object] | None = None
+    ) -> None:
         super().__init__("zookeeper", data_dir)
         self.port = port
+        self._more = "".join(f"{name}={value}\n" for name, value in (config or {}).items())
+        #: hadash's own; Kafka's chroots beside it are everybody's.
+        self.access = Access(_USER, password)
         self._config = self.dir / "zoo.cfg"
         self._log4j = self.dir / "log4j2.properties"
         self.process = Process(
@@ -96,8 +113,21 @@ class ZooKeeper(Service):
         """ZOOKEEPER_HOSTS."""
         return f"{HOST}:{self.port}"
 
+    def environment(self) -> dict[str, str]:
+        """What a process of hadash is given to reach it."""
+        return {
+            "ZOOKEEPER_HOSTS": self.address,
+            "HADASH_ZOOKEEPER_USER": self.access.user,
+            "HADASH_ZOOKEEPER_PASSWORD": self.access.password,
+        }
+
+    def connect(self, chroot: str = CHROOT) -> KazooClient:
+        """A client of hadash's chroot, signed in as hadash."""
+        return connect(self.address, chroot, access=self.access)
+
     def prepare(self) -> None:
-        self._config.write_text(_CONFIG.format(data=self.dir / "data", port=self.port, host=HOST))
+        standard = _CONFIG.format(data=self.dir / "data", port=self.port, host=HOST)
+        self._config.write_text(standard + self._more)
         self._log4j.write_text(_LOG4J2)
 
     def _serves(self) -> bool:

@@ -9,9 +9,8 @@ import pytest
 from kazoo.client import KazooClient
 from support.waiting import eventually
 
-from hadash.bindings import layout
 from hadash.bindings.epochs import Report
-from hadash.bindings.membership import Member
+from hadash.bindings.member import Member
 from hadash.bindings.model import Binding
 from hadash.bindings.store import BindingStore, Edit
 from hadash.identity.identity import Identity
@@ -64,8 +63,7 @@ def test_when_each_gateway_has_applied_a_change(connect_client: Callable[..., Ka
     client, store = connect_client(), BindingStore(connect_client())
     gateways = [Member(client, name, "127.0.0.1:1", "http://127.0.0.1:2", "0", 1) for name in ("a", "b")]
     for gateway in gateways:
-        client.ensure_path(layout.gateway(gateway.id))
-        gateway.report_applied(Report(0))
+        gateway.join(Report(0))
     changes, began = Changes(connect_client()), time.time() - 1
     epochs = [store.change([Edit(Identity("shop", till(n)), Binding("west"))]) for n in (1, 2)]
     gateways[0].report_applied(Report(epochs[0]))

@@ -29,6 +29,13 @@ class Issued:
         return path
 
 
+def _general_name(host: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(host))
+    except ValueError:
+        return x509.DNSName(host)
+
+
 class Authority:
     """Issues certificates into a folder; ``certificate`` is its own."""
 
@@ -44,7 +51,9 @@ class Authority:
         )
         self.certificate.write_bytes(issued.public_bytes(serialization.Encoding.PEM))
 
-    def _builder(self, subject: x509.Name, key: ec.EllipticCurvePublicKey) -> x509.CertificateBuilder:
+    def _builder(
+        self, subject: x509.Name, key: ec.EllipticCurvePublicKey, ends: datetime.timedelta = _ONE_DAY
+    ) -> x509.CertificateBuilder:
         now = datetime.datetime.now(datetime.UTC)
         return (
             x509.CertificateBuilder()
@@ -52,12 +61,19 @@ class Authority:
             .issuer_name(self._name)
             .public_key(key)
             .serial_number(x509.random_serial_number())
-            .not_valid_before(now - _ONE_DAY)
-            .not_valid_after(now + _ONE_DAY)
+            .not_valid_before(now - 2 * _ONE_DAY)
+            .not_valid_after(now + ends)
         )
 
-    def issue(self, common_name: str, organization: str = "Acme") -> Issued:
-        """For a server on loopback, or a client: ``CN=common_name,OU=Apps,O=organization``."""
+    def issue(
+        self,
+        common_name: str,
+        organization: str = "Acme",
+        *,
+        hosts: tuple[str, ...] = ("localhost", "127.0.0.1"),
+        ends: datetime.timedelta = _ONE_DAY,
+    ) -> Issued:
+        """For a server at ``hosts``, or a client: ``CN=common_name,OU=Apps,O=organization``. It is valid until ``ends`` from now."""
         key = ec.generate_private_key(ec.SECP256R1())
         # From the root down, as certificates hold it; it is written the other way round.
         subject = x509.Name(
@@ -67,9 +83,9 @@ class Authority:
                 x509.NameAttribute(NameOID.COMMON_NAME, common_name),
             ]
         )
-        names = [x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
+        names = [_general_name(host) for host in hosts]
         issued = (
-            self._builder(subject, key.public_key())
+            self._builder(subject, key.public_key(), ends)
             .add_extension(x509.SubjectAlternativeName(names), critical=False)
             .sign(self._key, hashes.SHA256())
         )

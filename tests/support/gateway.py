@@ -132,6 +132,11 @@ class GatewayProcess:
                 self._process.kill()
                 self._process.wait()
 
+    @property
+    def process(self) -> subprocess.Popen[bytes]:
+        assert self._process is not None
+        return self._process
+
     def stop(self) -> int:
         """SIGTERM; the exit code."""
         assert self._process is not None
@@ -234,8 +239,8 @@ class ControlPlane:
         return epoch
 
     def has(self, epoch: int) -> bool:
-        """Whether all Gateways report the change of ``epoch`` as in effect."""
-        return all(m.report.has(epoch) for m in members(self.client))
+        """Whether all Gateways that a switch waits for report the change of ``epoch`` as in effect."""
+        return all(m.report.has(epoch) for m in members(self.client) if not m.excluded)
 
     def applied(self) -> int:
         """Up to which epoch all Gateways have everything in effect."""
@@ -273,8 +278,10 @@ class Move:
 
     def write(self, state: BindingState, cluster: str = "") -> int:
         """Write the binding, without waiting; its epoch is returned."""
-        binding = Binding(cluster or self.source, state, switch=self.switch, stage=state.value)
-        journal = Journal(self.switch, state.value, 1)
+        back = state is BindingState.FORWARD and cluster in ("", self.source)
+        stage = "return" if back else state.value
+        binding = Binding(cluster or self.source, state, switch=self.switch, stage=stage)
+        journal = Journal(self.switch, stage, 1)
         return self.control.store.change([Edit(self.identity, binding)], journal)
 
     def to(self, state: BindingState, cluster: str = "") -> int:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from confluent_kafka import (
+    OFFSET_BEGINNING,
     Consumer,
     ConsumerGroupTopicPartitions,
     KafkaError,
@@ -24,6 +25,9 @@ from confluent_kafka.admin import (
     AclOperation,
     AclPermissionType,
     AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
     NewTopic,
     ResourcePatternType,
     ResourceType,
@@ -97,7 +101,7 @@ class Clusters:
         ends = {p: end for p, end in self.end_offsets(cluster, topic).items() if end > 0}
         found: list[Message] = []
         with self._reader(cluster) as consumer:
-            consumer.assign([TopicPartition(topic, partition, 0) for partition in ends])
+            consumer.assign([TopicPartition(topic, partition, OFFSET_BEGINNING) for partition in ends])
             deadline = time.monotonic() + SECONDS
             while ends:
                 assert time.monotonic() < deadline, f"{topic} on {cluster} cannot be read to its end: {ends}"
@@ -108,6 +112,21 @@ class Clusters:
                     if message.offset() + 1 >= ends.get(message.partition(), 0):
                         ends.pop(message.partition(), None)
         return found
+
+    def topic_configs(self, cluster: str, topic: str) -> dict[str, str]:
+        """What is in effect for a Topic."""
+        asked = [ConfigResource(ConfigResource.Type.TOPIC, topic)]
+        (found,) = self.admin(cluster).describe_configs(asked).values()
+        return {name: entry.value for name, entry in found.result(SECONDS).items()}
+
+    def set_topic_configs(self, cluster: str, topic: str, **configs: str) -> None:
+        """Set some configs of a Topic, with ``_`` for the dots in their names."""
+        changes = [
+            ConfigEntry(name.replace("_", "."), value, incremental_operation=AlterConfigOpType.SET)
+            for name, value in configs.items()
+        ]
+        asked = [ConfigResource(ConfigResource.Type.TOPIC, topic, incremental_configs=changes)]
+        _wait(self.admin(cluster).incremental_alter_configs(asked).values())
 
     def values(self, cluster: str, topic: str) -> list[bytes]:
         return [message.value() or b"" for message in self.records(cluster, topic)]

@@ -17,18 +17,29 @@ from support.certificates import Authority
 from support.environment import Cluster
 
 #: Milliseconds after which an OAUTHBEARER client has to sign in again.
-REAUTHENTICATION_MS = 2000
+REAUTHENTICATION_MS = 6000
 
 _ADMIN, _PASSWORD = "admin", "kraft-admin-secret"
 
 
 class KRaft:
-    """The cluster, and brokers that join it later. Everything ends with it."""
+    """The cluster, and brokers that join it later. Everything ends with it.
 
-    def __init__(self, folder: Path, ports: tuple[int, int], authority: Authority) -> None:
+    :param behind: the port of one more listener, and the one that its clients are told to come to: a load balancer's. Its
+        requests are logged, with who sent them.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        ports: tuple[int, int],
+        authority: Authority,
+        behind: tuple[int, int] | None = None,
+    ) -> None:
         self._folder = folder
         self._ports = ports
         self._authority = authority
+        self._behind = behind
         self._id = str(uuid.uuid4())
         self._java = find_java()
         self._jars = tool_jars(CLIENT_VERSIONS[-1], self._java, lambda line: None)
@@ -38,8 +49,16 @@ class KRaft:
         )
 
     def __enter__(self) -> KRaft:
-        self._start(0, self._ports[0], _settings(self._folder, self._ports, self._authority), "--standalone")
+        settings = _settings(self._folder, self._ports, self._authority)
+        if self._behind is not None:
+            settings = _with_listener(settings, "BALANCED", *self._behind)
+        self._start(0, self._ports[0], settings, "--standalone")
         return self
+
+    @property
+    def request_log(self) -> str:
+        """What the first broker has logged of requests."""
+        return (self._folder / "kraft-0.log").read_text(errors="replace")
 
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
@@ -76,7 +95,9 @@ class KRaft:
         assert done.returncode == 0, done.stdout + done.stderr
         broker = Process(
             f"kraft-{number}",
-            self._java.command("kafka.Kafka", self._jars, heap_mb=384, arguments=[config]),
+            self._java.command(
+                "kafka.Kafka", self._jars, heap_mb=384, arguments=[config], properties=self._logging()
+            ),
             log_path=self._folder / f"kraft-{number}.log",
             ready=lambda: is_listening(port),
             env=LEAN_ENV,
@@ -85,6 +106,34 @@ class KRaft:
         broker.start()
         broker.wait_ready(60)
         return broker
+
+    def _logging(self) -> dict[str, str]:
+        if self._behind is None:
+            return {}
+        path = self._folder / "log4j.properties"
+        path.write_text(_LOG_REQUESTS)
+        return {"log4j.configuration": f"file:{path}"}
+
+
+_LOG_REQUESTS = """\
+log4j.rootLogger=WARN, console
+log4j.appender.console=org.apache.log4j.ConsoleAppender
+log4j.appender.console.layout=org.apache.log4j.PatternLayout
+log4j.appender.console.layout.ConversionPattern=%c - %m%n
+log4j.logger.kafka.request.logger=DEBUG
+"""
+
+
+def _with_listener(settings: dict[str, str], name: str, port: int, advertised: int) -> dict[str, str]:
+    """One more listener, in all else as the one for clients."""
+    own, as_client = f"listener.name.{name.lower()}.", "listener.name.client."
+    return {
+        **settings,
+        "listeners": f"{settings['listeners']},{name}://127.0.0.1:{port}",
+        "advertised.listeners": f"{settings['advertised.listeners']},{name}://127.0.0.1:{advertised}",
+        "listener.security.protocol.map": f"{settings['listener.security.protocol.map']},{name}:SASL_SSL",
+        **{own + k.removeprefix(as_client): v for k, v in settings.items() if k.startswith(as_client)},
+    }
 
 
 def _settings(folder: Path, ports: tuple[int, int], authority: Authority) -> dict[str, str]:

@@ -126,7 +126,7 @@ def _metadata(kind: Kind, version: int) -> Request:
     return request(
         kind,
         version,
-        topics=tuple(build(topic_class, name=name) for name in TOPICS),
+        topics=tuple(build(topic_class, name=name, topic_id=None) for name in TOPICS),
         allow_auto_topic_creation=True,
         include_cluster_authorized_operations=False,
         include_topic_authorized_operations=False,

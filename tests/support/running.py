@@ -79,8 +79,8 @@ class Writer:
             f"{count} more acknowledgements",
             patience=40,
         )
-        assert self.errors == []
-        assert self.reported == []
+        assert self.errors == [], self.errors
+        assert self.reported == [], self.reported
 
     def stop(self) -> None:
         """Write no more, and wait for what is on its way."""

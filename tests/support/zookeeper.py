@@ -11,6 +11,7 @@ from kazoo.handlers.threading import KazooTimeoutError
 from kazoo.retry import KazooRetry
 
 from hadash.bindings import client as client_module
+from hadash.bindings.access import Access
 
 #: Seconds of a test's session. Longer than in operation: on a busy machine a test shall not lose its session by
 #: itself, only when it ends it.
@@ -35,9 +36,13 @@ def patient_connect(hosts: str, chroot: str, *, bounded: bool = False) -> KazooC
 
 @contextmanager
 def janitor(hosts: str) -> Iterator[KazooClient]:
-    """A client at the root, for :func:`temporary_chroot`."""
+    """A client at the root, for :func:`temporary_chroot`. It may do what hadash may; what it makes itself is
+    everybody's."""
     client = KazooClient(
-        hosts=hosts, timeout=SESSION_SECONDS, command_retry=KazooRetry(max_tries=-1, deadline=30)
+        hosts=hosts,
+        timeout=SESSION_SECONDS,
+        command_retry=KazooRetry(max_tries=-1, deadline=30),
+        **{**Access.from_environment().options(), "default_acl": None},
     )
     try:
         client.start(timeout=15)

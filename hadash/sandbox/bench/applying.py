@@ -16,6 +16,7 @@ from kazoo.exceptions import NoNodeError
 from hadash.bindings import layout
 from hadash.bindings.epochs import Report
 from hadash.bindings.membership import members
+from hadash.bindings.model import GatewayMember
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ class Changes:
         self._seen = set(client.get_children(layout.CHANGES))
         client.ChildrenWatch(layout.CHANGES)(self._look)
         for gateway in members(client):
-            self._follow(gateway.id)
+            self._follow(gateway)
 
     def between(self, began: float, ended: float) -> list[Change]:
         """Those of a time, oldest first."""
@@ -84,10 +85,12 @@ class Changes:
             size += stat.dataLength
         return size
 
-    def _follow(self, gateway: str) -> None:
+    def _follow(self, gateway: GatewayMember) -> None:
         def reported(data: bytes | None, stat: Any) -> None:
             if data is not None:
                 with self._lock:
-                    self._reports.setdefault(gateway, []).append((Report.from_bytes(data), stat.mtime / 1000))
+                    self._reports.setdefault(gateway.id, []).append(
+                        (Report.from_bytes(data), stat.mtime / 1000)
+                    )
 
-        self._client.DataWatch(layout.gateway_applied(gateway))(reported)
+        self._client.DataWatch(layout.gateway_applied(gateway.id, gateway.incarnation))(reported)

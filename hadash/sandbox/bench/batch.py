@@ -16,18 +16,20 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from hadash.bindings.client import connect
 from hadash.sandbox.bench.applying import Changes
 from hadash.sandbox.bench.bound import bench_bound
+from hadash.sandbox.bench.records import explain, judge_records
 from hadash.sandbox.bench.report import Report, median
 from hadash.sandbox.bench.tools import load_average
 from hadash.sandbox.check import show_logs
 from hadash.sandbox.demo import Demo
 from hadash.sandbox.errors import SandboxError
 from hadash.sandbox.trial import SWITCH_SECONDS, Measured, Trial
-from hadash.sandbox.world import till
+from hadash.sandbox.world import BATCH_READERS, BATCH_WRITERS, till
 
 INSTANCES = 1_000
+#: One for each client of a library, and one for each of two fleets.
+LEAST_INSTANCES = BATCH_WRITERS + BATCH_READERS + 2
 GATEWAYS = 4
 #: There and back, three times.
 SWITCHES = 6
@@ -56,15 +58,20 @@ def bench_batch(
     """``switches`` moves of ``instances`` InstanceIDs, there and back.
 
     :param keep: a data folder to use and keep.
+    :raises SandboxError: ``instances`` or ``switches`` are too few to measure anything.
     """
+    if instances < LEAST_INSTANCES or switches < 1:
+        raise SandboxError(
+            f"A batch has at least {LEAST_INSTANCES} InstanceIDs and one switch, not {instances} and {switches}."
+        )
     # (Not pytest's or the user's own folder: PostgreSQL refuses one that others may not enter.)
     folder = keep or Path(tempfile.mkdtemp(prefix="hadash-batch-"))
     try:
         with Demo(folder, world=f"batch-{instances}", gateways=GATEWAYS, rate=RATE, log=_log) as demo:
-            trial, hosts = Trial(demo, _log), demo.environment()["ZOOKEEPER_HOSTS"]
-            batch = Batch(trial, report, instances)
+            trial, zookeeper = Trial(demo, _log), demo.stack.zookeeper
+            batch = Batch(trial, report, instances, switches)
             trial.await_traffic()
-            client = connect(hosts)
+            client = zookeeper.connect()
             try:
                 changes = Changes(client)
                 target, other = "west", "east"
@@ -75,7 +82,7 @@ def bench_batch(
                 client.stop()
                 client.close()
             batch.pages()
-            bench_bound(report, hosts)
+            bench_bound(report, zookeeper)
             batch.judge()
     except BaseException:
         show_logs(folder)
@@ -88,10 +95,11 @@ def bench_batch(
 class Batch:
     """One running demo of a batch, and what is found of it."""
 
-    def __init__(self, trial: Trial, report: Report, instances: int) -> None:
+    def __init__(self, trial: Trial, report: Report, instances: int, switches: int) -> None:
         self.trial = trial
         self.report = report
         self.instances = instances
+        self.switches = switches
 
     # -- before -----------------------------------------------------------------------------------------------------
 
@@ -143,7 +151,7 @@ class Batch:
             status=moved.status,
             connected=connected,
             load=load,
-            block_to_forward=round(moved.rto, 3),
+            block_to_forward="none" if moved.rto is None else round(moved.rto, 3),
             **{stage: round(seconds, 2) for stage, seconds in moved.stages.items()},
             longest_write_pause=round(max(moved.write_pauses.values()), 2),
         )
@@ -218,25 +226,30 @@ class Batch:
             **{name: verdict[name] for name in ("lost", "duplicated", "out_of_order", "delivery_failures")},
             restarted=len(verdict["clients_restarted"]),
         )
-        name = f"batch of {self.instances:,}"
-        # (One that was returned has no such time; it is counted below.)
-        longest = [m.rto for m in moves if m.rto]
-        if longest:
-            self.report.at_most(
-                f"{name}, first block to last forward, slowest of {len(longest)}",
-                GOAL_SECONDS,
-                max(longest),
-                "s",
-            )
-        failed = sum(m.status != "succeeded" for m in moves)
-        self.report.at_most(f"{name}, switches that did not succeed", 0, failed, "switches")
-        for fault in ("lost", "duplicated", "out_of_order"):
-            self.report.at_most(f"{name}, records {fault.replace('_', ' ')}", 0, verdict[fault], "records")
+        for line in explain(verdict):
+            _log(line)
+        judge_batch(self.report, f"batch of {self.instances:,}, ", self.switches, moves, verdict)
+
+
+def judge_batch(
+    report: Report, prefix: str, asked: int, moves: Sequence[Measured], verdict: dict[str, Any]
+) -> None:
+    """The goals of a batch. A switch that was returned, or needed a person, has no time from block to forward: it has
+    failed, and the time is measured only when enough of the others have one."""
+    took = [m.rto for m in moves if m.rto is not None]
+    slowest = max(took, default=None)
+    name = f"{prefix}first block to last forward, slowest"
+    report.at_most(name, GOAL_SECONDS, slowest, "s", samples=len(took), needed=asked)
+    failed = asked - sum(m.status == "succeeded" for m in moves)
+    report.at_most(
+        f"{prefix}switches that did not succeed", 0, failed, "switches", samples=len(moves), needed=asked
+    )
+    judge_records(report, [verdict], prefix)
 
 
 def _spread(report: Report, moves: Sequence[Measured]) -> None:
     """Median and maximum over the switches, of the whole and of each stage."""
-    values = {"block to forward": [m.rto for m in moves if m.rto]}
+    values = {"block to forward": [m.rto for m in moves if m.rto is not None]}
     for stage in dict.fromkeys(stage for m in moves for stage in m.stages):
         values[stage] = [m.stages[stage] for m in moves if stage in m.stages]
     for what, seconds in values.items():

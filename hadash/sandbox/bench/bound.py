@@ -11,11 +11,11 @@ import time
 from kazoo.client import KazooClient
 
 from hadash.bindings import layout
-from hadash.bindings.client import connect
 from hadash.bindings.model import Binding, BindingDocument, BindingState, Journal
 from hadash.bindings.store import BindingStore, Edit
 from hadash.sandbox.bench.report import Report
 from hadash.sandbox.world import till
+from hadash.sandbox.zookeeper import ZooKeeper
 from hadash.switching.plan import Scope, ScopeKind
 from hadash.switching.radius import Draft, Estate, MirrorOf, draw_up
 from hadash.switching.things import Use
@@ -29,9 +29,9 @@ MOST = 20_000
 SWITCH = "0123456789ab"
 
 
-def bench_bound(report: Report, hosts: str) -> None:
+def bench_bound(report: Report, zookeeper: ZooKeeper) -> None:
     """The largest batch for InstanceIDs that have no binding yet, and for those that have moved before."""
-    client = connect(hosts, CHROOT)
+    client = zookeeper.connect(CHROOT)
     try:
         for bound in (False, True):
             most = _largest(bound)

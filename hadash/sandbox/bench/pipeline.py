@@ -21,7 +21,7 @@ from typing import Any
 import psutil
 
 from hadash.lake.store import Store
-from hadash.sandbox.bench.report import Report
+from hadash.sandbox.bench.report import Report, begin
 from hadash.sandbox.errors import SandboxError
 from spark import manifest
 from spark.estate import bulk
@@ -63,25 +63,30 @@ print(time.monotonic() - began)
 
 def bench_pipeline(sizes: Sequence[int] = (), keep: bool = False) -> int:
     """Measure, print, write ``var/bench/pipeline.json``; the exit code."""
-    report = Report()
+    least = bulk.Size(0).files
+    if any(size < least for size in sizes):
+        raise SandboxError(f"Say how many access reports to work off: at least {least:,}, one in each file.")
+    path = ROOT / "var" / "bench" / "pipeline.json"
+    report = begin(path)
     measured = {size: _measure(size, report, keep) for size in (sizes or SIZES)}
     largest = max(measured)
     last = measured[largest]
+    for size, found in measured.items():
+        report.at_least(
+            f"reports that the jobs counted, of {size:,}", found["made"], found["counted"], "reports"
+        )
     millions = f"{largest // 1_000_000} M"
     report.at_most(f"full build of {millions}", TIMES_DUCKDB, last["build"] / last["duckdb"], "× DuckDB")
     report.at_most(f"one more day of {millions}", ONE_MORE_DAY, last["day"] / last["build"], "of build")
-    report.at_most(f"memory, {millions}", GIB, max(m["gib"] for m in measured.values()), "GiB")
+    most = max(m["gib"] for m in measured.values())
+    report.at_most(f"memory, {millions}", GIB, most or None, "GiB")
     if len(measured) > 1:
         smallest = min(measured)
         growth = last["build"] / measured[smallest]["build"]
         report.at_most(
             f"wall time, {millions} over {smallest // 1_000_000} M", largest / smallest, growth, "times"
         )
-    report.print()
-    path = ROOT / "var" / "bench" / "pipeline.json"
-    report.write(path)
-    print(f"Written to {path}.")
-    return 0
+    return report.conclude(path)
 
 
 def _measure(reports: int, report: Report, keep: bool) -> dict[str, float]:
@@ -133,6 +138,8 @@ def _measure(reports: int, report: Report, keep: bool) -> dict[str, float]:
         "build": seconds,
         "day": more["seconds"]["job"],
         "gib": max(build_gib, more_gib),
+        "made": reports // size.files * size.files,
+        "counted": rows + more["rows"],
     }
 
 

@@ -91,7 +91,7 @@ class RawConnection(asyncio.Protocol):
         return answer
 
     async def _scram(self, user: str, password: str, digest: str) -> None:
-        """RFC 5802. (scramp would do it too; its key derivation is what a benchmark of connections must not time twice.)"""
+        """RFC 5802. (By hand: the key derivation of a library is what a benchmark of connections must not time.)"""
         bare = f"n={user},r={os.urandom(12).hex()}"
         first = (await self._authenticate(f"n,,{bare}".encode())).decode()
         fields = dict(part.split("=", 1) for part in first.split(","))
@@ -136,6 +136,13 @@ def produce_request(
         request, transactional_id=None, acks=acks, timeout=timedelta(seconds=30), topic_data=(data,)
     )
     return encode_request(Kind.PRODUCE, version, 1, client_id, message)
+
+
+def produce_error(payload: bytes, version: int = 7) -> ErrorCode:
+    """The error of the one partition that :func:`produce_request` wrote to, of its answer."""
+    answer = decode_response(Kind.PRODUCE, version, payload)
+    found: ErrorCode = answer.responses[0].partition_responses[0].error_code
+    return found
 
 
 def metadata_request(client_id: str = "bench", version: int = 8) -> bytes:

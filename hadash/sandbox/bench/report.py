@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -33,33 +33,74 @@ def median(values: Sequence[float]) -> float:
 
 @dataclass
 class Report:
-    """What one run has found."""
+    """What one run has found, and whether that is good enough."""
 
     goals: list[dict[str, Any]] = field(default_factory=list)
     tables: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
 
-    def at_most(self, name: str, goal: float, measured: float, unit: str) -> None:
-        self._goal(name, goal, measured, unit, measured <= goal)
+    def at_most(
+        self,
+        name: str,
+        goal: float,
+        measured: float | None,
+        unit: str,
+        *,
+        samples: int | None = None,
+        needed: int = 1,
+    ) -> None:
+        """
+        :param measured: ``None`` when nothing was measured: then the goal is missed.
+        :param samples: how many measurements ``measured`` was made of, where that is more than one count. With fewer
+            than ``needed`` the goal is missed, whatever they say.
+        """
+        self._goal(name, goal, measured, unit, measured is not None and measured <= goal, samples, needed)
 
-    def at_least(self, name: str, goal: float, measured: float, unit: str) -> None:
-        self._goal(name, goal, measured, unit, measured >= goal)
+    def at_least(
+        self,
+        name: str,
+        goal: float,
+        measured: float | None,
+        unit: str,
+        *,
+        samples: int | None = None,
+        needed: int = 1,
+    ) -> None:
+        """As :meth:`at_most`, the other way round."""
+        self._goal(name, goal, measured, unit, measured is not None and measured >= goal, samples, needed)
 
-    def _goal(self, name: str, goal: float, measured: float, unit: str, met: bool) -> None:
-        self.goals.append(
-            {"name": name, "goal": goal, "measured": round(measured, 4), "unit": unit, "met": met}
-        )
+    def _goal(
+        self,
+        name: str,
+        goal: float,
+        measured: float | None,
+        unit: str,
+        met: bool,
+        samples: int | None,
+        needed: int,
+    ) -> None:
+        found: dict[str, Any] = {"name": name, "goal": goal, "unit": unit, "met": met}
+        found["measured"] = None if measured is None else round(measured, 4)
+        if samples is not None:
+            found |= {"samples": samples, "needed": needed, "met": met and samples >= needed}
+        self.goals.append(found)
+
+    @property
+    def exit_code(self) -> int:
+        """0 only when there are goals and each was measured and met: every trial and benchmark ends with it."""
+        return 0 if self.goals and all(goal["met"] for goal in self.goals) else 1
 
     def row(self, table: str, **values: Any) -> None:
         self.tables.setdefault(table, []).append(values)
         print("  " + "  ".join(f"{name} {value}" for name, value in values.items()), flush=True)
 
-    def write(self, path: Path) -> None:
+    def write(self, path: Path, more: Mapping[str, Any] | None = None) -> None:
+        """
+        :param more: what the file has beside goals and tables.
+        """
         path.parent.mkdir(parents=True, exist_ok=True)
         machine = f"{platform.machine()}, {platform.system()} {platform.release()}"
-        text = json.dumps(
-            {"goals": self.goals, "machine": machine, **self.tables}, indent=2, ensure_ascii=False
-        )
-        path.write_text(text + "\n")
+        whole = {"goals": self.goals, "machine": machine, **self.tables, **(more or {})}
+        path.write_text(json.dumps(whole, indent=2, ensure_ascii=False) + "\n")
 
     def print(self) -> None:
         for title, rows in self.tables.items():
@@ -69,9 +110,30 @@ class Report:
             widths = [max(len(line[n]) for line in cells) for n in range(len(columns))]
             for line in cells:
                 print("  " + "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)))
+        self.print_goals()
+
+    def print_goals(self) -> None:
         print()
         for goal in self.goals:
             mark = "met   " if goal["met"] else "MISSED"
-            print(
-                f"{mark} {goal['name']:58} goal {goal['goal']:>7} {goal['unit']:9} measured {goal['measured']}"
-            )
+            measured = "nothing" if goal["measured"] is None else goal["measured"]
+            of = f" (samples {goal['samples']}, needed {goal['needed']})" if "samples" in goal else ""
+            print(f"{mark} {goal['name']:58} goal {goal['goal']:>7} {goal['unit']:9} measured {measured}{of}")
+        if not self.goals:
+            print("MISSED everything: nothing was measured.")
+
+    def conclude(self, path: Path) -> int:
+        """Write and print it: how a benchmark ends; its exit code."""
+        self.write(path)
+        self.print()
+        print(f"\nWritten to {path}.")
+        return self.exit_code
+
+
+def begin(path: Path) -> Report:
+    """The report of a run that begins now.
+
+    What an earlier run wrote is removed: if this one fails, it must not be taken for its result.
+    """
+    path.unlink(missing_ok=True)
+    return Report()

@@ -8,7 +8,10 @@ from datetime import datetime
 from typing import Any
 
 import httpx
+from confluent_kafka import KafkaException
 
+from hadash.bindings.errors import BindingError
+from hadash.kafka.errors import ConnectError
 from hadash.sandbox.errors import SandboxError
 from hadash.sandbox.fault.estate import APPID, INSTANCE, Estate
 from hadash.sandbox.fault.faults import Fault
@@ -23,6 +26,16 @@ CATCH_UP_SECONDS = 90.0
 
 #: Seconds after a cell in which the next switch has to be possible: Connect, brokers and the looks at mirrors come back by themselves.
 POSSIBLE_SECONDS = 60.0
+
+#: How often a cell is begun whose switch ended before its stage: the Gateway that was killed in the cell before lets
+#: its clients come back for half a minute, and a switch gives up after ten seconds of that.
+ATTEMPTS = 5
+
+#: What a group has to say of a cell, at most.
+EXAMPLES = 2
+
+#: What is raised by a cell that cannot go on.
+BROKEN = (SandboxError, BindingError, ConnectError, KafkaException, httpx.HTTPError)
 
 #: How often a person lets a stage run again before the switch counts as stuck.
 RETRIES = 3
@@ -45,12 +58,33 @@ class Cells:
     number: int = 0
 
     def run(self, fault: Fault, stage: str) -> Row:
-        """One cell. :raises SandboxError: it could not be begun, or nobody knows what became of it."""
+        """One cell: begun again when its switch ended before its stage, with the records of every try in the count."""
+        tries: list[tuple[float, float]] = []
+        for _ in range(ATTEMPTS):
+            began = time.time()
+            row = self._try(fault, stage)
+            tries.append((began, time.time()))
+            if row.outcome is not Outcome.NOT_REACHED or row.manual:
+                break
+        row.tries = tries
+        self._await_read(row)
+        return row
+
+    def _try(self, fault: Fault, stage: str) -> Row:
+        """A switch with the fault in its stage, until the next one is possible."""
+        try:
+            row = self._switch(fault, stage)
+            row.manual = self._next_possible() or row.manual
+        except BROKEN as error:
+            return Row(fault.name, stage, Outcome.NEVER, manual=f"{type(error).__name__}: {error}")
+        return row
+
+    def _switch(self, fault: Fault, stage: str) -> Row:
+        """One try, to the end of its switch. :raises SandboxError: or others of :data:`BROKEN`, when it has none."""
         self.number += 1
         name = f"{self.number}-{fault.name}-{stage}"
         source = where(self.estate)
         target = "west" if source == "east" else "east"
-        began = time.time()
         self.estate.points.arm(name, fault.points[stage], fault.clock)
         scene = self._begin(name, stage, source, target, f"{fault.about}, in {stage}.")
         try:
@@ -61,12 +95,7 @@ class Cells:
             self.estate.points.disarm()
             self.estate.points.go(name)
             fault.tidy(scene)
-        if scene.late_writes:
-            row.notes.append("WRITTEN WITH AN OLD TOKEN: " + ", ".join(scene.late_writes))
-        self._judge(row, (began, time.time()))
-        refused = self._next_possible()
-        if refused:
-            row.manual = refused
+        row.late_writes = scene.late_writes
         return row
 
     def _begin(self, name: str, stage: str, source: str, target: str, reason: str) -> Scene:
@@ -120,20 +149,23 @@ class Cells:
                 return f"“run again” {attempt} time(s)"
         raise SandboxError(f"Switch {scene.key} still needs a person: {scene.state()['outcome']}")
 
-    def _judge(self, row: Row, window: tuple[float, float]) -> None:
-        """Wait until consumers have read what was acknowledged in ``window``, and count."""
+    def _await_read(self, row: Row) -> None:
+        """Wait until consumers have read what was acknowledged in the cell, and count."""
         deadline = time.monotonic() + CATCH_UP_SECONDS
         while True:
-            verdicts = self.trial.judge(window=window)
-            row.lost = sum(v.lost for v in verdicts)
+            self.count(row)
             if row.lost == 0 or time.monotonic() > deadline:
-                break
+                return
             time.sleep(LOOK_SECONDS)
+
+    def count(self, row: Row) -> None:
+        """Judge the records of a cell's tries: once more when the estate ends, for what was read again late."""
+        verdicts = [verdict for window in row.tries for verdict in self.trial.judge(window=window)]
+        row.lost = sum(v.lost for v in verdicts)
         row.duplicated = sum(v.duplicated for v in verdicts)
-        late = sum(v.out_of_order for v in verdicts)
-        if late:
-            row.notes.append(f"{late} records out of order")
-        row.notes += [example for v in verdicts for example in v.examples[:2]]
+        row.out_of_order = sum(v.out_of_order for v in verdicts)
+        row.ambiguous = sum(v.ambiguous for v in verdicts)
+        row.examples = [example for v in verdicts for example in v.examples[:EXAMPLES]]
 
     def _next_possible(self) -> str:
         """Whether the estate is as whole as before: why a switch back would be refused, "" when it would not."""

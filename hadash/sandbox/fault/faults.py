@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from hadash.sandbox import kafka_admin
+from hadash.sandbox.errors import SandboxError
 from hadash.sandbox.fault.estate import START_SECONDS, TOPIC
 from hadash.sandbox.fault.points import AT_WRITES, WITHIN, Point
 from hadash.sandbox.fault.scene import Scene
@@ -51,11 +52,18 @@ class Fault:
 # -- what is killed -----------------------------------------------------------------------------------------------
 
 
+def _kill(process: Process) -> None:
+    """:raises SandboxError: it does not run: the cell would say what comes of nothing."""
+    if not process.alive:
+        raise SandboxError(f"{process.name} was to be killed, and did not run: nothing was hit.")
+    process.kill()
+
+
 def _killed_process(name: str) -> Fault:
     """One of hadash's own processes; its supervisor starts it again at once."""
 
     def kill(scene: Scene) -> None:
-        scene.estate.process(name).kill()
+        _kill(scene.estate.process(name))
 
     def start(scene: Scene) -> None:
         process = scene.estate.process(name)
@@ -70,7 +78,7 @@ def _killed_service(name: str, about: str, of: Callable[[Scene], Service]) -> Fa
 
     def kill(scene: Scene) -> None:
         for process in of(scene).processes:
-            process.kill()
+            _kill(process)
 
     return Fault(name, f"SIGKILL of {about}", kill, lambda scene: of(scene).start(scene.log))
 
@@ -81,7 +89,7 @@ def _killed_broker(side: str, of: Callable[[Scene], str]) -> Fault:
     def kill(scene: Scene) -> None:
         cluster = scene.estate.stack.kafka[of(scene)]
         found = kafka_admin.connect(cluster.client_config()).list_topics(TOPIC, timeout=ASK_SECONDS)
-        cluster.brokers[found.topics[TOPIC].partitions[0].leader].kill()
+        _kill(cluster.brokers[found.topics[TOPIC].partitions[0].leader])
 
     def start(scene: Scene) -> None:
         scene.estate.stack.kafka[of(scene)].start(scene.log)
@@ -94,7 +102,8 @@ def _killed_broker(side: str, of: Callable[[Scene], str]) -> Fault:
 
 def _cut_off(scene: Scene) -> None:
     assert scene.estate.gate is not None
-    scene.estate.gate.cut()
+    if not scene.estate.gate.cut():
+        raise SandboxError("The Gateway had no connection to ZooKeeper that could be cut: nothing was hit.")
 
 
 def _connect_again(scene: Scene) -> None:
@@ -111,12 +120,31 @@ def _pause_worker(scene: Scene) -> None:
 def _bring_worker_back(scene: Scene) -> None:
     """When another one has ended the switch, the first one goes on where it was held, past its last fence."""
     scene.await_end()
-    before = scene.world()
+    before, committed = scene.world(), scene.committed()
     scene.estate.process("worker").resume()
     scene.estate.points.await_left(scene.name, LEAVE_SECONDS)
-    after = scene.world()
-    scene.late_writes = [
-        f"{key}: {before[key]} → {after[key]}" for key in before if before[key] != after[key]
+    scene.late_writes = late_writes(before, scene.world(), committed, scene.committed())
+
+
+def late_writes(
+    before: Mapping[str, str],
+    after: Mapping[str, str],
+    committed: Mapping[str, int],
+    committed_after: Mapping[str, int],
+) -> list[str]:
+    """What has changed although no worker may change it any more.
+
+    Consumers commit all the time: their offsets may only grow.
+    """
+    found = [
+        f"{key}: {before.get(key)} → {after.get(key)}"
+        for key in sorted(before.keys() | after.keys())
+        if before.get(key) != after.get(key)
+    ]
+    return found + [
+        f"{key}: {offset} → {committed_after.get(key)}"
+        for key, offset in committed.items()
+        if committed_after.get(key, -1) < offset
     ]
 
 

@@ -28,13 +28,14 @@ class Gate:
         host, port = self._server.getsockname()
         return f"{host}:{port}"
 
-    def cut(self) -> None:
-        """From now on nothing passes."""
+    def cut(self) -> int:
+        """From now on nothing passes; how many connections that has ended."""
         with self._lock:
             self._open = False
             ends, self._ends = self._ends, set()
         for end in ends:
             _close(end)
+        return len(ends) // 2
 
     def open(self) -> None:
         """The end of :meth:`cut`."""

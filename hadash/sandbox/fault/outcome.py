@@ -48,6 +48,16 @@ class Row:
     outcome: Outcome
     lost: int = 0
     duplicated: int = 0
+    out_of_order: int = 0
+    #: Records of which the journals do not tell whether they came in order.
+    ambiguous: int = 0
+    #: How often the cell was begun until its switch came to the stage, and when (seconds since 1970): the records of
+    #: every try count.
+    tries: list[tuple[float, float]] = field(default_factory=list)
+    #: What a worker with an old token has changed all the same.
+    late_writes: list[str] = field(default_factory=list)
+    #: Some of the records that are counted here.
+    examples: list[str] = field(default_factory=list)
     #: From the fault until the switch had ended and no client stood still any more.
     recover: float = 0.0
     #: The longest time that one of the clients that move stood still.
@@ -68,7 +78,12 @@ class Row:
     @property
     def clean(self) -> bool:
         ended = self.outcome in (Outcome.SUCCEEDED, Outcome.RETURNED)
-        return ended and not self.person and not self.ended and self.lost == self.duplicated == 0
+        return ended and not self.person and not self.ended and not self.late_writes and not self.harmed
+
+    @property
+    def harmed(self) -> int:
+        """Records that did not come once and in order, or perhaps not."""
+        return self.lost + self.duplicated + self.out_of_order + self.ambiguous
 
     def values(self) -> dict[str, object]:
         """As the report has it."""
@@ -78,14 +93,21 @@ class Row:
             "outcome": self.outcome.value,
             "lost": self.lost,
             "duplicated": self.duplicated,
+            "out of order": self.out_of_order,
+            "order not known": self.ambiguous,
+            "tries": len(self.tries),
             "recover s": round(self.recover, 1),
             "pause s": round(self.pause, 1),
-            "note": "; ".join([*self._faulty(), *self.notes]),
+            "note": "; ".join([*self._faulty(), *self.notes, *self.examples]),
         }
 
     def _faulty(self) -> list[str]:
-        manual = [f"MANUAL: {self.manual}"] if self.manual else []
-        return manual + ([f"ENDED TOO: {', '.join(self.ended)}"] if self.ended else [])
+        faults = {
+            "WRITTEN WITH AN OLD TOKEN": self.late_writes,
+            "MANUAL": [self.manual] if self.manual else [],
+            "ENDED TOO": self.ended,
+        }
+        return [f"{name}: {', '.join(found)}" for name, found in faults.items() if found]
 
 
 #: An outcome in a cell of the table.
@@ -110,6 +132,9 @@ def matrix(rows: Sequence[Row]) -> list[dict[str, str]]:
         parts = [f"{_SHORT[row.outcome]} {row.recover:.0f} s"]
         parts += [f"{row.lost} lost"] if row.lost else []
         parts += [f"{row.duplicated} twice"] if row.duplicated else []
+        parts += [f"{row.out_of_order} out of order"] if row.out_of_order else []
+        parts += [f"{row.ambiguous} in unknown order"] if row.ambiguous else []
+        parts += ["OLD TOKEN"] if row.late_writes else []
         parts += ["MANUAL"] if row.manual else []
         parts += [f"{name} ended too" for name in row.ended]
         lines.setdefault(row.fault, {"fault": row.fault})[row.stage] = ", ".join(parts)

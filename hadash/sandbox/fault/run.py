@@ -5,19 +5,15 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import httpx
-
-from hadash.bindings.errors import BindingError
-from hadash.kafka.errors import ConnectError
-from hadash.sandbox.bench.report import Report
+from hadash.sandbox.bench.records import explain, judge_records
+from hadash.sandbox.bench.report import Report, begin
 from hadash.sandbox.demo import ROOT
-from hadash.sandbox.errors import SandboxError
 from hadash.sandbox.fault.cell import Cells
 from hadash.sandbox.fault.estate import Estate
 from hadash.sandbox.fault.faults import FAULTS
@@ -28,10 +24,6 @@ from hadash.sandbox.trial import Trial
 #: The stages of a switch that goes well.
 STAGES = tuple(WITHIN)
 
-#: How often a cell is begun whose switch ended before its stage: the Gateway that was killed in the cell before lets its clients come
-#: back for half a minute, and a switch gives up after ten seconds of that.
-ATTEMPTS = 5
-
 _log = partial(print, flush=True)
 
 Cell = tuple[str, str]
@@ -40,23 +32,21 @@ Cell = tuple[str, str]
 def fault_table(faults: Sequence[str] = (), stages: Sequence[str] = ()) -> int:
     """Every fault (or ``faults``) in every stage (or ``stages``). 0 only if every goal is met."""
     todo = [(fault, stage) for fault in faults or FAULTS for stage in stages or STAGES]
+    planned = len(todo)
     path = ROOT / "var" / "bench" / "fault.json"
+    begin(path)
     began = time.monotonic()
     rows: list[Row] = []
     verdicts: list[dict[str, Any]] = []
     while todo:
-        todo = _on_one_estate(todo, rows, verdicts, path)
-    report = _report(rows, verdicts)
-    report.write(path)
-    report.print()
-    print(
-        f"\n{len(rows)} cells in {(time.monotonic() - began) / 60:.0f} min. Written to {path.relative_to(ROOT)}."
-    )
-    return 0 if all(goal["met"] for goal in report.goals) else 1
+        todo = _on_one_estate(todo, planned, rows, verdicts, path)
+    minutes = (time.monotonic() - began) / 60
+    print(f"\n{len(rows)} cells in {minutes:.0f} min.")
+    return judge_cells(rows, verdicts, planned).conclude(path)
 
 
 def _on_one_estate(
-    todo: list[Cell], rows: list[Row], verdicts: list[dict[str, Any]], path: Path
+    todo: list[Cell], planned: int, rows: list[Row], verdicts: list[dict[str, Any]], path: Path
 ) -> list[Cell]:
     """Run cells until one spoils the estate for those that follow; what is left to do."""
     with _estate() as estate:
@@ -64,31 +54,26 @@ def _on_one_estate(
         trial.await_traffic()
         cells = Cells(estate, trial, _log)
         left = list(todo)
+        own: list[Row] = []
         while left:
             fault, stage = left.pop(0)
-            row = _cell(cells, fault, stage)
-            rows.append(row)
-            _log(f"[{len(rows)}] " + ", ".join(f"{k} {v}" for k, v in row.values().items()))
-            _report(rows, verdicts).write(path)
+            row = cells.run(FAULTS[fault], stage)
+            own.append(row)
+            _log(f"[{len(rows) + len(own)}] " + ", ".join(f"{k} {v}" for k, v in row.values().items()))
+            judge_cells([*rows, *own], verdicts, planned).write(path)
             if not row.clean:
                 _keep_logs(estate.data_dir, fault, stage)
             if (row.manual and row.outcome is not Outcome.PERSON) or row.outcome is Outcome.NEVER:
                 _log("A new estate for what follows.")
                 break
-        verdicts.append({"cells": len(todo) - len(left), **trial.finish()})
+        verdicts.append({"cells": len(own), **trial.finish()})
+        for row in own:
+            cells.count(row)
+        rows += own
         _log("Over all of this estate: " + _short(verdicts[-1]))
+        for line in explain(verdicts[-1]):
+            _log(line)
         return left
-
-
-def _cell(cells: Cells, fault: str, stage: str) -> Row:
-    for _ in range(ATTEMPTS):
-        try:
-            row = cells.run(FAULTS[fault], stage)
-        except (SandboxError, BindingError, ConnectError, httpx.HTTPError) as error:
-            return Row(fault, stage, Outcome.NEVER, manual=f"{type(error).__name__}: {error}")
-        if row.outcome is not Outcome.NOT_REACHED or row.manual:
-            break
-    return row
 
 
 @contextmanager
@@ -109,27 +94,33 @@ def _keep_logs(folder: Path, fault: str, stage: str) -> None:
     shutil.copytree(folder / "logs", kept)
 
 
-def _report(rows: Sequence[Row], verdicts: Iterable[dict[str, Any]]) -> Report:
+def judge_cells(rows: Sequence[Row], verdicts: Sequence[dict[str, Any]], planned: int) -> Report:
+    """The goals: of each cell, and over all records of each estate.
+
+    :param planned: how many cells there should be.
+    """
     report = Report()
-    report.at_most("records lost", 0, sum(row.lost for row in rows), "records")
-    report.at_most("records duplicated", 0, sum(row.duplicated for row in rows), "records")
-    report.at_most("cells that needed a person", 0, sum(row.person for row in rows), "cells")
-    report.at_most(
-        "cells whose switch never ended", 0, sum(row.outcome is Outcome.NEVER for row in rows), "cells"
+
+    def none(name: str, found: int, unit: str) -> None:
+        report.at_most(name, 0, found, unit, samples=len(rows), needed=planned)
+
+    none("cells whose stage was not reached", sum(r.outcome is Outcome.NOT_REACHED for r in rows), "cells")
+    none("cells whose switch never ended", sum(r.outcome is Outcome.NEVER for r in rows), "cells")
+    none("cells that needed a person", sum(row.person for row in rows), "cells")
+    none("writes with an old token", sum(len(row.late_writes) for row in rows), "writes")
+    none("processes of hadash that ended unhit", sum(len(row.ended) for row in rows), "processes")
+    none("in cells: records lost", sum(row.lost for row in rows), "records")
+    none("in cells: records duplicated", sum(row.duplicated for row in rows), "records")
+    none(
+        "in cells: records out of order, or perhaps",
+        sum(r.out_of_order + r.ambiguous for r in rows),
+        "records",
     )
-    report.at_most(
-        "cells whose stage was not reached",
-        0,
-        sum(row.outcome is Outcome.NOT_REACHED for row in rows),
-        "cells",
-    )
-    report.at_most(
-        "processes of hadash that ended unhit", 0, sum(len(row.ended) for row in rows), "processes"
-    )
+    judge_records(report, verdicts, "over all: ")
     report.tables["cells"] = [row.values() for row in rows]
     report.tables["fault × stage"] = matrix(rows)
     report.tables["over all of each estate"] = [
-        {k: v for k, v in verdict.items() if k != "groups"} for verdict in verdicts
+        {k: v for k, v in verdict.items() if k not in ("groups", "logs")} for verdict in verdicts
     ]
     return report
 

@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 
 import httpx
 
-from hadash.bindings.client import connect
 from hadash.bindings.model import Binding
 from hadash.bindings.store import BindingStore
 from hadash.identity.resolve import resolve
@@ -19,6 +18,7 @@ from hadash.sandbox.errors import SandboxError
 from hadash.sandbox.fault.estate import APPID, INSTANCE, Estate
 from hadash.sandbox.processes import Process
 from hadash.sandbox.service import Log
+from hadash.sandbox.traffic.log_reader import Sides
 from hadash.sandbox.trial import Trial
 
 T = TypeVar("T")
@@ -94,7 +94,7 @@ class Scene:
 
     def world(self) -> dict[str, str]:
         """What no worker may change that is not the executor: every binding, and what each connector is told to do."""
-        client = connect(self.estate.stack.zookeeper.address)
+        client = self.estate.stack.zookeeper.connect()
         try:
             store = BindingStore(client)
             found = {f"bindings of {appid}": repr(d) for appid, d in store.documents().items()}
@@ -111,10 +111,22 @@ class Scene:
             connectors.close()
         return found
 
+    def committed(self) -> dict[str, int]:
+        """What the groups that move have committed, on both clusters."""
+        clusters = self.estate.stack.kafka
+        sides = Sides({name: cluster.client_config() for name, cluster in clusters.items()})
+        groups = sorted({s.group for s in self.estate.world.clients if s.client_id == INSTANCE and s.group})
+        return {
+            f"offset of {group} in {topic}/{partition} on {cluster}": offset
+            for cluster in clusters
+            for group in groups
+            for (topic, partition), offset in sides.committed(cluster, group).items()
+        }
+
 
 def where(estate: Estate) -> str:
     """The cluster that the clients which move are on."""
-    client = connect(estate.stack.zookeeper.address)
+    client = estate.stack.zookeeper.connect()
     try:
         document = BindingStore(client).document(APPID)
     finally:

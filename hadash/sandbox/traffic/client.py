@@ -18,6 +18,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Produ
 
 from hadash.sandbox.traffic import libraries
 from hadash.sandbox.traffic.journal import Writer
+from hadash.sandbox.traffic.records import damage, headers_of, number_of, value_of
 
 #: Keys of a producer: each has its own numbers and stays in one partition. The application places them itself, so
 #: that every partition, and with it every consumer, has something to do.
@@ -68,10 +69,13 @@ def produce(options: argparse.Namespace, journal: Writer, stop: Stop) -> None:
     life = f"{time.time():.3f}"
     numbers = dict.fromkeys((f"{options.name}/{life}/{index}" for index in range(KEYS)), 0)
     topics = options.topic
+    #: Records without an answer yet.
+    under_way: set[tuple[str, int]] = set()
 
     def delivered(error: KafkaError | None, message: Message) -> None:
         key = (message.key() or b"").decode()
         number = int((message.value() or b"0").split(b" ", 1)[0])
+        under_way.discard((key, number))
         if error is not None:
             journal.failed(key, number, str(error))
         else:
@@ -86,11 +90,17 @@ def produce(options: argparse.Namespace, journal: Writer, stop: Stop) -> None:
         index = turn % KEYS
         key, topic = keys[index], topics[index % len(topics)]
         turn += 1
-        value = f"{numbers[key]} {options.name} {'x' * 100}".encode()
+        value = value_of(numbers[key], options.name)
         try:
             producer.produce(
-                topic, value, key=key.encode(), partition=index % PARTITIONS, on_delivery=delivered
+                topic,
+                value,
+                key=key.encode(),
+                partition=index % PARTITIONS,
+                on_delivery=delivered,
+                headers=headers_of(numbers[key]),
             )
+            under_way.add((key, numbers[key]))
             numbers[key] += 1
         except BufferError:
             journal.note("the producer's queue is full")
@@ -106,6 +116,8 @@ def produce(options: argparse.Namespace, journal: Writer, stop: Stop) -> None:
             journal.flush()
             flushed = time.monotonic()
     producer.flush(FLUSH_AT_END_SECONDS)
+    for key, number in sorted(under_way):
+        journal.unknown(key, number, f"no answer {FLUSH_AT_END_SECONDS} s after the last record was sent")
 
 
 def consume(options: argparse.Namespace, journal: Writer, stop: Stop) -> None:
@@ -123,13 +135,25 @@ def consume(options: argparse.Namespace, journal: Writer, stop: Stop) -> None:
                 if message.error() is not None:
                     journal.note(str(message.error()))
                 else:
-                    key = (message.key() or b"").decode()
-                    journal.progress(key, int((message.value() or b"0").split(b" ", 1)[0]))
+                    _note(message, journal)
             if time.monotonic() - flushed > FLUSH_SECONDS:
                 journal.flush()
                 flushed = time.monotonic()
     finally:
         consumer.close()
+
+
+def _note(message: Message, journal: Writer) -> None:
+    """One record more was read."""
+    key, value = message.key(), message.value()
+    number = number_of(key, value)
+    if number is None:
+        journal.stranger(message.topic() or "", message.partition() or 0, message.offset() or 0, value)
+        return
+    place = (key or b"").decode()
+    journal.progress(place, number)
+    if what := damage(number, message.headers()):
+        journal.damaged(place, number, what)
 
 
 def main() -> None:

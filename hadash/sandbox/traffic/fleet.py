@@ -12,13 +12,12 @@ import asyncio
 import os
 import random
 from collections.abc import Callable
-from typing import Any
 
-from hadash.gateway.codec import ErrorCode, decode_response
-from hadash.gateway.kinds import Kind
+from hadash.gateway.codec import ErrorCode
 from hadash.gateway.wire import MalformedFrame
-from hadash.sandbox.bench.raw import RawConnection, Refused, produce_request
+from hadash.sandbox.bench.raw import RawConnection, Refused, produce_error, produce_request
 from hadash.sandbox.traffic.journal import Writer
+from hadash.sandbox.traffic.records import value_of
 from hadash.sandbox.world import till
 
 #: Connections that are being opened at the same time.
@@ -98,16 +97,16 @@ class _Till:
 
     async def _write(self) -> None:
         """The next record, again for as long as it is refused."""
-        value = f"{self._next} {self.name} {'x' * 100}".encode()
+        value = value_of(self._next, self.name)
         data = produce_request(
             self._fleet.topic, value, self.name, _PRODUCE_VERSION, key=self.name.encode(), acks=-1
         )
         while (connection := await self._connected()) is not None:
             try:
                 payload = await asyncio.wait_for(connection.send(data), ANSWER_SECONDS)
-                code = _code(decode_response(Kind.PRODUCE, _PRODUCE_VERSION, payload))
+                code = produce_error(payload, _PRODUCE_VERSION)
             except (OSError, TimeoutError, MalformedFrame) as error:
-                self._fleet.journal.note(f"{self.name}: nobody knows of record {self._next} ({error!r})")
+                self._fleet.journal.unknown(self.name, self._next, repr(error))
                 self._hang_up()
                 break
             if code is ErrorCode.none:
@@ -138,12 +137,6 @@ class _Till:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
-
-
-def _code(answer: Any) -> ErrorCode:
-    """The error of the one partition that was written to."""
-    found: ErrorCode = answer.responses[0].partition_responses[0].error_code
-    return found
 
 
 def produce(options: argparse.Namespace, journal: Writer, wanted: Callable[[], bool]) -> None:

@@ -6,33 +6,23 @@ import argparse
 import asyncio
 import json
 import os
-import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hadash.sandbox.downloads import tool_jars
 from hadash.sandbox.java import find_java
 from hadash.sandbox.kafka import plain_jaas, render
+from hadash.sandbox.traffic import program, tool
 from hadash.sandbox.traffic.journal import Writer
+from hadash.sandbox.traffic.records import KEYS, damage, headers_of, place, plain_number_of
+from hadash.sandbox.traffic.tool import END_SECONDS, LOOK_SECONDS
 
-#: Numbers go round these keys; each key stays in one partition.
-KEYS = 6
-
-#: Seconds between two looks whether to stop, and two writes of the journal's open runs.
-LOOK_SECONDS = 0.2
-
-#: Seconds that a Java tool may take to end: it waits for its last acknowledgements.
-END_SECONDS = 20
-
-
-def place(topic: str, number: int) -> tuple[str, int]:
-    """The journal's key and number of the ``number``-th record of a Topic: they go round the keys."""
-    return f"{topic}/{number % KEYS}", number // KEYS
-
+if TYPE_CHECKING:
+    from aiokafka import AIOKafkaProducer
 
 # -- Kafka's own tools --------------------------------------------------------------------------------------------
 
@@ -51,29 +41,9 @@ class JavaTool:
         produces = self.options.role == "produce"
         hear = self._sent if produces else self._read
         arguments = self._producer() if produces else self._consumer()
-        process = subprocess.Popen(
-            self._command(*arguments), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
-        assert process.stdout is not None
-        assert process.stderr is not None
-        errors = threading.Thread(target=_note_all, args=(process.stderr, journal), daemon=True)
-        output = threading.Thread(
-            target=_hear_all, args=(process.stdout, lambda line: hear(journal, line), journal), daemon=True
-        )
-        errors.start()
-        output.start()
-        while not wanted() and process.poll() is None:
-            time.sleep(LOOK_SECONDS)
-            journal.flush()
-        if process.poll() is not None:
-            journal.note(f"the tool ended by itself with exit code {process.returncode}")
-        process.terminate()
-        try:
-            process.wait(END_SECONDS)
-        except subprocess.TimeoutExpired:
-            journal.note("the tool did not end in time")
-            process.kill()
-        output.join()
+        code = tool.run(self._command(*arguments), lambda line: hear(journal, line), journal, wanted)
+        if code is not None:
+            journal.unfinished(f"the tool ended by itself with exit code {code}")
 
     def _command(self, main_class: str, *arguments: str) -> list[str]:
         java = find_java()
@@ -143,20 +113,11 @@ class JavaTool:
             journal.failed(*place(self.options.topic[0], int(said["value"])), str(said.get("message")))
 
     def _read(self, journal: Writer, line: str) -> None:
-        journal.progress(*place(self.options.topic[0], int(line)))
-
-
-def _hear_all(lines: Iterator[str], hear: Callable[[str], None], journal: Writer) -> None:
-    for line in lines:
-        try:
-            hear(line.strip())
-        except ValueError:
-            journal.note(line.strip())
-
-
-def _note_all(lines: Iterator[str], journal: Writer) -> None:
-    for line in lines:
-        journal.note(line.strip())
+        number = plain_number_of(line.encode())
+        if number is None:
+            journal.stranger(self.options.topic[0], -1, -1, line.encode())  # (the tool prints values only)
+        else:
+            journal.progress(*place(self.options.topic[0], number))
 
 
 # -- kafka-python -------------------------------------------------------------------------------------------------
@@ -177,6 +138,7 @@ def _python_config(options: argparse.Namespace) -> dict[str, Any]:
 def kafka_python(options: argparse.Namespace, journal: Writer, wanted: Callable[[], bool]) -> None:
     """Until ``wanted`` says to stop."""
     from kafka import KafkaConsumer, KafkaProducer
+    from kafka.errors import KafkaTimeoutError
 
     (topic,) = options.topic
     if options.role == "consume":
@@ -186,19 +148,51 @@ def kafka_python(options: argparse.Namespace, journal: Writer, wanted: Callable[
         while not wanted():
             for records in consumer.poll(timeout_ms=int(1000 * LOOK_SECONDS)).values():
                 for record in records:
-                    journal.progress(*place(topic, int(record.value)))
+                    _note(record, journal)
             journal.flush()
         consumer.close()
         return
     producer = KafkaProducer(acks="all", **_python_config(options))
+    under_way: set[tuple[str, int]] = set()
+
+    def delivered(key: str, index: int, error: BaseException | None = None) -> None:
+        under_way.discard((key, index))
+        if error is None:
+            journal.progress(key, index)
+        else:
+            journal.failed(key, index, repr(error))
+
     with _flushing(journal):
         for number in _paced(options.rate, wanted):
             key, index = place(topic, number)
-            sent = producer.send(topic, value=b"%d" % number, key=key.encode())
-            sent.add_callback(lambda _, key=key, index=index: journal.progress(key, index))
-            sent.add_errback(lambda error, key=key, index=index: journal.failed(key, index, repr(error)))
-        producer.flush(END_SECONDS)
+            under_way.add((key, index))
+            sent = producer.send(topic, value=b"%d" % number, key=key.encode(), headers=headers_of(number))
+            sent.add_callback(lambda _, key=key, index=index: delivered(key, index))
+            sent.add_errback(lambda error, key=key, index=index: delivered(key, index, error))
+        try:
+            producer.flush(END_SECONDS)
+        except KafkaTimeoutError:
+            journal.note(f"flush() did not finish within {END_SECONDS} s")
+        _note_unknown(journal, under_way)
         producer.close(END_SECONDS)
+
+
+def _note_unknown(journal: Writer, under_way: Iterable[tuple[str, int]]) -> None:
+    """What a producer was never answered, now that it ends."""
+    for key, index in sorted(under_way):
+        journal.unknown(key, index, f"no answer {END_SECONDS} s after the last record was sent")
+
+
+def _note(record: Any, journal: Writer) -> None:
+    """One record more was read: of kafka-python or of aiokafka."""
+    number = plain_number_of(record.value)
+    if number is None:
+        journal.stranger(record.topic, record.partition, record.offset, record.value)
+        return
+    key, index = place(record.topic, number)
+    journal.progress(key, index)
+    if what := damage(number, record.headers):
+        journal.damaged(key, index, what)
 
 
 def _paced(rate: float, wanted: Callable[[], bool]) -> Iterator[int]:
@@ -250,7 +244,7 @@ async def _aio_consume(options: argparse.Namespace, journal: Writer, wanted: Cal
             found = await consumer.getmany(timeout_ms=int(1000 * LOOK_SECONDS))
             for records in found.values():
                 for record in records:
-                    journal.progress(*place(topic, int(record.value)))
+                    _note(record, journal)
             journal.flush()
     finally:
         await consumer.stop()
@@ -262,16 +256,18 @@ async def _aio_produce(options: argparse.Namespace, journal: Writer, wanted: Cal
     (topic,) = options.topic
     producer = AIOKafkaProducer(enable_idempotence=True, **_python_config(options))
     await producer.start()
-    under_way: set[asyncio.Future[Any]] = set()
+    under_way: dict[asyncio.Future[Any], tuple[str, int]] = {}
     number, due = 0, time.monotonic()
     try:
         while not wanted():
             key, index = place(topic, number)
-            sent = await producer.send(topic, value=b"%d" % number, key=key.encode())
-            under_way.add(sent)
+            sent = await producer.send(
+                topic, value=b"%d" % number, key=key.encode(), headers=headers_of(number)
+            )
+            under_way[sent] = key, index
 
             def answered(sent: asyncio.Future[Any], key: str = key, index: int = index) -> None:
-                under_way.discard(sent)
+                under_way.pop(sent, None)
                 if sent.exception() is None:
                     journal.progress(key, index)
                 else:
@@ -284,11 +280,23 @@ async def _aio_produce(options: argparse.Namespace, journal: Writer, wanted: Cal
                 journal.flush()
             await asyncio.sleep(max(due - time.monotonic(), 0))
     finally:
-        await producer.stop()
+        await _stop(producer, journal, under_way)
+
+
+async def _stop(
+    producer: AIOKafkaProducer, journal: Writer, under_way: Mapping[asyncio.Future[Any], tuple[str, int]]
+) -> None:
+    """Wait for what is under way, but not for ever."""
+    if under_way:
+        await asyncio.wait(list(under_way), timeout=END_SECONDS)
+    if under_way:
+        _note_unknown(journal, under_way.values())
+        return  # stop() would wait for them
+    await producer.stop()
 
 
 def run(library: str, options: argparse.Namespace, journal: Writer, wanted: Callable[[], bool]) -> None:
-    """``library`` is kafka-python, aiokafka, java-VERSION or fleet."""
+    """``library`` is kafka-python, aiokafka, java-VERSION, fleet, or one that is a program of its own."""
     if library == "fleet":
         from hadash.sandbox.traffic import fleet
 
@@ -297,5 +305,7 @@ def run(library: str, options: argparse.Namespace, journal: Writer, wanted: Call
         kafka_python(options, journal, wanted)
     elif library == "aiokafka":
         aiokafka(options, journal, wanted)
+    elif not library.startswith("java-"):
+        program.run(library, options, journal, wanted)
     else:
         JavaTool(options, library.removeprefix("java-")).run(journal, wanted)

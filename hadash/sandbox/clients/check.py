@@ -1,0 +1,201 @@
+"""``make clients-check``: each library, with equal and with shifted offsets, by AppID and by InstanceID, there and back."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from confluent_kafka import KafkaException
+
+from hadash.sandbox.clients import installing
+from hadash.sandbox.clients.judging import Cell, judge, unread
+from hadash.sandbox.clients.libraries import APART, LIBRARY_NAMES, PARTITIONS, PHASES, Phase
+from hadash.sandbox.clients.reading import read_log
+from hadash.sandbox.demo import ROOT, Demo
+from hadash.sandbox.ending import CATCH_UP_SECONDS, SETTLE_SECONDS
+from hadash.sandbox.errors import SandboxError
+from hadash.sandbox.traffic.log_reader import Sides
+from hadash.sandbox.traffic.verdict import journal_faults
+from hadash.sandbox.trial import LOOK_SECONDS, Measured, Trial
+from hadash.sandbox.world import ClientSpec
+
+_log = partial(print, file=sys.stderr, flush=True)
+
+#: The cluster where all Topics begin and come back to, and the other one.
+HOME, AWAY = "east", "west"
+
+#: Of the table: the column's name, and a cell's attribute.
+_COLUMNS = (
+    ("acked", "acked"),
+    ("lost", "lost"),
+    ("doubled", "doubled"),
+    ("order", "out_of_order"),
+    ("damaged", "damaged"),
+    ("twice", "consumed_twice"),
+    ("skipped", "skipped"),
+    ("failed", "failed"),
+    ("restarts", "restarts"),
+    ("write pause", "write_pause"),
+    ("read pause", "read_pause"),
+)
+
+
+def clients_check(
+    libraries: Sequence[str] = LIBRARY_NAMES,
+    phases: Sequence[Phase] = PHASES,
+    keep: Path | None = None,
+) -> int:
+    """Write ``var/bench/clients.json``, print it as a table, and return 0 only if every cell is clean.
+
+    :raises SandboxError: as :func:`measure`.
+    """
+    began = time.monotonic()
+    cells = measure(libraries, phases, keep)
+    ok = all(cell.clean for cell in cells)
+    seconds = time.monotonic() - began
+    report = {"ok": ok, "seconds": round(seconds, 1), "cells": [cell.described() for cell in cells]}
+    path = ROOT / "var" / "bench" / "clients.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(report, indent=2, ensure_ascii=False) + "\n")
+    print(table(cells))
+    print(f"\n{seconds:.0f} s. Written to {path.relative_to(ROOT)}.")
+    return 0 if ok else 1
+
+
+def measure(libraries: Sequence[str], phases: Sequence[Phase], keep: Path | None = None) -> list[Cell]:
+    """Move ``libraries`` in each of the ``phases``, one after the other on one demo.
+
+    :param keep: a data folder that stays; the default is one that goes.
+    :raises SandboxError: Go or Node is missing, or the demo does not come up.
+    """
+    installing.install(libraries, _log)
+    folder = keep or Path(tempfile.mkdtemp(prefix="hadash-clients-"))
+    try:
+        with Demo(folder, world=f"libraries:{','.join(libraries)}", clients=False, log=_log) as demo:
+            return [cell for phase in phases for cell in _phase(demo, phase, libraries)]
+    finally:
+        if keep is None:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _phase(demo: Demo, phase: Phase, libraries: Sequence[str]) -> list[Cell]:
+    """One way to move, of all ``libraries``: those that move together, then each that moves by itself."""
+    _log(f"--- {phase.offsets} offsets, moved by {phase.scope}")
+    together = [library for library in libraries if library not in APART]
+    scopes = [(together, False)] if together else []
+    scopes += [([library], True) for library in libraries if library in APART]
+    return [cell for scope, apart in scopes for cell in _scope(demo, phase, scope, apart=apart)]
+
+
+def _scope(demo: Demo, phase: Phase, libraries: Sequence[str], *, apart: bool) -> list[Cell]:
+    """Libraries that move at once, with clients that run only for so long."""
+    cells = {library: Cell(library, phase.offsets, phase.scope) for library in libraries}
+    specs = phase.clients(libraries)
+    appid = phase.apart() if apart else phase.appid
+    for spec in specs:
+        demo.start_client(spec)
+    try:
+        trial = Trial(demo, _log, specs, tolerant=True)
+        trial.await_traffic()
+        _move(trial, cells, appid, phase.instance(apart=apart))
+        demo.stop_clients("produce", among=specs)
+        _catch_up(trial, specs)
+        time.sleep(SETTLE_SECONDS)  # who goes back to read again shows it by then
+        for spec in specs:
+            if spec.name in trial.stalled:
+                cells[spec.library].fault = trial.stalled[spec.name]
+        ended = {spec.name for spec in specs if spec.role == "consume" and not demo.clients[spec.name].alive}
+    except SandboxError as error:
+        for cell in cells.values():
+            cell.fault = str(error)
+    finally:
+        demo.stop_clients(among=specs)
+    sides = Sides({name: demo.admin_config(name) for name in (HOME, AWAY)})
+    for cell in cells.values():
+        if not (cell.fault or cell.refused):
+            writer, reader = (spec for spec in specs if spec.library == cell.library)
+            cell.restarts += reader.name in ended
+            _judge(demo, sides, trial, cell, writer, reader)
+    return list(cells.values())
+
+
+def _move(trial: Trial, cells: dict[str, Cell], appid: str, instance: str | None) -> None:
+    """There and back. :raises SandboxError: clients make no progress, or the way back is refused."""
+    for target in (AWAY, HOME):
+        try:
+            measured = trial.switch(appid, instance, target, trial.clients)
+        except SandboxError as error:
+            if target == AWAY and "refused" in str(error):
+                for cell in cells.values():
+                    cell.refused = str(error)
+                return
+            raise
+        if measured.status != "succeeded":
+            _note_failure(cells, measured, began=target == HOME)
+            return
+        for name, pauses in (("write_pause", measured.write_pauses), ("read_pause", measured.consume_pauses)):
+            for spec in trial.clients:
+                if spec.name in pauses:
+                    cell = cells[spec.library]
+                    setattr(cell, name, max(getattr(cell, name) or 0.0, pauses[spec.name]))
+
+
+def _note_failure(cells: dict[str, Cell], measured: Measured, *, began: bool) -> None:
+    """A switch that its precheck has ended is a refusal: nothing was touched."""
+    before = not began and set(measured.stages) <= {"precheck"}
+    for cell in cells.values():
+        if before:
+            cell.refused = measured.outcome
+        else:
+            cell.fault = f"The switch to {measured.target} {measured.status}: {measured.outcome}"
+
+
+def _catch_up(trial: Trial, specs: Sequence[ClientSpec]) -> None:
+    """Wait until consumers have read what was acknowledged, or their time is over: what is missing is counted then."""
+    deadline = time.monotonic() + CATCH_UP_SECONDS
+    while time.monotonic() < deadline:
+        journals = {spec.name: trial.journal(spec) for spec in specs}
+        pairs = zip(specs[::2], specs[1::2], strict=True)
+        if not any(unread(journals[writer.name], journals[reader.name]) for writer, reader in pairs):
+            return
+        time.sleep(LOOK_SECONDS)
+
+
+def _judge(
+    demo: Demo, sides: Sides, trial: Trial, cell: Cell, writer: ClientSpec, reader: ClientSpec
+) -> None:
+    topic, journals = writer.topics[0], (trial.journal(writer), trial.journal(reader))
+    faults = [fault for journal in journals for fault in journal_faults(journal)]
+    try:
+        Sides({name: demo.admin_config(name) for name in (HOME, AWAY)}).await_same_size(
+            [topic], CATCH_UP_SECONDS
+        )
+        logs = [read_log(demo.admin_config(name), topic, writer.library, PARTITIONS) for name in (HOME, AWAY)]
+    except (SandboxError, KafkaException) as error:
+        cell.fault = str(error)
+        return
+    judge(cell, *journals, *logs)
+    cell.fault = " ".join(faults)
+
+
+def table(cells: Sequence[Cell]) -> str:
+    """The cells as text, a line each; what was refused with the reason, what is wrong with examples."""
+    lines = [f"{'library':16}{'offsets':9}{'moved by':10}" + "".join(f"{name:>12}" for name, _ in _COLUMNS)]
+    for cell in cells:
+        head = f"{cell.library:16}{cell.offsets:9}{cell.scope:10}"
+        if cell.refused or cell.fault:
+            what = "FAULT" if cell.fault else "refused" if cell.clean else "REFUSED"
+            lines.append(f"{head}  {what}: {cell.fault or cell.refused}")
+            continue
+        values = [getattr(cell, attribute) for _, attribute in _COLUMNS]
+        shown = ["-" if v is None else f"{v:.2f} s" if isinstance(v, float) else str(v) for v in values]
+        lines.append(head + "".join(f"{value:>12}" for value in shown) + ("" if cell.clean else "  BAD"))
+        lines += [f"{'':16}{example}" for example in cell.examples]
+    bad = sum(not cell.clean for cell in cells)
+    return "\n".join([*lines, "", f"{len(cells)} cells, {bad} bad."])

@@ -1,0 +1,180 @@
+"""What became of one library's records: what was acknowledged, beside what is in the log and what was read. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from hadash.sandbox.traffic.journal import Journal, Run
+from hadash.sandbox.traffic.verdict import merge
+
+#: What cannot be moved yet: the stock assignor of franz-go is a cooperative one.
+MAY_BE_REFUSED = ("franz-go",)
+
+
+#: Records that one consumer may read again at each rebalance, whoever caused it. kafka-go's Reader hands out a record after its
+#: generation has ended, and commits it in the next one, which has begun before it. (On Kafka itself, without hadash: 5 records in
+#: 8 rebalances of two members.)
+READS_AGAIN = {"kafka-go": 1}
+
+#: There and back.
+REBALANCES = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Logged:
+    """One record of a Topic's log, in the order of its partition."""
+
+    key: str
+    number: int
+    #: What is wrong with it; empty when it is as it was written.
+    damage: str = ""
+
+
+@dataclass(slots=True)
+class Cell:
+    """One library, moved there and back in one way. Counts are records, pauses seconds."""
+
+    library: str
+    offsets: str
+    scope: str
+    acked: int = 0
+    #: Acknowledged and not in the log of the cluster where the Topic has come back to.
+    lost: int = 0
+    #: In the log more than once.
+    doubled: int = 0
+    #: In the log behind a later record of the same key.
+    out_of_order: int = 0
+    #: Not as written, in the log or as it was read.
+    damaged: int = 0
+    consumed_twice: int = 0
+    #: In the log and never read.
+    skipped: int = 0
+    #: Given up by the producer: its application saw an error.
+    failed: int = 0
+    #: How often a client's program ended by itself.
+    restarts: int = 0
+    write_pause: float | None = None
+    read_pause: float | None = None
+    #: Why it was not moved: hadash's own words, said before anything was touched.
+    refused: str = ""
+    #: What kept this cell from being measured, or a switch from succeeding.
+    fault: str = ""
+    examples: list[str] = field(default_factory=list)
+
+    @property
+    def clean(self) -> bool:
+        """Whether nothing at all is wrong. A refusal is no fault where hadash promises no more; a cell that was neither
+        refused nor measured is one."""
+        if self.fault:
+            return False
+        if self.refused:
+            return self.library in MAY_BE_REFUSED
+        measured = self.acked > 0 and self.write_pause is not None and self.read_pause is not None
+        wrong = (
+            self.lost,
+            self.doubled,
+            self.out_of_order,
+            self.damaged,
+            self.consumed_twice > REBALANCES * READS_AGAIN.get(self.library, 0),
+            self.skipped,
+            self.failed,
+            self.restarts,
+        )
+        return measured and not any(wrong)
+
+    def described(self) -> dict[str, Any]:
+        return {**asdict(self), "clean": self.clean}
+
+
+def judge(
+    cell: Cell, producer: Journal, consumer: Journal, log: Sequence[Logged], mirrored: Sequence[Logged]
+) -> None:
+    """Fill in ``cell``'s counts.
+
+    :param log: all of the Topic on the cluster that it has come back to. :param mirrored: on the other one.
+    """
+    acked = _numbers(producer.acked)
+    counts = Counter((each.key, each.number) for each in log)
+    read = _times_read(consumer.read)
+    cell.acked = len(acked)
+    lost = acked - counts.keys()
+    doubled = {each: count for each, count in counts.items() if count > 1}
+    late = _late(log)
+    damaged = {(each.key, each.number): each.damage for each in log if each.damage}
+    damaged |= {(key, number): what for key, number, what in consumer.damaged}
+    damaged |= _other_than(log, mirrored)
+    again = {each: count for each, count in read.items() if count > counts.get(each, 1)}
+    skipped = counts.keys() - read.keys()
+    cell.lost = len(lost)
+    cell.doubled = sum(count - 1 for count in doubled.values())
+    cell.out_of_order = len(late)
+    cell.damaged = len(damaged)
+    cell.consumed_twice = sum(count - counts.get(each, 1) for each, count in again.items())
+    cell.skipped = len(skipped)
+    cell.failed = len(producer.failed)
+    cell.restarts += len(producer.restarts) + len(consumer.restarts)
+    for name, found in (
+        ("lost", lost),
+        ("doubled", doubled),
+        ("out of order", late),
+        ("consumed twice", again),
+        ("skipped", skipped),
+    ):
+        if found:
+            cell.examples.append(f"{name}: {_some(found)}")
+    if damaged:
+        first = min(damaged)
+        cell.examples.append(f"damaged: {first} {damaged[first]}")
+    cell.examples += [f"failed: {error}" for _, _, error in producer.failed[:1]]
+    cell.examples += [f"restart: {why}" for why in (*producer.restarts[:1], *consumer.restarts[:1])]
+
+
+def _other_than(log: Sequence[Logged], mirrored: Sequence[Logged]) -> dict[tuple[str, int], str]:
+    """Records that one cluster holds otherwise than the other, or more often."""
+    here, there = Counter(log), Counter(mirrored)
+    return {
+        (each.key, each.number): "not the same on both clusters" for each in (here - there) + (there - here)
+    }
+
+
+def unread(producer: Journal, consumer: Journal) -> int:
+    """How many acknowledged records nobody has read yet."""
+    return len(_numbers(producer.acked) - _times_read(consumer.read).keys())
+
+
+def _numbers(runs: Iterable[Run]) -> set[tuple[str, int]]:
+    by_key: dict[str, list[Run]] = {}
+    for run in runs:
+        by_key.setdefault(run.key, []).append(run)
+    return {
+        (key, number)
+        for key, found in by_key.items()
+        for first, last in merge(found)
+        for number in range(first, last + 1)
+    }
+
+
+def _times_read(runs: Iterable[Run]) -> Counter[tuple[str, int]]:
+    return Counter((run.key, number) for run in runs for number in range(run.first, run.last + 1))
+
+
+def _late(log: Iterable[Logged]) -> set[tuple[str, int]]:
+    """Records that stand, for the first time, behind a later one of their key."""
+    highest: dict[str, int] = {}
+    seen: set[tuple[str, int]] = set()
+    late = set()
+    for each in log:
+        if (each.key, each.number) not in seen and each.number < highest.get(each.key, -1):
+            late.add((each.key, each.number))
+        seen.add((each.key, each.number))
+        highest[each.key] = max(highest.get(each.key, -1), each.number)
+    return late
+
+
+def _some(found: Iterable[tuple[str, int]], most: int = 3) -> str:
+    ordered = sorted(found)
+    more = f" and {len(ordered) - most} more" if len(ordered) > most else ""
+    return ", ".join(f"{key} {number}" for key, number in ordered[:most]) + more

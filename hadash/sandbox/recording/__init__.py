@@ -1,0 +1,2 @@
+"""Real clients of many libraries and settings on a demo of their own, whose access reports become the fixture of estates
+(:mod:`spark.estate.recorded`)."""

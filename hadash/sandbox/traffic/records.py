@@ -1,0 +1,99 @@
+"""What the demo's clients of all libraries write: numbered records whose value and header say which one each is, so that damage
+shows, and others' records can be told apart. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+#: As librdkafka types them.
+Value = str | bytes | None
+Headers = list[tuple[str, Value]]
+
+#: Numbers go round these keys; each key stays in one partition.
+KEYS = 6
+
+#: The name of the header that each record carries.
+HEADER = "check"
+
+
+def place(topic: str, number: int) -> tuple[str, int]:
+    """The journal's key and number of the ``number``-th record of a Topic: they go round the keys.
+
+    >>> place("orders", 13)
+    ('orders/1', 2)
+    """
+    return f"{topic}/{number % KEYS}", number // KEYS
+
+
+def header_of(number: int) -> bytes:
+    """The value of record ``number``'s header: bytes that are no text.
+
+    >>> header_of(13)
+    b'\\x00\\xff13'
+    """
+    return b"\0\xff%d" % number
+
+
+def headers_of(number: int) -> Headers:
+    """All headers of record ``number``."""
+    return [(HEADER, header_of(number))]
+
+
+def damage(number: int, headers: Mapping[str, Value] | Iterable[tuple[str, Value]] | None) -> str:
+    """What is wrong with the headers of record ``number``; empty when they are as it was written.
+
+    >>> damage(13, [("check", b"AP8xMw==")])
+    "header b'AP8xMw=='"
+    """
+    by_name = headers if isinstance(headers, Mapping) else dict(headers or ())
+    found = by_name.get(HEADER)
+    return "" if found == header_of(number) else f"header {found!r}"
+
+
+# -- numbers --------------------------------------------------------------------------------------------------------
+
+#: Bytes that fill a record up.
+_FILL = 100
+
+#: Digits of a number, at most: a demo that runs for a century has fewer.
+_DIGITS = 18
+
+
+def value_of(number: int, name: str) -> bytes:
+    """The value of a producer's ``number``-th record of a key.
+
+    >>> value_of(7, "carts-writer")[:15]
+    b'7 carts-writer '
+    """
+    return f"{number} {name} {'x' * _FILL}".encode()
+
+
+def number_of(key: bytes | None, value: bytes | None) -> int | None:
+    """The number of one of our records: its key is, or begins with, the name of the producer that its value names.
+    ``None`` for a stranger's.
+
+    >>> number_of(b"carts-writer/1700000000.000/3", value_of(7, "carts-writer"))
+    7
+    >>> number_of(b"till-0001", value_of(7, "till-0001"))
+    7
+    >>> strangers = [(b"x", b"hello"), (None, b"7"), (b"k", None), (b"k", b"7 carts-writer x")]
+    >>> [number_of(key, value) for key, value in strangers]
+    [None, None, None, None]
+    """
+    number, _, rest = (value or b"").partition(b" ")
+    name, _, fill = rest.partition(b" ")
+    ours = _is_number(number) and fill == b"x" * _FILL and (key or b"").split(b"/", 1)[0] == name
+    return int(number) if ours else None
+
+
+def plain_number_of(value: bytes | None) -> int | None:
+    """The same for the clients of other libraries, whose values are nothing but numbers.
+
+    >>> plain_number_of(b"12"), plain_number_of(b"hello"), plain_number_of(None)
+    (12, None, None)
+    """
+    return int(value) if value is not None and _is_number(value) else None
+
+
+def _is_number(text: bytes) -> bool:
+    return text.isdigit() and len(text) <= _DIGITS

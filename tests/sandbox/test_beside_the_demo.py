@@ -1,0 +1,91 @@
+"""What somebody can do beside a running demo, and how it is ended, whatever started it."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hadash.sandbox.__main__ import main
+from hadash.sandbox.environment import forget, keep
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def held(tmp_path: Path) -> Iterator[Path]:
+    """A data folder that a stack holds, as far as others can see."""
+    with (tmp_path / "lock").open("a+") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield tmp_path
+
+
+def test_its_environment_is_printed_for_a_shell(held: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    keep(held, {"REDIS_URL": "redis://127.0.0.1:1/0", "HADASH_SECRET_KEY": "it's one"})
+    assert (held / "environment.json").stat().st_mode & 0o777 == 0o600
+    assert main(["env", "--data", str(held)]) == 0
+    shell = capsys.readouterr().out + 'printf %s "$HADASH_SECRET_KEY $REDIS_URL"'
+    assert subprocess.check_output(["sh", "-c", shell], text=True) == "it's one redis://127.0.0.1:1/0"
+
+
+def test_manage_runs_in_it(held: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Also with options of the command's own; its exit code is ours."""
+    keep(held, {"REDIS_URL": "redis://127.0.0.1:1/7", "PYTHONPATH": str(ROOT)})
+    program = "from django.conf import settings; print('broker', settings.CELERY_BROKER_URL)"
+    assert main(["manage", "--data", str(held), "shell", "-v", "0", "-c", program]) == 0
+    assert "broker redis://127.0.0.1:1/7" in capfd.readouterr().out
+    assert main(["manage", "--data", str(held), "no-such-command"]) == 1
+
+
+@pytest.mark.parametrize("command", ["env", "manage"])
+def test_without_a_demo_it_says_so(command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Also when one was killed, and has left its file behind."""
+    for _ in range(2):
+        assert main([command, "--data", str(tmp_path)]) == 1
+        assert "No demo runs in" in capsys.readouterr().err
+        keep(tmp_path, {"REDIS_URL": "redis://gone"})
+
+
+def test_while_it_starts_it_says_so(held: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    keep(held, {})
+    forget(held)
+    assert main(["env", "--data", str(held)]) == 1
+    assert "still starting" in capsys.readouterr().err
+
+
+HOLDING = """
+import threading
+from hadash.sandbox.__main__ import _obey_signals
+_obey_signals()
+try:
+    print("up", flush=True)
+    threading.Event().wait()
+except KeyboardInterrupt:
+    print("stopping")
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_it_ends_on_a_signal_also_when_its_shell_ignored_it(number: signal.Signals) -> None:
+    """As `make demo &` in a script: the shell sets SIGINT to be ignored, and Python leaves it so."""
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDING],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+        preexec_fn=lambda: signal.signal(number, signal.SIG_IGN),
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "up\n"
+        os.kill(process.pid, number)
+        try:
+            said, _ = process.communicate(timeout=30)
+        finally:
+            process.kill()
+    assert (said, process.returncode) == ("stopping\n", 0)

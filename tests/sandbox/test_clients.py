@@ -1,0 +1,226 @@
+"""The witness of ``make clients-check``: what it finds wrong, what it takes for clean, and the world it runs in."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from hadash.sandbox.clients import installing
+from hadash.sandbox.clients.check import table
+from hadash.sandbox.clients.judging import Cell, Logged, judge, unread
+from hadash.sandbox.clients.libraries import APART, LIBRARY_NAMES, PHASES, WITHOUT_PROGRAMS, Phase, world
+from hadash.sandbox.errors import SandboxError
+from hadash.sandbox.traffic import tool
+from hadash.sandbox.traffic.journal import Journal, Run, Writer, load
+from hadash.sandbox.traffic.records import Headers, damage, headers_of
+from hadash.sandbox.world import world_named
+
+#: Ten records of one key.
+TEN = [Logged("a", number) for number in range(10)]
+
+
+def wrote(first: int = 0, last: int = 9) -> Journal:
+    return Journal("writer", acked=[Run("a", first, last, 0, 1)])
+
+
+def read(*runs: tuple[int, int]) -> Journal:
+    return Journal("reader", read=[Run("a", first, last, 0, 1) for first, last in runs])
+
+
+def judged(
+    log: list[Logged], reader: Journal, writer: Journal | None = None, mirrored: list[Logged] | None = None
+) -> Cell:
+    cell = Cell("sarama", "equal", "appid", write_pause=0.1, read_pause=0.2)
+    judge(cell, writer or wrote(), reader, log, log if mirrored is None else mirrored)
+    return cell
+
+
+class TestJudging:
+    def test_all_written_once_in_order_and_read_once(self) -> None:
+        cell = judged(TEN, read((0, 9)))
+        assert (cell.acked, cell.clean, cell.examples) == (10, True, [])
+
+    def test_acknowledged_and_not_in_the_log_is_lost(self) -> None:
+        cell = judged(TEN[:8], read((0, 9)))
+        assert (cell.lost, cell.clean) == (2, False)
+        assert cell.examples == ["lost: a 8, a 9"]
+
+    def test_twice_in_the_log_is_doubled_and_may_be_read_twice(self) -> None:
+        cell = judged([*TEN[:5], TEN[4], *TEN[5:]], read((0, 4), (4, 9)))
+        assert (cell.doubled, cell.consumed_twice, cell.out_of_order, cell.clean) == (1, 0, 0, False)
+
+    def test_behind_a_later_one_of_its_key_is_out_of_order(self) -> None:
+        cell = judged([TEN[0], TEN[2], TEN[1], *TEN[3:]], read((0, 9)))
+        assert (cell.out_of_order, cell.clean) == (1, False)
+
+    def test_read_twice_though_it_is_in_the_log_once(self) -> None:
+        cell = judged(TEN, read((0, 6), (4, 9)))
+        assert (cell.consumed_twice, cell.clean) == (3, False)
+
+    def test_in_the_log_and_never_read_is_skipped(self) -> None:
+        cell = judged(TEN, read((0, 3), (6, 9)))
+        assert (cell.skipped, cell.lost, cell.clean) == (2, 0, False)
+
+    def test_damaged_in_the_log_or_as_it_was_read(self) -> None:
+        reader = read((0, 9))
+        reader.damaged = [("a", 1, "header None"), ("a", 2, "header None")]
+        cell = judged([*TEN[:2], Logged("a", 2, "header b'x'"), *TEN[3:]], reader)
+        assert (cell.damaged, cell.clean) == (2, False)
+
+    def test_other_records_on_the_other_cluster_are_damage(self) -> None:
+        lacks = judged(TEN, read((0, 9)), mirrored=TEN[:9])
+        more = judged(TEN, read((0, 9)), mirrored=[*TEN, TEN[9]])
+        otherwise = judged(TEN, read((0, 9)), mirrored=[*TEN[:9], Logged("a", 9, "header None")])
+        assert [cell.damaged for cell in (lacks, more, otherwise)] == [1, 1, 1]
+        assert lacks.examples == ["damaged: ('a', 9) not the same on both clusters"]
+
+    def test_what_its_application_saw_of_failures(self) -> None:
+        writer, reader = wrote(), read((0, 9))
+        writer.failed = [("a", 10, "timed out")]
+        reader.restarts = ["the program ended by itself with exit code 1"]
+        cell = judged(TEN, reader, writer)
+        assert (cell.failed, cell.restarts, cell.clean) == (1, 1, False)
+
+    def test_what_nobody_has_read_yet(self) -> None:
+        assert unread(wrote(), read((0, 3), (6, 9))) == 2
+        assert unread(wrote(), read((0, 9))) == 0
+
+
+class TestCells:
+    def test_a_cell_that_was_not_measured_is_not_clean(self) -> None:
+        assert not Cell("sarama", "equal", "appid").clean
+        assert not Cell("sarama", "equal", "appid", fault="no progress").clean
+
+    def test_nor_is_one_in_which_nothing_was_written(self) -> None:
+        assert not Cell("sarama", "equal", "appid", write_pause=0.0, read_pause=0.0).clean
+
+    def test_what_a_library_reads_again_at_any_rebalance_is_its_own(self) -> None:
+        """kafka-go: one record each, there and back."""
+        clean = {}
+        for library, twice in (("kafka-go", 2), ("kafka-go", 3), ("sarama", 1)):
+            cell = judged(TEN, read((0, 9), *((n, n) for n in range(twice))))
+            cell.library = library
+            clean[library, twice] = (cell.consumed_twice, cell.clean)
+        assert clean == {("kafka-go", 2): (2, True), ("kafka-go", 3): (3, False), ("sarama", 1): (1, False)}
+
+    def test_a_refusal_is_clean_only_of_what_hadash_says_it_cannot_move(self) -> None:
+        why = "Cooperative rebalancing cannot be moved yet"
+        expected, other = (Cell(library, "equal", "appid", refused=why) for library in ("franz-go", "sarama"))
+        assert (expected.clean, other.clean) == (True, False)
+        text = table([expected, other])
+        assert f"  refused: {why}" in text
+        assert f"  REFUSED: {why}" in text
+        assert text.endswith("2 cells, 1 bad.")
+
+    def test_the_table_names_what_is_bad(self) -> None:
+        text = table([judged(TEN, read((0, 9))), judged(TEN[:8], read((0, 9)))])
+        good, bad, example = text.splitlines()[1:4]
+        assert "BAD" not in good
+        assert bad.endswith("BAD")
+        assert example.strip() == "lost: a 8, a 9"
+        assert text.endswith("2 cells, 1 bad.")
+
+
+class TestWorld:
+    def test_each_library_has_topics_of_its_own_in_each_phase(self) -> None:
+        made = world()
+        assert len(made.topics) == len(LIBRARY_NAMES) * len(PHASES) == len(made.clients) // 2
+
+    def test_of_some_libraries_nothing_else_is_mirrored(self) -> None:
+        """A Topic that nobody uses would hold up the others of its mirror."""
+        made = world_named("libraries:sarama,franz-go")
+        assert {topic.partition(".")[2] for topic in made.topics} == {"sarama", "franz-go"}
+        assert {topic for mirrored in made.mirrors.values() for topic in mirrored} == set(made.topics)
+
+    def test_what_moves_together_is_mirrored_together_and_nothing_else_is(self) -> None:
+        made = world()
+        for phase in PHASES:
+            for apart in (False, True):
+                names = {library for library in LIBRARY_NAMES if (library in APART) == apart}
+                topics = {spec.topics[0] for spec in phase.clients(sorted(names))}
+                assert topics in [set(mirrored) for mirrored in made.mirrors.values()]
+
+    def test_an_instance_is_the_client_id_of_all_that_move_with_it(self) -> None:
+        phase = Phase("equal", "instance")
+        specs = phase.clients(LIBRARY_NAMES)
+        assert {s.client_id for s in specs if s.library not in APART} == {phase.instance(apart=False)}
+        assert {s.client_id for s in specs if s.library in APART} == {phase.instance(apart=True)}
+
+    def test_topics_of_shifted_phases_had_records_before(self) -> None:
+        made = world()
+        assert made.shifted == {topic for topic in made.topics if topic.startswith("shifted-")}
+        assert len(made.shifted) == len(made.topics) // 2
+
+
+class TestInstalling:
+    def test_each_library_has_a_program_or_needs_none(self) -> None:
+        programs = installing.GO_PROGRAMS.keys() | installing.NODE_PROGRAMS.keys()
+        assert programs | set(WITHOUT_PROGRAMS) == set(LIBRARY_NAMES)
+        assert not programs & set(WITHOUT_PROGRAMS)
+
+    def test_what_each_is_made_of_is_there_with_its_lock_file(self) -> None:
+        for package, versions in installing.GO_PROGRAMS.values():
+            assert (installing.SOURCES / "go" / package / "main.go").is_file()
+            assert (installing.SOURCES / "go" / versions).with_suffix(".sum").is_file()
+        for file in (*installing.NODE_PROGRAMS.values(), "package-lock.json"):
+            assert (installing.SOURCES / "node" / file).is_file()
+
+    @pytest.mark.parametrize(("library", "program"), [("kafka-go", "go"), ("kafkajs", "npm")])
+    def test_without_go_or_node_it_says_what_to_install(
+        self, monkeypatch: pytest.MonkeyPatch, library: str, program: str
+    ) -> None:
+        monkeypatch.setattr(shutil, "which", lambda name: None)
+        with pytest.raises(SandboxError, match=rf"^{program} is not installed\. .* install Go 1\.26"):
+            installing.install([library])
+
+    def test_libraries_of_python_and_java_need_neither(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(shutil, "which", lambda name: None)
+        installing.install(WITHOUT_PROGRAMS)
+
+
+class TestRecords:
+    def test_a_header_that_came_as_it_was_written(self) -> None:
+        assert damage(13, headers_of(13)) == ""
+
+    @pytest.mark.parametrize("headers", [None, [], headers_of(12), [("check", b"AP8xMw==")]])
+    def test_one_that_did_not(self, headers: Headers | None) -> None:
+        assert damage(13, headers).startswith("header ")
+
+
+class TestProgram:
+    """A client that is a program of its own."""
+
+    SAYS = "import sys; print('1'); print('no number'); print('why', file=sys.stderr)"
+
+    def test_what_it_says_is_heard_and_the_rest_is_noted(self, tmp_path: Path) -> None:
+        heard: list[int] = []
+        journal = Writer(tmp_path / "tool.jsonl", "read", {})
+        code = tool.run(
+            [sys.executable, "-c", self.SAYS], lambda line: heard.append(int(line)), journal, lambda: False
+        )
+        journal.close()
+        assert (heard, code) == ([1], 0)
+        assert sorted(load(tmp_path / "tool.jsonl").notes) == ["no number", "why"]
+
+    def test_one_that_is_to_stop_has_not_ended_by_itself(self, tmp_path: Path) -> None:
+        heard: list[str] = []
+        journal = Writer(tmp_path / "tool.jsonl", "read", {})
+        wait = "import signal; print('ready', flush=True); signal.pause()"
+        code = tool.run([sys.executable, "-c", wait], heard.append, journal, lambda: bool(heard))
+        journal.close()
+        assert code is None
+
+    def test_damage_and_restarts_are_read_back(self, tmp_path: Path) -> None:
+        journal = Writer(tmp_path / "tool.jsonl", "read", {})
+        journal.damaged("a", 3, "header None")
+        journal.restart("it ended")
+        journal.close()
+        found = load(tmp_path / "tool.jsonl")
+        assert (found.damaged, found.restarts) == ([("a", 3, "header None")], ["it ended"])
+        assert json.loads((tmp_path / "tool.jsonl").read_text().splitlines()[1]) == {
+            "damaged": ["a", 3, "header None"]
+        }
