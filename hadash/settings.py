@@ -49,6 +49,8 @@ INSECURE_SECRET_KEY = "insecure-sandbox-key"
 SECRET_KEY = os.environ.get("HADASH_SECRET_KEY", INSECURE_SECRET_KEY)
 DEBUG = flag("HADASH_DEBUG", False)
 ALLOWED_HOSTS = os.environ.get("HADASH_ALLOWED_HOSTS", "127.0.0.1,localhost").split(",")
+#: Names of a web server that only this machine reaches: checks are stricter about any other.
+LOOPBACK_HOSTS = {"127.0.0.1", "localhost", "[::1]", "testserver"}
 CSRF_TRUSTED_ORIGINS = [o for o in os.environ.get("HADASH_TRUSTED_ORIGINS", "").split(",") if o]
 #: Cookies over TLS only. Off for the sandbox, which speaks plain HTTP on loopback.
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = flag("HADASH_SECURE_COOKIES", False)
@@ -67,6 +69,7 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "axes",
     "django_htmx",
+    "tasks",
     "hadash.accounts",
     "hadash.audit",
     "hadash.inventory",
@@ -89,6 +92,7 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
+    "hadash.accounts.first_sign_in.ChoosePasswordFirst",
     "django.contrib.messages.middleware.MessageMiddleware",
     "hadash.accounts.browser.BrowserMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
@@ -296,12 +300,30 @@ SWITCH_DRAIN_SECONDS = number("HADASH_SWITCH_DRAIN_SECONDS", 10)
 SWITCH_BLOCKED_SECONDS = number("HADASH_SWITCH_BLOCKED_SECONDS", 25)
 #: Seconds in which Connect has to take the order to pause a mirror, with writes blocked. It answers in some hundredths.
 SWITCH_CONNECT_SECONDS = number("HADASH_SWITCH_CONNECT_SECONDS", 5)
+#: Seconds for the checks of a preview or a request, for which a person waits before a page; each question has its
+#: server's own limit besides. They need a second, longer with thousands of Topics, and HADASH_MIRROR_CATCH_UP_SECONDS more
+#: when a mirror has just been turned round.
+SWITCH_CHECK_SECONDS = number("HADASH_SWITCH_CHECK_SECONDS", 30)
 #: Records of lag, over all partitions, with which a switch may start: what a mirror copies in a second.
 SWITCH_MAX_LAG = int(number("HADASH_SWITCH_MAX_LAG", 5000))
 #: Whether Topics with several replicas may be switched although somebody writes to them with acks=1 or acks=0. What the
 #: leader alone has is acknowledged then, and neither a mirror nor a proof sees it before the followers have it: up to
 #: the broker's replica.lag.time.max.ms (30 s) of it can be left behind.
 SWITCH_ACCEPT_ACKS_1 = flag("HADASH_SWITCH_ACCEPT_ACKS_1", False)
+#: Whether clients may be switched although the target's quotas let them do less than the source's, or although hadash cannot
+#: know what they are (brokers before 2.6, no right to read them): a client that had 50 MB/s and finds 1 MB/s stands still as
+#: far as its users can tell. For a standby that is meant to be smaller, and for estates that know to have none.
+SWITCH_ACCEPT_QUOTAS = flag("HADASH_SWITCH_ACCEPT_QUOTAS", False)
+#: Addresses and networks from which brokers see those who come through Gateways: the Gateways' own, or the clients' with the
+#: PROXY protocol. Rules (ACLs) for one of these hosts mean what they say; on any other's nobody's rights may depend.
+SWITCH_ACL_HOSTS = tuple(
+    host.strip() for host in os.environ.get("HADASH_SWITCH_ACL_HOSTS", "").split(",") if host.strip()
+)
+#: Assignors of this estate's own whose members give up their partitions before they join their group again, separated by commas; Kafka's
+#: own need not be named. A group with an assignor that hadash does not know is not moved: its members might read on meanwhile.
+SWITCH_EAGER_ASSIGNORS = tuple(
+    name.strip() for name in os.environ.get("HADASH_SWITCH_EAGER_ASSIGNORS", "").split(",") if name.strip()
+)
 #: Records at the end of each partition whose checksums must agree on both sides.
 SWITCH_TAIL_RECORDS = int(number("HADASH_SWITCH_TAIL_RECORDS", 16))
 #: Seconds that a switch waits for a Gateway after forward before it asks for a person.
@@ -313,6 +335,9 @@ SWITCH_VERIFY_SECONDS = number("HADASH_SWITCH_VERIFY_SECONDS", 60)
 #: Who used what moves within so many seconds before a lost source was seen last is expected on the target after a forced
 #: switch: longer than the pauses of a busy client, shorter than the time in which applications are stopped for good.
 SWITCH_USED_LATELY_SECONDS = number("HADASH_SWITCH_USED_LATELY_SECONDS", 120)
+#: Seconds between two looks for clients that wait for a switch that PostgreSQL does not run: it reads all bindings.
+STRAY_LOOK_SECONDS = number("HADASH_STRAY_LOOK_SECONDS", 60)
+
 #: Seconds between two tries to ask a lost source for its tail.
 TAIL_LOOK_SECONDS = number("HADASH_TAIL_LOOK_SECONDS", 10)
 #: Seconds for which a lost source that answers may not know Topics that it had, before they count as lost with it: a cluster
@@ -343,6 +368,9 @@ DIDI_APPLY_SECONDS = number("HADASH_DIDI_APPLY_SECONDS", 3)
 BINDING_APPLY_SECONDS = number("HADASH_BINDING_APPLY_SECONDS", 10)
 #: Hours after which a request that nobody has decided on expires.
 SWITCH_EXPIRY_HOURS = number("HADASH_SWITCH_EXPIRY_HOURS", 24)
+#: Days for which the journal and the placement of an ended switch stay in ZooKeeper: a PostgreSQL that comes back
+#: from a backup learns there how far its switches have come, and such a backup is a week old at most.
+SWITCH_JOURNAL_DAYS = number("HADASH_SWITCH_JOURNAL_DAYS", 7)
 #: Days from the success of a migration until the old Topics are removed, when the request says nothing else: two weekly jobs
 #: have run on the new cluster by then. And what a request, or somebody who puts it off, may say: never at once (whoever
 #: was forgotten shows within a day), and never beyond a quarter (old Topics that nobody decides on are what
@@ -390,6 +418,25 @@ LAG_KEPT_HOURS = number("HADASH_LAG_KEPT_HOURS", 24)
 MIRROR_TOPICS_SECONDS = number("HADASH_MIRROR_TOPICS_SECONDS", 60)
 #: Seconds in which a Topic that is deleted has to be gone: brokers delete in the background.
 MIRROR_DELETE_SECONDS = number("HADASH_MIRROR_DELETE_SECONDS", 30)
+#: Seconds between two readings of the settings of a mirror's Topics (limits of size, timestamps) on both clusters.
+#: They change when somebody changes them; a switch reads them in its precheck.
+MIRROR_SETTINGS_SECONDS = number("HADASH_MIRROR_SETTINGS_SECONDS", 30)
+#: Seconds between two comparisons of a mirror's records with those of its source, outside of switches. Each reads
+#: the last records of every partition, and the next ones of a walk through all that both sides hold: so many records
+#: of a partition, and about so many bytes of a cluster, which one second of a fast network carries.
+MIRROR_COMPARE_SECONDS = number("HADASH_MIRROR_COMPARE_SECONDS", 60)
+MIRROR_COMPARE_RECORDS = int(number("HADASH_MIRROR_COMPARE_RECORDS", 200))
+MIRROR_COMPARE_BYTES = int(number("HADASH_MIRROR_COMPARE_BYTES", 64 * 1024 * 1024))
+#: Seconds of one round of looks (every HADASH_LAG_SAMPLE_SECONDS) after which the comparisons that are due wait for
+#: the next: a pair with a thousand mirrors is compared less often, and its lag is measured all the same.
+MIRROR_COMPARE_ROUND_SECONDS = number("HADASH_MIRROR_COMPARE_ROUND_SECONDS", 1)
+#: How many times larger than its Topic's max.message.bytes a record may be before it is compressed: that limit
+#: counts what a producer has compressed, and a mirror's producer sends it uncompressed. JSON, Avro and log lines
+#: shrink to a fourth or an eighth. What is larger stops the mirror, which is seen and said, and loses nothing.
+MIRROR_UNCOMPRESSED_FACTOR = number("HADASH_MIRROR_UNCOMPRESSED_FACTOR", 8)
+#: Seconds in which a mirror has to copy what its source held when the precheck of a switch began; what it lacks
+#: after that is no lag that passes. As long as a drain may take, but here nobody is blocked.
+MIRROR_CATCH_UP_SECONDS = number("HADASH_MIRROR_CATCH_UP_SECONDS", 10)
 #: Seconds between two notes of where consumer groups stand. After a forced switch, whose source cannot be asked any more,
 #: consumers read again what they read since the last note.
 POSITION_NOTE_SECONDS = number("HADASH_POSITION_NOTE_SECONDS", 5)
@@ -398,12 +445,31 @@ ACCESS_COLLECT_SECONDS = number("HADASH_ACCESS_COLLECT_SECONDS", 3)
 CLUSTER_LOOK_SECONDS = number("HADASH_CLUSTER_LOOK_SECONDS", 15)
 #: Seconds to wait for a Gateway's HTTP side.
 GATEWAY_REQUEST_SECONDS = number("HADASH_GATEWAY_REQUEST_SECONDS", 2)
+#: Hosts that are asked for what Gateways know: networks, addresses, host names, and all names below one
+#: (".example.com"). The addresses themselves stand in ZooKeeper. This machine and private networks; name your
+#: Gateways' own and nothing else where you can.
+GATEWAY_ADMIN_HOSTS = [
+    text.strip()
+    for text in os.environ.get(
+        "HADASH_GATEWAY_ADMIN_HOSTS", "127.0.0.0/8,::1,10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,fc00::/7"
+    ).split(",")
+    if text.strip()
+]
+#: The longest answer of a Gateway: 20,000 connections (its own limit) take some 10 MB. And seconds for all of it to
+#: arrive.
+GATEWAY_ANSWER_BYTES = int(number("HADASH_GATEWAY_ANSWER_BYTES", 64 * 1024 * 1024))
+GATEWAY_ANSWER_SECONDS = number("HADASH_GATEWAY_ANSWER_SECONDS", 10)
 #: Length of a Gateway's traffic samples, if its own setting of this name is changed.
 GATEWAY_TRAFFIC_SECONDS = number("HADASH_GATEWAY_TRAFFIC_SECONDS", 0.5)
 
 # -- the pipeline -------------------------------------------------------------------------------------------------
 
 #: The lake: a folder, s3a://… or hdfs://…; that of the Gateway where nothing else is said. Without one there are no jobs.
+#: Where signed digests of the audit log are kept (a folder, s3a://… or hdfs://…), out of reach of whoever writes to the database; and
+#: seconds from one to the next: what is changed sooner than the next one leaves no trace there. Empty: none are.
+AUDIT_ANCHORS = os.environ.get("HADASH_AUDIT_ANCHORS", "").strip()
+AUDIT_ANCHOR_SECONDS = number("HADASH_AUDIT_ANCHOR_SECONDS", 900)
+
 LAKE = os.environ.get("HADASH_LAKE", os.environ.get("HADASH_GATEWAY_LAKE", "")).strip()
 #: A Kafka Topic on which access reports come, for those that no Gateway of this installation sees; without one there is no job that
 #: reads it. And the file that says how its cluster is reached, as Kafka's own tools read it (bootstrap.servers=…): for the workers.

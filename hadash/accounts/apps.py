@@ -8,7 +8,7 @@ class AccountsConfig(AppConfig):
     name = "hadash.accounts"
 
     def ready(self) -> None:
-        from hadash.accounts import checks, journal  # noqa: F401
+        from hadash.accounts import checks, journal, passwords  # noqa: F401
 
         post_migrate.connect(_give_roles_their_permissions)
 

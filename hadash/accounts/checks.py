@@ -10,13 +10,14 @@ from django.core.checks import CheckMessage, Error, register
 
 from hadash.accounts.roles import ROLES
 
-_LOOPBACK = {"127.0.0.1", "localhost", "[::1]", "testserver"}
-
 
 @register()
 def secret_key_is_set(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     """A server that others reach needs a key of its own."""
-    if settings.SECRET_KEY == settings.INSECURE_SECRET_KEY and set(settings.ALLOWED_HOSTS) - _LOOPBACK:
+    if (
+        settings.SECRET_KEY == settings.INSECURE_SECRET_KEY
+        and set(settings.ALLOWED_HOSTS) - settings.LOOPBACK_HOSTS
+    ):
         return [
             Error(
                 "HADASH_SECRET_KEY is not set, but HADASH_ALLOWED_HOSTS lets others in.",
@@ -51,7 +52,9 @@ def provider_is_whole(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
 
 def _issuer_is_safe() -> list[CheckMessage]:
     issuer = urlsplit(settings.OIDC_ISSUER)
-    if issuer.scheme == "https" or (issuer.scheme == "http" and issuer.hostname in _LOOPBACK | {"::1"}):
+    if issuer.scheme == "https" or (
+        issuer.scheme == "http" and issuer.hostname in settings.LOOPBACK_HOSTS | {"::1"}
+    ):
         return []
     return [
         Error(

@@ -65,6 +65,17 @@ class ApiToken(models.Model):
         return self.revoked_at is None and self.expires_at > timezone.now()
 
 
+class TemporaryPassword(models.Model):
+    """Somebody else has set the password of a local account, and knows it: its owner chooses another one at the first sign-in. Written by
+    :mod:`hadash.accounts.passwords` only."""
+
+    user = models.OneToOneField(User, models.CASCADE, related_name="temporary_password")
+    set_at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self) -> str:
+        return f"temporary password of {self.user}"
+
+
 class ExternalIdentity(models.Model):
     """A user who signs in through a provider of OpenID Connect.
 

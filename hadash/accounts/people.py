@@ -10,6 +10,7 @@ from django.contrib.auth.validators import UnicodeUsernameValidator
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import transaction
 
+from hadash.accounts import passwords
 from hadash.accounts.models import PairRole
 from hadash.accounts.roles import MANAGE_PEOPLE, ROLES, may, people_who
 from hadash.audit.models import record
@@ -33,7 +34,7 @@ class PersonRefused(Exception):
 
 
 def create(actor: Any, username: str, name: str, password: str, address: str | None = None) -> User:
-    """A local account, without any role yet.
+    """A local account, without any role yet. Its owner chooses another password at the first sign-in.
 
     :raises PersonRefused: the name is taken or impossible, or the password too weak.
     """
@@ -56,6 +57,7 @@ def create(actor: Any, username: str, name: str, password: str, address: str | N
             raise PersonRefused(say("There is somebody called %(username)s already.", username=username))
         person.set_password(password)
         person.save()
+        passwords.note_temporary(person)
         record(actor, "person created", f"person {username}", address, name=name)
     return person
 

@@ -49,10 +49,12 @@ def issue(
     pair: Pair | None = None,
     address: str | None = None,
     browser: str = "",
+    by: str = "",
 ) -> tuple[ApiToken, str]:
     """A new token and its secret, which nobody can read again.
 
     :param days: until it expires; at most ``TOKEN_MAX_DAYS``. :param browser: where it is asked for.
+    :param by: the command that issues it, at which nobody is signed in; empty when ``user`` does.
     :raises TokenRefused: without a name, with an unknown scope, or for too long.
     :raises PermissionDenied: asked for with a token: tokens do not beget tokens.
     """
@@ -81,7 +83,7 @@ def issue(
             expires_at=timezone.now() + timedelta(days=days),
         )
         record(
-            user,
+            None if by else user,
             "token issued",
             f"token {name} of {user.get_username()}",
             address,
@@ -89,6 +91,7 @@ def issue(
             pair=pair.name if pair is not None else None,
             expires=token.expires_at.isoformat(),
             beginning=token.beginning,
+            **({"by": by} if by else {}),
         )
     return token, secret
 

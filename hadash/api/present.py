@@ -17,7 +17,7 @@ from hadash.switching import four_eyes, radii, restoring, tails
 from hadash.switching.drafts.models import RequestDraft
 from hadash.switching.machine import STAGES, Stage
 from hadash.switching.models import Switch, Tail
-from hadash.switching.radius import Draft
+from hadash.switching.previewing import Preview
 from hadash.switching.retirement.models import Retirement
 from hadash.switching.risks import stops
 
@@ -116,8 +116,9 @@ def _retirement(found: Switch) -> dict[str, Any] | None:
     }
 
 
-def draft(found: Draft, pair: Pair) -> dict[str, Any]:
+def draft(preview: Preview, pair: Pair) -> dict[str, Any]:
     """``DraftShape``."""
+    found = preview.draft
     plan = found.plan
     holder = radii.overlapping(plan)
     mirrors = Mirror.objects.filter(pair=pair, name__in=plan.mirrors).select_related("source")
@@ -125,7 +126,8 @@ def draft(found: Draft, pair: Pair) -> dict[str, Any]:
         "kind": plan.kind.value,
         "plan": plan.approved(),
         "plan_digest": plan.digest,
-        "objections": [sentence(reason) for reason in found.objections],
+        "checks": preview.checks.value,
+        "objections": [sentence(reason) for reason in preview.objections],
         "uncovered": [
             {"appid": use.appid, "client_id": use.client_id, "kind": use.kind, "resource": use.resource}
             for use in found.uncovered
@@ -173,6 +175,10 @@ def mirror(found: Mirror) -> dict[str, Any]:
         "lag_records": found.lag_records,
         "lag_seconds": found.lag_seconds,
         "looked_at": found.looked_at,
+        "drift": found.drift or None,
+        "compared_at": found.compared_at,
+        "differences": found.comparison.get("differences", []),
+        "gaps": found.gaps,
     }
 
 

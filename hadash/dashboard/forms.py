@@ -331,6 +331,30 @@ class PersonForm(forms.Form):
     )
 
 
+class PasswordForm(forms.Form):
+    """Another password for one's own account. What it must be like is decided by the service."""
+
+    present = forms.CharField(
+        label=_("Present password"),
+        strip=False,
+        error_messages={"required": _("Type your present password.")},
+    )
+    wanted = forms.CharField(
+        label=_("New password"), strip=False, error_messages={"required": _("Type a new password.")}
+    )
+    again = forms.CharField(
+        label=_("The new one again"),
+        strip=False,
+        error_messages={"required": _("Type the new password again.")},
+    )
+
+    def clean_again(self) -> str:
+        again: str = self.cleaned_data["again"]
+        if self.cleaned_data.get("wanted", again) != again:
+            raise forms.ValidationError(_("The two new passwords differ."))
+        return again
+
+
 class RoleForm(forms.Form):
     """One role of somebody, on one pair or on all."""
 

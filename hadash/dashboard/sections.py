@@ -20,7 +20,7 @@ SECTIONS: dict[str, str] = {
 }
 
 #: What belongs to whoever is signed in, or to nobody yet.
-OWN = frozenset({"sign-in", "sign-out", "language", "tokens"})
+OWN = frozenset({"sign-in", "sign-out", "language", "tokens", "password"})
 
 
 def section_of(path: str) -> str:

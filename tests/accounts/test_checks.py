@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hadash.accounts.checks import provider_is_whole
 from hadash.settings import mapping
+
+ROOT = Path(__file__).resolve().parents[2]
 
 WHOLE = {
     "OIDC_ISSUER": "https://sso.example.org/realms/main",
@@ -45,3 +51,29 @@ def test_a_map_that_is_none(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     monkeypatch.setenv("HADASH_OIDC_ROLES", text)
     with pytest.raises(ValueError, match="HADASH_OIDC_ROLES"):
         mapping("HADASH_OIDC_ROLES")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("-c", "import hadash.asgi"),
+        ("-m", "celery", "-A", "tasks", "worker", "--pool", "solo"),
+        ("-m", "celery", "-A", "tasks", "beat", "-s", "beat-schedule"),
+    ],
+    ids=["web", "worker", "beat"],
+)
+def test_no_process_serves_with_a_key_that_everybody_knows(
+    arguments: tuple[str, ...], tmp_path: Path
+) -> None:
+    """Not only ``manage.py`` looks: it is not what serves."""
+    environment = {name: value for name, value in os.environ.items() if name != "HADASH_SECRET_KEY"}
+    ended = subprocess.run(
+        [sys.executable, *arguments],
+        cwd=tmp_path,  # beat writes what it has scheduled
+        env={**environment, "HADASH_ALLOWED_HOSTS": "hadash.example.org", "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert ended.returncode == 1
+    assert "HADASH_SECRET_KEY is not set, but HADASH_ALLOWED_HOSTS lets others in." in ended.stderr

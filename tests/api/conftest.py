@@ -149,6 +149,7 @@ def things(
     monkeypatch.setattr(gateways, "gateway_members", lambda: [gateway("gateway-9", live=False)])
     monkeypatch.setattr(gateways, "set_excluded", lambda client, gateway, excluded: None)
     monkeypatch.setattr(gateways, "zookeeper", lambda: None)
+    monkeypatch.setattr(gateways, "claimed", lambda client: client)
     switch, change, batch = make_switch(), make_change(), make_batch()
     blackout = Blackout.objects.create(
         pair=estate.pair, begins="2030-01-01T00:00Z", ends="2030-01-02T00:00Z", reason="Holiday"

@@ -65,6 +65,7 @@ API: dict[tuple[str, str], frozenset[str]] = {
     ("GET", "gateways/"): EVERYBODY,
     ("POST", "gateways/{gateway}/exclude/"): OPERATOR,
     ("POST", "gateways/{gateway}/include/"): OPERATOR,
+    ("GET", "handovers/"): EVERYBODY,
     ("POST", "plans/"): EVERYBODY,
     ("GET", "switches/"): EVERYBODY,
     ("POST", "switches/"): REQUESTING,
@@ -202,7 +203,15 @@ PAGES: dict[tuple[str, str], frozenset[str]] = {
 }
 
 #: Pages that have nothing to do with roles: tested where they belong.
-OPEN = {"sign-in/", "sign-in/oidc/", "sign-in/oidc/return/", "sign-out/", "language/", "tokens/*/revoke/"}
+OPEN = {
+    "sign-in/",
+    "sign-in/oidc/",
+    "sign-in/oidc/return/",
+    "sign-out/",
+    "language/",
+    "password/",
+    "tokens/*/revoke/",
+}
 
 #: The stream of a switch never ends: tests/dashboard/test_live.py reads it.
 ENDLESS = {"switches/<slug:key>/stream/"}

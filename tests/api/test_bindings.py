@@ -138,6 +138,18 @@ def test_a_client_id_of_another_appid_is_not_registered(program: Callable[..., A
     assert program("olga").post(address, {"name": "HA#shop#orders"}).status_code == 201
 
 
+def test_what_is_registered_already_is_no_error(program: Callable[..., Any], estate: Any) -> None:
+    """A program that registers at each of its starts goes on; nothing has happened that an audit log could tell."""
+    address, olga = f"appids/{estate.shop.pk}/instances/", program("olga")
+    first = olga.post(address, {"name": "web-1", "note": "The first"})
+    entries = Entry.objects.count()
+    again = olga.post(address, {"name": "web-1", "note": "The second"})
+    assert (first.status_code, again.status_code) == (201, 200)
+    assert again.json() == first.json()
+    assert InstanceID.objects.get(name="web-1").note == "The first"
+    assert Entry.objects.count() == entries
+
+
 class TestGenerating:
     def test_one_for_each_topic(self, program: Callable[..., Any], estate: Any) -> None:
         body = {"topics": ["orders", "carts"], "declare": ["produce"], "note": "asked for by Chen"}

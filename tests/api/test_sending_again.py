@@ -80,6 +80,7 @@ def test_an_unknown_outcome_is_not_kept_and_its_entry_in_the_audit_log_is(
         raise UnknownOutcome("the reply was lost")
 
     monkeypatch.setattr(gateways, "zookeeper", lambda: None)
+    monkeypatch.setattr(gateways, "claimed", lambda client: client)
     monkeypatch.setattr(gateways, "set_excluded", lost)
     answer = program("olga").post("gateways/gw-1/include/", Idempotency_Key="k1")
     assert (answer.status_code, answer.json()["type"]) == (503, "urn:hadash:problem:unknown-outcome")

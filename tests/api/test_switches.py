@@ -15,6 +15,7 @@ from hadash.audit.models import Entry
 from hadash.bindings.errors import StoreUnavailable, UnknownOutcome
 from hadash.sentences import say
 from hadash.switching import asking
+from hadash.switching.asking import check_now
 from hadash.switching.models import Switch
 from hadash.switching.plan import Plan
 from hadash.switching.radius import Draft
@@ -31,7 +32,7 @@ def test_the_plan_says_what_moves_and_why(
     draft = answer.json()
     assert draft["plan_digest"] == plan.digest
     assert draft["plan"]["topics"] == ["carts"]
-    assert draft["objections"] == []
+    assert (draft["checks"], draft["objections"]) == ("hold", [])
     assert [(m["name"], m["why"], m["chain"]) for m in draft["members"]] == [
         ("shop", "asked for", ["shop"]),
         ("carts", "shop writes to it", ["shop", "carts"]),
@@ -184,15 +185,42 @@ def test_what_the_services_say(
     code: int,
     kind: str,
 ) -> None:
+    """And the plan of the same moment says it, too: it is never without objections."""
+
     def fail(plan: Plan) -> None:
         raise error
 
     monkeypatch.setattr(asking, "check_now", fail)
-    answer = program("olga").post("switches/", wanted)
+    olga = program("olga")
+    if isinstance(error, Refused):
+        draft = olga.post("plans/", {k: wanted[k] for k in ("pair", "scope", "target")}).json()
+        assert draft["objections"][-len(error.reasons) :] == [str(reason) for reason in error.reasons]
+        assert draft["checks"] == ("unknown" if isinstance(error, EnginesAway) else "failed")
+    answer = olga.post("switches/", wanted)
     body = answer.json()
     assert (answer.status_code, body["status"], body["type"]) == (code, code, f"urn:hadash:problem:{kind}")
     assert body["detail"] == str(error)
     assert len(body["reasons"]) == len(getattr(error, "reasons", [1]))
+
+
+def test_checks_that_take_too_long_are_not_known_to_hold(
+    program: Any,
+    estate: Any,
+    planned: None,
+    wanted: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
+    settings: Any,
+) -> None:
+    """Neither for a plan nor for a request."""
+    settings.SWITCH_CHECK_SECONDS = 0
+    monkeypatch.setattr(asking, "check_now", check_now)
+    olga = program("olga")
+    draft = olga.post("plans/", {k: wanted[k] for k in ("pair", "scope", "target")}).json()
+    late = "The checks had not ended after 0 s: some server is slow. Ask again."
+    assert (draft["checks"], draft["objections"][-1]) == ("unknown", late)
+    answer = olga.post("switches/", wanted)
+    assert (answer.status_code, answer.json()["detail"]) == (503, late)
+    assert not Switch.objects.exists()
 
 
 @pytest.mark.parametrize(

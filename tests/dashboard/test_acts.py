@@ -466,8 +466,16 @@ def test_register(as_olga: Client, estate: SimpleNamespace, engines: Any, name: 
     assert "<b>bold</b>" not in page
 
 
-@pytest.mark.parametrize("name", ["shop-carts", "", "x" * 300])
-def test_registering_twice_or_nonsense_is_said_at_the_field(
+def test_registering_twice_is_no_error(as_olga: Client, estate: SimpleNamespace, engines: Any) -> None:
+    address = reverse("register-instance", args=[estate.shop.pk])
+    page = as_olga.post(address, {"name": "shop-carts"}, follow=True).content.decode()
+    assert "shop › shop-carts is registered already." in page
+    assert InstanceID.objects.count() == 2
+    assert not Entry.objects.exists()
+
+
+@pytest.mark.parametrize("name", ["", "x" * 300])
+def test_registering_nonsense_is_said_at_the_field(
     as_olga: Client, estate: SimpleNamespace, engines: Any, name: str
 ) -> None:
     response = as_olga.post(reverse("register-instance", args=[estate.shop.pk]), {"name": name})

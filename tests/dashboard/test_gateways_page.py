@@ -23,6 +23,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, bool]]:
     found: list[tuple[str, bool]] = []
     monkeypatch.setattr(gateways, "gateway_members", list)
     monkeypatch.setattr(gateways, "zookeeper", lambda: None)
+    monkeypatch.setattr(gateways, "claimed", lambda client: client)
     monkeypatch.setattr(
         gateways, "set_excluded", lambda client, name, excluded: found.append((name, excluded))
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -12,6 +13,8 @@ from typing import Any
 
 import pytest
 from asgiref.sync import sync_to_async
+from django.contrib.auth.models import User
+from django.contrib.sessions.models import Session
 from django.db import connections
 from django.test import AsyncClient, Client
 from django.urls import reverse
@@ -210,7 +213,9 @@ def feed_of(switch: Switch, user: Any, after: int = 0, language: str = "en") -> 
     request = RequestFactory().get("/")
     request.user = user
     with translation.override(language):
-        return stream.Feed(request, switch.key, after)
+        feed = stream.Feed(request, switch.key, after)
+    feed._looked_at_rights = math.inf  # (there is no session)
+    return feed
 
 
 @stack
@@ -254,6 +259,39 @@ async def test_the_stream_ends_after_the_switch(
     events = parse(raw)
     assert events[0][0] == "state" and events[0][2]["status"] == "succeeded"
     assert events[-1][0] == "end"
+
+
+@stack
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("loss", ["kept out", "signed out", "another password"])
+async def test_a_stream_ends_with_the_rights_of_its_viewer(
+    as_vera_async: AsyncClient,
+    people: SimpleNamespace,
+    make_switch: Any,
+    engines: SimpleNamespace,
+    monkeypatch: pytest.MonkeyPatch,
+    loss: str,
+) -> None:
+    """Else a page that was left open would go on for ten minutes."""
+    monkeypatch.setattr(stream, "RIGHTS_SECONDS", 0.0)
+    switch = await sync_to_async(make_switch)("running", stage="settle", started_at=timezone.now())
+    response = await as_vera_async.get(reverse("switch-stream", args=[switch.key]))
+    chunks = aiter(response.streaming_content)
+    while b"event: state" not in await anext(chunks):
+        pass
+
+    def lose() -> None:
+        if loss == "kept out":
+            User.objects.filter(pk=people.vera.pk).update(is_active=False)
+        elif loss == "signed out":
+            Session.objects.all().delete()
+        else:
+            people.vera.set_password("another-password-of-hers")
+            people.vera.save()
+
+    await sync_to_async(lose)()
+    async for chunk in chunks:
+        assert b"event: end" not in chunk, "the switch goes on"
 
 
 @stack

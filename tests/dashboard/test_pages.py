@@ -169,7 +169,7 @@ def test_queries_do_not_grow_with_the_estate(
         appid = AppID.objects.create(name=f"app-{number}", pair=estate.pair)
         InstanceID.objects.create(appid=appid, name="one")
     for address, limit in [
-        (reverse("overview"), 25),
+        (reverse("overview"), 26),
         (reverse("appids"), 15),
         (reverse("appid", args=[estate.shop.pk]), 21),
         (reverse("switches"), 17),

@@ -8,6 +8,7 @@ from hadash.api.shapes.common import MAX_TEXT, words
 from hadash.governance.findings import RULES
 from hadash.identity.names import MAX_NAME_LENGTH
 from hadash.inventory.models import Access
+from hadash.mirroring.content import KINDS
 from hadash.switching.models import POLICY_FIELDS, Policy
 
 
@@ -22,6 +23,45 @@ class ClusterShape(s.Serializer):
     looked_at = s.DateTimeField(allow_null=True)
 
 
+class DriftShape(s.Serializer):
+    """The connector's settings that were found different from what hadash gives it; never their values."""
+
+    keys = s.ListField(child=s.CharField())
+    since = s.DateTimeField()
+    mended = s.DateTimeField(allow_null=True)
+
+
+class DifferenceShape(s.Serializer):
+    """Records of a partition that are not on the standby as they are on the source."""
+
+    topic = s.CharField()
+    partition = s.IntegerField()
+    kind = s.ChoiceField(list(KINDS), help_text="The part that differs.")
+    first = s.IntegerField(help_text="Offset of the first one on the source.")
+    last = s.IntegerField(help_text="Offset of the last one on the source.")
+    count = s.IntegerField()
+    since = s.DateTimeField()
+
+
+class GapShape(s.Serializer):
+    """Offsets of the source without a copy."""
+
+    topic = s.CharField()
+    partition = s.IntegerField()
+    without_record = s.IntegerField(
+        help_text="Offsets that hold no record: transaction markers, or compacted."
+    )
+    lost = s.IntegerField(help_text="Records that were deleted on the source before they were mirrored.")
+    lost_before = s.IntegerField(
+        allow_null=True, help_text="The source's offset up to which they were lost, if it is known."
+    )
+    resumes_at = s.IntegerField(
+        allow_null=True,
+        help_text="The target's offset of the first record after the lost ones, if it is known.",
+    )
+    at = s.DateTimeField(help_text="When it was found.")
+
+
 class MirrorShape(s.Serializer):
     name = s.CharField()
     topics = s.ListField(child=s.CharField())
@@ -32,6 +72,12 @@ class MirrorShape(s.Serializer):
     lag_records = s.IntegerField(allow_null=True)
     lag_seconds = s.FloatField(allow_null=True)
     looked_at = s.DateTimeField(allow_null=True)
+    drift = DriftShape(
+        allow_null=True, help_text="Null when the connector's settings have always been hadash's."
+    )
+    compared_at = s.DateTimeField(allow_null=True, help_text="When records of both sides were compared last.")
+    differences = DifferenceShape(many=True)
+    gaps = GapShape(many=True)
 
 
 class PairShape(s.Serializer):

@@ -27,6 +27,7 @@ from hadash.switching.closure import Dimension
 from hadash.switching.machine import AT_ONCE, Kind, Status
 from hadash.switching.models import StageRecord
 from hadash.switching.plan import Scope, ScopeKind, thing_named
+from hadash.switching.previewing import Checks
 from hadash.switching.retirement.machine import Status as RetirementStatus
 
 
@@ -205,8 +206,16 @@ class DraftShape(s.Serializer):
     kind = s.ChoiceField(words(Kind))
     plan = PlanShape()
     plan_digest = s.CharField()
+    checks = s.ChoiceField(
+        words(Checks),
+        help_text="What became of the checks of servers, Gateways, mirrors, Topics, groups and users, which a request is "
+        "refused for, too. Not made: the plan has objections already. Unknown: something does not answer, which is among "
+        "the objections.",
+    )
     objections = s.ListField(
-        child=s.CharField(), help_text="Why it cannot be carried out; empty when it can."
+        child=s.CharField(),
+        help_text="Why it cannot be carried out; empty when it can, unless something holds part of it. All that stand "
+        "against the plan; of the checks the first one that fails, because they stop there.",
     )
     uncovered = UseShape(many=True, help_text="Clients without an InstanceID that would stay behind.")
     findings = FindingShape(many=True, help_text="What rules say about the clients, the gravest first.")

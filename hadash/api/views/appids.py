@@ -79,18 +79,18 @@ class OneAppID(View):
 class Instances(View):
     @extend_schema(
         operation_id="register_instance",
-        summary="Register an InstanceID under an AppID.",
+        summary="Register an InstanceID under an AppID. One that is registered there already stays as it is (200).",
         request=shapes.InstanceRequest,
         parameters=[KEY],
-        responses={201: shapes.AppIDShape, **problems(400, 404, 409, 422)},
+        responses={200: shapes.AppIDShape, 201: shapes.AppIDShape, **problems(400, 404, 409, 422)},
     )
     @idempotent
     def post(self, request: Request, pk: int) -> Response:
         found, values = the_appid(request.user, pk), self.validated(shapes.InstanceRequest)
         if not may(request.user, REGISTER, found.pair):
             raise PermissionDenied("You may not register InstanceIDs.")
-        services.register_instance(request.user, found, **values, address=address_of(request))
-        return Response(_shown(the_appid(request.user, pk)), status=201)
+        _, new = services.ensure_instance(request.user, found, **values, address=address_of(request))
+        return Response(_shown(the_appid(request.user, pk)), status=201 if new else 200)
 
     @extend_schema(
         operation_id="unregister_instance",

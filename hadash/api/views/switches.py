@@ -32,13 +32,15 @@ from hadash.switching import asking, deciding, directing, lost_target, tails
 from hadash.switching.machine import Kind, Status
 from hadash.switching.models import Switch
 from hadash.switching.planning import draft_for
+from hadash.switching.previewing import preview_of
 from hadash.switching.retirement import services as retirement
 
 
 class Plans(View):
     @extend_schema(
         operation_id="plan",
-        summary="What would move, why, and what stands against it. Changes nothing.",
+        summary="What would move, why, and the objections to it: a request of this moment would be refused for the "
+        "same. Changes nothing.",
         request=shapes.PlanRequest,
         responses={200: shapes.DraftShape, **problems(400, 404, 409, 503)},
     )
@@ -47,7 +49,7 @@ class Plans(View):
         pair = the_pair(request.user, values["pair"])
         scope, target = shapes.scope_of(values["scope"]), the_cluster(pair, values["target"])
         draft = draft_for(pair, scope, target, Kind(values["kind"]))
-        return Response(present.draft(draft, pair))
+        return Response(present.draft(preview_of(draft), pair))
 
 
 class SwitchQuery(InboxQuery):

@@ -190,16 +190,15 @@ def register_instance(request: HttpRequest, pk: int) -> HttpResponse:
         if not may(user_of(request), REGISTER, found.pair):
             raise PermissionDenied("You may not register InstanceIDs.")
         if form.is_valid():
-            instance = services.register_instance(
+            instance, new = services.ensure_instance(
                 user_of(request),
                 found,
                 form.cleaned_data["name"],
                 form.cleaned_data["note"],
                 address_of(request),
             )
-            messages.success(
-                request, _("%(instance)s is registered.") % {"instance": f"{found.name} › {instance.name}"}
-            )
+            said = _("%(instance)s is registered.") if new else _("%(instance)s is registered already.")
+            messages.success(request, said % {"instance": f"{found.name} › {instance.name}"})
             return redirect("appid", pk=found.pk)
     except PermissionDenied as error:
         return denied(request, error, REGISTER, found.pair)

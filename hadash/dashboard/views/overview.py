@@ -11,6 +11,7 @@ from django.utils import timezone
 from hadash.accounts.roles import VIEW, may_somewhere, pairs_where
 from hadash.dashboard import batches, changes, engines, selectors, states
 from hadash.dashboard.views.common import user_of
+from hadash.switching.handovers import counting as handovers
 
 #: AppIDs on the overview; the rest are one click away.
 APPIDS_SHOWN = 40
@@ -51,6 +52,8 @@ def _context(request: HttpRequest) -> dict[str, Any]:
         "gateways": gateways,
         "gateways_fine": sum(state.look == "fine" for _gateway, state in gateways),
         "silent": silent,
+        "handover_faults": handovers.faults(),
+        "handover_days": handovers.SHOWN_DAYS,
         "clients": len({(c["appid"], c["client_id"]) for c in connected}) if look.answering else None,
         "parked": sum(bool(c.get("parked")) for c in connected),
         "observed": observed,

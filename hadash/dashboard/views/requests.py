@@ -39,6 +39,7 @@ from hadash.switching.machine import Kind
 from hadash.switching.models import Switch
 from hadash.switching.plan import Scope, ScopeKind
 from hadash.switching.planning import draft_for
+from hadash.switching.previewing import preview_of
 from hadash.switching.refusals import PlanChanged, Refused
 from hadash.switching.retirement import terms
 from hadash.switching.risks import stops
@@ -84,7 +85,7 @@ def request_switch(request: HttpRequest) -> HttpResponse:
         return _keep(request, pair, appid, draft) if keep else _post(request, pair, appid, draft)
     initial = _of_draft(user, draft) if draft is not None else searched_for_form(request)
     form = RequestForm(initial=initial, pair=pair, appid=appid)
-    return _page(request, form, proposal(form), draft=draft)
+    return _page(request, form, proposal(form, checked=True), draft=draft)
 
 
 def _draft(user: Any, values: Any) -> RequestDraft | None:
@@ -265,11 +266,14 @@ def preview(request: HttpRequest) -> HttpResponse:
         raise Http404(_("Say whose switch it is about."))
     form = RequestForm(request.GET, pair=subject[0], appid=subject[1])
     form.is_valid()
-    return render(request, "requests/preview.html", proposal(form))
+    return render(request, "requests/preview.html", proposal(form, checked=True))
 
 
-def proposal(form: RequestForm) -> dict[str, Any]:
-    """The plan for the other cluster, and the reasons against it."""
+def proposal(form: RequestForm, checked: bool = False) -> dict[str, Any]:
+    """The plan for the other cluster, and the reasons against it.
+
+    :param checked: whether to make the checks of a request, too. (When something is sent the request makes them.)
+    """
     pair, scope = form.pair, form.the_scope()
     look = engines.look()
     shown: dict[str, Any] = {
@@ -296,6 +300,7 @@ def proposal(form: RequestForm) -> dict[str, Any]:
         draft = draft_for(pair, scope, target, form.the_kind())
     except Refused as refusal:
         return {**shown, "reasons": refusal.reasons}
+    preview = preview_of(draft) if checked else None
     plan = draft.plan
     moving, silent = connections.moving(pair, plan, look.answering)
     mirrors = Mirror.objects.filter(pair=pair, name__in=plan.mirrors).select_related(
@@ -305,7 +310,8 @@ def proposal(form: RequestForm) -> dict[str, Any]:
         **shown,
         "plan": plan,
         "carried": radius.carried(plan),
-        "reasons": draft.objections,
+        "reasons": preview.objections if preview else draft.objections,
+        "checks": preview.checks.value if preview else "",
         "told": [finding for finding in draft.findings if not stops(finding, pair, plan.kind)],
         "uncovered": draft.uncovered,
         "members": radius.rows(plan),

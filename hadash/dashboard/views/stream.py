@@ -10,8 +10,9 @@ from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from django.contrib.auth import get_user
 from django.db import close_old_connections, connection
-from django.http import HttpRequest, StreamingHttpResponse
+from django.http import Http404, HttpRequest, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.template.loader import render_to_string
 from django.utils import translation
@@ -35,6 +36,9 @@ TRAFFIC_POLL_SECONDS = 0.5
 HEARTBEAT_SECONDS = 10.0
 #: Seconds of a stream; the browser opens a new one, which checks the session anew.
 STREAM_SECONDS = 600.0
+#: Seconds between two looks whether the viewer may still see it: a person who is kept out, or whose role is taken, sees no more after
+#: this time.
+RIGHTS_SECONDS = 2.0
 #: Seconds after the end of a switch in which its last lines arrive.
 LAST_SECONDS = 1.0
 #: Seconds of traffic before the start that a new viewer gets.
@@ -84,7 +88,7 @@ async def _events(feed: Feed) -> AsyncIterator[bytes]:
             if now - ended_at >= LAST_SECONDS:
                 yield _event("end", {})
                 return
-        if now - began > STREAM_SECONDS:
+        if feed.lost or now - began > STREAM_SECONDS:
             return
         await asyncio.sleep(RUNNING_POLL_SECONDS if feed.running else POLL_SECONDS)
 
@@ -103,6 +107,9 @@ class Feed:
         self.language = translation.get_language() or "en"
         self.after = after
         self.ended = self.running = False
+        #: The viewer may not see it any more.
+        self.lost = False
+        self._looked_at_rights = time.monotonic()
         self._told: dict[str, str] = {}
         self._traffic_at = 0.0
         self._traffic_since: float | None = None
@@ -129,7 +136,29 @@ class Feed:
             close_old_connections()
         return events
 
+    def _still_allowed(self) -> bool:
+        """Whether the session lasts, and the viewer may see the switch. Rights are read again: roles are taken while a stream is open."""
+        now = time.monotonic()
+        if now - self._looked_at_rights < RIGHTS_SECONDS:
+            return True
+        self._looked_at_rights = now
+        session_key = self.request.session.session_key
+        if session_key is None or not self.request.session.exists(session_key):
+            return False
+        again = HttpRequest()
+        again.session = type(self.request.session)(session_key)
+        user = get_user(
+            again
+        )  # (as every request does: it knows an ended session, another password, who is kept out)
+        if not user.is_authenticated:
+            return False
+        self.request.user = user
+        return self._may_see()
+
     def _look(self, events: list[bytes]) -> None:
+        if not self._still_allowed():
+            self.lost = True
+            return
         switch = the_switch(user_of(self.request), self.key)
         self.running = switch.current in (Status.APPROVED, Status.RUNNING)
         events += self._state(switch)
@@ -143,6 +172,13 @@ class Feed:
             events += self._if_new("mirror", live.mirrors(switch))
             events += self._if_new("clients", live.clients(switch))
             events += self._traffic(switch)
+
+    def _may_see(self) -> bool:
+        try:
+            the_switch(user_of(self.request), self.key)
+        except Http404:
+            return False
+        return True
 
     def _if_new(self, name: str, data: Any) -> list[bytes]:
         text = json.dumps(data, sort_keys=True)

@@ -11,6 +11,7 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import transaction
 
+from hadash.accounts import passwords
 from hadash.accounts.models import ExternalIdentity
 from hadash.accounts.roles import ROLES, ensure_roles, ensure_user
 from hadash.audit.models import record
@@ -28,6 +29,12 @@ class Command(BaseCommand):
             "--pair", default="", help="the pair on which the role holds; all pairs without it"
         )
 
+        parser.add_argument(
+            "--own-password",
+            action="store_true",
+            help="the person has typed the password: it need not be changed at the first sign-in",
+        )
+
     def handle(self, *args: Any, **options: Any) -> None:
         username, password = options["username"], ""
         identity = ExternalIdentity.objects.filter(user__username=username).first()
@@ -36,11 +43,14 @@ class Command(BaseCommand):
                 f"{username} signs in through {identity.issuer}: the roles come from the groups there."
             )
         pair = self._pair(options["pair"])
-        if not User.objects.filter(username=username).exists():
+        new = not User.objects.filter(username=username).exists()
+        if new:
             password = self._ask(username)
         ensure_roles()
         with transaction.atomic():
             user = ensure_user(username, password, options["role"], options["name"], pair)
+            if new and not options["own_password"]:
+                passwords.note_temporary(user)
             record(
                 None,
                 "person registered",

@@ -8,10 +8,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
+from hadash.audit.anchors import Anchor, first_broken
+from hadash.audit.anchors import anchors as all_anchors
 from hadash.audit.chain import verify
 from hadash.audit.models import exported
+from hadash.lake.store import LakeError, Store
 
 
 class Command(BaseCommand):
@@ -28,11 +32,34 @@ class Command(BaseCommand):
             "--file", type=Path, help="check an export (JSON Lines, from the first entry on) instead"
         )
 
-    def handle(self, *args: Any, expect: str, file: Path | None, **options: Any) -> None:
+        parser.add_argument(
+            "--anchors",
+            default=settings.AUDIT_ANCHORS,
+            metavar="PLACE",
+            help="where signed digests are kept (the default is HADASH_AUDIT_ANCHORS): each must fit its entry",
+        )
+
+    def handle(self, *args: Any, expect: str, file: Path | None, anchors: str, **options: Any) -> None:
         verdict = verify(exported() if file is None else _lines(file), expect)
         if verdict.fault:
             raise CommandError(f"{verdict.fault} The {verdict.entries} entries before it are whole.")
         self.stdout.write(f"{verdict.entries} entries, all whole. The last digest is {verdict.last}.")
+        if anchors:
+            kept = _anchors(anchors)
+            broken = first_broken(kept, exported() if file is None else _lines(file))
+            if broken is not None:
+                raise CommandError(
+                    f"Entry {broken.number} is not the one that was there at {broken.at}: the log was written again from "
+                    f"there or from before, or it was shortened. The anchor is {anchors}/{broken.name}."
+                )
+            self.stdout.write(f"{len(kept)} anchors in {anchors}, all fit.")
+
+
+def _anchors(place: str) -> list[Anchor]:
+    try:
+        return list(all_anchors(Store(place)))
+    except (LakeError, OSError, ValueError) as error:
+        raise CommandError(f"The anchors cannot be read: {error}") from None
 
 
 def _lines(path: Path) -> Iterator[dict[str, Any]]:

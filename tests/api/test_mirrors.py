@@ -1,0 +1,52 @@
+"""What the API tells of a mirror beside its lag: programs alert on facts, not on sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from hadash.api.shapes.inventory import MirrorShape
+from hadash.mirroring.models import Mirror
+
+pytestmark = [pytest.mark.stack, pytest.mark.django_db]
+
+DIFFERENCE = {"topic": "orders", "partition": 2, "kind": "headers", "first": 4, "last": 9, "count": 6}
+GAP = {
+    "topic": "orders",
+    "partition": 0,
+    "without_record": 3,
+    "lost": 0,
+    "lost_before": None,
+    "resumes_at": None,
+}
+
+
+def only_mirror(answer: Any) -> dict[str, Any]:
+    [pair] = answer.json()
+    [mirror] = pair["mirrors"]
+    return dict(mirror)
+
+
+def test_nothing_is_known_to_be_wrong(program: Callable[..., Any], estate: SimpleNamespace) -> None:
+    told = only_mirror(program("vera").get("pairs/"))
+    assert (told["drift"], told["compared_at"], told["differences"], told["gaps"]) == (None, None, [], [])
+
+
+def test_differences_gaps_and_settings_that_were_changed_are_told(
+    program: Callable[..., Any], estate: SimpleNamespace
+) -> None:
+    now = timezone.now()
+    at = now.isoformat()
+    drift = {"keys": ["header.converter"], "since": at, "mended": None}
+    different, gap = {**DIFFERENCE, "since": at}, {**GAP, "at": at}
+    Mirror.objects.update(
+        drift=drift, comparison={"walked": {}, "differences": [different]}, gaps=[gap], compared_at=now
+    )
+    told = only_mirror(program("vera").get("pairs/"))
+    assert (told["drift"], told["differences"], told["gaps"]) == (drift, [different], [gap])
+    shape = MirrorShape(data=told)
+    assert shape.is_valid(), shape.errors
