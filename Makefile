@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 N ?= 20
 
-.PHONY: help setup demo demo-check demo-reset clients-check bench-switch bench-gateway bench-plan bench-pipeline fault test test-long test-unit lint types format lock clean browser
+.PHONY: help setup demo demo-check demo-reset manage clients-check bench-switch bench-gateway bench-plan bench-pipeline fault test test-long test-unit lint types format lock clean browser haproxy record
 
 help:  ## What there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -31,11 +31,14 @@ demo: $(READY)  ## The whole of hadash on embedded servers, with live Kafka clie
 demo-reset: $(READY)  ## Forget the demo's data; the next make demo starts over
 	@$(BIN)/python -m hadash.sandbox reset
 
+manage: $(READY)  ## manage.py beside the running demo: make manage ARGS="create_token olga --name mine"
+	@$(BIN)/python -m hadash.sandbox manage $(ARGS)
+
 demo-check: $(READY)  ## Real switches without a person; prints JSON, exit 0 only if nothing was lost or doubled
 	@$(BIN)/python -m hadash.sandbox check
 
-clients-check: $(READY)  ## The same with librdkafka, kafka-python, aiokafka and Kafka's own clients of three versions
-	@$(BIN)/python -m hadash.sandbox check --world libraries
+clients-check: $(READY)  ## Clients of fourteen libraries and versions, there and back; needs Go 1.26 and Node 20 (LIBRARIES="sarama kafkajs" for some)
+	@$(BIN)/python -m hadash.sandbox clients-check $(if $(LIBRARIES),--libraries $(LIBRARIES))
 
 bench-switch: $(READY)  ## N=20 switches back and forth; writes var/bench/switch.json
 	@$(BIN)/python -m hadash.sandbox bench-switch -n $(N)
@@ -49,13 +52,19 @@ bench-plan: $(READY)  ## Finding what moves together, and moving 1,000 InstanceI
 bench-pipeline: $(READY)  ## From 10 M and 100 M access reports to facts, beside DuckDB; writes var/bench/pipeline.json (SIZES="10000000" for some)
 	@$(BIN)/python -m hadash.sandbox bench-pipeline $(if $(SIZES),--reports $(SIZES))
 
+record: $(READY)  ## Access reports of real clients again, as the fixture of estates; needs Go 1.26, Node 20 and a JDK
+	@$(BIN)/python -m hadash.sandbox record
+
 fault: $(READY)  ## What dies in each stage of a switch, and what comes of it; writes var/bench/fault.json (FAULTS="worker redis" STAGES="block" for some; all take an hour)
 	@$(BIN)/python -m hadash.sandbox fault --faults $(FAULTS) --stages $(STAGES)
 
 browser: $(READY)  ## Chromium for the browser tests, from Debian's packages
 	@setup/browser.sh
 
-test: $(READY) browser  ## All tests but the long ones, on stacks of their own
+haproxy:  ## HAProxy for the tests of the PROXY protocol, from Debian's packages
+	@setup/haproxy.sh
+
+test: $(READY) browser haproxy  ## All tests but the long ones, on stacks of their own
 	@setup/test.sh
 
 test-long: $(READY)  ## What takes minutes a test: every client library there and back, clusters that die or are lost for good
