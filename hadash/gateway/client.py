@@ -311,6 +311,7 @@ class Client:
         if request.kind is Kind.OFFSET_COMMIT:
             request = unasked.commit(request)
         elif request.kind is Kind.FETCH:
+            self.relay.positions.asked_at = arrived
             request = unasked.without_rack(request)
         if request.kind is Kind.PRODUCE:
             message: Any = read_produce(request)
@@ -321,6 +322,8 @@ class Client:
             message = None
         else:
             message = decode_request(request)
+        if request.kind is Kind.JOIN_GROUP:
+            self.members.rejoins(message.group_id, message.member_id, arrived)
         if self._has_waited and not (self.connection.still_there() or _is_unacknowledged(request, message)):
             # Its client has sent it again elsewhere, and both would be written.
             self.connection.leave()

@@ -444,11 +444,12 @@ class _FetchAnswer:
         self._counter = FetchedCounter(request.version)
         self._total = relay.observer.counter(request.kind)
         self._reply = relay.replies.open()
+        relay.positions.sent()
 
     def whole(self, payload: bytes) -> None:
         self._total.bytes_out += len(payload)
         self._counter.feed(payload)
-        self._count()
+        self._answered()
         self._reply.complete(length_of(payload), payload)
 
     def begin(self, length: int) -> None:
@@ -460,9 +461,10 @@ class _FetchAnswer:
         self._reply.pass_on(data)
 
     def end(self) -> None:
-        self._count()
+        self._answered()
         self._reply.complete()
 
-    def _count(self) -> None:
+    def _answered(self) -> None:
+        self._relay.positions.answered(self._relay.gateway.loop.time())
         if self._counter.counts:
             self._relay.observer.consumed(self._counter.counts)

@@ -12,6 +12,7 @@ from hadash.sentences import say
 from hadash.switching import commands as do
 from hadash.switching.machine import Kind
 from hadash.switching.plan import Plan
+from hadash.switching.reading_on import with_other_offsets
 from hadash.switching.stage_run import Limits, StageFailed
 
 Entry = dict[str, Any]
@@ -92,7 +93,7 @@ def check_self_assigned(
     :param points: where both sides correspond. :raises StageFailed: a client reads a Topic whose offsets differ.
     """
     found: Mapping[str, frozenset[str]] = yield do.CheckSelfAssigned()
-    differing = _with_other_offsets(points)
+    differing = with_other_offsets(points)
     stranded = {
         who: sorted(topics & differing) for who, topics in sorted(found.items()) if topics & differing
     }
@@ -116,8 +117,3 @@ def check_self_assigned(
             cluster=plan.target,
         )
     )
-
-
-def _with_other_offsets(points: Mapping[Partition, Corresponding]) -> set[str]:
-    """The Topics of which a partition has other offsets on the other side."""
-    return {partition.topic for partition, point in points.items() if point.source != point.target}

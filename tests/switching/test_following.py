@@ -112,6 +112,9 @@ def test_follow() -> None:
 def test_follow_while_the_source_grows() -> None:
     """It waits for what the source held when its readers stopped, not for the source to stand still."""
     world = before(Stage.FOLLOW)
+    world.mirror.rate = 0
+    world.later(0.2)
+    world.mirror.rate = 200  # so it has something to wait for
     end = world.logs["east"][ORDERS_0].end
     run_stage(world, Stage.FOLLOW)
     assert world.drained is not None
@@ -151,6 +154,7 @@ def test_a_mirror_that_stands_still() -> None:
     world = before(Stage.FOLLOW)
     world.mirror.rate = 0
     world.later(0.2)
+    world.traffic = False
     lacking = sum(world.logs["east"][p].end - world.mirror.position[p] for p in (ORDERS_0, ORDERS_1))
     found = failure(world, Stage.FOLLOW)
     assert found == f"The mirror still lacks {lacking} records after {QUICK.drain} s."
