@@ -18,7 +18,7 @@ from hadash.switching.quota_checks import QuotaCheck, check_quotas, copy_quotas
 from hadash.switching.reading_on import check_noted, with_other_offsets
 from hadash.switching.self_assigned import check_self_assigned
 from hadash.switching.stage_run import Limits, StageFailed, StageRun
-from hadash.switching.translating import nothing_is_skipped
+from hadash.switching.translating import nothing_is_lost
 
 
 def precheck(plan: Plan, limits: Limits) -> StageRun:
@@ -226,7 +226,7 @@ def _check_groups(plan: Plan) -> Generator[do.Command, Any, None]:
     if plan.kind is not Kind.READ_SPLIT:  # its source may be the mirror: see :func:`check_readers`
         anchors = yield do.ReadAnchors()
         positions = yield from uncommitted_positions(plan, committed, anchors.keys())
-        yield from nothing_is_skipped(plan, together(committed, positions), anchors)
+        yield from nothing_is_lost(plan, together(committed, positions), anchors)
     yield from check_unused_groups(plan)
 
 

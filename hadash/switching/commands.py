@@ -234,6 +234,17 @@ class CompareTails:
 
 
 @dataclass(frozen=True, slots=True)
+class CompareNext:
+    """Read the records from these points on, on both sides → whether they are the same, by partition.
+
+    ``ends``: of both sides; what lies behind them is left out.
+    """
+
+    points: Mapping[Partition, Corresponding]
+    ends: Mapping[Partition, Corresponding]
+
+
+@dataclass(frozen=True, slots=True)
 class RecordDrained:
     """Keep the drained point for the stages that follow, also in another process → ``None``. Of a read split: where the
     source ended when its readers had stopped."""
@@ -489,6 +500,7 @@ Command = (
     | ReadEnds
     | ReadAnchors
     | CompareTails
+    | CompareNext
     | RecordDrained
     | ReadDrained
     | ReadGroupOffsets

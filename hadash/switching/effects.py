@@ -32,7 +32,7 @@ from hadash.mirroring import looking, standby
 from hadash.mirroring import services as mirroring
 from hadash.mirroring.models import Mirror
 from hadash.mirroring.offsets import Corresponding, to_try
-from hadash.mirroring.proof import compare_tails
+from hadash.mirroring.proof import compare_tails, same_next
 from hadash.sentences import Sentence, say
 from hadash.switching import commands as do
 from hadash.switching import lost_source, quotas, tails
@@ -499,6 +499,25 @@ class Effects:
         with ThreadPoolExecutor(max_workers=1) as beside:
             other = beside.submit(read, self.plan.target, target_ends)
             return compare_tails(read(self.plan.source, source_ends), other.result())
+
+    @carry_out.register
+    def _(self, command: do.CompareNext) -> dict[Partition, bool]:
+        count = settings.SWITCH_TAIL_RECORDS
+
+        def read(cluster: str, spans: dict[Partition, tuple[int, int]]) -> dict[Partition, list[Record]]:
+            client = self._client(cluster)
+            ends = {p: min(first + count, end) for p, (first, end) in spans.items()}
+            found = client.tail(ends, client.start_offsets(ends), count)
+            return {p: [r for r in records if r.offset >= spans[p][0]] for p, records in found.items()}
+
+        points, ends = command.points, command.ends
+        there = {p: (point.target, ends[p].target) for p, point in points.items()}
+        # Both sides at once: clients wait.
+        with ThreadPoolExecutor(max_workers=1) as beside:
+            other = beside.submit(read, self.plan.target, there)
+            ours = read(self.plan.source, {p: (point.source, ends[p].source) for p, point in points.items()})
+            theirs = other.result()
+        return {p: same_next(ours.get(p, []), theirs.get(p, [])) for p in points}
 
     @carry_out.register
     def _(self, command: do.PauseMirrors) -> None:

@@ -18,7 +18,7 @@ from hadash.switching.positions import together, uncommitted_positions
 from hadash.switching.stage_run import Limits, StageFailed, StageRun, drained
 from hadash.switching.translating import (
     are_set,
-    nothing_is_skipped,
+    nothing_is_lost,
     same_records,
     set_offsets,
     translated,
@@ -77,7 +77,7 @@ def check_readers(plan: Plan) -> Generator[do.Command, Any, None]:
     committed = yield do.ReadGroupOffsets(plan.source)
     anchors = yield from _anchors(plan)
     positions = yield from uncommitted_positions(plan, committed, anchors.keys())
-    yield from nothing_is_skipped(plan, together(committed, positions), anchors)
+    yield from nothing_is_lost(plan, together(committed, positions), anchors)
 
 
 def follow(plan: Plan, limits: Limits) -> StageRun:
@@ -92,7 +92,7 @@ def follow(plan: Plan, limits: Limits) -> StageRun:
     if not plan.groups:
         return say("No consumer group moves: no offsets to translate.")
     commits = yield do.ReadCommits(plan.source)
-    wanted = yield from translated(plan, commits, points)
+    wanted = yield from translated(plan, commits, points, anchors)
     yield from set_offsets(plan, with_metadata(wanted, commits), points)
     yield from same_records(wanted, points, limits)
     if (yield do.ReadCommits(plan.source)) != commits:

@@ -29,7 +29,7 @@ def translate(plan: Plan, limits: Limits) -> StageRun:
         yield from _stands_still(plan, ends)
         return say("No consumer group moves: no offsets to translate.")
     commits = yield do.ReadCommits(plan.source)
-    wanted = yield from translated(plan, commits, ends)
+    wanted = yield from translated(plan, commits, ends, (yield do.ReadAnchors()))
     yield from set_offsets(plan, with_metadata(wanted, commits), ends)
     yield from same_records(wanted, ends, limits)
     yield from _stands_still(plan, ends)
@@ -37,11 +37,15 @@ def translate(plan: Plan, limits: Limits) -> StageRun:
 
 
 def translated(
-    plan: Plan, commits: GroupCommits, ends: Mapping[Partition, Corresponding]
+    plan: Plan,
+    commits: GroupCommits,
+    ends: Mapping[Partition, Corresponding],
+    anchors: Mapping[Partition, Corresponding],
 ) -> Generator[do.Command, Any, dict[str, dict[Partition, int]]]:
     """Every group's offsets for the target: of what it has committed, and of where its members read what it has not.
 
-    :param ends: where both sides correspond. :raises StageFailed: records would be skipped, or a position is not known.
+    :param ends: where both sides correspond; from ``anchors`` on they do so offset by offset.
+    :raises StageFailed: records would be skipped or read again, or a position is not known.
     """
     committed = offsets_of(commits)
     positions = yield from uncommitted_positions(plan, committed, ends.keys())
@@ -55,7 +59,9 @@ def translated(
         )
     following = together(committed, positions)
     starts, target_starts = yield from nothing_is_skipped(plan, following, ends)
-    return translate_groups(following, ends, starts, target_starts)
+    found = translate_groups(following, ends, starts, target_starts)
+    yield from go_on_at_same_record(plan, following, found, starts, ends, anchors)
+    return found
 
 
 def offsets_of(commits: GroupCommits) -> dict[str, dict[Partition, int]]:
@@ -103,6 +109,52 @@ def nothing_is_skipped(
             )
         )
     return source_starts, target_starts
+
+
+def nothing_is_lost(
+    plan: Plan, following: GroupOffsets, anchors: Mapping[Partition, Corresponding]
+) -> Generator[do.Command, Any, None]:
+    """Before anybody waits: groups could go on at the same records on the target as it is now.
+
+    :raises StageFailed: as of :func:`nothing_is_skipped` and :func:`go_on_at_same_record`.
+    """
+    starts, target_starts = yield from nothing_is_skipped(plan, following, anchors)
+    found = translate_groups(following, anchors, starts, target_starts)
+    yield from go_on_at_same_record(plan, following, found, starts, anchors, anchors)
+
+
+def go_on_at_same_record(
+    plan: Plan,
+    following: GroupOffsets,
+    translated: GroupOffsets,
+    source_starts: Mapping[Partition, int],
+    ends: Mapping[Partition, Corresponding],
+    anchors: Mapping[Partition, Corresponding],
+) -> Generator[do.Command, Any, None]:
+    """Groups that stand before an anchor: between it and them an offset may hold a record on one side only (markers of
+    transactions, compaction), so counting is no proof. What they read next is compared.
+
+    :param following: where groups stand on the source. :raises StageFailed: it is not the same record on both sides.
+    """
+    for group, offsets in sorted(following.items()):
+        points = {
+            p: Corresponding(max(offset, source_starts[p]), translated[group][p])
+            for p, offset in offsets.items()
+            if p in anchors and p in ends and offset < anchors[p].source
+        }
+        if not points:
+            continue
+        same: Mapping[Partition, bool] = yield do.CompareNext(points, ends)
+        if differing := sorted(p for p in points if not same[p]):
+            raise StageFailed(
+                say(
+                    "Group %(group)s stands on %(partitions)s before offsets that hold a record on one cluster only (markers of "
+                    "transactions, or compacted), so it is not known where it goes on on %(cluster)s. Let it catch up first.",
+                    group=group,
+                    partitions=differing,
+                    cluster=plan.target,
+                )
+            )
 
 
 def are_set(plan: Plan, wanted: GroupOffsets) -> Sentence:

@@ -10,6 +10,9 @@ from hadash.bindings.model import BindingState, GatewayMember
 from hadash.kafka.values import Partition, Record
 from hadash.mirroring.offsets import Corresponding, resume_after
 
+#: In a log: an offset without a record.
+MARKER = -1
+
 #: A cluster and the state of a binding to it.
 Bound = tuple[str, BindingState]
 
@@ -20,7 +23,7 @@ class Broken(AssertionError):
 
 @dataclass
 class Log:
-    """One partition on one cluster. A record is a number that is unique in the world."""
+    """One partition on one cluster. A record is a number that is unique in the world; at ``MARKER`` an offset holds none."""
 
     start: int = 0
     records: list[int] = field(default_factory=list)
@@ -47,9 +50,14 @@ class Log:
         del self.records[:count]
         self.start += count
 
+    def next(self, first: int, end: int, count: int) -> list[Record]:
+        """The records from ``first`` on."""
+        return [r for r in self.tail(min(first + count, end), count) if r.offset >= first]
+
     def tail(self, end: int, count: int) -> list[Record]:
         first = max(self.start, end - count)
-        return [Record(o, f"sum-{self.records[o - self.start]}") for o in range(first, end)]
+        held = ((o, self.records[o - self.start]) for o in range(first, end))
+        return [Record(o, f"sum-{record}") for o, record in held if record != MARKER]
 
 
 Logs = Mapping[str, Mapping[Partition, Log]]

@@ -22,7 +22,7 @@ from hadash.identity.identity import Identity
 from hadash.kafka.values import Committed, Partition
 from hadash.mirroring.lag import measure
 from hadash.mirroring.offsets import Corresponding
-from hadash.mirroring.proof import compare_tails
+from hadash.mirroring.proof import compare_tails, same_next
 from hadash.sentences import Sentence
 from hadash.switching import commands as do
 from hadash.switching.assignors import UsedAssignors
@@ -449,6 +449,16 @@ class World:
                     {p: source[p].tail(end.source, 16) for p, end in ends.items()},
                     {p: target[p].tail(end.target, 16) for p, end in ends.items()},
                 )
+            case do.CompareNext(points, ends):
+                self._reach(plan.source, plan.target)
+                source, target = self.logs[plan.source], self.logs[plan.target]
+                return {
+                    p: same_next(
+                        source[p].next(at.source, ends[p].source, 16),
+                        target[p].next(at.target, ends[p].target, 16),
+                    )
+                    for p, at in points.items()
+                }
             case do.RecordDrained(ends):
                 self.drained = dict(ends)
                 self._copy_facts()
