@@ -55,9 +55,7 @@ def build_app(gateway: Gateway) -> Starlette:
 
     async def members(request: Request) -> Response:
         """One entry a group member, whichever of its connections it spoke on: parked, joining, held or active. ``assignors`` is null
-        when its JOIN_GROUP did not pass here; ``connected`` whether it has a connection; ``rejoined`` seconds since its last
-        JOIN_GROUP came here."""
-        now = gateway.loop.time()
+        when its JOIN_GROUP did not pass here; ``connected`` whether it has a connection."""
         appid, instance = request.query_params.get("appid"), request.query_params.get("instance")
         found = [
             {
@@ -71,7 +69,6 @@ def build_app(gateway: Gateway) -> Starlette:
                 "cluster": member.cluster,
                 "host": member.host,
                 "connected": member.connected,
-                "rejoined": since(now, member.rejoined_at),
             }
             for member in gateway.group_members.all(appid)
             if instance is None or member.client_id == instance
@@ -81,9 +78,7 @@ def build_app(gateway: Gateway) -> Starlette:
     async def readers(request: Request) -> Response:
         """One entry a connection on which a client reads, with the Topics that it has asked for, whether or not records came, and
         their partitions (null when they are too many to note). Most libraries have one to each broker, kafka-go has one for each
-        partition. ``asked`` and ``answered`` are seconds since the last FETCH came and since the last one was answered, ``waits`` is
-        whether one has no answer yet."""
-        now = gateway.loop.time()
+        partition."""
         found = [
             {
                 "appid": connection.signed.appid,
@@ -93,9 +88,6 @@ def build_app(gateway: Gateway) -> Starlette:
                 "broker": connection.node.broker_id if connection.node else None,
                 "topics": sorted(connection.relay.positions.topics),
                 "partitions": connection.relay.positions.partitions(),
-                "asked": since(now, connection.relay.positions.asked_at),
-                "answered": since(now, connection.relay.positions.answered_at),
-                "waits": connection.relay.positions.unanswered > 0,
             }
             for connection in connections(request)
             if connection.relay.positions.topics
@@ -161,11 +153,6 @@ def build_app(gateway: Gateway) -> Starlette:
             Route("/metrics", metrics),
         ]
     )
-
-
-def since(now: float, then: float | None) -> float | None:
-    """Seconds, for another process, whose clock is another one."""
-    return None if then is None else round(now - then, 3)
 
 
 def access_entries(

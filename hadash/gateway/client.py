@@ -13,6 +13,7 @@ from hadash.gateway.breaker import Verdict, judge
 from hadash.gateway.codec import ErrorCode, decode_request
 from hadash.gateway.governing import Governing
 from hadash.gateway.kinds import DATA, GROUP, SIGN_IN, TRANSACTIONS, Kind
+from hadash.gateway.libraries import Library
 from hadash.gateway.members import ConnectionMembers, HeldHeartbeat, Waits
 from hadash.gateway.purgatory import DelayedOperation
 from hadash.gateway.records import Produced, read_produce
@@ -112,12 +113,22 @@ class Client:
 
     def begin(self) -> None:
         """It is signed in, and can be served."""
+        self._say_library()
         self.relay.upstream.owner = self
         self.gateway.signed_in(self)
         if self.relay.upstream.transport.is_closing():
             self.upstream_lost("")  # nobody would tell any more
         elif not self.governing.belongs_here:
             self.binding_changed()  # it has moved while it signed in
+
+    def _say_library(self) -> None:
+        """Remember which library it is, or take what another connection of it has said."""
+        signed, libraries = self.signed, self.gateway.libraries
+        who = signed.appid, signed.client_id, self.host
+        if signed.library:
+            libraries.tell(*who, Library(signed.library, signed.library_version))
+        else:
+            signed.library, signed.library_version = libraries.of(*who)
 
     @property
     def waits(self) -> bool:
@@ -296,6 +307,7 @@ class Client:
         if request.kind is Kind.API_VERSIONS:
             if software := software_of(request):
                 self.signed.library, self.signed.library_version = software
+                self._say_library()
             self.relay.replies.open().complete(self.gateway.versions.answer(request))
             return True
         if not request.supported:
@@ -311,7 +323,6 @@ class Client:
         if request.kind is Kind.OFFSET_COMMIT:
             request = unasked.commit(request)
         elif request.kind is Kind.FETCH:
-            self.relay.positions.asked_at = arrived
             request = unasked.without_rack(request)
         if request.kind is Kind.PRODUCE:
             message: Any = read_produce(request)
@@ -322,8 +333,6 @@ class Client:
             message = None
         else:
             message = decode_request(request)
-        if request.kind is Kind.JOIN_GROUP:
-            self.members.rejoins(message.group_id, message.member_id, arrived)
         if self._has_waited and not (self.connection.still_there() or _is_unacknowledged(request, message)):
             # Its client has sent it again elsewhere, and both would be written.
             self.connection.leave()

@@ -57,8 +57,6 @@ class Member:
     session_timeout_ms: int | None = None
     #: Seconds that the coordinator kept its last JOIN_GROUP waiting: the group's own join delay.
     join_seconds: float | None = None
-    #: When its last JOIN_GROUP came, in the registry's clock; ``None`` when this process has seen none.
-    rejoined_at: float | None = None
     #: What waits on each of its connections.
     waits: dict[ConnectionMembers, Waits] = field(default_factory=dict)
     #: When its last connection ended, in the registry's clock; ``None`` while it has one.
@@ -96,9 +94,6 @@ class GroupMembers:
         self._members: dict[str, dict[tuple[str, str], Member]] = {}
         #: Those without a connection, in the order in which they lost it.
         self._alone: dict[Member, None] = {}
-
-    def now(self) -> float:
-        return self._clock()
 
     def of(self, appid: str, group: str, member_id: str) -> Member | None:
         return self._members.get(appid, {}).get((group, member_id))
@@ -208,12 +203,6 @@ class ConnectionMembers:
                 return self.carries(message.group_id, message.member_id)
         return None
 
-    def rejoins(self, group: str, member_id: str, now: float) -> None:
-        """Its JOIN_GROUP has come."""
-        member = self.carries(group, member_id)
-        if member is not None:
-            member.rejoined_at = now
-
     def joined(self, group: str, member_id: str, asked: Any, seconds: float) -> None:
         """The coordinator has answered its JOIN_GROUP.
 
@@ -224,8 +213,6 @@ class ConnectionMembers:
             member.assignors = assignors_of(asked)
             member.session_timeout_ms = session_timeout_ms_of(asked)
             member.join_seconds = seconds
-            if member.rejoined_at is None:  # it joined without a member id
-                member.rejoined_at = self._registry.now() - seconds
 
     def leave(self, request: Request, message: Any) -> None:
         """A LEAVE_GROUP passes."""

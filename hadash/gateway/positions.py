@@ -31,14 +31,9 @@ class FetchPositions:
     where its reader began: what it has read since then it has not committed, so nobody else knows that it was read.
     """
 
-    __slots__ = ("_last", "answered_at", "asked_at", "first", "topics", "unanswered")
+    __slots__ = ("_last", "first", "topics")
 
     def __init__(self) -> None:
-        #: When the last FETCH came, and when the last one was answered, in the loop's time; ``None`` for never.
-        self.asked_at: float | None = None
-        self.answered_at: float | None = None
-        #: How many the broker has not answered yet: one without new records waits there for as long as its client has said.
-        self.unanswered = 0
         self.first: dict[tuple[str, int], int] = {}
         #: The Topics that were asked for, whether or not records came.
         self.topics: set[str] = set()
@@ -52,15 +47,6 @@ class FetchPositions:
         for topic, index in sorted(self.first):
             found.setdefault(topic, []).append(index)
         return found
-
-    def sent(self) -> None:
-        """A FETCH is sent to the broker."""
-        self.unanswered += 1
-
-    def answered(self, now: float) -> None:
-        """The broker has answered one."""
-        self.unanswered -= 1
-        self.answered_at = now
 
     def note(self, request: Request) -> None:
         """A FETCH passes. One that cannot be read is the broker's to refuse."""

@@ -444,12 +444,11 @@ class _FetchAnswer:
         self._counter = FetchedCounter(request.version)
         self._total = relay.observer.counter(request.kind)
         self._reply = relay.replies.open()
-        relay.positions.sent()
 
     def whole(self, payload: bytes) -> None:
         self._total.bytes_out += len(payload)
         self._counter.feed(payload)
-        self._answered()
+        self._count()
         self._reply.complete(length_of(payload), payload)
 
     def begin(self, length: int) -> None:
@@ -461,10 +460,9 @@ class _FetchAnswer:
         self._reply.pass_on(data)
 
     def end(self) -> None:
-        self._answered()
+        self._count()
         self._reply.complete()
 
-    def _answered(self) -> None:
-        self._relay.positions.answered(self._relay.gateway.loop.time())
+    def _count(self) -> None:
         if self._counter.counts:
             self._relay.observer.consumed(self._counter.counts)

@@ -23,6 +23,7 @@ from hadash.gateway.connection import ClientConnection
 from hadash.gateway.kinds import TRANSACTIONS, Kind
 from hadash.gateway.known_topics import KnownTopics
 from hadash.gateway.lake import AccessReports
+from hadash.gateway.libraries import Libraries
 from hadash.gateway.listener import Listener, SecurityProtocol, Unidentified
 from hadash.gateway.log_limit import LogLimit
 from hadash.gateway.lookups import Lookups
@@ -91,6 +92,7 @@ class Gateway:
         self.member_ids = Origins(numbers, state / "members" if state else None)
         #: The members of groups, whichever of their connections their requests come in on.
         self.group_members = GroupMembers(self.loop.time)
+        self.libraries = Libraries()
         #: What brokers that know less are held against.
         self.known_topics = KnownTopics()
         self.traffic = Traffic(settings.traffic_samples, reports=bool(settings.lake))

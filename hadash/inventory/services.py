@@ -340,7 +340,7 @@ def store_access(facts: Iterable[dict[str, Any]], pairs: dict[str, Pair]) -> int
             last_seen=datetime.fromtimestamp(fact["last_seen"], UTC),
         )
         older, newer = sorted((rows.get(key, row), row), key=lambda each: each.last_seen)
-        newer.details = together(older.details, newer.details)
+        _keep_known(older, newer)
         rows[key] = newer
     # In one order, whatever the order in which Gateways tell them: this runs for several at once, and PostgreSQL keeps each row
     # locked until the transaction ends. Two that met in opposite orders would be a deadlock.
@@ -371,11 +371,12 @@ def together(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> dict[str, 
 
 
 def _keep_memberships(rows: Iterable[Access]) -> None:
-    """Of clients in groups whose JOIN_GROUP none of these Gateways has seen, what was known before."""
+    """Of clients in groups whose JOIN_GROUP none of these Gateways has seen, or that have not said which library they are since
+    a Gateway was started, what was known before."""
     lacking = {
         (row.pair_id, row.appid, row.client_id, row.resource, row.cluster): row
         for row in rows
-        if row.kind == Access.Kind.GROUP and "assignors" not in row.details
+        if row.kind == Access.Kind.GROUP and ("assignors" not in row.details or not row.library)
     }
     if not lacking:
         return
@@ -384,7 +385,14 @@ def _keep_memberships(rows: Iterable[Access]) -> None:
     ):
         row = lacking.get((held.pair_id, held.appid, held.client_id, held.resource, held.cluster))
         if row is not None:
-            row.details = together(held.details, row.details)
+            _keep_known(held, row)
+
+
+def _keep_known(earlier: Access, later: Access) -> None:
+    """What is known of a client, and its later requests do not say."""
+    later.details = together(earlier.details, later.details)
+    if not later.library and later.host == earlier.host:
+        later.library, later.version = earlier.library, earlier.version
 
 
 def _register_seen(rows: Iterable[Access]) -> None:

@@ -15,7 +15,7 @@ from hadash.switching.machine import Kind
 from hadash.switching.plan import Plan
 from hadash.switching.positions import together, uncommitted_positions
 from hadash.switching.quota_checks import QuotaCheck, check_quotas, copy_quotas
-from hadash.switching.reading_on import check_noted, with_other_offsets
+from hadash.switching.reading_on import check_reading_on
 from hadash.switching.self_assigned import check_self_assigned
 from hadash.switching.stage_run import Limits, StageFailed, StageRun
 from hadash.switching.translating import nothing_is_lost
@@ -97,7 +97,7 @@ def _checks(
         yield from check_readers(plan)
     else:
         yield from check_self_assigned(plan, limits, points)
-    yield from check_noted(plan, limits, with_other_offsets(points))
+    yield from check_reading_on(plan, limits, points)
     yield from _check_sign_in(plan)
     yield from _check_denials(plan)
     yield from _check_hosts(plan)

@@ -106,21 +106,7 @@ class CheckSelfAssigned:
 
 @dataclass(frozen=True, slots=True)
 class CheckReadingOn:
-    """→ :class:`~hadash.switching.reading_on.ReadingOn`: who of the plan's members reads ``topics`` on the source while it rejoins."""
-
-    topics: frozenset[str]
-
-
-@dataclass(frozen=True, slots=True)
-class RecordReadingOn:
-    """Keep who has read on → ``None``: group → member id → client (as texts)."""
-
-    members: Mapping[str, Mapping[str, str]]
-
-
-@dataclass(frozen=True, slots=True)
-class ReadReadingOn:
-    """→ :class:`~hadash.switching.reading_on.ReadingOn`: those of the plan's members that another switch has kept."""
+    """→ the plan's members (as texts) whose library reads on while it rejoins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -480,8 +466,6 @@ Command = (
     | ReadWritten
     | CheckSelfAssigned
     | CheckReadingOn
-    | RecordReadingOn
-    | ReadReadingOn
     | ReadTopics
     | CopyAcls
     | CheckDenials

@@ -7,12 +7,10 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from datetime import timedelta
 from functools import singledispatchmethod
 from typing import Any
 
 from django.conf import settings
-from django.utils import timezone
 
 from hadash.bindings import catalogue
 from hadash.bindings.client import reaching
@@ -40,11 +38,10 @@ from hadash.switching.assignors import EAGER, Rebalancing, UsedAssignors, rebala
 from hadash.switching.connected import Name, where_they_are
 from hadash.switching.facts import Facts, points_from_json, points_to_json, room_for, seen_to_json
 from hadash.switching.machine import Kind, Stage
-from hadash.switching.models import Switch
 from hadash.switching.plan import Plan
 from hadash.switching.planning import plan_for
 from hadash.switching.quota_checks import QuotaCheck, QuotasFound
-from hadash.switching.reading_on import ReadingOn, reading_on
+from hadash.switching.reading_on import READING_ON
 from hadash.switching.refusals import Refused
 from hadash.switching.self_assigned import self_assigned
 from hadash.switching.settled import furthest_settled
@@ -450,30 +447,17 @@ class Effects:
         return self_assigned(self.plan, readers, members, assigned)
 
     @carry_out.register
-    def _(self, command: do.CheckReadingOn) -> ReadingOn:
-        members = ask_about(self.plan, ask_every, "/members", "members")
-        # Last: what seems to have come before the other then really has.
-        readers = ask_about(self.plan, ask_every, "/readers", "readers")
-        return reading_on(self.plan, command.topics, members, readers)
-
-    @carry_out.register
-    def _(self, command: do.RecordReadingOn) -> None:
-        self.facts.put("reading_on", {group: dict(found) for group, found in command.members.items()})
-
-    @carry_out.register
-    def _(self, command: do.ReadReadingOn) -> ReadingOn:
-        since = timezone.now() - timedelta(days=settings.SWITCH_JOURNAL_DAYS)
-        kept = Switch.objects.filter(pair=self._pair, requested_at__gte=since, facts__has_key="reading_on")
-        groups = self._client(self.plan.source).groups(self.plan.groups)
-        # One that was started again since then is another member: it may have another library now.
-        present = {name: {member.member_id for member in group.members} for name, group in groups.items()}
-        found: dict[str, dict[str, str]] = {}
-        for facts in kept.values_list("facts", flat=True):
-            for name, clients in facts["reading_on"].items():
-                still = {m: client for m, client in clients.items() if m in present.get(name, ())}
-                if still:
-                    found.setdefault(name, {}).update(still)
-        return ReadingOn(found)
+    def _(self, command: do.CheckReadingOn) -> list[str]:
+        members = Access.objects.filter(
+            pair=self._pair,
+            appid__in=self.plan.appids,
+            kind=Access.Kind.GROUP,
+            resource__in=self.plan.groups,
+            library__in=READING_ON | set(settings.SWITCH_READING_ON),
+            last_seen__gte=access_since(),
+        )
+        names = members.values_list("appid", "client_id").distinct()
+        return sorted(self.plan.who(*name) for name in names if self.plan.covers(*name))
 
     @carry_out.register
     def _(self, command: do.ReadAnchors) -> dict[Partition, Corresponding]:

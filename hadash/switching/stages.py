@@ -18,7 +18,6 @@ from hadash.switching.checks import precheck, precheck_only
 from hadash.switching.following import follow, verify_readers
 from hadash.switching.machine import Kind, Stage
 from hadash.switching.plan import Plan
-from hadash.switching.reading_on import check_stopped, with_other_offsets
 from hadash.switching.rehearsing import rehearse
 from hadash.switching.stage_run import Limits, StageFailed, StageRun, drained
 from hadash.switching.steps import come_back, heard, in_effect, nobody_comes_back
@@ -37,8 +36,7 @@ def settle(plan: Plan, limits: Limits) -> StageRun:
     waiting = yield from _members(plan)
     if waiting:
         yield from _gather(plan, limits, waiting)
-    differing = with_other_offsets((yield do.ReadAnchors()))
-    # Also when nobody is there: from now on a join is parked, so that a client that comes has nothing to commit.
+    # Also when nobody is there: from now on a join is parked, so that whoever comes has nothing to commit.
     epoch = yield do.WriteBindings(plan.source, BindingState.SETTLE)
     yield from in_effect(epoch, limits.block, limits.fast_poll)
     while True:
@@ -46,20 +44,9 @@ def settle(plan: Plan, limits: Limits) -> StageRun:
         waiting = yield from _members(plan)
         states = yield do.ReadSettled()
         late = sorted(m for m in waiting if states.get(m) not in ("parked", "joining"))
-        not_known = () if late else (yield from check_stopped(plan, limits, differing))
-        if not (late or not_known):
+        if not late:
             break
         if (yield do.Pause(limits.fast_poll * 3)) - began > limits.settle:
-            if not_known:
-                raise StageFailed(
-                    say(
-                        "It is not known whether %(clients)s stop reading before they rejoin their group: their FETCH requests were not "
-                        "answered within %(seconds)s s. On %(cluster)s offsets are others. Ask again, or stop them for the switch.",
-                        clients=not_known,
-                        seconds=limits.settle,
-                        cluster=plan.target,
-                    )
-                )
             group, member = late[0]
             raise StageFailed(
                 say(

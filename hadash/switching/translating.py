@@ -11,7 +11,6 @@ from hadash.sentences import Sentence, say
 from hadash.switching import commands as do
 from hadash.switching.plan import Plan
 from hadash.switching.positions import together, uncommitted_positions
-from hadash.switching.reading_on import check_stopped, with_other_offsets
 from hadash.switching.self_assigned import check_self_assigned
 from hadash.switching.stage_run import Limits, StageFailed, StageRun, drained
 
@@ -24,7 +23,6 @@ def translate(plan: Plan, limits: Limits) -> StageRun:
     """Set every group's offsets on the target to the same records, and read them back."""
     ends = yield from drained()
     yield from check_self_assigned(plan, limits, ends)
-    yield from check_stopped(plan, limits, with_other_offsets(ends))
     if not plan.groups:
         yield from _stands_still(plan, ends)
         return say("No consumer group moves: no offsets to translate.")

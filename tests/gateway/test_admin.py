@@ -119,6 +119,25 @@ def test_a_client_may_say_after_its_sign_in_which_library_it_is(gateway: Gateway
         assert (found["library"], found["version"]) == ("apache-kafka-java", "3.9.2")
 
 
+def test_a_library_that_one_connection_has_told_is_that_of_the_others(
+    gateway: GatewayProcess, app: App
+) -> None:
+    """As of @platformatic/kafka: it asks for versions over its first connection only."""
+    software = {"client_software_name": "platformatic-kafka", "client_software_version": "2.12.1"}
+    with (
+        RawClient(gateway.address, "web-1") as first,
+        RawClient(gateway.node_address("east"), "web-1") as next_one,
+    ):
+        for client in (first, next_one):
+            client.sign_in(app.appid, app.password, "SCRAM-SHA-512")
+            if client is first:
+                client.call(Kind.API_VERSIONS, 3, **software)
+        assert [c["library"] for c in gateway.clients(app.appid)] == ["platformatic-kafka"] * 2
+    with RawClient(gateway.address, "web-2") as other:
+        other.sign_in(app.appid, app.password, "SCRAM-SHA-512")
+        assert [c["library"] for c in gateway.clients(app.appid, instance="web-2")] == [""]
+
+
 def test_what_a_client_has_left_open_where_it_was_it_does_not_use(
     gateway: GatewayProcess, control: ControlPlane, app: App
 ) -> None:

@@ -70,3 +70,22 @@ def test_a_later_join_says_how_a_client_is_set_up_now(pairs: dict[str, Pair]) ->
     eager = JOINED | {"assignors": ["range"]}
     store_access([fact("shop", "group", "billing", details=eager, last_seen=3.0)], pairs)
     assert Access.objects.get().details == eager
+
+
+NAMELESS = {"library": "", "version": "", "last_seen": 3.0}
+
+
+@pytest.mark.parametrize("at_once", [True, False], ids=["two Gateways say it", "it was known before"])
+def test_a_member_that_does_not_say_its_library_again_keeps_it(pairs: dict[str, Pair], at_once: bool) -> None:
+    """Some say it over their first connection only, and have others when a Gateway was started again."""
+    told, silent = fact("shop", "group", "billing"), fact("shop", "group", "billing", **NAMELESS)
+    for facts in [[silent, told]] if at_once else [[told], [silent]]:
+        store_access(facts, pairs)
+    row = Access.objects.get()
+    assert (row.library, row.version) == ("librdkafka", "2.0")
+
+
+def test_one_on_another_host_is_another_one(pairs: dict[str, Pair]) -> None:
+    store_access([fact("shop", "group", "billing")], pairs)
+    store_access([fact("shop", "group", "billing", host="10.0.0.2", **NAMELESS)], pairs)
+    assert Access.objects.get().library == ""

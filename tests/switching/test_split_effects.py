@@ -7,8 +7,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from django.utils import timezone
 
-from hadash.inventory.models import Cluster, Pair
+from hadash.inventory.models import Access, Cluster, Pair
 from hadash.mirroring.models import Mirror
 from hadash.switching import commands as do
 from hadash.switching import effects
@@ -161,3 +162,27 @@ def test_readers_and_members_of_the_gateways_say_who_reads_alone(
     member = {"client_id": "bill-1", "group": "billing", "member_id": "m", "connected": True}
     gateways.members = [{**here, **member}]
     assert hands(SPLIT).carry_out(do.CheckSelfAssigned()) == {"bill-2": frozenset({"orders"})}
+
+
+def test_members_with_a_library_that_reads_on(pair: Pair, gateways: SimpleNamespace, settings: Any) -> None:
+    libraries = {
+        "bill-1": "platformatic-kafka",
+        "bill-2": "apache-kafka-java",
+        "bill-3": "acme",
+        "mobile": "platformatic-kafka",
+    }
+    for client_id, library in libraries.items():
+        Access.objects.create(
+            pair=pair,
+            appid="shop",
+            client_id=client_id,
+            kind=Access.Kind.GROUP,
+            resource="billing",
+            cluster="east",
+            library=library,
+            first_seen=timezone.now(),
+            last_seen=timezone.now(),
+        )
+    assert hands(SPLIT).carry_out(do.CheckReadingOn()) == ["bill-1"], "of those that move"
+    settings.SWITCH_READING_ON = ("acme",)
+    assert hands(SPLIT).carry_out(do.CheckReadingOn()) == ["bill-1", "bill-3"]

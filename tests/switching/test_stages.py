@@ -18,7 +18,7 @@ from hadash.switching import commands as do
 from hadash.switching.checks import precheck_only, preflight
 from hadash.switching.machine import WAY, Stage
 from hadash.switching.quota_checks import QuotaCheck
-from hadash.switching.reading_on import ReadingOn
+from hadash.switching.reading_on import check_reading_on
 from hadash.switching.stage_run import Limits, StageFailed
 
 from .parts import MARKER, Client, Member
@@ -354,53 +354,25 @@ class TestSelfAssigned:
 class TestReadingOn:
     """A member that reads on while it rejoins asks the new cluster for the offsets of the old one."""
 
-    READS = ReadingOn({"billing": {"m-1": "bill-1"}})
-    SENTENCE = (
-        "bill-1 read on while they rejoin their group: they would ask west for the offsets of east, which are others there "
-        "(carts, orders). Use a library that stops reading before it rejoins, stop them for the switch, or leave them out."
-    )
-
-    @pytest.mark.parametrize("stage", [Stage.SETTLE, Stage.TRANSLATE])
-    def test_it_does_not_move_where_offsets_differ(self, stage: Stage) -> None:
-        world = world_before(stage)
-        world.reading_on = [self.READS]
-        assert failure(world, stage) == self.SENTENCE
-        assert world.read_on == {"billing": {"m-1": "bill-1"}}, "for the next switch"
-
-    def test_once_seen_it_is_refused_before_anybody_asks(self) -> None:
+    def test_it_does_not_move_where_offsets_differ(self) -> None:
         world = World()
-        world.read_on_before = self.READS
-        assert failure(world, Stage.PRECHECK) == self.SENTENCE
-
-    def test_it_moves_where_offsets_are_equal(self) -> None:
-        world = World()
-        world.read_on_before = self.READS
-        for mirror in world.mirrors:
-            mirror.anchors = {
-                p: Corresponding(point.source, point.source) for p, point in mirror.anchors.items()
-            }
-        with suppress(StageFailed):  # these are not where the world's records correspond
-            run_stage(world, Stage.PRECHECK)
-        assert not any(isinstance(command, do.ReadReadingOn) for command in world.done)
-
-    def test_settle_waits_until_it_is_known(self) -> None:
-        world = world_before(Stage.SETTLE)
-        world.reading_on = [ReadingOn(not_known=("bill-1",))] * 3
-        run_stage(world, Stage.SETTLE)
-        assert not world.reading_on
-
-    def test_what_is_never_known_does_not_move(self) -> None:
-        world = world_before(Stage.SETTLE)
-        world.reading_on = [ReadingOn(not_known=("bill-1",))] * 10_000
-        assert failure(world, Stage.SETTLE, limits=replace(QUICK, settle=1)) == (
-            "It is not known whether bill-1 stop reading before they rejoin their group: their FETCH requests were not answered within "
-            "1 s. On west offsets are others. Ask again, or stop them for the switch."
+        world.reading_on = ["bill-1"]
+        assert failure(world, Stage.PRECHECK) == (
+            "bill-1 read on while they rejoin their group: they would ask west for the offsets of east, which are others there "
+            "(carts, orders). Use a library that stops reading before it rejoins, stop them for the switch, or leave them out."
         )
 
+    def test_where_offsets_are_equal_it_is_not_asked_for(self) -> None:
+        world = World()
+        world.reading_on = ["bill-1"]
+        equal = {p: Corresponding(9, 9) for p in PARTITIONS}
+        steps = check_reading_on(world.plan, QUICK, equal)
+        assert list(steps) == []
+
     def test_the_rules_of_a_pair_may_accept_it(self) -> None:
-        world = world_before(Stage.SETTLE)
-        world.reading_on = [self.READS]
-        run_stage(world, Stage.SETTLE, replace(QUICK, accept_self_assigned=True))
+        world = World()
+        world.reading_on = ["bill-1"]
+        run_stage(world, Stage.PRECHECK, replace(QUICK, accept_self_assigned=True))
         assert "bill-1 read on while they rejoin their group, and offsets are others on west." in world.said
 
 

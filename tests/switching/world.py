@@ -29,7 +29,6 @@ from hadash.switching.assignors import UsedAssignors
 from hadash.switching.machine import Kind
 from hadash.switching.plan import Plan, Scope, ScopeKind
 from hadash.switching.quota_checks import QuotaCheck, QuotasFound
-from hadash.switching.reading_on import ReadingOn
 
 from .parts import Bound, Broken, Client, Gateway, Group, Log, Member, Mirror
 
@@ -99,11 +98,8 @@ class World:
         self.rebalancing: list[list[str]] = []
         #: The Topics that clients read without being members of a group.
         self.self_assigned: dict[str, frozenset[str]] = {}
-        #: Who reads on while it rejoins, and of whom that is not known yet, at the next looks.
-        self.reading_on: list[ReadingOn] = []
-        #: Who was seen to do so by an earlier switch, and what this one has kept of it.
-        self.read_on_before = ReadingOn()
-        self.read_on: dict[str, dict[str, str]] = {}
+        #: Who has a library that reads on while it rejoins.
+        self.reading_on: list[str] = []
         #: The Gateways know where members read.
         self.sees_fetches = True
         self.now = 1000.0
@@ -378,12 +374,7 @@ class World:
                 self._reach(plan.source)
                 return dict(self.self_assigned)
             case do.CheckReadingOn():
-                return self.reading_on.pop(0) if self.reading_on else ReadingOn()
-            case do.RecordReadingOn(members):
-                self.read_on = {name: dict(found) for name, found in members.items()}
-            case do.ReadReadingOn():
-                self._reach(plan.source)
-                return self.read_on_before
+                return list(self.reading_on)
             case do.ReadTopics(cluster):
                 self._reach(cluster)
                 return dict(self.topics[cluster])
