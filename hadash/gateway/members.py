@@ -208,11 +208,24 @@ class ConnectionMembers:
 
         :param asked: the request. :param seconds: how long the coordinator took.
         """
+        for other in self._of_before(group, member_id):
+            self.left(other)
         member = self.carries(group, member_id)
         if member is not None:
             member.assignors = assignors_of(asked)
             member.session_timeout_ms = session_timeout_ms_of(asked)
             member.join_seconds = seconds
+
+    def _of_before(self, group: str, member_id: str) -> list[Member]:
+        """Ids that the client of this connection has had in the group: its coordinator had forgotten them, so it joined under a new one."""
+        return [
+            member
+            for (its_group, its_id), member in self._carried.items()
+            if its_group == group
+            and its_id != member_id
+            and set(member.waits) == {self}
+            and member.state == STATES[-1]
+        ]
 
     def leave(self, request: Request, message: Any) -> None:
         """A LEAVE_GROUP passes."""

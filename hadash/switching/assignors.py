@@ -49,20 +49,23 @@ def rebalancing(
     :param offered: by member id the assignors of its JOIN_GROUP, where it is known.
     :param eager: assignors that count as eager.
 
-    The coordinator only chooses an assignor that every member offers, and a client that offers an eager one rebalances eagerly:
+    The coordinator only chooses an assignor that every member offers. Where it has chosen a cooperative one, Java's members rebalance
+    eagerly all the same if they offer an eager one too; franz-go's do not.
 
     >>> rebalancing("range", ["a", "b"], {})
     <Rebalancing.EAGER: 'eager'>
     >>> rebalancing("cooperative-sticky", ["a"], {"a": ["cooperative-sticky", "range"]})
-    <Rebalancing.EAGER: 'eager'>
+    <Rebalancing.COOPERATIVE: 'cooperative'>
     >>> rebalancing("", ["a", "b"], {"a": ["range"]})
     <Rebalancing.UNKNOWN: 'unknown'>
     """
     if not members or protocol in eager:
         return Rebalancing.EAGER
+    if protocol in COOPERATIVE:
+        return Rebalancing.COOPERATIVE
     known = [frozenset(offered[member]) for member in members if member in offered]
     if len(known) == len(members) and all(not each.isdisjoint(eager) for each in known):
         return Rebalancing.EAGER
-    if protocol in COOPERATIVE or any(each and each <= COOPERATIVE for each in known):
+    if any(each and each <= COOPERATIVE for each in known):
         return Rebalancing.COOPERATIVE
     return Rebalancing.UNKNOWN

@@ -91,10 +91,11 @@ def _checks(
     split = plan.kind is Kind.READ_SPLIT
     yield from (check_mirrors_read_from if split else _check_mirrors)(plan, limits)
     leaders = yield from _check_topics(plan)
-    yield from _check_groups(plan)
+    yield from check_assignors(plan, limits)
+    yield from _check_groups(plan, limits)
     points = yield do.ReadAnchors()
     if split:
-        yield from check_readers(plan)
+        yield from check_readers(plan, limits)
     else:
         yield from check_self_assigned(plan, limits, points)
     yield from check_reading_on(plan, limits, points)
@@ -104,7 +105,6 @@ def _checks(
     quotas = yield from check_quotas(plan, limits)
     if not (split or limits.accept_acks_1):
         yield from _check_acks(plan)
-    yield from _check_assignors(plan, limits)
     return leaders, quotas
 
 
@@ -210,7 +210,7 @@ def _check_topics(plan: Plan) -> Generator[do.Command, Any, dict[str, tuple[int,
     return {topic: target[topic] for topic in plan.topics}
 
 
-def _check_groups(plan: Plan) -> Generator[do.Command, Any, None]:
+def _check_groups(plan: Plan, limits: Limits) -> Generator[do.Command, Any, None]:
     committed = yield do.ReadGroupOffsets(plan.source)
     for group, offsets in committed.items():
         others = sorted({p.topic for p in offsets} - set(plan.topics))
@@ -225,7 +225,7 @@ def _check_groups(plan: Plan) -> Generator[do.Command, Any, None]:
             )
     if plan.kind is not Kind.READ_SPLIT:  # its source may be the mirror: see :func:`check_readers`
         anchors = yield do.ReadAnchors()
-        positions = yield from uncommitted_positions(plan, committed, anchors.keys())
+        positions = yield from uncommitted_positions(plan, limits, committed, anchors.keys())
         yield from nothing_is_lost(plan, together(committed, positions), anchors)
     yield from check_unused_groups(plan)
 
@@ -315,7 +315,7 @@ def _check_acks(plan: Plan) -> Generator[do.Command, Any, None]:
         )
 
 
-def _check_assignors(plan: Plan, limits: Limits) -> Generator[do.Command, Any, None]:
+def check_assignors(plan: Plan, limits: Limits) -> Generator[do.Command, Any, None]:
     """Members with cooperative rebalancing read on while they rejoin, and keep their positions over it: they could
     not settle, and would go on at the source's offsets."""
     began = yield do.Pause(0)

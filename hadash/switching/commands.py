@@ -259,18 +259,30 @@ class ReadCommits:
 
 @dataclass(frozen=True, slots=True)
 class ReadAssigned:
-    """→ which partitions of the plan's Topics the members of its groups were given on ``cluster``: group → partition → their
-    client.ids."""
+    """→ which partitions of the plan's Topics the members of its groups were given on ``cluster``: see
+    :data:`hadash.switching.positions.Assigned`."""
 
     cluster: str
 
 
 @dataclass(frozen=True, slots=True)
 class ReadPositions:
-    """→ the lowest offsets that clients have asked for on the source, as the Gateways saw it: a list of (client.id, partition, offset).
-    Of these client.ids of the plan's AppIDs."""
+    """→ the lowest offsets that clients have asked for on the source, as the Gateways saw it: a list of
+    (:class:`~hadash.switching.positions.Reader`, partition, offset). Of these client.ids of the plan's AppIDs."""
 
     client_ids: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class RecordReading:
+    """Keep where members read what their groups have not committed → ``None``: group → partition → offset."""
+
+    positions: Mapping[str, Mapping[Partition, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadReading:
+    """→ what :class:`RecordReading` kept, or ``None``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -491,6 +503,8 @@ Command = (
     | ReadCommits
     | ReadAssigned
     | ReadPositions
+    | RecordReading
+    | ReadReading
     | ReadStarts
     | WriteGroupOffsets
     | RemoveGroupOffsets

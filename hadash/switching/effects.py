@@ -40,6 +40,7 @@ from hadash.switching.facts import Facts, points_from_json, points_to_json, room
 from hadash.switching.machine import Kind, Stage
 from hadash.switching.plan import Plan
 from hadash.switching.planning import plan_for
+from hadash.switching.positions import Assigned, Reader
 from hadash.switching.quota_checks import QuotaCheck, QuotasFound
 from hadash.switching.reading_on import READING_ON
 from hadash.switching.refusals import Refused
@@ -47,6 +48,9 @@ from hadash.switching.self_assigned import self_assigned
 from hadash.switching.settled import furthest_settled
 from hadash.switching.stage_run import StageFailed
 from hadash.switching.whereabouts import bound_to
+
+#: The state of a group whose coordinator tells who reads what.
+STABLE = "Stable"
 
 #: AppIDs up to which each is asked for by itself; beyond it the Gateways are asked for everybody.
 ASKED_BY_NAME = 10
@@ -341,24 +345,35 @@ class Effects:
         return self._client(command.cluster).group_commits(self.plan.groups)
 
     @carry_out.register
-    def _(self, command: do.ReadAssigned) -> dict[str, dict[Partition, frozenset[str]]]:
+    def _(self, command: do.ReadAssigned) -> Assigned:
         topics = set(self.plan.topics)
-        found: dict[str, dict[Partition, frozenset[str]]] = {}
+        hosts = self._hosts()
+        found: dict[str, dict[Partition, frozenset[Reader]] | None] = {}
         for name, group in self._client(command.cluster).groups(self.plan.groups).items():
-            given = found.setdefault(name, {})
+            if group.members and group.state != STABLE:
+                found[name] = None
+                continue
+            given: dict[Partition, frozenset[Reader]] = {}
             for member in group.members:
+                reader = Reader(member.client_id, hosts.get((name, member.member_id), ""))
                 for partition in member.partitions:
                     if partition.topic in topics:
-                        given[partition] = given.get(partition, frozenset()) | {member.client_id}
+                        given[partition] = given.get(partition, frozenset()) | {reader}
+            found[name] = given
         return found
 
+    def _hosts(self) -> dict[tuple[str, str], str]:
+        """From where the members of groups come, by group and member id, as the Gateways see it. (Their coordinator sees the Gateway.)"""
+        members = ask_about(self.plan, ask_every, "/members", "members")
+        return {(m["group"], m["member_id"]): m["host"] for m in members}
+
     @carry_out.register
-    def _(self, command: do.ReadPositions) -> list[tuple[str, Partition, int]]:
+    def _(self, command: do.ReadPositions) -> list[tuple[Reader, Partition, int]]:
         topics = set(self.plan.topics)
         # Of every Gateway: the lowest of half of the positions could skip records.
         found = ask_about(self.plan, ask_every, "/positions", "positions")
         return [
-            (entry["client_id"], Partition(topic, index), offset)
+            (Reader(entry["client_id"], entry["host"]), Partition(topic, index), offset)
             for entry in found
             if entry["cluster"] == self.plan.source and entry["client_id"] in command.client_ids
             for topic, index, offset in entry["offsets"]
@@ -438,8 +453,9 @@ class Effects:
         # Last: a client that joined meanwhile is a member.
         members = ask_about(self.plan, ask_every, "/members", "members")
         groups = self._client(self.plan.source).groups(self.plan.groups)
+        hosts = {(m["group"], m["member_id"]): m["host"] for m in members}
         assigned = Counter(
-            (member.client_id, partition)
+            (member.client_id, hosts.get((group.name, member.member_id), ""), partition)
             for group in groups.values()
             for member in group.members
             for partition in member.partitions
@@ -557,6 +573,25 @@ class Effects:
     @carry_out.register
     def _(self, command: do.RecordDrained) -> None:
         self.facts.put("drained", points_to_json(command.ends))
+
+    @carry_out.register
+    def _(self, command: do.RecordReading) -> None:
+        kept = [
+            [group, p.topic, p.partition, offset]
+            for group, offsets in sorted(command.positions.items())
+            for p, offset in sorted(offsets.items())
+        ]
+        self.facts.put("reading", kept)
+
+    @carry_out.register
+    def _(self, command: do.ReadReading) -> dict[str, dict[Partition, int]] | None:
+        kept = self.facts.values.get("reading")
+        if kept is None:
+            return None
+        found: dict[str, dict[Partition, int]] = {}
+        for group, topic, index, offset in kept:
+            found.setdefault(group, {})[Partition(topic, index)] = offset
+        return found
 
     @carry_out.register
     def _(self, command: do.RecordLoss) -> None:

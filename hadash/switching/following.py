@@ -62,7 +62,7 @@ def check_mirror(mirror: str, state: str, fault: str, lag: int | None, limits: L
         )
 
 
-def check_readers(plan: Plan) -> Generator[do.Command, Any, None]:
+def check_readers(plan: Plan, limits: Limits) -> Generator[do.Command, Any, None]:
     """Each reader keeps its place in a group, and the target still has what each group has to read."""
     loners = yield do.CheckSelfAssigned()
     if loners:
@@ -76,7 +76,7 @@ def check_readers(plan: Plan) -> Generator[do.Command, Any, None]:
         )
     committed = yield do.ReadGroupOffsets(plan.source)
     anchors = yield from _anchors(plan)
-    positions = yield from uncommitted_positions(plan, committed, anchors.keys())
+    positions = yield from uncommitted_positions(plan, limits, committed, anchors.keys())
     yield from nothing_is_lost(plan, together(committed, positions), anchors)
 
 
@@ -92,7 +92,7 @@ def follow(plan: Plan, limits: Limits) -> StageRun:
     if not plan.groups:
         return say("No consumer group moves: no offsets to translate.")
     commits = yield do.ReadCommits(plan.source)
-    wanted = yield from translated(plan, commits, points, anchors)
+    wanted = yield from translated(plan, limits, commits, points, anchors)
     yield from set_offsets(plan, with_metadata(wanted, commits), points)
     yield from same_records(wanted, points, limits)
     if (yield do.ReadCommits(plan.source)) != commits:

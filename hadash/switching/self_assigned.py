@@ -22,7 +22,7 @@ def self_assigned(
     plan: Plan,
     readers: Iterable[Entry],
     members: Iterable[Entry],
-    assigned: Mapping[tuple[str, Partition], int],
+    assigned: Mapping[tuple[str, str, Partition], int],
 ) -> dict[str, frozenset[str]]:
     """The plan's clients that read its Topics on the source and are members of none of its groups, with the Topics that each reads.
 
@@ -32,7 +32,7 @@ def self_assigned(
     (kafka-go has a connection for each partition). Which one nobody can tell, so the name stands for all.
 
     :param readers: the connections that read, from the Gateways' ``/readers``; ``members`` from ``/members``.
-    :param assigned: from the coordinators of the plan's groups: how many members of a client.id have a partition.
+    :param assigned: from the coordinators of the plan's groups: how many members of a client.id and host have a partition.
     """
     topics = set(plan.topics)
     reading = [reader for reader in _of(plan, readers) if topics & set(reader["topics"])]
@@ -56,15 +56,15 @@ def self_assigned(
 
 
 def _as_assigned(
-    readers: Iterable[Entry], topics: set[str], assigned: Mapping[tuple[str, Partition], int]
+    readers: Iterable[Entry], topics: set[str], assigned: Mapping[tuple[str, str, Partition], int]
 ) -> bool:
-    """Whether connections of one client.id read no partition more often than members of that name have it."""
-    times: Counter[tuple[str, Partition]] = Counter()
+    """Whether connections of one client.id and host read no partition more often than members of that name there have it."""
+    times: Counter[tuple[str, str, Partition]] = Counter()
     for reader in readers:
         if reader["partitions"] is None:
             return False
         times.update(
-            (reader["client_id"], Partition(topic, index))
+            (reader["client_id"], reader["host"], Partition(topic, index))
             for topic, indexes in reader["partitions"].items()
             if topic in topics
             for index in indexes

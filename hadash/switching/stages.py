@@ -14,10 +14,11 @@ from hadash.mirroring.proof import Behind, Contradiction, compare_ends
 from hadash.sentences import say
 from hadash.switching import commands as do
 from hadash.switching import forcing
-from hadash.switching.checks import precheck, precheck_only
+from hadash.switching.checks import check_assignors, precheck, precheck_only
 from hadash.switching.following import follow, verify_readers
 from hadash.switching.machine import Kind, Stage
 from hadash.switching.plan import Plan
+from hadash.switching.positions import note_positions
 from hadash.switching.rehearsing import rehearse
 from hadash.switching.stage_run import Limits, StageFailed, StageRun, drained
 from hadash.switching.steps import come_back, heard, in_effect, nobody_comes_back
@@ -29,6 +30,9 @@ def settle(plan: Plan, limits: Limits) -> StageRun:
     """Consumers commit and park their rejoin, together. Reads and writes go on."""
     yield from come_back(limits.settle)
     began = yield do.Pause(0)
+    if (yield do.ReadReading()) is None:  # else an earlier executor may have asked members to rejoin already
+        yield from check_assignors(plan, limits)  # since the precheck somebody may have joined
+    yield from note_positions(plan, limits)
     yield do.WarmUp()
     if plan.kind is not Kind.READ_SPLIT:  # whoever only reads needs no writing, and a mirror stays closed
         yield do.AllowWrites(plan.target)

@@ -10,7 +10,7 @@ from hadash.mirroring.offsets import Corresponding, furthest_back, skipped, stal
 from hadash.sentences import Sentence, say
 from hadash.switching import commands as do
 from hadash.switching.plan import Plan
-from hadash.switching.positions import together, uncommitted_positions
+from hadash.switching.positions import noted_positions, together
 from hadash.switching.self_assigned import check_self_assigned
 from hadash.switching.stage_run import Limits, StageFailed, StageRun, drained
 
@@ -27,7 +27,7 @@ def translate(plan: Plan, limits: Limits) -> StageRun:
         yield from _stands_still(plan, ends)
         return say("No consumer group moves: no offsets to translate.")
     commits = yield do.ReadCommits(plan.source)
-    wanted = yield from translated(plan, commits, ends, (yield do.ReadAnchors()))
+    wanted = yield from translated(plan, limits, commits, ends, (yield do.ReadAnchors()))
     yield from set_offsets(plan, with_metadata(wanted, commits), ends)
     yield from same_records(wanted, ends, limits)
     yield from _stands_still(plan, ends)
@@ -36,6 +36,7 @@ def translate(plan: Plan, limits: Limits) -> StageRun:
 
 def translated(
     plan: Plan,
+    limits: Limits,
     commits: GroupCommits,
     ends: Mapping[Partition, Corresponding],
     anchors: Mapping[Partition, Corresponding],
@@ -46,7 +47,7 @@ def translated(
     :raises StageFailed: records would be skipped or read again, or a position is not known.
     """
     committed = offsets_of(commits)
-    positions = yield from uncommitted_positions(plan, committed, ends.keys())
+    positions = yield from noted_positions(plan, limits, committed, ends.keys())
     if positions:
         yield do.Say(
             say(

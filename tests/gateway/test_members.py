@@ -69,6 +69,24 @@ def test_a_join_that_is_parked_outweighs_heartbeats_on_another_connection(regist
     assert the_member(registry).state == "active"
 
 
+def test_an_id_that_its_coordinator_had_forgotten_is_gone_when_its_client_has_joined_under_another(
+    registry: GroupMembers,
+) -> None:
+    """A Gateway was away for longer than a session: the client comes back with its old id first."""
+    back = connection(registry)
+    back.seen(*asked(Kind.HEARTBEAT, "old"))
+    back.joined("billing", "new", JOIN, 3.0)
+    assert the_member(registry).member_id == "new"
+
+
+def test_another_member_of_the_group_on_another_connection_stays(registry: GroupMembers) -> None:
+    other, joins = connection(registry), connection(registry)
+    other.seen(*asked(Kind.HEARTBEAT, "other"))
+    joins.seen(*asked(Kind.HEARTBEAT, "other"))  # which it speaks on, too
+    joins.joined("billing", "new", JOIN, 3.0)
+    assert {member.member_id for member in registry.all("shop")} == {"other", "new"}
+
+
 @pytest.mark.parametrize("kind", [Kind.HEARTBEAT, Kind.SYNC_GROUP, Kind.OFFSET_COMMIT])
 def test_requests_that_only_members_send_make_one_known(registry: GroupMembers, kind: Kind) -> None:
     """Its JOIN_GROUP may have passed before this process was there."""

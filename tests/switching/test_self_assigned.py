@@ -21,8 +21,8 @@ def reader(client_id: str = "rdkafka", **values: Any) -> dict[str, Any]:
 def found(
     readers: list[dict[str, Any]], members: list[dict[str, Any]], *assigned: int
 ) -> dict[str, frozenset[str]]:
-    """``assigned``: partitions of orders that members called rdkafka have."""
-    have = Counter(("rdkafka", Partition("orders", index)) for index in assigned)
+    """``assigned``: partitions of orders that members called rdkafka on 10.0.0.1 have."""
+    have = Counter(("rdkafka", "10.0.0.1", Partition("orders", index)) for index in assigned)
     return self_assigned(WHOLE, readers, members, have)
 
 
@@ -55,6 +55,10 @@ def test_beside_a_member_of_its_name() -> None:
     assert found([reader(), reader()], [member()]) == ALONE
     assert found([reader(), reader()], [member(), member(member_id="m-2")]) == {}
     assert found([reader(), reader(host="10.0.0.2")], [member()]) == ALONE
+
+
+def test_what_a_member_of_its_name_was_given_on_another_host_excuses_nobody() -> None:
+    assert found([reader(), reader(host="10.0.0.2")], [member()], 0) == ALONE
 
 
 def test_a_member_that_has_just_come_back_is_one_member() -> None:

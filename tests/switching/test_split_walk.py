@@ -146,9 +146,9 @@ def test_everything_moves_after_the_readers_came_home() -> None:
 # -- one fault, everywhere --------------------------------------------------------------------------------------------
 
 
-def len_of(stage: Stage) -> int:
+def len_of(stage: Stage, home: bool) -> int:
     """How many commands ``stage`` takes in a read split that goes well."""
-    world = World(SPLIT)
+    world = world_with(HOME, gone_west()) if home else World(SPLIT)
     walk = Walk(world)
     for each in WAY:
         walk.stage, first = each, len(world.done)
@@ -162,7 +162,7 @@ def len_of(stage: Stage) -> int:
 @pytest.mark.parametrize("when", ["killed before", "killed after"])
 @pytest.mark.parametrize("stage", WAY)
 def test_a_worker_that_is_killed_anywhere_changes_nothing(stage: Stage, when: str, home: bool) -> None:
-    for at in range(len_of(stage)):
+    for at in range(len_of(stage, home)):
         world = world_with(HOME, gone_west()) if home else World(SPLIT)
         ended = Walk(world, [Fault(stage, at, when)]).run()
         assert ended.status is Status.SUCCEEDED, at
@@ -174,7 +174,7 @@ def test_a_worker_that_is_killed_anywhere_changes_nothing(stage: Stage, when: st
 @pytest.mark.parametrize("stage", WAY)
 def test_a_command_that_fails_anywhere(stage: Stage, what: str) -> None:
     before = World(SPLIT).situation()
-    for at in range(len_of(stage)):
+    for at in range(len_of(stage, home=False)):
         world = World(SPLIT)
         walk = Walk(world, [Fault(stage, at, what)])
         ended = walk.run()
@@ -191,7 +191,7 @@ def test_a_command_that_fails_anywhere(stage: Stage, what: str) -> None:
 @pytest.mark.parametrize("stage", [stage for stage in WAY if stage in ABORTABLE])
 def test_an_abort_anywhere_before_forward_returns(stage: Stage, home: bool) -> None:
     """Also of readers on their way home, whose target others write to: it stays open for them."""
-    for at in range(len_of(stage)):
+    for at in range(len_of(stage, home)):
         world = world_with(HOME, gone_west()) if home else World(SPLIT)
         ended = Walk(world, [Fault(stage, at, "aborted")]).run()
         assert (ended.status, str(ended.sentence)) == (Status.ROLLED_BACK, "bob aborted the switch."), at

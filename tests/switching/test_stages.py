@@ -590,6 +590,7 @@ def test_a_member_that_is_rejoining_already_has_settled() -> None:
     world = world_before(Stage.SETTLE)
     for member in world.group.members:
         world.group.commit(member)
+    world.reading = {}  # as noted before it began to rejoin
     world.group.members[0].state = "joining"
     world.group.members[1].deaf, world.group.members[1].state = True, "active"
     assert failure(world, Stage.SETTLE).startswith("Member bill-2-m of group billing did not")
@@ -863,13 +864,51 @@ def test_a_group_without_members_that_has_never_committed() -> None:
     assert run_stage(world, Stage.TRANSLATE) == "Group offsets are set on west and read back (0 in all)."
 
 
+def _began(world: World, partition: Partition) -> int:
+    return min(o for (_, at, p), o in world.group.fetched.items() if (at, p) == ("east", partition))
+
+
+def test_settle_notes_where_members_read_what_they_have_not_committed() -> None:
+    """When they rejoin their coordinator tells no more who reads what."""
+    world = world_before(Stage.SETTLE, traffic=False)
+    del world.group.committed["east"][ORDERS_1]
+    run_stage(world, Stage.SETTLE)
+    assert world.reading == {"billing": {ORDERS_1: _began(world, ORDERS_1)}}
+
+
+def test_a_group_that_rebalances_is_waited_for_before_its_members_are_asked_to_rejoin() -> None:
+    world = world_before(Stage.SETTLE)
+    world.group.members[0].state = "joining"
+    assert (
+        run_stage(world, Stage.SETTLE) == "Every group member has committed and waits to rejoin (2 in all)."
+    )
+
+
+def test_one_that_goes_on_rebalancing_is_not_moved(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody knows which of its members reads what: where they have committed nothing they would skip records."""
+    world = world_before(Stage.SETTLE)
+    monkeypatch.setattr(World, "_answer", _rebalancing(World._answer))
+    assert failure(world, Stage.SETTLE) == (
+        "Group billing rebalances, so it is not known which of its members read which partitions. Ask again when it is stable."
+    )
+    assert not written(world), "nobody was asked to rejoin"
+
+
+def _rebalancing(answer: Callable[[World, do.Command], Any]) -> Callable[[World, do.Command], Any]:
+    def answered(world: World, command: do.Command) -> Any:
+        return {"billing": None} if isinstance(command, do.ReadAssigned) else answer(world, command)
+
+    return answered
+
+
 def test_members_that_have_never_committed_go_on_where_they_began() -> None:
     """What they have read since then nobody knows but they."""
     world = world_before(Stage.TRANSLATE)
+    world.reading = {"billing": {p: _began(world, p) for p in world.group.partitions}}
     world.group.committed["east"].clear()
     assert run_stage(world, Stage.TRANSLATE) == "Group offsets are set on west and read back (2 in all)."
     for partition in world.group.partitions:
-        began = min(o for (_, at, p), o in world.group.fetched.items() if (at, p) == ("east", partition))
+        began = _began(world, partition)
         here, there = world.logs["east"][partition], world.logs["west"][partition]
         assert there.at(world.group.committed["west"][partition]) == here.at(began)
     assert world.said[-1] == (
@@ -889,7 +928,7 @@ def _unseen(world: World) -> None:
     del world.group.committed["east"][ORDERS_1]
 
 
-@pytest.mark.parametrize("stage", [Stage.PRECHECK, Stage.TRANSLATE])
+@pytest.mark.parametrize("stage", [Stage.PRECHECK, Stage.SETTLE])
 def test_where_nobody_knows_the_position_of_a_member_nobody_is_moved(stage: Stage) -> None:
     world = world_before(stage, traffic=False)
     _unseen(world)
@@ -897,12 +936,12 @@ def test_where_nobody_knows_the_position_of_a_member_nobody_is_moved(stage: Stag
 
 
 def test_of_an_empty_partition_every_position_is_its_end() -> None:
-    world = world_before(Stage.TRANSLATE, traffic=False)
+    world = world_before(Stage.SETTLE, traffic=False)
     _unseen(world)
     log = world.logs["east"][ORDERS_1]
     log.expire(len(log.records))
-    run_stage(world, Stage.TRANSLATE)
-    assert world.group.committed["west"][ORDERS_1] == world.logs["west"][ORDERS_1].end
+    run_stage(world, Stage.SETTLE)
+    assert world.reading == {"billing": {ORDERS_1: log.end}}
 
 
 def test_metadata_of_commits_is_carried_over() -> None:

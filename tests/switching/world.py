@@ -28,6 +28,7 @@ from hadash.switching import commands as do
 from hadash.switching.assignors import UsedAssignors
 from hadash.switching.machine import Kind
 from hadash.switching.plan import Plan, Scope, ScopeKind
+from hadash.switching.positions import Reader
 from hadash.switching.quota_checks import QuotaCheck, QuotasFound
 
 from .parts import Bound, Broken, Client, Gateway, Group, Log, Member, Mirror
@@ -81,6 +82,7 @@ class Rows:
 
     drained: dict[Partition, Corresponding] | None
     seen: do.RecordSeen
+    reading: dict[str, dict[Partition, int]] | None
     number: int
     mirrors: tuple[tuple[str, str, dict[Partition, Corresponding], bool], ...]
 
@@ -123,6 +125,8 @@ class World:
         # What stages keep for each other, how often they did, and ZooKeeper's copy of it.
         self.drained: dict[Partition, Corresponding] | None = None
         self.seen = do.RecordSeen((), (), ())
+        #: Where members read what they have not committed, as settle noted it.
+        self.reading: dict[str, dict[Partition, int]] | None = None
         self.number = 0
         self.copied: Rows | None = None
         self.placement: dict[str, tuple[int, ...]] | None = None
@@ -467,11 +471,19 @@ class World:
                 return {name: dict(commits) for name in plan.groups}
             case do.ReadAssigned(cluster):
                 self._reach(cluster)
-                given = {p: frozenset({c}) for p, c in group.assigned.get(cluster, {}).items()}
-                return {name: self._moving(given) if group.on(cluster) else {} for name in plan.groups}
+                given = {p: frozenset({Reader(c)}) for p, c in group.assigned.get(cluster, {}).items()}
+                members = group.on(cluster)
+                if any(member.state in _SETTLED for member in members):
+                    return dict.fromkeys(plan.groups)  # it rebalances: its coordinator does not tell
+                return {name: self._moving(given) if members else {} for name in plan.groups}
             case do.ReadPositions(client_ids):
                 found = group.fetched.items() if self.sees_fetches else ()
-                return [(c, p, o) for (c, at, p), o in found if at == plan.source and c in client_ids]
+                return [(Reader(c), p, o) for (c, at, p), o in found if at == plan.source and c in client_ids]
+            case do.RecordReading(positions):
+                self.reading = {name: dict(offsets) for name, offsets in positions.items()}
+                self._copy_facts()
+            case do.ReadReading():
+                return self.reading
             case do.WriteGroupOffsets(offsets):
                 self._write_group_offsets(offsets.get(group.name, {}))
             case do.RemoveGroupOffsets(partitions):
@@ -532,11 +544,12 @@ class World:
 
     def rows(self) -> Rows:
         mirrors = tuple((m.source, m.target, m.anchors, m.turning) for m in self.mirrors)
-        return Rows(self.drained, self.seen, self.number, mirrors)
+        return Rows(self.drained, self.seen, self.reading, self.number, mirrors)
 
     def set_back(self, rows: Rows) -> None:
         """PostgreSQL holds what it held at an earlier moment."""
         self.drained, self.seen, self.number = rows.drained, rows.seen, rows.number
+        self.reading = rows.reading
         for mirror, row in zip(self.mirrors, rows.mirrors, strict=True):
             mirror.source, mirror.target, mirror.anchors, mirror.turning = row
 
@@ -547,7 +560,9 @@ class World:
     def read_facts_back(self) -> None:
         """As whoever takes a switch over does: ZooKeeper's copy, if it is newer."""
         if self.copied is not None and self.copied.number > self.number:
-            self.drained, self.seen, self.number = self.copied.drained, self.copied.seen, self.copied.number
+            copied = self.copied
+            self.drained, self.seen, self.number = copied.drained, copied.seen, copied.number
+            self.reading = copied.reading
 
     @property
     def switch(self) -> str:
@@ -663,7 +678,7 @@ class World:
         return self.situation() | {
             "target offsets": dict(self.group.committed[self.plan.target]),
             "members": {m.client.id: (m.cluster, _SETTLED.get(m.state, m.state)) for m in self.group.members},
-            "facts": (self.drained, self.seen, self.placement),
+            "facts": (self.drained, self.seen, self.reading, self.placement),
         }
 
     def repeated(self) -> list[int]:
