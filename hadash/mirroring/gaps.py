@@ -5,7 +5,8 @@ hold no record: the markers of transactions, and what compaction has removed. An
 (retention, an administrator) before the mirror came to them; Kafka deletes only from the front of a partition.
 
 That it is a gap, and not records that are still to be copied, is proved by content: the target's last records are
-found in the source, further on than counting says.
+found in the source, further on than counting says. That the mirror has left out no record which the source still
+holds is proved by counting: the offsets that were read and hold none are as many as have no copy.
 """
 
 from __future__ import annotations
@@ -54,7 +55,8 @@ class Gap:
 
 
 def find_gap(source: Read, target: Read, known: Corresponding, copied: int | None = None) -> Gap | None:
-    """The gap after ``known``; ``None`` if there is none, or none can be proved.
+    """The gap after ``known``; ``None`` if there is none, or none can be proved: not enough was read, or the mirror has
+    left out records that the source still holds.
 
     :param known: a point at which both sides corresponded before.
     :param copied: the source's last record that the mirror has copied, as Connect says; it decides between several
@@ -68,16 +70,26 @@ def find_gap(source: Read, target: Read, known: Corresponding, copied: int | Non
     if missing <= 0:
         return None
     began = max(source.first, known.source)
-    held = [record.offset for record in source.records if began <= record.offset < point.source]
-    without_record = min(missing, max(point.source - began - len(held), 0))
-    if source.start <= known.source:
-        return Gap(point, missing)  # nothing was deleted since then
-    lost = missing - without_record
-    if not lost:
+    held = [record for record in source.records if began <= record.offset < point.source]
+    holes = point.source - began - len(held)
+    if holes == missing:
         return Gap(point, missing)
+    if holes > missing or source.start <= known.source:
+        # What has no copy may be a record that the source still holds.
+        return None
+    lost = missing - holes
     if not source.whole:
-        return Gap(point, without_record, lost)
-    return Gap(point, without_record, lost, source.start, point.target - len(held))
+        return Gap(point, holes, lost)
+    resumes_at = point.target - len(held)
+    if not _copies(held, target, resumes_at):
+        return None
+    return Gap(point, holes, lost, source.start, resumes_at)
+
+
+def _copies(held: Sequence[Record], target: Read, first: int) -> bool:
+    """Whether the target's records from ``first`` on are those of ``held``, every one of them."""
+    theirs = [record.checksum for record in target.records if record.offset >= first]
+    return theirs == [record.checksum for record in held]
 
 
 def _where(source: Read, target: Read, known: Corresponding, copied: int | None) -> int | None:

@@ -268,7 +268,8 @@ def _catch_up(mirror: Mirror, anchors: dict[Partition, Corresponding], held: Hel
                 return
             raise MirrorError(
                 f"The mirror of {left[0]} lacks {late[left[0]]} offsets that its source held {seconds:.0f} s ago. "
-                "Either it is too slow, or they hold no record and that cannot be proved. If it stays so: "
+                "Either it is too slow, or it has left records out, or they hold none and that cannot be proved. If it "
+                "stays so: "
                 f"{comparing.rebuild_advice(mirror)}"
             )
         time.sleep(POLL_SECONDS)

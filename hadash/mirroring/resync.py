@@ -99,12 +99,14 @@ def after_gaps(
         if not left or (count == RECOUNT_FAR_RECORDS and not _may_look_far(mirror)):
             break
         try:
-            found |= _gaps(mirror, left, copied, count, seconds)
+            more = _gaps(mirror, left, copied, count, seconds)
         except ClusterUnavailable:
             raise
         except KafkaError as error:
             log.info("Mirror %s: its last %d records could not be read: %s", mirror.name, count, error)
             break
+        # Who has read further knows better, also that it is no gap.
+        found = {p: gap for p, gap in found.items() if p not in left} | more
     known_gaps = mirror.gaps
     entries = {p: _entry(p, gap) for p, gap in sorted(found.items())}
     points = {p: gap.point for p, gap in found.items()}
@@ -219,7 +221,8 @@ def said_of(entry: Mapping[str, Any]) -> str:
     if entry["lost_before"] is None:
         lost = entry["lost"]
         return (
-            f"{lost} records of {p} were deleted on the source before they were mirrored, or hold no record."
+            f"{lost} offsets of {p} have no copy: their records were deleted on the source before they were mirrored, "
+            "or left out, or they hold none."
         )
     first = entry["lost_before"] - entry["lost"]
     return f"Records {first}..{entry['lost_before'] - 1} of {p} were deleted on the source before they were mirrored."
