@@ -116,8 +116,8 @@ class ConnectClient:
         value: dict[str, str] = self._request("GET", self._path(name, "config"), missing_ok=True) or {}
         return value
 
-    def change_config(self, name: str, changes: Mapping[str, str]) -> None:
-        """Change some settings and keep the others (KIP-477, Connect 3.8). Its state stays: one that is stopped does
+    def change_config(self, name: str, changes: Mapping[str, str | None]) -> None:
+        """Change some settings (``None`` removes one) and keep the others (KIP-477, Connect 3.8). Its state stays: one that is stopped does
         not start, and one that was deleted meanwhile is not created.
 
         :raises ConnectError: there is no such connector, or Connect is older (status 405).

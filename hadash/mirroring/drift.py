@@ -2,15 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+
+#: What makes a connector leave records out or change them: these are nobody's own. (``errors.tolerance`` with any
+#: value but ``none`` skips what a transformation or a converter refuses.)
+_TOLERANCE = "errors.tolerance"
+_CHANGING = ("transforms", "predicates")
 
 
 def drifted(wanted: Mapping[str, str], held: Mapping[str, str]) -> tuple[str, ...]:
     """The names of the settings that differ, in order. Never their values: some are passwords.
 
-    Keys that hadash does not set are an operator's own (a metrics reporter, ``tasks.max.enforce``) and stay.
+    Keys that hadash does not set are an operator's own (a metrics reporter, ``tasks.max.enforce``) and stay, but for
+    those that make a mirror leave out or change records.
 
     >>> drifted({"topics": "a", "tasks.max": "1"}, {"topics": "a", "tasks.max": "4", "metric.reporters": "x"})
     ('tasks.max',)
+    >>> drifted({"topics": "a"}, {"topics": "a", "errors.tolerance": "all", "transforms": "t", "transforms.t.type": "x"})
+    ('errors.tolerance', 'transforms', 'transforms.t.type')
     """
-    return tuple(sorted(key for key, value in wanted.items() if held.get(key) != value))
+    differing = {key for key, value in wanted.items() if held.get(key) != value}
+    return tuple(
+        sorted(differing | {key for key in held.keys() - wanted.keys() if _unwanted(key, held[key])})
+    )
+
+
+def mending(wanted: Mapping[str, str], keys: Iterable[str]) -> dict[str, str | None]:
+    """What has to be set to mend ``keys`` of :func:`drifted`; ``None`` takes a key away.
+
+    >>> mending({"topics": "a"}, ("topics", "transforms"))
+    {'topics': 'a', 'transforms': None}
+    """
+    return {key: wanted.get(key) for key in keys}
+
+
+def _unwanted(key: str, value: str | None) -> bool:
+    if key == _TOLERANCE:
+        return (value or "none").lower() != "none"
+    return bool(value) and (key in _CHANGING or key.startswith(tuple(f"{name}." for name in _CHANGING)))

@@ -17,7 +17,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from hadash.kafka.errors import ConnectError
-from hadash.mirroring.drift import drifted
+from hadash.mirroring.drift import drifted, mending
 from hadash.mirroring.models import Mirror
 from hadash.mirroring.services import config_of, connect_client, connector_of
 from hadash.mirroring.standby_topics import Needs, needs, set_topics, standby_changes
@@ -142,14 +142,15 @@ def _connector(mirror: Mirror, needed: Needs, mend: bool) -> Kept:
         if not still:
             return Kept()
         try:
-            connect_client().change_config(name, {key: wanted[key] for key in keys})
+            connect_client().change_config(name, mending(wanted, keys))
         except ConnectError as error:
             if error.status != _NOT_ALLOWED:
                 raise
             _note_drift(mirror, keys)
             return Kept(
                 f"Settings of its connector differ from what hadash gives it ({texts}), and this Connect "
-                "cannot change some of them alone. Set them in Connect, or use Connect 3.8 or newer."
+                "cannot change some of them alone. Set them in Connect (remove what hadash does not give it), "
+                "or use Connect 3.8 or newer."
             )
         _note_drift(mirror, keys, mended=True)
         compare_from_the_start(mirror)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hadash.mirroring.connector import Endpoint, connector_config
-from hadash.mirroring.drift import drifted
+from hadash.mirroring.drift import drifted, mending
 from hadash.mirroring.limits import (
     REQUEST_OVERHEAD_BYTES,
     SOCKET_BYTES,
@@ -72,6 +73,31 @@ def test_only_what_hadash_sets_is_compared_and_no_value_is_named() -> None:
     wanted = {"topics": "orders", "producer.override.sasl.jaas.config": "secret"}
     assert drifted(wanted, wanted | {"metric.reporters": "x"}) == ()
     assert drifted(wanted, {"topics": "orders"}) == ("producer.override.sasl.jaas.config",)
+
+
+@pytest.mark.parametrize(
+    "added",
+    [
+        {"errors.tolerance": "all"},
+        {"transforms": "drop", "transforms.drop.type": "org.apache.kafka.connect.transforms.Filter"},
+        {
+            "predicates": "dead",
+            "predicates.dead.type": "org.apache.kafka.connect.transforms.predicates.RecordIsTombstone",
+        },
+    ],
+)
+def test_settings_that_leave_records_out_or_change_them_are_nobodys_own(added: dict[str, str]) -> None:
+    wanted = {"topics": "orders"}
+    assert drifted(wanted, wanted | added) == tuple(sorted(added))
+    assert mending(wanted, added) == dict.fromkeys(added)
+
+
+def test_what_changes_no_record_stays() -> None:
+    wanted = {"topics": "orders"}
+    assert (
+        drifted(wanted, wanted | {"errors.tolerance": "none", "transforms": "", "errors.log.enable": "true"})
+        == ()
+    )
 
 
 def test_a_standby_is_set_to_what_it_needs_and_keeps_a_higher_limit() -> None:
