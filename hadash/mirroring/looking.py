@@ -164,6 +164,10 @@ def _look(
     except (KafkaError, ConnectError) as error:
         fault = str(error)
         away = fault if isinstance(error, ClusterUnavailable) else ""
+        if thorough:
+            state = Mirror.State.UNKNOWN  # what had to be looked at was not
+        if not mirror.turning and (known := comparing.fault_of(mirror)):
+            state, fault = Mirror.State.FAILED, f"{known} {fault}"
     sample.save()
     mirror.state, mirror.fault = state, fault
     mirror.lag_records, mirror.lag_seconds, mirror.looked_at = sample.records, sample.seconds, now

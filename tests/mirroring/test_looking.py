@@ -11,7 +11,7 @@ from django.db import IntegrityError
 from django.utils import timezone
 
 from hadash.inventory.models import Cluster, Pair
-from hadash.kafka.errors import ClusterUnavailable
+from hadash.kafka.errors import ClusterUnavailable, KafkaError
 from hadash.kafka.values import Partition, Record
 from hadash.mirroring import looking, resync
 from hadash.mirroring.models import Anchor, LagSample, Mirror
@@ -120,6 +120,50 @@ def test_every_pair_with_mirrors_has_a_task_of_its_own(
     act: Callable[[], None] = getattr(watching, task)
     act()
     assert handed == [(pair.pk,), (other.pk,)]
+
+
+DIFFERENT = {
+    "topic": "carts",
+    "partition": 0,
+    "kind": "headers",
+    "first": 0,
+    "last": 4,
+    "count": 5,
+    "since": "2026-01-01T00:00:00+00:00",
+}
+
+
+@pytest.mark.parametrize(
+    ("known", "state"), [([], "unknown"), ([DIFFERENT], "failed")], ids=["nothing known", "differences known"]
+)
+def test_a_precheck_that_cannot_compare_the_records_does_not_pass(
+    pair: Pair,
+    clusters: dict[str, Exception],
+    monkeypatch: pytest.MonkeyPatch,
+    known: list[dict[str, Any]],
+    state: str,
+) -> None:
+    late = "Cluster west: the last records of carts-0 could not be read within 20 s."
+
+    def compare(*_: Any) -> None:
+        raise KafkaError(late)
+
+    monkeypatch.setattr(looking.comparing, "compare", compare)
+    mirror = Mirror.objects.get(name="carts")
+    mirror.comparison = {"differences": known}
+    looking.look(mirror, thorough=True)
+    assert (mirror.state, late in mirror.fault) == (state, True)
+    assert ("headers, between offsets 0 and 4" in mirror.fault) is bool(known)
+
+
+def test_what_is_known_to_differ_stays_while_a_cluster_does_not_answer(
+    pair: Pair, clusters: dict[str, Exception]
+) -> None:
+    Mirror.objects.filter(name="carts").update(comparison={"differences": [DIFFERENT]})
+    clusters["carts"] = ClusterUnavailable(AWAY)
+    looking.look_at_pair(pair)
+    state, fault, _ = found(pair)["carts"]
+    assert (state, fault.endswith(AWAY)) == ("failed", True)
 
 
 def test_what_was_copied_twice_long_ago_is_found_further_back(
