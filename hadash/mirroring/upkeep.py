@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.db import transaction
@@ -27,6 +28,10 @@ log = logging.getLogger(__name__)
 
 #: Connect's answer to a request that it does not know: before 3.8 it cannot change some settings and keep the others.
 _NOT_ALLOWED = 405
+
+#: Seconds after a mend in which tasks may still copy with the old settings: Connect says nothing of them when it goes on
+#: to say RUNNING. It needs one or two to start a connector's tasks again; while it rebalances, some more.
+SETTLED_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +135,7 @@ def _connector(mirror: Mirror, needed: Needs, mend: bool) -> Kept:
     if not keys:
         if mirror.drift and not mirror.drift["mended"]:
             _note_drift(mirror, mirror.drift["keys"], mended=True)
-        return Kept()
+        return Kept(unfit=_unsettled(mirror))
     texts = ", ".join(keys)
     if not mend:
         _note_drift(mirror, keys)
@@ -155,7 +160,18 @@ def _connector(mirror: Mirror, needed: Needs, mend: bool) -> Kept:
         _note_drift(mirror, keys, mended=True)
         compare_from_the_start(mirror)
     log.warning("Settings of connector %s differed and are mended: %s.", name, texts)
-    return Kept()
+    return Kept(unfit=_unsettled(mirror))
+
+
+def _unsettled(mirror: Mirror) -> str:
+    """That its tasks may not have their mended settings yet, in words; empty if they have."""
+    mended = mirror.drift.get("mended")
+    if not mended or timezone.now() - datetime.fromisoformat(mended) > timedelta(seconds=SETTLED_SECONDS):
+        return ""
+    return (
+        f"Settings of its connector ({', '.join(mirror.drift['keys'])}) were mended less than {SETTLED_SECONDS:.0f} s "
+        "ago, and tasks with the old ones may still copy. Ask again then."
+    )
 
 
 def _note_drift(mirror: Mirror, keys: tuple[str, ...] | list[str], mended: bool = False) -> None:
