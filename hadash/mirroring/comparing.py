@@ -20,7 +20,7 @@ from hadash.kafka.values import Partition, Record
 from hadash.mirroring.content import KINDS, Difference, differences, pairs_of
 from hadash.mirroring.models import Mirror
 from hadash.mirroring.offsets import Corresponding, held_by_both
-from hadash.mirroring.services import cluster_client
+from hadash.mirroring.services import anchors_of, cluster_client
 
 log = logging.getLogger(__name__)
 
@@ -176,10 +176,31 @@ def fault_of(mirror: Mirror) -> str:
     first, last = min(entry["first"] for entry in of_it), max(entry["last"] for entry in of_it)
     others = len({(e["topic"], e["partition"]) for e in known}) - 1
     more = f" So do {others} more partitions." if others else ""
+    originals = originals_of(mirror)
+    advice = f"{originals} Keep what you need of them first. {rebuild_advice(mirror)} --discard-originals"
     return (
         f"Records of {p} on {mirror.target.name} differ from those on {mirror.source.name}: {' and '.join(kinds)}, "
-        f"between offsets {first} and {last} of {mirror.source.name}.{more} {rebuild_advice(mirror)}"
+        f"between offsets {first} and {last} of {mirror.source.name}.{more} "
+        f"{advice if originals else rebuild_advice(mirror)}"
     )
+
+
+def originals_of(mirror: Mirror) -> str:
+    """That of records which differ the standby may hold the originals, in words; empty if what differs there are copies.
+
+    Where a mirror was turned round it has its anchors: what lies before them may have been copied in the other
+    direction. (It has also others since if it was counted again; then nobody knows.)
+    """
+    anchors = anchors_of(mirror)
+    for entry in mirror.comparison.get("differences", []):
+        p = Partition(entry["topic"], entry["partition"])
+        if p in anchors and entry["first"] < anchors[p].source:
+            return (
+                f"Some of {p} differ before offset {anchors[p].source} of {mirror.source.name}, so they may be from before "
+                f"the last switch and copied in the other direction: then {mirror.target.name} has the originals, and "
+                "rebuilding it copies the wrong ones over them."
+            )
+    return ""
 
 
 def rebuild_advice(mirror: Mirror) -> str:

@@ -18,16 +18,19 @@ from hadash.inventory.models import Cluster
 from hadash.kafka.cluster import ClusterClient
 from hadash.kafka.errors import KafkaError, TopicsUnknown
 from hadash.kafka.values import Partition, TopicInfo
+from hadash.mirroring import comparing
 from hadash.mirroring.models import Mirror
-from hadash.mirroring.offsets import Corresponding
+from hadash.mirroring.offsets import Corresponding, ending_at, written_up_to
 from hadash.mirroring.services import (
     Fence,
     MirrorError,
+    anchors_of,
     await_stopped,
     await_topics,
     cluster_client,
     connect_client,
     connector_of,
+    copied_by,
     new_topics,
     nobody_else,
     save_anchors,
@@ -43,6 +46,10 @@ POLL_SECONDS = 0.5
 
 class NotReported(MirrorError):
     """The lost side holds records that nobody has reported: nothing was deleted. It has to be asked once more."""
+
+
+class NotCopies(MirrorError):
+    """A standby holds records that may be no copies, so its source may not have them: nothing was deleted."""
 
 
 def rebuild(
@@ -87,25 +94,53 @@ def mark(mirror: Mirror) -> None:
     mirror.refresh_from_db()
 
 
-def rebuild_standby(mirror: Mirror, fence: Fence = nobody_else) -> None:
+def refuse_originals(mirror: Mirror) -> None:
+    """Before a standby is rebuilt, while its mirror may still run.
+
+    :raises NotCopies: it may hold originals: of records that differ and came from it before a switch, or because it
+        holds more than its source. :raises KafkaError: a cluster does not answer.
+    """
+    if originals := comparing.originals_of(mirror):
+        raise NotCopies(f"{originals} Nothing was deleted.")
+    _refuse_originals(mirror, written=None)
+
+
+def rebuild_standby(mirror: Mirror, fence: Fence = nobody_else, discard_originals: bool = False) -> None:
     """Rebuild the standby of a mirror that was marked (:func:`mark`). May be repeated after it was cut off, at any
     point.
 
     What the standby held is gone, and with it the offsets of groups there.
 
+    :param discard_originals: also if it holds records that may be no copies.
+    :raises NotCopies: it does. The mirror is not marked any more, and runs if it ran before.
     :raises MirrorError, KafkaError, ConnectError: as of :func:`rebuild`.
     """
     if not mirror.rebuilding:
         raise MirrorError(f"Mirror {mirror.name} is not marked for rebuilding.")
-    _rebuild(mirror, mirror.target, None, fence)
+    status = status_of(mirror)
+    ran = status is not None and status.state == "RUNNING"
+    try:
+        _rebuild(mirror, mirror.target, None, fence, discard_originals)
+    except NotCopies:
+        fence()
+        if ran:
+            connect_client().resume(connector_of(mirror, mirror.source))
+        mirror.turning = mirror.rebuilding = False
+        mirror.save(update_fields=["turning", "rebuilding"])
+        raise
 
 
 def _rebuild(
-    mirror: Mirror, standby: Cluster, reported: Mapping[Partition, int] | None, fence: Fence
+    mirror: Mirror,
+    standby: Cluster,
+    reported: Mapping[Partition, int] | None,
+    fence: Fence,
+    discard_originals: bool = False,
 ) -> None:
     """What both have in common, for a mirror that counts as turning.
 
     :param reported: as of :func:`rebuild`; ``None`` for a standby, which holds copies: its source has the records.
+    :param discard_originals: of a standby, as of :func:`rebuild_standby`.
     """
     source = mirror.pair.other(standby)
     here, there = cluster_client(source), cluster_client(standby)
@@ -118,21 +153,27 @@ def _rebuild(
         _refuse_unreported(there, mirror.topics, reported)
     brokers = len(there.brokers())
     connect = connect_client()
-    for name in (connector_of(mirror, standby), connector_of(mirror, source)):
-        if connect.status(name) is None:
-            continue
+    both = (connector_of(mirror, standby), connector_of(mirror, source))
+    names = [name for name in both if connect.status(name) is not None]
+    for name in names:
         fence()
         connect.stop(name)
         await_stopped(name)
-        connect.forget_offsets(name)
-        connect.delete(name)
     fence()
-    if reported is not None:  # (now that nothing of hadash's writes to it any more)
+    # Now that nothing of hadash's writes to it any more, and Connect has committed what it wrote.
+    if reported is not None:
         _refuse_unreported(there, mirror.topics, reported)
+    elif not discard_originals:
+        _refuse_originals(mirror, copied_by(mirror))
     make_active(mirror, source)
     needed = needs(source, standby, mirror.topics)
     fence()
     _delete_topics(there, mirror.topics)
+    # Not before: what Connect has committed says what of these Topics are copies, also after this was cut off.
+    for name in names:
+        fence()
+        connect.forget_offsets(name)
+        connect.delete(name)
     fence()
     _create_topics(there, new_topics(infos, configs, needed, brokers))
     await_topics(there, list(mirror.topics))
@@ -169,20 +210,45 @@ def _refuse_unreported(
 ) -> None:
     """:raises NotReported: a partition ends beyond what was reported of it, or nothing was and it is not empty. (A Topic that does
     not exist holds nothing: an earlier attempt was cut off when it had deleted it.)"""
-    known = client.topics()
-    partitions = [
-        Partition(topic, index)
-        for topic in topics
-        if topic in known
-        for index in range(len(known[topic].leaders))
-    ]
-    for partition, end in sorted(client.end_offsets(partitions).items()):
+    for partition, end in sorted(client.end_offsets(_partitions_known(client, topics)).items()):
         covered = reported.get(partition, 0)
         if end > covered:
             raise NotReported(
                 f"{partition} on cluster {client.name} ends at {end}, and what it holds is reported up to {covered} only. "
                 "Nothing was deleted."
             )
+
+
+def _refuse_originals(mirror: Mirror, written: Mapping[Partition, int] | None) -> None:
+    """:param written: the last record of each partition that the mirror has copied, as Connect has committed it when it
+        stopped; ``None`` while it runs, when Connect commits a moment after it has written.
+    :raises NotCopies: the standby ends beyond what the mirror has written there, or beyond what its source holds. (A Topic
+        that does not exist holds nothing, nor does a partition of which everything was deleted.)
+    """
+    here, there = cluster_client(mirror.source), cluster_client(mirror.target)
+    known = _partitions_known(there, mirror.topics)
+    starts, ends = there.start_offsets(known), there.end_offsets(known)
+    source_ends, anchors = here.end_offsets(_partitions_known(here, mirror.topics)), anchors_of(mirror)
+    for partition, end in sorted(ends.items()):
+        if starts[partition] == end:
+            continue
+        anchor, copies = anchors.get(partition), 0
+        if anchor is not None:
+            copies = ending_at(anchor, source_ends.get(partition, 0)).target
+            if written is not None:
+                copies = min(copies, written_up_to(anchor, written.get(partition)))
+        if end > copies:
+            raise NotCopies(
+                f"{partition} on cluster {there.name} ends at {end}, and is known to hold copies up to {max(copies, 0)} only. "
+                f"The rest may be originals: somebody has written there past the Gateway, or records are gone from "
+                f"{here.name}. Nothing was deleted."
+            )
+
+
+def _partitions_known(client: ClusterClient, topics: Sequence[str]) -> list[Partition]:
+    """The partitions of those of ``topics`` that exist."""
+    known = client.topics()
+    return [Partition(t, index) for t in topics if t in known for index in range(len(known[t].leaders))]
 
 
 def _all_of(client: ClusterClient, topics: Sequence[str]) -> dict[str, TopicInfo]:

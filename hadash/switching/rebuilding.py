@@ -19,14 +19,15 @@ from hadash.switching.radius import bound_on, used_on
 from hadash.switching.refusals import Busy, Refused
 
 
-def rebuild_standby(mirror: Mirror, confirmed: str, by: str) -> None:
+def rebuild_standby(mirror: Mirror, confirmed: str, by: str, discard_originals: bool = False) -> None:
     """Delete the mirror's Topics on its standby, create them again, and copy from the first record on. May be
     repeated after it was cut off.
 
     :param confirmed: the name of the standby's cluster once more. :param by: who asked, for the audit log.
+    :param discard_originals: also if the standby holds records that may be no copies.
     :raises Refused: the words are missing, or clients are bound to the standby. :raises Busy: an open switch, a
         batch or a lost side that is not rebuilt holds the mirror. :raises EnginesAway: it is not known who is bound
-        where.
+        where. :raises NotCopies: the standby holds records that may be no copies; the mirror is as it was.
     :raises MirrorError, KafkaError, ConnectError: it could not be done; the mirror stays marked, and nobody uses it.
     """
     standby = mirror.target
@@ -40,13 +41,15 @@ def rebuild_standby(mirror: Mirror, confirmed: str, by: str) -> None:
             )
         )
     _refuse_clients(mirror)
+    if not discard_originals:
+        rebuild.refuse_originals(mirror)
     with transaction.atomic():
         radii.lock()  # a switch that is requested from now on finds the mirror marked
         _refuse_held(mirror)
         rebuild.mark(mirror)
-        details = {"standby": standby.name, "topics": mirror.topics}
+        details = {"standby": standby.name, "topics": mirror.topics, "discard_originals": discard_originals}
         record(None, "rebuild standby", _subject(mirror), by=by, **details)
-    rebuild.rebuild_standby(mirror)
+    rebuild.rebuild_standby(mirror, discard_originals=discard_originals)
     record(None, "standby rebuilt", _subject(mirror), by=by, **details)
 
 

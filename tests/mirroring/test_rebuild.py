@@ -12,7 +12,7 @@ from hadash.kafka.errors import ClusterUnavailable, KafkaError, TopicsUnknown
 from hadash.kafka.values import Partition, TopicInfo
 from hadash.mirroring import rebuild
 from hadash.mirroring.offsets import Corresponding
-from hadash.mirroring.rebuild import NotReported
+from hadash.mirroring.rebuild import NotCopies, NotReported
 from hadash.mirroring.services import MirrorError
 
 EAST, WEST = SimpleNamespace(name="east", pk=1), SimpleNamespace(name="west", pk=2)
@@ -142,3 +142,121 @@ class TestRebuild:
         monkeypatch.setattr(rebuild, "cluster_client", lambda cluster: clusters[cluster.name])
         with pytest.raises(AssertionError, match="It went on"):
             rebuild.rebuild(mirror, EAST, {ORDERS: 107})  # type: ignore[arg-type]
+
+
+class Connect:
+    """Connect with one connector that runs; ``did`` says what it was told."""
+
+    def __init__(self, copied: dict[Partition, int]) -> None:
+        self.copied, self.state = copied, "RUNNING"
+        self.did: list[str] = []
+
+    def status(self, name: str) -> Any:
+        there = name == "east-west"
+        return SimpleNamespace(state=self.state, stopped=self.state == "STOPPED") if there else None
+
+    def stop(self, name: str) -> None:
+        self.state = "STOPPED"
+        self.did.append("stop")
+
+    def resume(self, name: str) -> None:
+        self.state = "RUNNING"
+        self.did.append("resume")
+
+
+class TestStandby:
+    """East is copied to west: 40 records of ``orders-0`` since offset 100, at offset 60 there."""
+
+    def mirror(self, differences: Any = ()) -> Any:
+        east, west = EAST, WEST
+        return SimpleNamespace(
+            name="shop",
+            source=east,
+            target=west,
+            rebuilding=True,
+            turning=True,
+            topics=["orders"],
+            pair=SimpleNamespace(name="main", other=lambda cluster: west if cluster is east else east),
+            comparison={"differences": list(differences)},
+            save=lambda update_fields: None,
+        )
+
+    def world(
+        self, monkeypatch: pytest.MonkeyPatch, source: int, standby: int, copied: int | None
+    ) -> Connect:
+        """:param copied: the last record that Connect says was copied."""
+        connect = Connect({} if copied is None else {ORDERS: copied})
+        clusters = {
+            name: Broken(name, {"orders": (0,)}, {ORDERS: end})
+            for name, end in (("east", source), ("west", standby))
+        }
+        monkeypatch.setattr(rebuild, "cluster_client", lambda cluster: clusters[cluster.name])
+        monkeypatch.setattr(rebuild, "connect_client", lambda: connect)
+        monkeypatch.setattr(
+            rebuild, "connector_of", lambda mirror, source: f"{source.name}-{mirror.pair.other(source).name}"
+        )
+        monkeypatch.setattr(rebuild, "await_stopped", lambda name: None)
+        monkeypatch.setattr(rebuild, "status_of", lambda mirror: connect.status("east-west"))
+        monkeypatch.setattr(rebuild, "copied_by", lambda mirror: connect.copied)
+        for module in (rebuild, rebuild.comparing):
+            monkeypatch.setattr(module, "anchors_of", lambda mirror: {ORDERS: Corresponding(100, 60)})
+
+        def go_on(mirror: Any, source: Any) -> None:
+            raise AssertionError("It went on.")
+
+        monkeypatch.setattr(rebuild, "make_active", go_on)
+        return connect
+
+    @pytest.mark.parametrize(
+        ("source", "standby", "copied"), [(140, 100, 139), (200, 100, 139), (140, 0, None)], ids=str
+    )
+    def test_copies_are_deleted(
+        self, monkeypatch: pytest.MonkeyPatch, source: int, standby: int, copied: int | None
+    ) -> None:
+        self.world(monkeypatch, source, standby, copied)
+        rebuild.refuse_originals(self.mirror())
+        with pytest.raises(AssertionError, match="It went on"):
+            rebuild.rebuild_standby(self.mirror())
+
+    @pytest.mark.parametrize(
+        ("source", "standby", "copied", "copies"),
+        [(200, 103, 139, 100), (200, 100, None, 60), (140, 103, 139, 100), (10, 100, 139, 0)],
+        ids=["written past the Gateway", "Connect has forgotten it", "more than its source", "a new source"],
+    )
+    def test_what_may_be_no_copy_is_not_deleted(
+        self, monkeypatch: pytest.MonkeyPatch, source: int, standby: int, copied: int | None, copies: int
+    ) -> None:
+        connect, mirror = self.world(monkeypatch, source, standby, copied), self.mirror()
+        said = f"orders-0 on cluster west ends at {standby}, and is known to hold copies up to {copies} only"
+        with pytest.raises(NotCopies, match=said):
+            rebuild.rebuild_standby(mirror)
+        assert connect.did == ["stop", "resume"], "it copies on"
+        assert not mirror.turning
+        assert not mirror.rebuilding
+        with pytest.raises(AssertionError, match="It went on"):
+            rebuild.rebuild_standby(self.mirror(), discard_originals=True)
+
+    def test_more_than_its_source_holds_is_seen_before_it_is_stopped(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        connect = self.world(monkeypatch, source=140, standby=103, copied=139)
+        with pytest.raises(NotCopies, match="up to 100 only"):
+            rebuild.refuse_originals(self.mirror())
+        assert connect.did == []
+
+    @pytest.mark.parametrize(("first", "refused"), [(99, True), (100, False)])
+    def test_what_was_copied_in_the_other_direction_is_not_copied_over_its_originals(
+        self, monkeypatch: pytest.MonkeyPatch, first: int, refused: bool
+    ) -> None:
+        self.world(monkeypatch, source=140, standby=100, copied=139)
+        mirror = self.mirror(
+            [{"topic": "orders", "partition": 0, "kind": "headers", "first": first, "last": 120, "count": 9}]
+        )
+        fault = rebuild.comparing.fault_of(mirror)
+        assert ("then west has the originals" in fault) is refused
+        assert fault.endswith(" --discard-originals") is refused
+        if not refused:
+            rebuild.refuse_originals(mirror)
+            return
+        with pytest.raises(NotCopies, match="differ before offset 100 of east"):
+            rebuild.refuse_originals(mirror)

@@ -8,6 +8,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from hadash.kafka.errors import ConnectError, KafkaError
 from hadash.mirroring.models import Mirror
+from hadash.mirroring.rebuild import NotCopies
 from hadash.mirroring.services import MirrorError
 from hadash.switching.rebuilding import rebuild_standby
 from hadash.switching.refusals import Refused
@@ -23,6 +24,11 @@ class Command(BaseCommand):
         parser.add_argument("pair")
         parser.add_argument("mirror")
         parser.add_argument("--confirm", required=True, help="the cluster whose Topics are deleted")
+        parser.add_argument(
+            "--discard-originals",
+            action="store_true",
+            help="delete them also if they hold records that may be no copies",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         found = Mirror.objects.filter(pair__name=options["pair"], name=options["mirror"])
@@ -30,9 +36,13 @@ class Command(BaseCommand):
         if mirror is None:
             raise CommandError(f"Pair {options['pair']!r} has no mirror {options['mirror']!r}.")
         try:
-            rebuild_standby(mirror, options["confirm"], by="manage.py rebuild_mirror")
+            rebuild_standby(
+                mirror, options["confirm"], "manage.py rebuild_mirror", options["discard_originals"]
+            )
         except Refused as refused:
             raise CommandError(" ".join(map(str, refused.reasons))) from None
+        except NotCopies as error:
+            raise CommandError(f"{error} To delete them all the same add --discard-originals.") from None
         except (MirrorError, KafkaError, ConnectError) as error:
             raise CommandError(f"{error} Run the command again when that is over.") from None
         self.stdout.write(
