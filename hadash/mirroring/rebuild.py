@@ -38,7 +38,7 @@ from hadash.mirroring.services import (
     status_of,
 )
 from hadash.mirroring.standby import deny_writes
-from hadash.mirroring.standby_topics import make_active, needs
+from hadash.mirroring.standby_topics import make_active, make_standby, needs
 
 #: Seconds between two looks at Topics that are being deleted.
 POLL_SECONDS = 0.5
@@ -177,6 +177,7 @@ def _rebuild(
     fence()
     _create_topics(there, new_topics(infos, configs, needed, brokers))
     await_topics(there, list(mirror.topics))
+    make_standby(standby, needed.standby)
     deny_writes(mirror.pair, standby, mirror.topics)
     # Asked once more, now that nobody else may write; and by await_topics, because another broker may have heard of
     # them later.

@@ -22,6 +22,7 @@ from hadash.mirroring.models import Anchor, Mirror
 from hadash.mirroring.offsets import Corresponding, never_back, resume_after
 from hadash.mirroring.standby import deny_writes
 from hadash.mirroring.standby_topics import Needs, make_active, make_standby, needs
+from hadash.mirroring.topic_settings import new_configs
 
 log = logging.getLogger(__name__)
 
@@ -162,7 +163,7 @@ def new_topics(
     infos: Mapping[str, TopicInfo], configs: Mapping[str, Mapping[str, str]], needed: Needs, brokers: int
 ) -> dict[str, tuple[int, int, Mapping[str, str]]]:
     """Standby Topics as :meth:`ClusterClient.create_topics` takes them: like those of the active side, but for what
-    hadash keeps.
+    hadash keeps. Once they are there :func:`make_standby` sets the rest.
 
     :param configs: of the active side, by Topic. :param brokers: how many the standby's cluster has.
     """
@@ -170,7 +171,7 @@ def new_topics(
         name: (
             len(info.leaders),
             min(info.replication_factor, brokers),
-            {**configs.get(name, {}), **needed.standby[name]},
+            new_configs(configs.get(name, {}), needed.standby[name]),
         )
         for name, info in infos.items()
     }

@@ -1,8 +1,11 @@
-"""The two Topic settings that hadash keeps itself, because the standby's differ from those of the active side. Pure.
+"""The Topic settings that hadash keeps itself, because the standby's differ from those of the active side. Pure.
 
 ``message.timestamp.type``: a standby Topic has ``CreateTime``, so that each copy keeps the time of its original,
 also where the active side's broker sets it (``LogAppendTime``). ``max.message.bytes``: a copy is stored
-uncompressed, so a standby Topic takes more. When a side becomes active it gets what is meant for clients, which the
+uncompressed, so a standby Topic takes more. ``message.timestamp.*.max.ms``: how far a record's own time may be from
+the broker's; a copy has the time of its original, which may be years old, so a standby Topic takes every time. (Of
+these a broker knows those of its version: ``difference`` before Kafka 4.0, ``before`` and ``after`` from 3.6 on. What
+it does not know is left out.) When a side becomes active it gets what is meant for clients, which the
 mirror's row remembers: by then no cluster may be left that says it (a switch without its source), and a switch may
 be cut off when both sides are standbys.
 """
@@ -15,9 +18,18 @@ from hadash.mirroring.limits import record_limit
 
 TIMESTAMP_TYPE = "message.timestamp.type"
 MAX_MESSAGE_BYTES = "max.message.bytes"
-KEPT = (TIMESTAMP_TYPE, MAX_MESSAGE_BYTES)
+TIME_LIMITS = (
+    "message.timestamp.difference.max.ms",
+    "message.timestamp.before.max.ms",
+    "message.timestamp.after.max.ms",
+)
+KEPT = (TIMESTAMP_TYPE, MAX_MESSAGE_BYTES, *TIME_LIMITS)
 
 CREATE_TIME = "CreateTime"
+
+#: Kafka's largest number of milliseconds: no limit.
+NO_LIMIT_MS = str(2**63 - 1)
+NO_TIME_LIMITS = dict.fromkeys(TIME_LIMITS, NO_LIMIT_MS)
 
 #: Settings by Topic.
 TopicSettings = Mapping[str, Mapping[str, str]]
@@ -28,7 +40,7 @@ TopicSettings = Mapping[str, Mapping[str, str]]
 EXCLUDED = (
     "follower.replication.throttled.replicas",
     "leader.replication.throttled.replicas",
-    "message.timestamp.difference.max.ms",
+    *TIME_LIMITS,
     TIMESTAMP_TYPE,
     "unclean.leader.election.enable",
     "min.insync.replicas",
@@ -47,6 +59,20 @@ def for_standby(active: Mapping[str, str], factor: float, request_limit: int) ->
     return {TIMESTAMP_TYPE: CREATE_TIME, MAX_MESSAGE_BYTES: str(limit)}
 
 
+def new_configs(active: Mapping[str, str], standby: Mapping[str, str]) -> dict[str, str]:
+    """The configs with which a standby Topic is created: those of the active side, but for what hadash keeps. Without limits of
+    time, which are set when it is there: a broker that does not know one would create no Topic.
+
+    :param active: what is set on the active side's Topic. :param standby: as of :func:`for_standby`.
+    """
+    return {key: value for key, value in {**active, **standby}.items() if key not in TIME_LIMITS}
+
+
+def _known(held: Mapping[str, str], wanted: Mapping[str, str]) -> dict[str, str]:
+    """``wanted`` without the limits of time that the broker does not know: ``held`` lacks them."""
+    return {key: value for key, value in wanted.items() if key in held or key not in TIME_LIMITS}
+
+
 def to_change_on_standby(held: TopicSettings, wanted: TopicSettings) -> dict[str, dict[str, str]]:
     """Settings of standby Topics that have to change. A limit that is higher than it has to be stays."""
     changes = {}
@@ -54,7 +80,7 @@ def to_change_on_standby(held: TopicSettings, wanted: TopicSettings) -> dict[str
         now = held.get(topic, {})
         changed = {
             key: value
-            for key, value in settings.items()
+            for key, value in _known(now, {**settings, **NO_TIME_LIMITS}).items()
             if (int(now.get(key, 0)) < int(value) if key == MAX_MESSAGE_BYTES else now.get(key) != value)
         }
         if changed:
@@ -65,7 +91,11 @@ def to_change_on_standby(held: TopicSettings, wanted: TopicSettings) -> dict[str
 def to_change_on_active(held: TopicSettings, meant: TopicSettings) -> dict[str, dict[str, str]]:
     """Settings of Topics that become active and are not yet as they are meant for clients."""
     changes = {
-        topic: {key: value for key, value in settings.items() if held.get(topic, {}).get(key) != value}
+        topic: {
+            key: value
+            for key, value in _known(held.get(topic, {}), settings).items()
+            if held.get(topic, {}).get(key) != value
+        }
         for topic, settings in meant.items()
     }
     return {topic: changed for topic, changed in changes.items() if changed}

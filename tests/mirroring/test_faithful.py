@@ -24,7 +24,7 @@ from hadash.identity.identity import Identity
 from hadash.inventory.models import AppID, Cluster, Pair
 from hadash.kafka.cluster import ClusterClient
 from hadash.kafka.values import Partition
-from hadash.mirroring import looking, rebuild, upkeep
+from hadash.mirroring import looking, rebuild, topic_settings, upkeep
 from hadash.mirroring import services as mirroring
 from hadash.mirroring.offsets import Corresponding
 from hadash.mirroring.proof import compare_tails
@@ -356,6 +356,25 @@ def test_times_that_the_broker_sets_are_kept_and_follow_the_active_side(
     state, fault, _ = topic.look()
     assert state == "failed"
     assert "-0 on east differ from those on west: time, between offsets 4 and 4 of west." in fault
+
+
+def test_records_older_than_their_topic_takes_by_now_are_copied(mirrored: Callable[..., Mirrored]) -> None:
+    """Their limit is for clients: on the standby it would stop the mirror."""
+    topic, hour = mirrored(), "3600000"
+    limits = (topic_settings.TIME_LIMITS[0], topic_settings.TIME_LIMITS[1])
+    topic.write("east", {"value": b"old", "timestamp": 1_000_000_000_000})
+    topic.await_copies(1)
+    topic.set("east", **{key.replace(".", "_"): hour for key in limits})
+    looking.look_at_pair(topic.pair)
+    call_command("rebuild_mirror", "main", topic.mirror.name, confirm="west")
+    topic.mirror.refresh_from_db()
+    topic.await_copies(1)
+    assert topic.records("west") == topic.records("east")
+    assert topic.look() == ("running", "", 0)
+
+    mirroring.reverse(topic.mirror, {topic.partition: Corresponding(1, 1)})
+    assert [topic.settings("west")[key] for key in limits] == [hour] * 2
+    assert [topic.settings("east")[key] for key in limits] == [topic_settings.NO_LIMIT_MS] * 2
 
 
 def test_offsets_of_transaction_markers_are_no_lag(

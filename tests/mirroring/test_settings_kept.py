@@ -18,7 +18,13 @@ from hadash.mirroring.limits import (
     record_limit,
     too_large,
 )
-from hadash.mirroring.topic_settings import to_change_on_active, to_change_on_standby
+from hadash.mirroring.topic_settings import (
+    NO_LIMIT_MS,
+    TIME_LIMITS,
+    new_configs,
+    to_change_on_active,
+    to_change_on_standby,
+)
 
 EAST = Endpoint("east", "east:9092", "PLAINTEXT", "", "", "")
 WEST = Endpoint("west", "west:9092", "PLAINTEXT", "", "", "")
@@ -35,7 +41,8 @@ def test_headers_are_copied_as_bytes() -> None:
 
 def test_what_hadash_keeps_of_topics_is_not_copied_over() -> None:
     excluded = connector_config(EAST, WEST, ["orders"])["config.properties.exclude"].split(",")
-    for name in ("message.timestamp.type", "max.message.bytes", "min.insync.replicas"):
+    kept = ("message.timestamp.type", "max.message.bytes", "min.insync.replicas", *TIME_LIMITS)
+    for name in kept:
         assert any(re.fullmatch(pattern, name) for pattern in excluded)
     assert not any(re.fullmatch(pattern, "retention.ms") for pattern in excluded)
 
@@ -110,3 +117,30 @@ def test_a_standby_is_set_to_what_it_needs_and_keeps_a_higher_limit() -> None:
 def test_a_side_that_becomes_active_is_set_to_exactly_what_is_meant_for_clients() -> None:
     assert to_change_on_active({"orders": STANDBY}, {"orders": LOG_APPEND}) == {"orders": LOG_APPEND}
     assert to_change_on_active({"orders": LOG_APPEND}, {"orders": LOG_APPEND}) == {}
+
+
+DIFFERENCE, BEFORE, AFTER = TIME_LIMITS
+
+
+@pytest.mark.parametrize(
+    "known", [(DIFFERENCE,), TIME_LIMITS, (BEFORE, AFTER)], ids=["Kafka 3.5", "Kafka 3.9", "Kafka 4.0"]
+)
+def test_a_standby_takes_records_of_any_time_and_is_told_only_what_its_brokers_know(
+    known: tuple[str, ...],
+) -> None:
+    strict, open_ = dict.fromkeys(known, "3600000"), dict.fromkeys(known, NO_LIMIT_MS)
+    assert to_change_on_standby({"orders": STANDBY | strict}, {"orders": STANDBY}) == {"orders": open_}
+    assert to_change_on_standby({"orders": STANDBY | open_}, {"orders": STANDBY}) == {}
+    meant = LOG_APPEND | dict.fromkeys(TIME_LIMITS, "3600000")
+    assert to_change_on_active({"orders": STANDBY | open_}, {"orders": meant}) == {
+        "orders": LOG_APPEND | strict
+    }
+
+
+def test_a_standby_is_not_created_with_limits_of_time() -> None:
+    active = {
+        "retention.ms": "1",
+        "message.timestamp.type": "LogAppendTime",
+        **dict.fromkeys(TIME_LIMITS, "1000"),
+    }
+    assert new_configs(active, STANDBY) == {"retention.ms": "1", **STANDBY}
