@@ -93,7 +93,9 @@ def held_now(mirrors: Iterable[Mirror]) -> dict[Mirror, Held]:
     return found
 
 
-def look(mirror: Mirror, thorough: bool = False, held: Held | None = None) -> LagSample:
+def look(
+    mirror: Mirror, thorough: bool = False, held: Held | None = None, max_lag: int | None = None
+) -> LagSample:
     """Measure a mirror's lag and state, and keep the sample.
 
     A mirror that is failed, stopped or silent is never "lag 0": its lag is still counted, and its state says
@@ -102,14 +104,20 @@ def look(mirror: Mirror, thorough: bool = False, held: Held | None = None) -> La
     :param thorough: before clients are moved: settings are read and records compared however lately that was done,
         and what the source holds has to be copied within ``MIRROR_CATCH_UP_SECONDS``.
     :param held: what that is, if it was asked before (:func:`held_now`); else what it holds now.
+    :param max_lag: records of lag with which a switch may begin; more are not waited for. The default is the setting's.
 
     Settings that differ are noted, and mended by :func:`look_at_pair`.
     """
-    return _look(mirror, mend=False, thorough=thorough, compare=thorough, held=held)[0]
+    return _look(mirror, mend=False, thorough=thorough, compare=thorough, held=held, max_lag=max_lag)[0]
 
 
 def _look(
-    mirror: Mirror, mend: bool, thorough: bool = False, compare: bool = False, held: Held | None = None
+    mirror: Mirror,
+    mend: bool,
+    thorough: bool = False,
+    compare: bool = False,
+    held: Held | None = None,
+    max_lag: int | None = None,
 ) -> tuple[LagSample, str]:
     """The sample, and what was said of a cluster that did not answer; empty if both did."""
     now = timezone.now()
@@ -132,7 +140,11 @@ def _look(
         if lag.records and copies:
             found |= _over_gaps(mirror, anchors, source_ends, target_ends, thorough)
         anchors |= found
-        if thorough and copies and 0 < lag.records <= settings.SWITCH_MAX_LAG:
+        if (
+            thorough
+            and copies
+            and 0 < lag.records <= (settings.SWITCH_MAX_LAG if max_lag is None else max_lag)
+        ):
             _catch_up(mirror, anchors, held or Held(source_ends, time.monotonic()))
             found = anchors
         if found:

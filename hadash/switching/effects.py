@@ -40,6 +40,7 @@ from hadash.switching.facts import Facts, points_from_json, points_to_json, room
 from hadash.switching.machine import Kind, Stage
 from hadash.switching.plan import Plan
 from hadash.switching.planning import plan_for
+from hadash.switching.policy import limits_of
 from hadash.switching.positions import Assigned, Reader
 from hadash.switching.quota_checks import QuotaCheck, QuotasFound
 from hadash.switching.reading_on import READING_ON
@@ -439,7 +440,7 @@ class Effects:
         mirrors = [m for m in self._mirrors() if command.copying_from in ("", m.source.name)]
         held = looking.held_now(mirrors) if command.thorough else {}
         for mirror in mirrors:
-            sample = looking.look(mirror, command.thorough, held.get(mirror))
+            sample = looking.look(mirror, command.thorough, held.get(mirror), limits_of(mirror.pair).max_lag)
             found.append((mirror.name, str(mirror.state), mirror.fault, sample.records))
         return found
 

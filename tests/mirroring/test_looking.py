@@ -156,6 +156,27 @@ def test_a_precheck_that_cannot_compare_the_records_does_not_pass(
     assert ("headers, between offsets 0 and 4" in mirror.fault) is bool(known)
 
 
+@pytest.mark.parametrize(("max_lag", "waits"), [(None, True), (2, False), (3, True)])
+def test_a_mirror_is_waited_for_as_far_behind_as_a_switch_may_begin(
+    pair: Pair,
+    clusters: dict[str, Exception],
+    monkeypatch: pytest.MonkeyPatch,
+    settings: Any,
+    max_lag: int | None,
+    waits: bool,
+) -> None:
+    """A pair's own rule may allow more than the setting, or less."""
+    settings.SWITCH_MAX_LAG = 3
+    waited: list[str] = []
+    p = Partition("carts", 0)
+    monkeypatch.setattr(looking, "_ends", lambda mirror, anchors: ({p: 5}, {p: 2}))
+    monkeypatch.setattr(looking, "_over_gaps", lambda *_: {})
+    monkeypatch.setattr(looking, "_content", lambda *_: "")
+    monkeypatch.setattr(looking, "_catch_up", lambda mirror, anchors, held: waited.append(mirror.name))
+    looking.look(Mirror.objects.get(name="carts"), thorough=True, max_lag=max_lag)
+    assert bool(waited) is waits
+
+
 def test_what_is_known_to_differ_stays_while_a_cluster_does_not_answer(
     pair: Pair, clusters: dict[str, Exception]
 ) -> None:

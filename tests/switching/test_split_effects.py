@@ -59,7 +59,7 @@ def test_only_mirrors_that_they_will_read_from_are_looked_at(
 ) -> None:
     looked: list[str] = []
 
-    def look(mirror: Mirror, thorough: bool, held: Any) -> Any:
+    def look(mirror: Mirror, thorough: bool, held: Any, max_lag: int) -> Any:
         looked.append(mirror.name)
         return SimpleNamespace(records=0)
 
@@ -81,7 +81,7 @@ def test_what_sources_hold_is_asked_before_the_first_mirror_is_waited_for(
         done.extend(("asked", mirror.name) for mirror in mirrors)
         return {mirror: f"what {mirror.name} held" for mirror in mirrors}
 
-    def look(mirror: Mirror, thorough: bool, held: Any) -> Any:
+    def look(mirror: Mirror, thorough: bool, held: Any, max_lag: int) -> Any:
         done.append(("waited", held))
         return SimpleNamespace(records=0)
 
