@@ -205,7 +205,8 @@ def originals_of(mirror: Mirror) -> str:
 
 def rebuild_advice(mirror: Mirror) -> str:
     """How an administrator has the standby made again."""
-    return (
-        f"Rebuild the mirror's standby: manage.py rebuild_mirror {mirror.pair.name} {mirror.name} "
-        f"--confirm {mirror.target.name}"
-    )
+    return f"Rebuild the mirror's standby: {rebuild_command(mirror)}"
+
+
+def rebuild_command(mirror: Mirror) -> str:
+    return f"manage.py rebuild_mirror {mirror.pair.name} {mirror.name} --confirm {mirror.target.name}"

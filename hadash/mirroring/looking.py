@@ -154,7 +154,9 @@ def _look(
         sample.records = lag.records
         sample.partitions = {str(p): records for p, records in lag.partitions.items()}
         if mirror.turning:
-            state, fault = (state, fault) if state is Mirror.State.FAILED else (Mirror.State.TURNING, "")
+            state, fault = (
+                (state, fault) if state is Mirror.State.FAILED else (Mirror.State.TURNING, _half(mirror))
+            )
         elif lag.excess:
             partition, count = next(iter(lag.excess.items()))
             state = Mirror.State.FAILED
@@ -185,6 +187,16 @@ def _look(
     mirror.lag_records, mirror.lag_seconds, mirror.looked_at = sample.records, sample.seconds, now
     mirror.save(update_fields=[*_LOOKED_AT])
     return sample, away
+
+
+def _half(mirror: Mirror) -> str:
+    """What a mirror that counts as turning waits for, if that may be a person."""
+    if not mirror.rebuilding:
+        return ""
+    return (
+        f"Its standby on {mirror.target.name} is being rebuilt. If nobody is at it any more, run the command again: "
+        f"{comparing.rebuild_command(mirror)}"
+    )
 
 
 def _keep(mirror: Mirror, mend: bool, thorough: bool) -> upkeep.Kept:

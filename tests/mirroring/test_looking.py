@@ -177,6 +177,17 @@ def test_a_mirror_is_waited_for_as_far_behind_as_a_switch_may_begin(
     assert bool(waited) is waits
 
 
+def test_a_mirror_that_is_half_rebuilt_says_what_to_do(pair: Pair, clusters: dict[str, Exception]) -> None:
+    mirror = Mirror.objects.get(name="carts")
+    mirror.turning = True
+    looking.look(mirror)
+    assert (mirror.state, mirror.fault) == ("turning", ""), "a switch turns it round"
+    mirror.rebuilding = True
+    looking.look(mirror)
+    assert mirror.state == "turning"
+    assert mirror.fault.endswith("run the command again: manage.py rebuild_mirror main carts --confirm west")
+
+
 def test_what_is_known_to_differ_stays_while_a_cluster_does_not_answer(
     pair: Pair, clusters: dict[str, Exception]
 ) -> None:
