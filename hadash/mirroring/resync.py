@@ -63,16 +63,15 @@ def after_copies(mirror: Mirror, anchors: Mapping[Partition, Corresponding]) -> 
         p: (point.target - point.source) - (anchors[p].target - anchors[p].source)
         for p, point in found.items()
     }
-    if not _keep(mirror, found, repeated=twice):
-        return {}
-    for p, count in twice.items():
+    kept = _keep(mirror, anchors, found, repeated=twice)
+    for p in kept:
         log.warning(
             "Mirror %s has copied %d records of %s twice; it is counted again from there on.",
             mirror.name,
-            count,
+            twice[p],
             p,
         )
-    return found
+    return kept
 
 
 def after_gaps(
@@ -110,43 +109,57 @@ def after_gaps(
     known_gaps = mirror.gaps
     entries = {p: _entry(p, gap) for p, gap in sorted(found.items())}
     points = {p: gap.point for p, gap in found.items()}
-    if not _keep(mirror, points, entries.values()):
-        return {}
+    kept = _keep(mirror, anchors, points, entries)
     for p, entry in entries.items():
+        if p not in kept:
+            continue
         # Said once aloud: a Topic with transactions has such offsets all the time.
         known = any((e["topic"], e["partition"]) == (p.topic, p.partition) for e in known_gaps)
         level = logging.INFO if known and not entry["lost"] else logging.WARNING
         log.log(level, "Mirror %s: %s", mirror.name, said_of(entry))
-    return points
+    return kept
 
 
 def _keep(
     mirror: Mirror,
+    known: Mapping[Partition, Corresponding],
     points: Points,
-    entries: Iterable[Mapping[str, Any]] = (),
+    entries: Mapping[Partition, Mapping[str, Any]] | None = None,
     repeated: Mapping[Partition, int] | None = None,
-) -> bool:
+) -> Points:
     """Write new anchors, and what gaps held, unless a switch has begun to turn the mirror round: from the point that
-    it has proved.
+    it has proved. Nor where another look has written one since: what was counted from the old one counts twice then.
 
+    :param known: the anchors from which was counted. :param entries: what the gap of a partition held.
     :param repeated: how many records of a partition the target holds twice before its point.
+    :return: those that were written.
     """
     twice = repeated or {}
     with transaction.atomic():
         held = Mirror.objects.select_for_update(of=("self",)).get(pk=mirror.pk)
         if held.turning or held.source_id != mirror.source_id:
-            return False
-        for p, point in points.items():
-            mirror.anchors.filter(topic=p.topic, partition=p.partition).update(
-                source_offset=point.source,
-                target_offset=point.target,
-                target_repeated=F("target_repeated") + twice.get(p, 0),
-            )
-        for entry in entries:
-            held.gaps = [*(e for e in held.gaps if not _replaces(entry, e)), entry]
+            return {}
+        kept = {p: point for p, point in points.items() if _move(mirror, p, known[p], point, twice.get(p, 0))}
+        for p, entry in (entries or {}).items():
+            if p in kept:
+                held.gaps = [*(e for e in held.gaps if not _replaces(entry, e)), entry]
         held.save(update_fields=["gaps"])
     mirror.gaps = held.gaps
-    return True
+    return kept
+
+
+def _move(mirror: Mirror, p: Partition, known: Corresponding, point: Corresponding, twice: int) -> bool:
+    """Whether the anchor was still ``known``: then it is ``point`` now."""
+    there = mirror.anchors.filter(
+        topic=p.topic, partition=p.partition, source_offset=known.source, target_offset=known.target
+    )
+    return bool(
+        there.update(
+            source_offset=point.source,
+            target_offset=point.target,
+            target_repeated=F("target_repeated") + twice,
+        )
+    )
 
 
 def _may_look_far(mirror: Mirror) -> bool:
