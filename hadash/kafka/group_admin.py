@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from typing import Any
+from weakref import WeakSet
 
 from kafka import errors
 from kafka.admin import (
@@ -15,6 +16,8 @@ from kafka.admin import (
     ResourceType,
 )
 from kafka.net.compat import KafkaNetClient
+from kafka.net.connection import KafkaConnection
+from kafka.net.transport import KafkaTCPTransport
 from kafka.protocol.admin.acl import DescribeAclsRequest
 
 from hadash.kafka.tls import context
@@ -152,14 +155,42 @@ def connect(config: Mapping[str, Any]) -> Admin:
 
 
 def _note_refusals(client: KafkaNetClient, refusals: list[errors.KafkaError]) -> None:
-    """Have each refusal of the account put into ``refusals``: the library only tries again until the time is over."""
+    """Have each refusal of the account put into ``refusals``: where the time is over first, the library says that nobody answers."""
     connection_to = client._manager.get_connection
+    known: WeakSet[KafkaConnection] = WeakSet()
 
-    def noted(*arguments: Any, **options: Any) -> Any:
-        connection = connection_to(*arguments, **options)
-        connection.init_future.add_errback(
-            lambda error: refusals.append(error) if isinstance(error, REFUSED) else None
-        )
+    def noted(*arguments: Any, **options: Any) -> KafkaConnection:
+        connection: KafkaConnection = connection_to(*arguments, **options)
+        if connection not in known:
+            known.add(connection)
+            connection.init_future.add_errback(
+                lambda error: refusals.append(error) if isinstance(error, REFUSED) else None
+            )
+            hear_last_words(connection)
         return connection
 
     client._manager.get_connection = noted
+
+
+def hear_last_words(connection: KafkaConnection) -> None:
+    """Have what a broker said before it hung up delivered, then that it has: the library drops what it reads together with the end
+    of a connection, and a broker that refuses an account says so and hangs up."""
+    made = connection.connection_made
+
+    def connection_made(transport: KafkaTCPTransport) -> None:
+        receive = transport._sock_recv
+        ended: list[errors.KafkaError] = []
+
+        def heard() -> tuple[bytes, errors.KafkaError | None]:
+            if ended:
+                return b"", ended[0]
+            data, error = receive()
+            if data and error is not None:
+                ended.append(error)  # the socket stays readable: who waits for it comes back at once
+                return data, None
+            return data, error
+
+        transport._sock_recv = heard
+        made(transport)
+
+    connection.connection_made = connection_made

@@ -176,9 +176,9 @@ def test_from_pair_json_to_a_mirror_and_a_gateway(
                 assert [id for id, _, _ in north.brokers()] == [0]
                 assert north.group_offsets(["shop.group"])["shop.group"] == {free: 0}
                 assert len(north.tail(north.end_offsets([free]), {free: 0}, 3)[free]) == 3
-                return gateway.metric("hadash_gateway_renewed_sessions_total") >= 3 * signed_in
+                return gateway.metric("hadash_gateway_renewed_sessions_total") >= 2 * signed_in
 
-            eventually(renewed, "three renewed sessions", patience=10 * SESSION_MS / 1000)
+            eventually(renewed, "sessions that were renewed twice", patience=10 * SESSION_MS / 1000)
             assert gateway.metric("hadash_gateway_sign_ins_total") == signed_in
             epoch = BindingStore(zookeeper).change([Edit(Identity("shop"), Binding("south"))])
             eventually(lambda: all(m.report.has(epoch) for m in members(zookeeper)), "the binding in effect")
@@ -228,9 +228,8 @@ def test_what_is_wrong_with_tls_is_said_with_what_to_do(
 def test_an_account_that_is_refused_is_named_with_what_was_said(
     estate: TlsPair, register: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Not of groups: who asks waits for longer than the attempt to connect, which says why it has failed.
-    for module in ("cluster", "group_admin"):
-        monkeypatch.setattr(f"hadash.kafka.{module}.REQUEST_SECONDS", 3.0)
+    # librdkafka tries again until the time is over; the groups' client hears it at the first try.
+    monkeypatch.setattr("hadash.kafka.cluster.REQUEST_SECONDS", 5.0)
     register()
     client = ClusterClient(replace(Cluster.objects.get(name="north").access, password="wrong"))
     try:
