@@ -7,6 +7,7 @@ import os
 import threading
 import time
 from collections.abc import Mapping
+from math import inf
 from typing import Any
 
 from confluent_kafka import Consumer, TopicPartition
@@ -65,21 +66,22 @@ class TailReader:
         """The records of each partition from the first offset of its span up to the end, in order. Offsets without a
         record (transaction markers, what compaction has removed) are left out.
 
-        :param max_bytes: of keys and values after which reading ends early, with what has come so far; 0 for no limit.
+        :param max_bytes: of keys and values that are read. Each partition has an equal share of it, and at least one
+            record: the reading of one ends early when it has used its share. 0 for no limit.
         :raises KafkaError: they could not be read within ``seconds``.
         """
         found: dict[Partition, list[Record]] = {p: [] for p in spans}
         missing = {p for p, (first, end) in spans.items() if first < end}
         if not missing:
             return found
+        left = dict.fromkeys(missing, max_bytes / len(missing) if max_bytes else inf)
         with self._lock:
             self._consumer.assign(
                 [TopicPartition(p.topic, p.partition, spans[p][0]) for p in sorted(missing)]
             )
             try:
                 deadline = time.monotonic() + seconds
-                read = 0
-                while missing and not (max_bytes and read >= max_bytes):
+                while missing:
                     if time.monotonic() > deadline:
                         raise KafkaError(
                             f"Cluster {self._cluster}: the last records of {min(missing)} "
@@ -88,7 +90,7 @@ class TailReader:
                     # Exactly what is to come: asked for more, the client would wait for it although all is there.
                     to_come = sum(spans[p][1] - spans[p][0] - len(found[p]) for p in missing)
                     for message in self._consumer.consume(max(min(to_come, 500), 1), timeout=0.02):
-                        read += self._take(message, spans, found, missing)
+                        self._take(message, spans, found, missing, left)
             finally:
                 self._consumer.unassign()
         return found
@@ -99,24 +101,26 @@ class TailReader:
         spans: Mapping[Partition, tuple[int, int]],
         found: dict[Partition, list[Record]],
         missing: set[Partition],
-    ) -> int:
-        """Keep a record if it is wanted; its bytes."""
+        left: dict[Partition, float],
+    ) -> None:
+        """Keep a record if it is wanted."""
         partition = Partition(message.topic(), message.partition())
-        end = spans[partition][1] if partition in spans else 0
-        if message.error() is not None:
-            if message.error().code() == ClientError._PARTITION_EOF:
-                if message.offset() >= end:
+        if (error := message.error()) is not None:
+            if error.code() == ClientError._PARTITION_EOF:
+                if partition in missing and message.offset() >= spans[partition][1]:
                     missing.discard(partition)
-                return 0
-            if message.error().retriable() or message.error().code() == ClientError._ALL_BROKERS_DOWN:
-                return 0
-            raise KafkaError(f"Cluster {self._cluster}: {message.error().str()}.")
+            elif not (error.retriable() or error.code() == ClientError._ALL_BROKERS_DOWN):
+                raise KafkaError(f"Cluster {self._cluster}: {error.str()}.")
+            return
+        if partition not in missing:  # it has all that is wanted; the client goes on fetching from it
+            return
+        end = spans[partition][1]
         if message.offset() < end:
             parts = parts_of(message)
             found[partition].append(Record(message.offset(), checksum_of(parts), parts))
-        if message.offset() >= end - 1:
+        left[partition] -= len(message.key() or b"") + len(message.value() or b"")
+        if message.offset() >= end - 1 or left[partition] <= 0:
             missing.discard(partition)
-        return len(message.key() or b"") + len(message.value() or b"")
 
 
 def parts_of(message: Any) -> Parts:

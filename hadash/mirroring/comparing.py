@@ -121,7 +121,7 @@ def _read(
 
 
 def _reached(span: tuple[int, int], ours: list[Record], theirs: list[Record], point: Corresponding) -> int:
-    """How far both sides of a span were read: the limit of bytes can end one of them early."""
+    """How far both sides of a span were read: the limit of bytes can end one of them early, after one record at least."""
     if not ours or not theirs:
         return span[1]
     return min(ours[-1].offset, theirs[-1].offset - point.target + point.source) + 1
