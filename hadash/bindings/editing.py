@@ -20,6 +20,8 @@ from hadash.identity.identity import Identity
 
 #: The stage in which a switch sends its clients to the target, as bindings and journals name it.
 FORWARD_STAGE = "forward"
+#: What stands there of a change by hand: it moves nobody, which is made sure of before it is written.
+BY_HAND_STAGE = "by hand"
 
 _PARTS = ("instances", "topics", "topic_lists", "groups")
 
@@ -69,7 +71,8 @@ def refuse_wrong_turn(
 
     :param held: the binding of ``identity`` now. :param wanted: what the switch of ``journal`` makes of it.
     :raises AlreadyForwarded: the same switch has sent ``identity`` to the other cluster.
-    :raises NotBlocked: its forward would take ``identity`` away from where it is not blocked by the same switch.
+    :raises NotBlocked: its forward would take ``identity`` away from where it is not blocked by the same switch, or
+        another of its stages from where another switch or a change by hand has bound it.
     """
     if held is not None and wanted is not None and held.cluster == wanted.cluster:
         return
@@ -82,4 +85,10 @@ def refuse_wrong_turn(
     if journal.stage == FORWARD_STAGE and wanted is not None and not blocked:
         raise NotBlocked(
             f"Switch {journal.switch} does not block {identity} (any more): it cannot send it to {wanted.cluster}."
+        )
+    # Every other stage of a switch leaves its identities where they are. One that finds them elsewhere goes by what is true
+    # no more: its return, say, would take clients back that a later switch has sent over.
+    if held is not None and wanted is not None and not own and journal.stage != BY_HAND_STAGE:
+        raise NotBlocked(
+            f"Switch {journal.switch} has not bound {identity} to {held.cluster}: it cannot take it to {wanted.cluster}."
         )

@@ -104,6 +104,23 @@ class TestWrongTurns:
             self.turn(held, "west", "forward")
         self.turn(self.bound(BindingState.BLOCK, "block"), "west", "forward")
 
+    @pytest.mark.parametrize("stage", ["settle", "block", "return"])
+    @pytest.mark.parametrize(
+        "held",
+        [
+            Binding("west", BindingState.FORWARD, switch="s2", stage="forward"),
+            Binding("west", BindingState.FORWARD, switch="s2", stage="return"),
+            Binding("west", BindingState.SETTLE, switch="s2", stage="settle"),
+            Binding("west", BindingState.BLOCK, switch="s2", stage="block"),
+            Binding("west", switch="c1", stage="by hand"),
+        ],
+        ids=str,
+    )
+    def test_no_stage_takes_who_another_one_has_bound_elsewhere(self, held: Binding, stage: str) -> None:
+        """s1 goes by a PostgreSQL that has forgotten s2: its return must not undo what s2 has sent over."""
+        with pytest.raises(NotBlocked, match=r"s1 has not bound shop to west: it cannot take it to east"):
+            self.turn(held, "east", stage)
+
     def test_a_change_by_hand_moves_nobody_and_is_free(self) -> None:
         self.turn(None, "west", "by hand")
         self.turn(Binding("east"), "west", "by hand")

@@ -120,7 +120,7 @@ class World:
         self.changes: list[tuple[float, int, dict[str, Bound]]] = []
         #: Of the switch that runs: its stage, as its executor has it, and what it has bound its identities to.
         self.stage = ""
-        self.written: Binding | None = None
+        self.written: dict[Identity, Binding] = {}
 
         # What stages keep for each other, how often they did, and ZooKeeper's copy of it.
         self.drained: dict[Partition, Corresponding] | None = None
@@ -571,17 +571,22 @@ class World:
 
     def stages_written(self) -> set[str]:
         """The stages that have written bindings, as ZooKeeper shows them to whoever takes the switch over."""
-        own = self.written is not None and self.written.switch == self.switch
-        return {self.written.stage} if self.written is not None and own else set()
+        bound = [self.written[identity] for identity in self.plan.identities if identity in self.written]
+        return {binding.stage for binding in bound if binding.switch == self.switch}
 
     def _write_bindings(self, bound: Bound) -> int:
         cluster, state = bound
         wanted = Binding(cluster, state, switch=self.switch, stage=self.stage)
-        held = self.written
-        refuse_wrong_turn(held, self.plan.identities[0], wanted, Journal(self.switch, self.stage, 0))
-        if held is not None and held.switch == self.switch and held.cluster != cluster == self.plan.source:
-            raise Broken(f"The switch goes back behind its forward, in {self.stage}.")
-        self.written = wanted
+        for identity in self.plan.identities:
+            held = self.written.get(identity)
+            refuse_wrong_turn(held, identity, wanted, Journal(self.switch, self.stage, 0))
+            if (
+                held is not None
+                and held.switch == self.switch
+                and held.cluster != cluster == self.plan.source
+            ):
+                raise Broken(f"The switch goes back behind its forward, in {self.stage}.")
+        self.written |= dict.fromkeys(self.plan.identities, wanted)
         if bound[0] == self.plan.target:
             self._check_forward()
         self.epoch += 1

@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from hadash.audit.models import record, stored
 from hadash.bindings.dialect import Dialect
+from hadash.bindings.editing import BY_HAND_STAGE
 from hadash.bindings.errors import (
     BindingConflict,
     BindingError,
@@ -35,7 +36,7 @@ from hadash.switching.refusals import Refused
 log = logging.getLogger(__name__)
 
 #: What stands as the stage in the journal, and in the bindings that are made.
-STAGE = "by hand"
+STAGE = BY_HAND_STAGE
 
 
 #: Seconds that a worker is given to take a change before beat picks it up: a free one needs some hundredths.
