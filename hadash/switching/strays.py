@@ -32,6 +32,10 @@ log = logging.getLogger(__name__)
 #: In these an executor or a person sees to the bindings of a switch.
 SEEN_TO = frozenset({Status.RUNNING, Status.NEEDS_ATTENTION})
 
+#: In these somebody also saw to it, or sees to it, that who was sent over is where it belongs: its mirror was reversed, or a
+#: person has closed the switch and was told what is left to do.
+MOVE_SEEN_TO = SEEN_TO | {Status.SUCCEEDED, Status.CLOSED}
+
 #: Switches whose strays this process has logged already.
 _logged: set[str] = set()
 
@@ -51,6 +55,15 @@ class Stray:
 
     @property
     def sentence(self) -> Sentence:
+        if self.moved and self.status:
+            return say(
+                "%(identity)s was sent to %(cluster)s by switch %(switch)s, which PostgreSQL does not carry on (%(status)s): "
+                "see in which direction its mirror copies.",
+                identity=self.identity,
+                cluster=self.binding.cluster,
+                switch=self.binding.switch,
+                status=self.status,
+            )
         if self.moved:
             return say(
                 "%(identity)s was sent to %(cluster)s by switch %(switch)s, which PostgreSQL does not know: see in which "
@@ -76,7 +89,7 @@ def strays(documents: Iterable[BindingDocument], statuses: dict[str, str]) -> li
         for identity, binding in _bindings(document):
             status = statuses.get(binding.switch, "")
             waits = binding.state is not BindingState.FORWARD and status not in SEEN_TO
-            if waits or (binding.stage == FORWARD_STAGE and not status):
+            if waits or (binding.stage == FORWARD_STAGE and status not in MOVE_SEEN_TO):
                 found.append(Stray(identity, binding, status))
     return sorted(found, key=lambda stray: (stray.binding.switch, stray.identity.key))
 

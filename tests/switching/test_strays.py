@@ -48,6 +48,17 @@ def test_who_was_sent_over_by_an_unknown_switch_is_shown_too() -> None:
     assert strays.strays([sent], {"s1": "succeeded"}) == []
 
 
+@pytest.mark.parametrize("status", list(Status))
+def test_who_was_sent_over_by_a_switch_that_nobody_carries_on_is_shown_too(status: Status) -> None:
+    """PostgreSQL has gone back to before the switch began, or has ended it as if it had not moved anybody."""
+    sent = document(Binding("west", switch="s1", stage="forward"))
+    found = strays.strays([sent], {"s1": status})
+    seen_to = status in ("running", "needs_attention", "succeeded", "closed")
+    assert len(found) == (0 if seen_to else 5)
+    for stray in found:
+        assert f"which PostgreSQL does not carry on ({status})" in str(stray.sentence)
+
+
 @pytest.mark.parametrize("stage", ["return", "by hand", ""])
 def test_who_is_served_and_was_not_moved_is_none(stage: str) -> None:
     assert strays.strays([document(Binding("east", switch="s1", stage=stage))], {}) == []
