@@ -51,6 +51,7 @@ class Member:
         self.id = gateway_id
         #: Which process this is.
         self.incarnation = uuid.uuid4().hex
+        self._return_seconds = return_seconds
         self._report: Report | None = None
         self._reporting = threading.RLock()
         self._joining = threading.Lock()
@@ -188,6 +189,21 @@ class Member:
                     self.client.create(path, data)
                 except NodeExistsError:
                     self.client.set(path, data)
+
+    def expect_everybody_back(self) -> None:
+        """Before a process that has lost its name hangs up: whoever it serves may send again what is not answered then.
+
+        Their time begins now. What was noted when the name was taken may be over: that was while this process was cut off, and
+        it has relayed since. One try, and not for long, because this process must stop.
+
+        :raises KazooException: ZooKeeper does not answer (:data:`hadash.bindings.client.LOST_REPLY`).
+        """
+        path = layout.returning(self.incarnation)
+        data = Departure(self.id, self._return_seconds).to_bytes()
+        try:
+            self.client.create_async(path, data).get(timeout=client_settings.ANSWER_SECONDS)
+        except NodeExistsError:
+            self.client.set_async(path, data).get(timeout=client_settings.ANSWER_SECONDS)
 
     def leave(self, departure: Departure | None = None) -> None:
         """Stop being a member: a switch no longer waits for this Gateway.

@@ -17,7 +17,7 @@ from kazoo.exceptions import KazooException
 from kazoo.protocol.states import KazooState
 
 from hadash.bindings import catalogue, layout
-from hadash.bindings.client import connect
+from hadash.bindings.client import LOST_REPLY, connect
 from hadash.bindings.errors import NameTaken, StoreUnavailable, Superseded
 from hadash.bindings.member import Member
 from hadash.bindings.model import ClusterDescription, PairDescription
@@ -175,13 +175,23 @@ async def _run(settings: GatewaySettings, accounts: Accounts, client: KazooClien
     admin.should_exit = True
     if superseded:
         log.error("%s", superseded[0])
-        await gateway.abort()
+        await _give_way(gateway, member)
         await serving
         raise Superseded(str(superseded[0]))
     await gateway.stop()
     await serving
     # A Gateway that was stopped on purpose serves nobody: a switch need not wait for it, only for who may come back.
     await asyncio.to_thread(member.leave, gateway.applying.departure())
+
+
+async def _give_way(gateway: Gateway, member: Member) -> None:
+    """Another process has the name. Switches have to hear of the clients that this one cuts off before these come back to the
+    other, which does not know them: a block would catch what they send again."""
+    try:
+        await asyncio.to_thread(member.expect_everybody_back)
+    except (*LOST_REPLY, KazooException) as error:  # it must stop all the same
+        log.error("ZooKeeper could not be told whose clients may send again what was not answered: %r", error)
+    await gateway.abort()
 
 
 def _follow_cluster(

@@ -160,6 +160,26 @@ class TestOneName:
         gateway.leave()
         assert [(m.live, m.applied) for m in members(zookeeper)] == [(True, 2)]
 
+    def test_one_that_was_replaced_says_who_may_come_back_though_the_first_time_is_over(
+        self,
+        zookeeper: KazooClient,
+        gateway: Member,
+        connect_client: Callable[..., KazooClient],
+        zookeeper_hosts: str,
+    ) -> None:
+        expire_session(gateway.client, zookeeper_hosts)
+        second = member(connect_client())
+        second.predecessor()
+        second.join(Report(3))
+        path = layout.returning(gateway.incarnation)
+        eventually(lambda: is_connected(gateway.client), "the new session")
+        noted = zookeeper.exists(path).version
+        gateway.expect_everybody_back()
+        assert zookeeper.exists(path).version == noted + 1, "its time begins again"
+        zookeeper.delete(path)  # as whoever looks does when the time is over
+        gateway.expect_everybody_back()
+        assert [each.gateway for each in expected_back(zookeeper, ["anybody"], "east")] == ["gateway-1"]
+
     def test_of_two_successors_at_once_one_wins(
         self,
         zookeeper: KazooClient,
