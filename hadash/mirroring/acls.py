@@ -154,6 +154,10 @@ def users_of(acls: Iterable[Acl], topics: Iterable[str]) -> set[tuple[str, str]]
     }
 
 
+#: Topic, and the principal that may not write to it.
+Denied = tuple[str, str]
+
+
 def write_denial(topic: str, principal: str) -> Acl:
     """The rule that keeps a client off a standby Topic."""
     return Acl("TOPIC", topic, "LITERAL", principal, "*", "WRITE", "DENY")

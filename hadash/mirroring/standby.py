@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import ipaddress
-from collections.abc import Iterable, Set
+from collections.abc import Callable, Iterable, Set
 
 from hadash.inventory.models import AppID, Cluster, Pair
 from hadash.kafka.cluster import ClusterClient, client_for
 from hadash.kafka.errors import NotOffered
 from hadash.kafka.values import Acl
 from hadash.mirroring import acls as acl_rules
+from hadash.mirroring.acls import Denied
 from hadash.mirroring.models import WriteDenial
 
 
@@ -77,23 +78,50 @@ def depending_on_hosts(
     )
 
 
-def deny_writes(pair: Pair, cluster: Cluster, topics: Iterable[str]) -> int:
-    """Keep everybody but the mirror from writing to standby ``topics`` on ``cluster``; how many rules it took."""
+def deny_writes(
+    pair: Pair,
+    cluster: Cluster,
+    topics: Iterable[str],
+    made: Iterable[Denied] = (),
+    before: Callable[[list[Denied]], None] = lambda rules: None,
+) -> int:
+    """Keep everybody but the mirror from writing to standby ``topics`` on ``cluster``; how many rules it took.
+
+    :param made: rules that hadash has made, or was about to make, as the caller knows for sure: which of them are there is noted
+        again, because PostgreSQL may have forgotten it. A rule itself does not say whose it is.
+    :param before: is told which rules will be made, before there is one.
+    """
     known = _client(cluster).acls()
-    return _deny(pair, cluster, topics, known, known)
+    _note(cluster, [rule for rule in made if acl_rules.write_denial(*rule) in known])
+    return _deny(pair, cluster, topics, known, known, before)
 
 
-def _deny(pair: Pair, cluster: Cluster, topics: Iterable[str], known: Set[Acl], rules: Set[Acl]) -> int:
+def _note(cluster: Cluster, rules: Iterable[Denied]) -> None:
+    """That hadash has made these rules, or is about to."""
+    WriteDenial.objects.bulk_create(
+        [WriteDenial(cluster=cluster, topic=topic, principal=principal) for topic, principal in rules],
+        ignore_conflicts=True,
+    )
+
+
+def _deny(
+    pair: Pair,
+    cluster: Cluster,
+    topics: Iterable[str],
+    known: Set[Acl],
+    rules: Set[Acl],
+    before: Callable[[list[Denied]], None] = lambda rules: None,
+) -> int:
     """Deny writing to whoever may under ``rules``; ``known`` are those that exist."""
     client = _client(cluster)
     users = set(client.scram_users()) | set(AppID.objects.filter(pair=pair).values_list("name", flat=True))
     exempt = {c.admin_username for c in pair.clusters} | {c.mirror_username for c in pair.clusters}
     wanted = acl_rules.write_denials(rules, list(topics), users, exempt) - known
     # The note first: a rule without one would never be taken away again, a note without its rule does no harm.
-    WriteDenial.objects.bulk_create(
-        [WriteDenial(cluster=cluster, topic=rule.resource, principal=rule.principal) for rule in wanted],
-        ignore_conflicts=True,
-    )
+    denied = sorted((rule.resource, rule.principal) for rule in wanted)
+    if denied:
+        before(denied)
+    _note(cluster, denied)
     client.create_acls(wanted)
     return len(wanted)
 

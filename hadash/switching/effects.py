@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -28,6 +29,7 @@ from hadash.kafka.errors import KafkaError
 from hadash.kafka.values import Committed, Partition, Record
 from hadash.mirroring import looking, standby
 from hadash.mirroring import services as mirroring
+from hadash.mirroring.acls import Denied
 from hadash.mirroring.models import Mirror
 from hadash.mirroring.offsets import Corresponding, to_try
 from hadash.mirroring.proof import compare_tails, same_next
@@ -36,7 +38,15 @@ from hadash.switching import commands as do
 from hadash.switching import lost_source, quotas, tails
 from hadash.switching.assignors import EAGER, Rebalancing, UsedAssignors, rebalancing
 from hadash.switching.connected import Name, where_they_are
-from hadash.switching.facts import Facts, points_from_json, points_to_json, room_for, seen_to_json
+from hadash.switching.facts import (
+    Facts,
+    denied_of,
+    points_from_json,
+    points_to_json,
+    room_for,
+    seen_to_json,
+    with_denied,
+)
 from hadash.switching.machine import Kind, Stage
 from hadash.switching.plan import Plan
 from hadash.switching.planning import plan_for
@@ -49,6 +59,8 @@ from hadash.switching.self_assigned import self_assigned
 from hadash.switching.settled import furthest_settled
 from hadash.switching.stage_run import StageFailed
 from hadash.switching.whereabouts import bound_to
+
+log = logging.getLogger(__name__)
 
 #: The state of a group whose coordinator tells who reads what.
 STABLE = "Stable"
@@ -296,7 +308,20 @@ class Effects:
 
     @carry_out.register
     def _(self, command: do.DenyWrites) -> int:
-        return standby.deny_writes(self._pair, self._clusters[command.cluster], self.plan.topics)
+        made = denied_of(self.facts.values, command.cluster)
+        cluster = self._clusters[command.cluster]
+
+        def keep(rules: list[Denied]) -> None:
+            """In ZooKeeper, too: by the notes in PostgreSQL alone, one that forgets them leaves rules that nobody takes away."""
+            kept = with_denied(self.facts.values, command.cluster, rules)
+            if kept is None:
+                log.warning(
+                    "switch %s: ZooKeeper has no room to note %d write denials", self.plan.scope, len(rules)
+                )
+            else:
+                self.facts.put("denied", kept)
+
+        return standby.deny_writes(self._pair, cluster, self.plan.topics, made, keep)
 
     @carry_out.register
     def _(self, command: do.WarmUp) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from hadash.bindings.journals import FACTS_BYTES, packed
 from hadash.kafka.values import Partition
+from hadash.mirroring.acls import Denied
 from hadash.mirroring.offsets import Corresponding
 from hadash.switching import commands as do
 from hadash.switching.resuming import NUMBER
@@ -49,6 +50,23 @@ def seen_to_json(seen: do.RecordSeen) -> dict[str, Any]:
         "groups": list(seen.groups),
         "activity": [list(pair) for pair in seen.activity],
     }
+
+
+def with_denied(values: Mapping[str, Any], cluster: str, rules: Iterable[Denied]) -> dict[str, Any] | None:
+    """What facts keep, under ``denied``, when a switch is about to make write denials on ``cluster``: those that it made before stay.
+    ``None`` if ZooKeeper has no room for that."""
+    kept: dict[str, Any] = dict(values.get("denied", {}))
+    kept[cluster] = sorted({*denied_of(values, cluster), *rules})
+    return kept if len(packed(with_fact(values, "denied", kept))) <= FACTS_BYTES else None
+
+
+def denied_of(values: Mapping[str, Any], cluster: str) -> list[Denied]:
+    """The write denials that a switch has made on ``cluster``, or was about to.
+
+    >>> denied_of({"denied": {"east": [["orders", "User:shop"]]}}, "east"), denied_of({}, "east")
+    ([('orders', 'User:shop')], [])
+    """
+    return [(topic, principal) for topic, principal in values.get("denied", {}).get(cluster, ())]
 
 
 def points_to_json(points: Mapping[Partition, Corresponding]) -> list[list[Any]]:
