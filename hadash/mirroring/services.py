@@ -364,10 +364,15 @@ def _held_back(mirror: Mirror) -> bool:
     """Whether Connect holds a mirror back although PostgreSQL does not say so: it may have lost its last commits. While
     Connect does not answer it is not known; a mirror that does not run is shown as such."""
     try:
-        status = status_of(mirror)
+        return is_held_back(mirror)
     except ConnectError as error:
         log.warning("whether mirror %s is paused is not known: %s", mirror.name, error)
         return False
+
+
+def is_held_back(mirror: Mirror) -> bool:
+    """Whether the connector is paused or stopped. :raises ConnectError: Connect does not answer."""
+    status = status_of(mirror)
     return status is not None and status.state in ("PAUSED", "STOPPED")
 
 

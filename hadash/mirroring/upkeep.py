@@ -1,7 +1,7 @@
 """Keeping a mirror as hadash wants it: the settings of its connector and of its standby Topics. Part of each look.
 
 Somebody changes a connector in Connect, a Topic's limit is raised, a later hadash gives connectors another setting:
-what differs is found, mended and said. A mirror that is being turned round is left alone.
+what differs is found, mended and said. A mirror that is being turned round is left alone, as is one that is paused or stopped.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from django.utils import timezone
 from hadash.kafka.errors import ConnectError
 from hadash.mirroring.drift import drifted, mending
 from hadash.mirroring.models import Mirror
-from hadash.mirroring.services import config_of, connect_client, connector_of
+from hadash.mirroring.services import config_of, connect_client, connector_of, is_held_back
 from hadash.mirroring.standby_topics import Needs, needs, set_topics, standby_changes
 from hadash.mirroring.topic_settings import TIMESTAMP_TYPE
 
@@ -65,7 +65,10 @@ def keep(mirror: Mirror, mend: bool = True, thorough: bool = False) -> Kept:
     :param thorough: read the Topics' settings, however lately that was done.
     :raises KafkaError, ConnectError: a server does not answer.
     """
-    if mirror.turning:
+    # A switch holds a mirror back from its drain until it has turned it round. Connect knows that also where a PostgreSQL has
+    # forgotten it that has failed over: by then clients may write to what the row still calls the standby, and what it calls
+    # the active side may be set as a standby. The switch goes on from there; a person who pauses a mirror loses nothing.
+    if mirror.turning or is_held_back(mirror):
         return Kept()
     needed = _needs(mirror, thorough)
     topics = _topics(mirror, needed, mend) if needed is not _known(mirror) else Kept()

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from hadash.inventory.models import Cluster, Pair
-from hadash.mirroring import upkeep
+from hadash.kafka.connect import ConnectorStatus
+from hadash.mirroring import services, upkeep
 from hadash.mirroring.limits import Limits
 from hadash.mirroring.models import Mirror
 from hadash.mirroring.standby_topics import Needs
@@ -34,6 +35,7 @@ def held(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     )
     needed = Needs({"orders": {}}, {"orders": {}}, Limits())
     monkeypatch.setattr(upkeep, "connect_client", lambda: connect)
+    monkeypatch.setattr(services, "status_of", lambda mirror: ConnectorStatus("RUNNING", ()))
     monkeypatch.setattr(upkeep, "config_of", lambda mirror, source, limits: WANTED)
     monkeypatch.setattr(upkeep, "needs", lambda source, target, topics: needed)
     monkeypatch.setattr(upkeep, "standby_changes", lambda cluster, wanted: {})
@@ -60,3 +62,20 @@ def test_a_mirror_is_unfit_until_tasks_with_its_old_settings_are_gone(
 def test_one_that_was_never_mended_is_fit(mirror: Mirror, held: dict[str, Any]) -> None:
     held.update(WANTED)
     assert upkeep.keep(mirror, mend=False, thorough=True) == upkeep.Kept()
+
+
+@pytest.mark.parametrize("state", ["PAUSED", "STOPPED"])
+def test_one_that_a_switch_holds_back_is_left_alone_though_postgresql_has_forgotten_it(
+    mirror: Mirror, held: dict[str, str], monkeypatch: pytest.MonkeyPatch, state: str
+) -> None:
+    """Reverse has set east up as the standby already; the row says that clients write there."""
+    mirror.topic_settings = {"orders": {"message.timestamp.type": "LogAppendTime"}}
+    mirror.save()
+    monkeypatch.setattr(upkeep, "standby_changes", lambda cluster, wanted: {"orders": {"x": "y"}})
+    touched: list[str] = []
+    monkeypatch.setattr(upkeep, "set_topics", lambda cluster, changes, role: touched.append(cluster.name))
+    monkeypatch.setattr(services, "status_of", lambda mirror: ConnectorStatus(state, ()))
+    assert upkeep.keep(mirror) == upkeep.Kept()
+    mirror.refresh_from_db()
+    assert mirror.topic_settings == {"orders": {"message.timestamp.type": "LogAppendTime"}}
+    assert (touched, held) == ([], {"topics": "orders"})
