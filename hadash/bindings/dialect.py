@@ -23,6 +23,8 @@ class Waiting:
 
     late: tuple[str, ...]
     engines: int
+    #: Those that are late although they are excluded: their process runs all the same.
+    excluded: tuple[str, ...] = ()
 
 
 class Dialect(Protocol):

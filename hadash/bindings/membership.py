@@ -177,9 +177,9 @@ def read_report(client: KazooClient, gateway_id: str, incarnation: str) -> Repor
 
 def not_told(found: list[GatewayMember], epoch: int) -> list[GatewayMember]:
     """The members that may not obey the change of ``epoch`` yet."""
-    return [member for member in found if not member.excluded and not member.report.obeys(epoch)]
+    return [member for member in found if member.counts and not member.report.obeys(epoch)]
 
 
 def not_applied(found: list[GatewayMember], epoch: int) -> list[GatewayMember]:
     """The members that the change of ``epoch`` still waits for."""
-    return [member for member in found if not member.excluded and not member.report.has(epoch)]
+    return [member for member in found if member.counts and not member.report.has(epoch)]

@@ -387,6 +387,12 @@ class GatewayMember:
     incarnation: str = ""
 
     @property
+    def counts(self) -> bool:
+        """Whether a change of bindings waits for it. To exclude one is a person's word that its process is gone: that is not
+        true of one that lives, and it serves clients."""
+        return self.live or not self.excluded
+
+    @property
     def applied(self) -> int:
         """Up to this epoch everything is in effect: nothing of before it is in flight."""
         return self.report.applied

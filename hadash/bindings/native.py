@@ -9,10 +9,18 @@ from kazoo.client import KazooClient
 from hadash.bindings.client import reaching
 from hadash.bindings.dialect import Waiting
 from hadash.bindings.membership import members, not_applied, not_told
+from hadash.bindings.model import GatewayMember
 from hadash.bindings.returning import ExpectedBack, expected_back
 from hadash.bindings.store import BindingStore
 from hadash.identity.identity import Identity
 from hadash.sentences import Sentence
+
+
+def waiting(members: Sequence[GatewayMember], late: Sequence[GatewayMember]) -> Waiting:
+    """:param late: those of ``members`` that are waited for."""
+    counted = sum(member.counts for member in members)
+    excluded = tuple(member.id for member in late if member.excluded)
+    return Waiting(tuple(member.id for member in late), counted, excluded)
 
 
 class NativeDialect(BindingStore):
@@ -26,17 +34,15 @@ class NativeDialect(BindingStore):
         return []
 
     def waiting_for(self, epoch: int) -> Waiting:
-        """An excluded Gateway is not waited for, one that does not live is (DESIGN section 3)."""
+        """An excluded Gateway is not waited for unless it lives, one that does not live is (DESIGN section 3)."""
         with reaching():
             found = members(self.client)
-        counted = sum(not member.excluded for member in found)
-        return Waiting(tuple(member.id for member in not_applied(found, epoch)), counted)
+        return waiting(found, not_applied(found, epoch))
 
     def not_told(self, epoch: int) -> Waiting:
         with reaching():
             found = members(self.client)
-        counted = sum(not member.excluded for member in found)
-        return Waiting(tuple(member.id for member in not_told(found, epoch)), counted)
+        return waiting(found, not_told(found, epoch))
 
     def expected_back(self, appids: Collection[str], cluster: str) -> list[ExpectedBack]:
         with reaching():

@@ -18,6 +18,7 @@ from hadash.switching.quota_checks import QuotaCheck, check_quotas, copy_quotas
 from hadash.switching.reading_on import check_reading_on
 from hadash.switching.self_assigned import check_self_assigned
 from hadash.switching.stage_run import Limits, StageFailed, StageRun
+from hadash.switching.steps import excluded_and_running
 from hadash.switching.translating import nothing_is_lost
 
 
@@ -142,7 +143,11 @@ def check_bindings(plan: Plan) -> Generator[do.Command, Any, None]:
 
 
 def check_gateways() -> Generator[do.Command, Any, None]:
-    members = [m for m in (yield do.ReadGateways()) if not m.excluded]
+    found = yield do.ReadGateways()
+    contradicting = [m.id for m in found if m.excluded and m.live]
+    if contradicting:
+        raise StageFailed(excluded_and_running(contradicting))
+    members = [m for m in found if not m.excluded]
     if not any(m.live for m in members):
         raise StageFailed(say("No Gateway is running: clients could not be moved. Start one."))
     silent = [m.id for m in members if not m.live]

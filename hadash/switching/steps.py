@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from typing import Any
 
-from hadash.sentences import say
+from hadash.sentences import Sentence, say
 from hadash.switching import commands as do
 from hadash.switching.plan import Plan
 from hadash.switching.stage_run import StageFailed
@@ -39,6 +39,8 @@ def _everywhere(
             done=waiting.engines - len(waiting.late),
             all=waiting.engines,
         )
+        if elapsed > seconds and waiting.excluded:
+            raise StageFailed(excluded_and_running(waiting.excluded))
         if elapsed > seconds:
             raise StageFailed(
                 say(
@@ -51,6 +53,15 @@ def _everywhere(
         if elapsed > 1 and not told:
             told = True
             yield do.Say(sentence)
+
+
+def excluded_and_running(gateways: Sequence[str]) -> Sentence:
+    """That these contradict somebody's word, and what to do."""
+    return say(
+        "Gateway %(gateways)s is excluded, but it runs and may serve clients. Let switches wait for it again (on the "
+        "overview), or stop it.",
+        gateways=list(gateways),
+    )
 
 
 #: Seconds between two looks at whether clients may still come back: nobody is held meanwhile.

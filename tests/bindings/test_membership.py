@@ -273,9 +273,13 @@ def exclude(client: KazooClient, name: str) -> None:
     client.set(path, json.dumps({**record, "excluded": True}).encode())
 
 
-def test_only_those_that_count_and_are_behind_are_waited_for(zookeeper: KazooClient) -> None:
-    for name, applied in (("ahead", 9), ("behind", 6), ("excluded", 2)):
-        member(zookeeper, name).join(Report(applied))
+def test_only_those_that_count_and_are_behind_are_waited_for(
+    zookeeper: KazooClient, connect_client: Callable[..., KazooClient]
+) -> None:
+    gone = connect_client()
+    for client, name, applied in ((zookeeper, "ahead", 9), (zookeeper, "behind", 6), (gone, "excluded", 2)):
+        member(client, name).join(Report(applied))
+    gone.stop()
     exclude(zookeeper, "excluded")
     assert [m.id for m in not_applied(members(zookeeper), 7)] == ["behind"]
     assert [m.excluded for m in members(zookeeper)] == [False, False, True]

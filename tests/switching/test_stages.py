@@ -159,7 +159,7 @@ def _lag(world: World, records: int) -> None:
             "No Gateway is running: clients could not be moved. Start one.",
         ),
         (
-            lambda w: _change(*w.gateways.values(), excluded=True),
+            lambda w: _change(*w.gateways.values(), excluded=True, live=False),
             "No Gateway is running: clients could not be moved. Start one.",
         ),
         (
@@ -214,6 +214,12 @@ def test_precheck_accepts_as_much_lag_as_is_allowed() -> None:
     world = World(traffic=False)
     _lag(world, 5000)
     run_stage(world, Stage.PRECHECK)
+
+
+EXCLUDED_AND_RUNNING = (
+    "Gateway gw-2 is excluded, but it runs and may serve clients. Let switches wait for it again (on the overview), "
+    "or stop it."
+)
 
 
 def test_precheck_does_not_wait_for_an_excluded_gateway() -> None:
@@ -711,7 +717,21 @@ def test_a_slow_gateway_is_waited_for_and_named_once() -> None:
 def test_an_excluded_gateway_is_not_waited_for() -> None:
     world = world_before(Stage.BLOCK)
     world.gateways["gw-2"].stuck = world.gateways["gw-2"].excluded = True
+    world.gateways["gw-2"].live = False
     run_stage(world, Stage.BLOCK)
+
+
+def test_an_excluded_gateway_that_runs_is_waited_for_and_it_is_said_what_to_do() -> None:
+    """It was excluded because somebody said that its process was gone."""
+    world = world_before(Stage.BLOCK)
+    world.gateways["gw-2"].stuck = world.gateways["gw-2"].excluded = True
+    assert failure(world, Stage.BLOCK) == EXCLUDED_AND_RUNNING
+
+
+def test_precheck_refuses_while_an_excluded_gateway_runs() -> None:
+    world = World(traffic=False)
+    world.gateways["gw-2"].excluded = True
+    assert failure(world, Stage.PRECHECK) == EXCLUDED_AND_RUNNING
 
 
 def test_a_gateway_that_is_not_live_is_waited_for() -> None:

@@ -13,10 +13,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from hadash.bindings.dialect import Waiting
 from hadash.bindings.editing import refuse_wrong_turn
 from hadash.bindings.membership import not_applied
 from hadash.bindings.model import Binding, BindingState, Journal
+from hadash.bindings.native import waiting
 from hadash.bindings.returning import ExpectedBack
 from hadash.identity.identity import Identity
 from hadash.kafka.values import Committed, Partition
@@ -356,8 +356,7 @@ class World:
                 return [gateway.member for gateway in self.gateways.values()]
             case do.ReadWaiting(epoch):
                 members = [gateway.member for gateway in self.gateways.values()]
-                late = tuple(member.id for member in not_applied(members, epoch))
-                return Waiting(late, sum(not member.excluded for member in members))
+                return waiting(members, not_applied(members, epoch))
             case do.ReadExpectedBack():
                 left = {name: until - self.now for name, until in self.expected_back.items()}
                 return [ExpectedBack(name, seconds) for name, seconds in left.items() if seconds > 0]

@@ -224,7 +224,7 @@ class DidiDialect:
         if projection is None:
             projection = self._remember(epoch, _Projection(self._nodes_of(epoch)))
         late = self._late(projection) if projection.nodes else []
-        return Waiting((*gateways.late, *late), gateways.engines + len(self.estate.trees))
+        return Waiting((*gateways.late, *late), gateways.engines + len(self.estate.trees), gateways.excluded)
 
     def not_told(self, epoch: int) -> Waiting:
         """The same: DiDi's engines do not say what they know."""
