@@ -26,10 +26,10 @@ class AddressRefused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class AskedAt:
-    """Where to connect to (``url``, with an address for a host), and which host is meant: for the header and for
-    TLS."""
+    """Where to connect to (``urls``, each with an address for a host, the next when nobody takes a connection at one), and
+    which host is meant: for the header and for TLS."""
 
-    url: str
+    urls: tuple[str, ...]
     host: str
     name: str
 
@@ -88,7 +88,7 @@ def where_to_ask(
     """Where a Gateway is asked that says ``url``: ``http(s)://host:port`` and nothing else.
 
     >>> where_to_ask("http://10.0.0.7:9400", AllowedHosts.of(["10.0.0.0/8"]))
-    AskedAt(url='http://10.0.0.7:9400', host='10.0.0.7:9400', name='10.0.0.7')
+    AskedAt(urls=('http://10.0.0.7:9400',), host='10.0.0.7:9400', name='10.0.0.7')
 
     :raises AddressRefused: it is no such address, or its host may not be asked.
     """
@@ -111,6 +111,6 @@ def where_to_ask(
             f"Gateway is there, name "
             f"it in {SETTING}."
         )
-    address = found[0]
-    literal = f"[{address}]" if address.version == 6 else str(address)
-    return AskedAt(f"{parts.scheme}://{literal}:{port}", parts.netloc, host)
+    literals = [f"[{address}]" if address.version == 6 else str(address) for address in found]
+    urls = tuple(f"{parts.scheme}://{literal}:{port}" for literal in dict.fromkeys(literals))
+    return AskedAt(urls, parts.netloc, host)

@@ -17,7 +17,7 @@ from hadash.bindings.client import connect, reaching
 from hadash.bindings.errors import StoreUnavailable
 from hadash.bindings.membership import members
 from hadash.bindings.model import GatewayMember
-from hadash.inventory.addresses import AddressRefused, AllowedHosts, where_to_ask
+from hadash.inventory.addresses import AddressRefused, AllowedHosts, AskedAt, where_to_ask
 
 log = logging.getLogger(__name__)
 
@@ -60,10 +60,22 @@ def ask(gateway: GatewayMember, path: str, **query: Any) -> dict[str, Any]:
         at = where_to_ask(gateway.admin_url, AllowedHosts.of(settings.GATEWAY_ADMIN_HOSTS))
     except AddressRefused as refused:
         raise httpx.UnsupportedProtocol(str(refused)) from None
+    *others, last = at.urls
+    for url in others:
+        try:
+            return _ask_at(at, url, path, params, deadline)
+        except (httpx.ConnectError, httpx.ConnectTimeout):
+            # A host with an address of each family may listen at one only.
+            if time.monotonic() > deadline:
+                raise
+    return _ask_at(at, last, path, params, deadline)
+
+
+def _ask_at(at: AskedAt, url: str, path: str, params: dict[str, Any], deadline: float) -> dict[str, Any]:
     answer = bytearray()
     with _http().stream(
         "GET",
-        f"{at.url}{path}",
+        f"{url}{path}",
         params=params,
         headers={"Host": at.host},
         extensions={"sni_hostname": at.name},

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 
 from hadash.bindings.epochs import Report
 from hadash.bindings.model import GatewayMember
+from hadash.inventory import addresses
 from hadash.inventory.addresses import AddressRefused, AllowedHosts, where_to_ask
 from hadash.inventory.gateways import ask
 
@@ -23,6 +25,7 @@ def resolve(host: str) -> list[str]:
     names = {
         "gw-1": ["10.0.0.7"],
         "gateways.example": ["203.0.113.9"],
+        "both": ["::1", "10.0.0.7", "::1"],
         "two-sides": ["10.0.0.7", "203.0.113.9"],
     }
     if host not in names and not host.replace(".", "").replace(":", "").isalnum():
@@ -33,15 +36,16 @@ def resolve(host: str) -> list[str]:
 @pytest.mark.parametrize(
     ("url", "asked"),
     [
-        ("http://127.0.0.1:9400", "http://127.0.0.1:9400"),
-        ("http://gw-1:9400", "http://10.0.0.7:9400"),
-        ("https://[::1]:9400", "https://[::1]:9400"),
-        ("http://gateways.example:9400", "http://203.0.113.9:9400"),
+        ("http://127.0.0.1:9400", ("http://127.0.0.1:9400",)),
+        ("http://gw-1:9400", ("http://10.0.0.7:9400",)),
+        ("https://[::1]:9400", ("https://[::1]:9400",)),
+        ("http://gateways.example:9400", ("http://203.0.113.9:9400",)),
+        ("http://both:9400", ("http://[::1]:9400", "http://10.0.0.7:9400")),
     ],
 )
-def test_where_a_gateway_is_asked(url: str, asked: str) -> None:
+def test_where_a_gateway_is_asked(url: str, asked: tuple[str, ...]) -> None:
     """At the address that its name had when it was looked at, not at what the name says a moment later."""
-    assert where_to_ask(url, PRIVATE, resolve).url == asked
+    assert where_to_ask(url, PRIVATE, resolve).urls == asked
 
 
 @pytest.mark.parametrize(
@@ -105,8 +109,46 @@ def member(url: str) -> GatewayMember:
     return GatewayMember("gw-1", "gw-1:9092", url, "1", 1, 0.0, True, Report(0))
 
 
+def resolving(*found: str) -> Callable[..., list[Any]]:
+    """A name has these addresses; an address is one."""
+    real = socket.getaddrinfo
+
+    def resolve(host: str, *values: Any, **options: Any) -> list[Any]:
+        if host == "gw-1.example":
+            return [(0, 0, 0, "", (address, 0)) for address in found]
+        return real(host, *values, **options)
+
+    return resolve
+
+
 def test_its_answer(gateway: GatewayMember) -> None:
     assert ask(gateway, "/status")["id"] == "/status"
+
+
+def test_a_host_that_listens_at_one_of_its_addresses_only(
+    gateway: GatewayMember, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A name with an IPv6 address before the IPv4 one at which the Gateway listens."""
+    port = gateway.admin_url.rpartition(":")[2]
+    monkeypatch.setattr(addresses.socket, "getaddrinfo", resolving("::1", "127.0.0.1"))
+    assert ask(member(f"http://gw-1.example:{port}"), "/status")["id"] == "/status"
+
+
+def test_not_when_one_of_its_addresses_may_not_be_asked(
+    gateway: GatewayMember, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    port = gateway.admin_url.rpartition(":")[2]
+    monkeypatch.setattr(addresses.socket, "getaddrinfo", resolving("127.0.0.1", "169.254.169.254"))
+    with pytest.raises(httpx.HTTPError, match=r"169\.254\.169\.254\) is none of the hosts"):
+        ask(member(f"http://gw-1.example:{port}"), "/status")
+
+
+def test_one_that_listens_nowhere_is_silent(gateway: GatewayMember, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(addresses.socket, "getaddrinfo", resolving("::1", "127.0.0.1"))
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+    with pytest.raises(httpx.HTTPError):
+        ask(member(f"http://gw-1.example:{port}"), "/status")
 
 
 def test_a_redirect_is_not_followed(gateway: GatewayMember) -> None:
