@@ -18,7 +18,7 @@ from kazoo.client import KazooClient
 from hadash.accounts.roles import ensure_roles, ensure_user
 from hadash.audit.models import Entry
 from hadash.bindings.dialect import Waiting
-from hadash.bindings.errors import StoreUnavailable
+from hadash.bindings.errors import StoreUnavailable, UnknownOutcome
 from hadash.bindings.model import Binding, BindingState, Journal
 from hadash.bindings.native import NativeDialect
 from hadash.bindings.store import Edit
@@ -407,6 +407,29 @@ class TestWhatGoesWrong:
         assert applying.waiting() == []
         applying.apply(approved.pk)
         assert Entry.objects.filter(verb="bindings changed").count() == 1
+
+    def test_what_is_bound_after_it_was_written_is_not_overwritten(
+        self, approved: BindingChange, dialect: NativeDialect, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The answer was lost, and could not be read back; by the time that it is tried again a later change has been made."""
+        real = dialect.change
+
+        def unknown(*values: Any, **options: Any) -> int:
+            real(*values, **options)
+            raise UnknownOutcome("It may have happened.")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(dialect, "change", unknown)
+            applying.apply(approved.pk)
+        approved.refresh_from_db()
+        assert (approved.current, dialect.epoch()) == (Status.APPROVED, 1)
+        later = Binding("west", switch="later", stage="forward")
+        dialect.change([Edit(WEB, later)])
+        applying.apply(approved.pk)
+        approved.refresh_from_db()
+        assert (approved.current, approved.epoch) == (Status.APPLIED, 1)
+        held = dialect.document("shop").instances["web-1"]
+        assert (held.cluster, held.switch, dialect.epoch()) == ("west", "later", 2)
 
     def test_zookeeper_away_is_tried_again(
         self, approved: BindingChange, dialect: NativeDialect, monkeypatch: pytest.MonkeyPatch

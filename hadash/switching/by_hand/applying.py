@@ -100,11 +100,27 @@ def _write(change: BindingChange, dialect: Dialect) -> int | None:
         before = {i.key: _shown(document.binding_of(i)) for i in change.the_edits}
         BindingChange.objects.filter(pk=change.pk).update(before=before)
     edits = [
-        Edit(identity, _bound(change, cluster), stays=True) for identity, cluster in change.the_edits.items()
+        Edit(identity, _bound(change, cluster), stays=True)
+        for identity, cluster in change.the_edits.items()
+        # Once more only where it still stands, which completes what an engine may lack: what somebody has bound since, he has
+        # bound later.
+        if not written or _stands(change, cluster, document.binding_of(identity))
     ]
-    epoch = dialect.change(edits, Journal(change.key, STAGE, change.token), seen=[document])
-    _applied(change, epoch, dialect.document(change.appid))
+    if edits:
+        epoch = dialect.change(edits, Journal(change.key, STAGE, change.token), seen=[document])
+        document = dialect.document(change.appid)
+    else:
+        assert journal is not None
+        epoch = journal.epoch
+    _applied(change, epoch, document)
     return epoch
+
+
+def _stands(change: BindingChange, cluster: str | None, held: Binding | None) -> bool:
+    """Whether an identity is bound as this change has bound it."""
+    if held is None or cluster is None:
+        return held is None and cluster is None
+    return held.switch == change.key
 
 
 def _late(change: BindingChange) -> bool:
