@@ -8,6 +8,7 @@ from typing import Any
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning, register
 
+from hadash.bindings import client
 from hadash.bindings.access import Access
 from hadash.inventory.addresses import AllowedHosts
 
@@ -61,6 +62,21 @@ def zookeeper_is_signed_in_to(app_configs: Any, **kwargs: Any) -> list[CheckMess
             )
         )
     return found
+
+
+@register()
+def zookeeper_has_a_chroot(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """Without one hadash would take the nodes of everything else there for its own, and secure_zookeeper would lock their
+    owners out."""
+    if client.CHROOT.strip("/ "):
+        return []
+    return [
+        Error(
+            f"HADASH_ZOOKEEPER_CHROOT is {client.CHROOT!r}: everything in that ZooKeeper would be hadash's.",
+            hint="Give hadash a path of its own, such as /hadash.",
+            id="hadash.E014",
+        )
+    ]
 
 
 @register()

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from hadash.inventory.checks import hosts_of_rules_can_be_read
+from hadash.bindings import client
+from hadash.inventory.checks import hosts_of_rules_can_be_read, zookeeper_has_a_chroot
 
 
 def test_addresses_and_networks_of_rules(settings: Any) -> None:
@@ -20,3 +21,14 @@ def test_what_is_neither_would_fail_every_precheck(settings: Any, host: str) -> 
     (error,) = hosts_of_rules_can_be_read(None)
     assert error.id == "hadash.E013"
     assert repr(host) in error.msg
+
+
+@pytest.mark.parametrize(
+    ("chroot", "ids"), [("/hadash", []), ("/a/b", []), ("/", ["hadash.E014"]), ("", ["hadash.E014"])]
+)
+def test_hadash_is_not_the_owner_of_a_whole_zookeeper(
+    monkeypatch: pytest.MonkeyPatch, chroot: str, ids: list[str]
+) -> None:
+    """secure_zookeeper would take over the nodes of everybody else there."""
+    monkeypatch.setattr(client, "CHROOT", chroot)
+    assert [message.id for message in zookeeper_has_a_chroot(None)] == ids
