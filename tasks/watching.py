@@ -16,7 +16,7 @@ from hadash.lake.store import Store
 from hadash.mirroring import looking, positions
 from hadash.switching import radii
 from hadash.switching.handovers import counting as handovers
-from hadash.switching.old_journals import remove_old_journals
+from hadash.switching.old_journals import remove_old_departures, remove_old_journals
 from tasks.single import single
 
 log = logging.getLogger(__name__)
@@ -98,5 +98,6 @@ def trim() -> None:
     handovers.trim()
     try:
         remove_old_journals()
+        remove_old_departures()
     except StoreUnavailable as error:
-        log.warning("journals of ended switches are not removed: %s", error)
+        log.warning("what ended switches and Gateways have left in ZooKeeper is not removed: %s", error)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from kazoo.client import KazooClient, TransactionRequest
@@ -93,8 +93,22 @@ def note_departure(
 def expected_back(client: KazooClient, appids: Collection[str], cluster: str) -> list[ExpectedBack]:
     """Whose clients may still send again, for one of ``appids``, what ``cluster`` has already. Nodes whose time is
     over are removed on the way."""
+    return [
+        ExpectedBack(departure.gateway, left)
+        for departure, left in _expected(client)
+        if departure.concerns(appids, cluster)
+    ]
+
+
+def remove_expired(client: KazooClient) -> None:
+    """Remove the nodes whose time is over: Gateways come and go also where nobody asks for a switch."""
+    for _ in _expected(client):
+        pass
+
+
+def _expected(client: KazooClient) -> Iterator[tuple[Departure, float]]:
+    """Each departure whose clients may still come back, and for how many seconds; the others are removed."""
     now = client.set(layout.CLOCK, b"").mtime
-    found = []
     for child in client.get_children(layout.RETURNING):
         path = f"{layout.RETURNING}/{child}"
         try:
@@ -103,10 +117,9 @@ def expected_back(client: KazooClient, appids: Collection[str], cluster: str) ->
             left = departure.seconds - max(now - stat.mtime, 0) / 1000
             if left <= 0:
                 client.delete(path, version=stat.version)
-            elif departure.concerns(appids, cluster):
-                found.append(ExpectedBack(departure.gateway, left))
+                continue
         except NoNodeError:
             continue  # somebody else has removed it
         except BadVersionError:  # written again just now: its time begins again
-            found.append(ExpectedBack(departure.gateway, departure.seconds))
-    return found
+            left = departure.seconds
+        yield departure, left

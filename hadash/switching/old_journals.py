@@ -1,6 +1,6 @@
-"""What ended switches and changes by hand leave in ZooKeeper: removed when nobody can need it any more.
+"""What ended switches, changes by hand and Gateways leave in ZooKeeper: removed when nobody can need it any more.
 
-It stays for some days, because a PostgreSQL that comes back from a backup learns from it how far its switches have
+What switches leave stays for some days, because a PostgreSQL that comes back from a backup learns from it how far its switches have
 come. Of a switch that PostgreSQL does not know it stays for good, for the same reason.
 """
 
@@ -15,6 +15,7 @@ from kazoo.client import KazooClient
 
 from hadash.bindings import layout
 from hadash.bindings.client import reaching
+from hadash.bindings.returning import remove_expired
 from hadash.identity.names import decode
 from hadash.inventory.gateways import zookeeper
 from hadash.inventory.installation import claimed
@@ -39,6 +40,16 @@ def remove_old_journals() -> int:
         for first in range(0, len(keys), AT_ONCE):
             removed += _remove(client, _ended(keys[first : first + AT_ONCE]))
     return removed
+
+
+def remove_old_departures() -> None:
+    """Remove what Gateways have noted that are gone for longer than their clients may come back.
+
+    :raises StoreUnavailable: ZooKeeper does not answer; the next time removes the rest.
+    """
+    client = claimed(zookeeper())
+    with reaching():
+        remove_expired(client)
 
 
 def _ended(keys: Iterable[str]) -> list[str]:
