@@ -27,6 +27,8 @@ class Access:
     :param ca: who issues the servers' certificates (PEM); with it the connection is TLS, and the servers' names are
         checked.
     :param certificate: hadash's own (PEM), with ``key``, for servers that ask for one.
+    :param old_password: while the password is replaced: with both, a process reaches the nodes of those that have the old one
+        only, and makes nodes that those reach.
     """
 
     user: str = ""
@@ -34,11 +36,12 @@ class Access:
     ca: str = ""
     certificate: str = ""
     key: str = ""
+    old_password: str = field(default="", repr=False)
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> Access:
-        """``HADASH_ZOOKEEPER_USER``, ``_PASSWORD`` or ``_PASSWORD_FILE``, ``_TLS_CA``, ``_TLS_CERTIFICATE``,
-        ``_TLS_KEY``.
+        """``HADASH_ZOOKEEPER_USER``, ``_PASSWORD`` or ``_PASSWORD_FILE``, ``_OLD_PASSWORD`` or ``_OLD_PASSWORD_FILE``,
+        ``_TLS_CA``, ``_TLS_CERTIFICATE``, ``_TLS_KEY``.
 
         :raises ValueError: naming the variable that lacks another, or cannot be used.
         """
@@ -46,17 +49,27 @@ class Access:
         def value(name: str) -> str:
             return environment.get(f"{PREFIX}{name}", "").strip()
 
-        password, file = value("PASSWORD"), value("PASSWORD_FILE")
-        if password and file:
-            raise ValueError(f"Set {PREFIX}PASSWORD or {PREFIX}PASSWORD_FILE, not both.")
-        if file:
+        def secret(name: str) -> str:
+            word, file = value(name), value(f"{name}_FILE")
+            if word and file:
+                raise ValueError(f"Set {PREFIX}{name} or {PREFIX}{name}_FILE, not both.")
+            if not file:
+                return word
             try:
-                password = Path(file).read_text().strip()
+                return Path(file).read_text().strip()
             except OSError as error:
-                raise ValueError(
-                    f"{PREFIX}PASSWORD_FILE={file!r} cannot be read: {error.strerror}."
-                ) from None
-        found = cls(value("USER"), password, value("TLS_CA"), value("TLS_CERTIFICATE"), value("TLS_KEY"))
+                raise ValueError(f"{PREFIX}{name}_FILE={file!r} cannot be read: {error.strerror}.") from None
+
+        found = cls(
+            value("USER"),
+            secret("PASSWORD"),
+            value("TLS_CA"),
+            value("TLS_CERTIFICATE"),
+            value("TLS_KEY"),
+            secret("OLD_PASSWORD"),
+        )
+        if found.old_password and not found.user:
+            raise ValueError(f"{PREFIX}OLD_PASSWORD needs {PREFIX}USER and the new password.")
         if bool(found.user) != bool(found.password):
             raise ValueError(
                 f"{PREFIX}USER and a password ({PREFIX}PASSWORD or _PASSWORD_FILE) belong together."
@@ -78,15 +91,18 @@ class Access:
 
     @property
     def acl(self) -> list[ACL] | None:
-        """Of every node that is made: everything for the user, nothing for others. ``None`` without one:
-        everybody's."""
+        """Of every node: everything for the user, nothing for others. ``None`` without one: everybody's."""
         return [make_digest_acl(self.user, self.password, all=True)] if self.user else None
 
     def options(self) -> dict[str, Any]:
         """What :class:`kazoo.client.KazooClient` is given."""
         options: dict[str, Any] = {}
         if self.user:
-            options |= {"auth_data": [("digest", f"{self.user}:{self.password}")], "default_acl": self.acl}
+            passwords = [self.password, *([self.old_password] if self.old_password else [])]
+            options |= {
+                "auth_data": [("digest", f"{self.user}:{password}") for password in passwords],
+                "default_acl": [make_digest_acl(self.user, password, all=True) for password in passwords],
+            }
         if self.ca:
             options |= {"use_ssl": True, "ca": self.ca, "verify_certs": True, "check_hostname": True}
         if self.certificate:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,24 @@ class TestSettings:
         assert found.options()["auth_data"] == [("digest", "hadash:word")]
         assert "word" not in repr(found)
 
+    def test_an_old_password_beside_the_new_one(self, tmp_path: Path) -> None:
+        file = tmp_path / "password"
+        file.write_text("old\n")
+        found = Access.from_environment(
+            {
+                "HADASH_ZOOKEEPER_USER": "hadash",
+                "HADASH_ZOOKEEPER_PASSWORD": "word",
+                "HADASH_ZOOKEEPER_OLD_PASSWORD_FILE": str(file),
+            }
+        )
+        options = found.options()
+        assert options["auth_data"] == [("digest", "hadash:word"), ("digest", "hadash:old")]
+        assert options["default_acl"] == [*(OURS.acl or []), *(OUR_OLD.acl or [])], (
+            "for those that have one only"
+        )
+        assert found.acl == OURS.acl, "what secure_zookeeper leaves"
+        assert "old" not in repr(found).replace("old_password", "")
+
     @pytest.mark.parametrize(
         ("settings", "message"),
         [
@@ -47,6 +66,8 @@ class TestSettings:
             ({"USER": "a:b", "PASSWORD": "word"}, "must not contain a colon"),
             ({"PASSWORD": "a", "PASSWORD_FILE": "/b"}, "not both"),
             ({"USER": "a", "PASSWORD_FILE": "/no/such"}, "PASSWORD_FILE='/no/such' cannot be read"),
+            ({"OLD_PASSWORD": "old"}, "OLD_PASSWORD needs HADASH_ZOOKEEPER_USER"),
+            ({"USER": "a", "PASSWORD": "b", "OLD_PASSWORD": "c", "OLD_PASSWORD_FILE": "/d"}, "not both"),
             ({"TLS_CA": "/no/such.pem"}, "TLS_CA='/no/such.pem' cannot be read"),
             ({"TLS_KEY": "/k.pem"}, "TLS_CERTIFICATE and HADASH_ZOOKEEPER_TLS_KEY belong together"),
             ({"TLS_KEY": "/k.pem", "TLS_CERTIFICATE": "/c.pem"}, "needs HADASH_ZOOKEEPER_TLS_CA"),
@@ -64,6 +85,7 @@ def paths(client: KazooClient, path: str = "/") -> Iterator[str]:
 
 
 OURS = Access("hadash", "word")
+OUR_OLD = Access("hadash", "old")
 SOMEBODY_ELSE = Access("else", "x")
 
 
@@ -88,7 +110,8 @@ class TestWhoseNodesTheyAre:
         yield
         client = KazooClient(hosts=",".join(f"{h}:{p}" for h, p in zookeeper_root.hosts), **OURS.options())
         client.start()
-        client.add_auth(*SOMEBODY_ELSE.options()["auth_data"][0])
+        for other in (SOMEBODY_ELSE, OUR_OLD):
+            client.add_auth(*other.options()["auth_data"][0])
         if client.exists(chroot):
             client.delete(chroot, recursive=True)
         client.stop()
@@ -126,6 +149,29 @@ class TestWhoseNodesTheyAre:
         again = secure(client, OURS.acl or [])
         assert (again.changed, again.already) == (0, found.changed)
         assert BindingStore(client).document("shop").default is not None
+
+    def test_a_password_is_replaced_and_nobody_is_locked_out_on_the_way(
+        self, sign_in: Callable[[Access], KazooClient], zookeeper_hosts: str, chroot: str
+    ) -> None:
+        """The steps of docs/own-clusters.md: processes with both passwords, then secure_zookeeper, then the new one alone."""
+        shop, billing = Identity("shop"), Identity("billing")
+        before = BindingStore(sign_in(OUR_OLD))
+        before.change([Edit(shop, Binding("west"))])
+        with pytest.raises(NotAllowed):
+            connect(zookeeper_hosts, chroot, access=OURS)
+        between = BindingStore(sign_in(replace(OURS, old_password=OUR_OLD.password)))
+        between.change([Edit(billing, Binding("west"))])
+        assert before.document("billing").default is not None, "one that was not restarted yet reads it"
+        before.change([Edit(shop, Binding("east"))])
+        assert secure(between.client, OURS.acl or []).refused == []
+        after = BindingStore(sign_in(OURS))
+        assert set(after.documents()) == {"shop", "billing"}
+        between.change([Edit(shop, Binding("west"))])
+        assert after.document("shop").default is not None
+        assert secure(after.client, OURS.acl or []).refused == []
+        assert {path for path in paths(after.client) if after.client.get_acls(path)[0] != OURS.acl} == set()
+        with pytest.raises(NotAllowed):
+            connect(zookeeper_hosts, chroot, access=OUR_OLD)
 
 
 @pytest.mark.stack
