@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from ipaddress import ip_network
 from typing import Any
 
@@ -10,7 +11,7 @@ from django.core.checks import CheckMessage, Error, Warning, register
 
 from hadash.bindings import client
 from hadash.bindings.access import Access
-from hadash.inventory.addresses import AllowedHosts
+from hadash.inventory.addresses import SETTING, AllowedHosts
 
 
 @register()
@@ -102,4 +103,13 @@ def hosts_of_gateways_can_be_read(app_configs: Any, **kwargs: Any) -> list[Check
         AllowedHosts.of(settings.GATEWAY_ADMIN_HOSTS)
     except ValueError as error:
         return [Error(str(error), id="hadash.E012")]
+    exposed = not settings.DEBUG and set(settings.ALLOWED_HOSTS) - settings.LOOPBACK_HOSTS
+    if exposed and SETTING not in os.environ:
+        return [
+            Warning(
+                f"{SETTING} is not set: whoever can write to ZooKeeper has this server fetch from any host of a private network.",
+                hint="Name your Gateways' networks or hosts there and nothing else: docs/own-clusters.md.",
+                id="hadash.W013",
+            )
+        ]
     return []

@@ -7,7 +7,11 @@ from typing import Any
 import pytest
 
 from hadash.bindings import client
-from hadash.inventory.checks import hosts_of_rules_can_be_read, zookeeper_has_a_chroot
+from hadash.inventory.checks import (
+    hosts_of_gateways_can_be_read,
+    hosts_of_rules_can_be_read,
+    zookeeper_has_a_chroot,
+)
 
 
 def test_addresses_and_networks_of_rules(settings: Any) -> None:
@@ -32,3 +36,27 @@ def test_hadash_is_not_the_owner_of_a_whole_zookeeper(
     """secure_zookeeper would take over the nodes of everybody else there."""
     monkeypatch.setattr(client, "CHROOT", chroot)
     assert [message.id for message in zookeeper_has_a_chroot(None)] == ids
+
+
+@pytest.mark.parametrize(
+    ("hosts", "debug", "named", "ids"),
+    [
+        (["hadash.example"], False, None, ["hadash.W013"]),
+        (["hadash.example"], False, "10.1.0.0/24", []),
+        (["hadash.example"], True, None, []),
+        (["127.0.0.1"], False, None, []),
+    ],
+)
+def test_all_private_networks_are_warned_of(
+    settings: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    hosts: list[str],
+    debug: bool,
+    named: str | None,
+    ids: list[str],
+) -> None:
+    settings.ALLOWED_HOSTS, settings.DEBUG = hosts, debug
+    monkeypatch.delenv("HADASH_GATEWAY_ADMIN_HOSTS", raising=False)
+    if named is not None:
+        monkeypatch.setenv("HADASH_GATEWAY_ADMIN_HOSTS", named)
+    assert [message.id for message in hosts_of_gateways_can_be_read(None)] == ids
