@@ -419,6 +419,10 @@ class ClientConnection(asyncio.Protocol):
             return
         if self._hung_up is not None or self.transport.is_closing():
             return
+        # One that is not signed in is not worked on any more, and keeps nothing: it makes room for others, as whoever
+        # keeps the Gateway waiting does. (Only the client decides when it hangs up itself.)
+        self.gateway.unauthenticated.holds(self, 0)
+        self.gateway.unauthenticated.waits(self)
         self._hung_up = Entry(self.transport.abort)
         self.gateway.timer.add(self._hung_up, self.gateway.settings.hang_up_seconds)
         self.replies.closed = True

@@ -17,6 +17,7 @@ import uvloop
 from support.certificates import Authority
 from support.own_gateway import ASK, answer, comes_about, connect, is_cut, own_gateway
 
+from hadash.gateway import unauthenticated
 from hadash.gateway.kinds import Kind
 from hadash.gateway.server import Gateway
 from hadash.gateway.unauthenticated import GRACE_SECONDS, TOO_MANY, TOO_MANY_BYTES, TOO_MANY_OF_HOST
@@ -24,6 +25,9 @@ from hadash.gateway.wire import framed
 
 #: As on the demo: 280 kB of requests of 14 bytes.
 FLOOD = ASK * 20_000
+
+#: A SASL_AUTHENTICATE that no SASL_HANDSHAKE came before: it is refused, and the connection closed.
+REFUSED = framed(struct.pack(">hhihi", Kind.SASL_AUTHENTICATE, 0, 7, 0, 0))
 
 #: A request that begins and is never complete.
 HALF = framed(b"\0" * 10_000)[:-1]
@@ -150,6 +154,31 @@ class TestConnections:
             assert await is_cut(silent[0][0])
             assert gateway.traffic.refused == {TOO_MANY: 1}
             assert len(gateway.unauthenticated) == 3
+
+    async def test_one_that_was_turned_away_and_does_not_hang_up_makes_room(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(unauthenticated, "GRACE_SECONDS", 0.0)
+        async with own_gateway(max_unauthenticated_connections=1, hang_up_seconds=5.0) as gateway:
+            stays, writer = await connect(gateway)
+            writer.write(REFUSED)
+            await answer(stays)
+            assert await is_cut(stays)
+            assert len(gateway.unauthenticated) == 1
+            reader, writer = await connect(gateway)
+            writer.write(ASK)
+            await answer(reader)
+            assert gateway.traffic.refused == {"token": 1, TOO_MANY: 1}
+            writer.close()
+
+    async def test_what_one_has_sent_that_was_turned_away_is_not_held(self) -> None:
+        async with own_gateway(hang_up_seconds=5.0) as gateway:
+            reader, writer = await connect(gateway)
+            writer.write(REFUSED + HALF)
+            await answer(reader)
+            assert await is_cut(reader)
+            assert (len(gateway.unauthenticated), gateway.unauthenticated.bytes) == (1, 0)
+            writer.close()
 
     async def test_nobody_makes_room_in_its_first_second(self) -> None:
         """When a whole fleet comes back at once, those who have begun can finish."""
