@@ -123,7 +123,9 @@ class ClientConnection(asyncio.Protocol):
     def connection_lost(self, error: Exception | None) -> None:
         if self._hung_up is not None:
             self._hung_up.cancel()
-        self._deadline.cancel()
+        if self._signing_in is None or self._signing_in.done():
+            self._deadline.cancel()
+        # Otherwise a sign-in is under way that may wait for a broker for ever: nothing else ends it.
         self._client_gone()
         self._received.give_room_back()
         self.gateway.closed(self)
@@ -180,10 +182,11 @@ class ClientConnection(asyncio.Protocol):
             log.exception("the sign-in of a client on %s failed", self.host)
             self.abort()
             return
+        finally:
+            self._deadline.cancel()
         if signed is None:
             self.close()
             return
-        self._deadline.cancel()
         probe(self.transport.get_extra_info("socket"), self.gateway.settings.silence_seconds)
         # Also when it has left by now: what it sent before that is to be passed on.
         self.client = Client(self.gateway, self, signed)

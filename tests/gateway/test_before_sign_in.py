@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 import uvloop
 from support.certificates import Authority
-from support.own_gateway import ASK, answer, comes_about, connect, is_cut, own_gateway
+from support.own_gateway import ASK, answer, comes_about, connect, is_cut, own_gateway, silent_broker
 
 from hadash.gateway import unauthenticated
 from hadash.gateway.kinds import Kind
@@ -28,6 +28,10 @@ FLOOD = ASK * 20_000
 
 #: A SASL_AUTHENTICATE that no SASL_HANDSHAKE came before: it is refused, and the connection closed.
 REFUSED = framed(struct.pack(">hhihi", Kind.SASL_AUTHENTICATE, 0, 7, 0, 0))
+
+#: A sign-in whose token is passed on to the cluster.
+HANDSHAKE = framed(struct.pack(">hhihh5s", Kind.SASL_HANDSHAKE, 1, 7, 0, 5, b"PLAIN"))
+PLAIN = framed(struct.pack(">hhihi5s", Kind.SASL_AUTHENTICATE, 0, 8, 0, 5, b"\0a\0bc"))
 
 #: A request that begins and is never complete.
 HALF = framed(b"\0" * 10_000)[:-1]
@@ -124,6 +128,23 @@ class TestTime:
             flooding.cancel()
             await asyncio.gather(flooding, return_exceptions=True)
             assert gateway.traffic.refused == {"authentication time": 1}
+
+    async def test_it_ends_also_for_one_who_has_hung_up_while_its_broker_is_silent(self) -> None:
+        """Nobody else would end the sign-in, and its connection to the broker."""
+        async with (
+            silent_broker() as broker,
+            own_gateway(broker.port, authentication_seconds=1.0, connect_seconds=0.1) as gateway,
+        ):
+            reader, writer = await connect(gateway)
+            writer.write(HANDSHAKE)
+            await answer(reader)
+            writer.write(PLAIN)
+            await comes_about(lambda: broker.taken(Kind.SASL_HANDSHAKE), "the broker's turn")
+            reset = struct.pack("ii", 1, 0)
+            writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, reset)
+            writer.transport.abort()
+            await comes_about(lambda: not gateway.connections, "the end of the connection")
+            await comes_about(lambda: not broker.open, "the end of the sign-in")
 
     async def test_one_who_does_not_read_gets_no_more_answers(self, monkeypatch: pytest.MonkeyPatch) -> None:
         async with own_gateway(max_requests_before_sign_in=10_000_000, write_buffer_bytes=1024) as gateway:

@@ -37,11 +37,15 @@ class SilentBroker:
     def __init__(self) -> None:
         self.frames: list[bytes] = []
         self.port = 0
+        #: Connections that stand.
+        self.open = 0
 
     async def _take(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         splitter = FrameSplitter(1 << 30)
+        self.open += 1
         while data := await reader.read(65_536):
             self.frames += [frame for frame, _ in splitter.feed(data)]
+        self.open -= 1
         writer.close()
 
     def taken(self, kind: Kind) -> int:
