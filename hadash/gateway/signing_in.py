@@ -117,6 +117,10 @@ class OwnSession:
         if upstream.transport.is_closing():
             return
         upstream.hold()
+        # The renewal's time begins when it is its turn: what was sent before may take longer by itself.
+        await upstream.answered()
+        if upstream.transport.is_closing():
+            return
         try:
             lifetime = await asyncio.wait_for(
                 sign_in_to(upstream, self._account, self._client_id), self._seconds

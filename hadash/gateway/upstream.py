@@ -82,6 +82,8 @@ class Upstream(asyncio.Protocol):
         self._full = False
         #: Who waits in :meth:`exchange`.
         self._exchanging: set[asyncio.Future[bytes]] = set()
+        #: Done when everything that was sent has its answer, or the connection has ended; ``None`` while nobody asks.
+        self._quiet: asyncio.Future[None] | None = None
         self._frames = FrameSplitter(max_frame_bytes)
         self._waiting: deque[tuple[int, Answer | None, Streamed | None]] = deque()
         self._transport: asyncio.Transport | None = None
@@ -211,6 +213,26 @@ class Upstream(asyncio.Protocol):
         if self.owner is not None and self.congested and not paused:
             self.owner.upstream_paused()
 
+    async def answered(self) -> None:
+        """Wait, while others are held, until everything that was sent before has its answer, however long that takes: a
+        FETCH may wait for records. Returns also when the connection ends."""
+        if self._is_quiet() or self.transport.is_closing():
+            return
+        self._quiet = asyncio.get_running_loop().create_future()
+        try:
+            await self._quiet
+        finally:
+            self._quiet = None
+
+    def _is_quiet(self) -> bool:
+        return not self._waiting and self._stream is None
+
+    def _look_whether_quiet(self, *, ended: bool = False) -> None:
+        waits = self._quiet is not None and not self._quiet.done()
+        if waits and (ended or self._is_quiet()):
+            assert self._quiet is not None
+            self._quiet.set_result(None)
+
     def release(self) -> None:
         """Send what was kept back, in its order."""
         if self._held is None:
@@ -256,6 +278,7 @@ class Upstream(asyncio.Protocol):
                 raise self._frames.broken
             if self._waiting and self._waiting[0][2] is not None:
                 self._begin_stream()
+            self._look_whether_quiet()
         except WireError as error:
             self.abort()
             self._lost(str(error))
@@ -294,6 +317,7 @@ class Upstream(asyncio.Protocol):
         if self._stream_rest == 0:
             self._stream = None
             stream.end()
+            self._look_whether_quiet()
         return data[len(here) :]
 
     def eof_received(self) -> bool | None:
@@ -308,6 +332,7 @@ class Upstream(asyncio.Protocol):
         self._lost("")
 
     def _lost(self, why: str) -> None:
+        self._look_whether_quiet(ended=True)
         for answered in self._exchanging:
             if not answered.done():
                 answered.set_exception(

@@ -144,6 +144,72 @@ async def test_a_session_is_renewed_before_it_ends_and_what_is_sent_meanwhile_wa
         assert broker.seen == [*sign_in, Kind.API_VERSIONS, *sign_in, *[Kind.API_VERSIONS] * 3]
 
 
+@pytest.mark.parametrize("answers", [True, False], ids=["answered", "hung up"])
+async def test_a_renewals_time_begins_when_what_was_sent_before_has_its_answer(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, answers: bool
+) -> None:
+    """A FETCH may wait for longer than a renewal has. A broker that hangs up meanwhile has not refused one."""
+    monkeypatch.setattr(signing_in, "LEAST_SESSION_SECONDS", 0.0)
+    begun: list[bool] = []
+    renewed: list[bool] = []
+    async with connected() as (broker, upstream):
+        broker.sessions = [100, 0]
+        held = asyncio.Event()
+        tasks: list[asyncio.Task[None]] = []
+
+        def spawn(coroutine: Any) -> None:
+            tasks.append(asyncio.create_task(coroutine))
+            held.set()
+
+        await OwnSession(upstream, PLAIN, "x", 5, spawn, lambda: renewed.append(True)).begin()
+        broker.answers.clear()
+        earlier = ask(upstream, 1)
+
+        async def noted(*args: Any) -> float:
+            begun.append(earlier.done())
+            return await sign_in_to(*args)
+
+        monkeypatch.setattr(signing_in, "sign_in_to", noted)
+        await asyncio.wait_for(held.wait(), 5)
+        while not upstream.congested:
+            await asyncio.sleep(0)
+        for _ in range(10):
+            await asyncio.sleep(0)
+        if answers:
+            broker.answers.set()
+        else:
+            upstream.abort()
+        await asyncio.wait_for(asyncio.gather(*tasks), 5)
+        broker.answers.set()
+        assert (begun, renewed) == (([True], [True]) if answers else ([], []))
+        assert "could not be renewed" not in caplog.text
+
+
+async def test_an_answer_that_comes_in_pieces_is_waited_for_to_its_end() -> None:
+    begun, rest = asyncio.Event(), asyncio.Event()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readexactly(14)
+        writer.write(struct.pack(">ii", 100_004, 1) + b"x" * 50_000)
+        await rest.wait()
+        writer.write(b"x" * 50_000)
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    host, port = server.sockets[0].getsockname()[:2]
+    upstream = await Upstream.open("east", Broker(0, host, port), None, 5, 1_000_000, 1_000_000, 60)
+    stream: Any = SimpleNamespace(begin=lambda length: begun.set(), piece=lambda data: None, end=lambda: None)
+    upstream.send((struct.pack(">ihhih", 10, Kind.API_VERSIONS, 0, 1, -1),), 1, lambda _: None, stream)
+    quiet = asyncio.create_task(upstream.answered())
+    await asyncio.wait_for(begun.wait(), 5)
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert not quiet.done()
+    rest.set()
+    await asyncio.wait_for(quiet, 5)
+    upstream.abort()
+    server.close()
+
+
 async def test_a_session_that_cannot_be_renewed_ends_its_connection_with_the_reason(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
