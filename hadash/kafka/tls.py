@@ -146,6 +146,10 @@ def java(tls: Tls) -> dict[str, str]:
     return values
 
 
+#: All that :func:`java` may set.
+JAVA_NAMES = frozenset(java(Tls("ca", "certificate", "key")))
+
+
 def context(tls: Tls) -> ssl.SSLContext:
     """For a Python client; it checks the brokers' names."""
     made = ssl.create_default_context(cadata=tls.ca or None)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hadash.kafka.jaas import login
-from hadash.kafka.tls import NO_TLS, Tls, java
+from hadash.kafka.tls import JAVA_NAMES, NO_TLS, Tls, java
 from hadash.mirroring.limits import Limits, sizes
 from hadash.mirroring.topic_settings import EXCLUDED
 
@@ -22,6 +22,13 @@ class Endpoint:
     username: str
     password: str
     tls: Tls = NO_TLS
+
+
+#: Before the settings of each client of a connector.
+SOURCE, TARGET, PRODUCER = PREFIXES = ("source.cluster.", "target.cluster.", "producer.override.")
+
+#: What hadash sets of a client for some security protocols and not for others.
+BY_PROTOCOL = frozenset({"sasl.mechanism", "sasl.jaas.config"}) | JAVA_NAMES
 
 
 def connector_name(pair: str, mirror: str, source: str, target: str) -> str:
@@ -72,10 +79,10 @@ def connector_config(
         "tasks.max": str(tasks),
         "source.cluster.alias": source.name,
         "target.cluster.alias": target.name,
-        **_client("source.cluster.", source),
-        **_client("target.cluster.", target),
+        **_client(SOURCE, source),
+        **_client(TARGET, target),
         # Connect's own producer writes the records: without this they would go to Connect's own cluster.
-        **_client("producer.override.", target),
+        **_client(PRODUCER, target),
         "producer.override.acks": "all",
         "producer.override.linger.ms": "0",
         # Connect switches it off for its sources: a retry would then write a record twice.

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hadash.kafka.tls import Tls
 from hadash.mirroring.connector import Endpoint, connector_config
 from hadash.mirroring.drift import drifted, mending
 from hadash.mirroring.limits import (
@@ -97,6 +98,49 @@ def test_settings_that_leave_records_out_or_change_them_are_nobodys_own(added: d
     wanted = {"topics": "orders"}
     assert drifted(wanted, wanted | added) == tuple(sorted(added))
     assert mending(wanted, added) == dict.fromkeys(added)
+
+
+TLS = Tls("authority", "certificate", "key")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "left"),
+    [
+        (
+            Endpoint("west", "west:9092", "SASL_SSL", "PLAIN", "mirror", "secret", Tls("authority")),
+            Endpoint("west", "west:9092", "PLAINTEXT", "", "", ""),
+            {"sasl.mechanism", "sasl.jaas.config", "ssl.truststore.type", "ssl.truststore.certificates"},
+        ),
+        (
+            Endpoint("west", "west:9092", "SSL", "", "", "", TLS),
+            Endpoint("west", "west:9092", "SSL", "", "", "", Tls("authority")),
+            {"ssl.keystore.type", "ssl.keystore.certificate.chain", "ssl.keystore.key"},
+        ),
+    ],
+    ids=["protocol", "certificate"],
+)
+def test_how_a_client_came_to_a_cluster_before_is_taken_away(
+    before: Endpoint, after: Endpoint, left: set[str]
+) -> None:
+    held, wanted = connector_config(EAST, before, ["a"]), connector_config(EAST, after, ["a"])
+    gone = {f"{prefix}{name}" for prefix in ("target.cluster.", "producer.override.") for name in left}
+    keys = drifted(wanted, held)
+    assert gone <= set(keys)
+    changes = mending(wanted, keys)
+    assert {key for key, value in changes.items() if value is None} == gone
+    mended = {key: value for key, value in (held | changes).items() if value is not None}
+    assert mended == wanted
+
+
+def test_an_operators_own_store_in_a_file_stays() -> None:
+    own = {
+        "target.cluster.ssl.truststore.type": "PEM",
+        "target.cluster.ssl.truststore.location": "/etc/ca.pem",
+        "source.cluster.ssl.keystore.type": "PKCS12",
+        "source.cluster.ssl.endpoint.identification.algorithm": "https",
+    }
+    wanted = connector_config(EAST, WEST, ["a"])
+    assert drifted(wanted, wanted | own) == ()
 
 
 def test_what_changes_no_record_stays() -> None:
