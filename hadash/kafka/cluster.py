@@ -147,9 +147,11 @@ class ClusterClient:
 
     def _metadata(self, topic: str | None) -> Any:
         try:
-            return self._admin.list_topics(topic, timeout=REQUEST_SECONDS)
+            found = self._admin.list_topics(topic, timeout=REQUEST_SECONDS)
         except KafkaException as error:
             raise self._failure("does not answer", error.args[0]) from None
+        self._answered()
+        return found
 
     def create_topics(self, topics: Mapping[str, tuple[int, int, Mapping[str, str]]]) -> None:
         """Create Topics, name to (partitions, replication factor, configs); one that exists is left as it is."""
@@ -390,11 +392,20 @@ class ClusterClient:
         elif error.code() == ClientError._SSL:
             self._refusal = f"no TLS: {_after_broker(error.str())}"
 
+    def _answered(self) -> None:
+        """The cluster has answered: what it refused before is no cause of what fails from now on. The library keeps what it
+        has to tell until it is polled, however old it is by then."""
+        self._admin.poll(0)
+        self._refusal = ""
+
     def _result(self, future: Any, what: str, ignore: tuple[int, ...] = ()) -> Any:
         try:
-            return future.result(timeout=REQUEST_SECONDS + 1)
+            value = future.result(timeout=REQUEST_SECONDS + 1)
+            self._answered()
+            return value
         except KafkaException as error:
             if error.args[0].code() in ignore:
+                self._answered()
                 return None
             raise self._failure(what, error.args[0]) from None
         except TimeoutError:
@@ -419,6 +430,8 @@ class ClusterClient:
         if unavailable:
             self._admin.poll(0)  # tells what is waiting to be told
             said, self._refusal = self._refusal or said, ""
+        elif cause.code() > 0:  # a broker's own; below are the library's
+            self._answered()
         return kind(f"Cluster {self.name} {what}: {said.rstrip('.')}.")
 
 
