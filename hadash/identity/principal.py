@@ -21,10 +21,22 @@ _RULE = re.compile(
 )
 _REFERENCE = re.compile(r"\$(\d+)", re.ASCII)
 
-#: What Java's patterns read as something else than Python's, without an error of Python's: vertical white space, boundaries of words
-#: (by Unicode up to Java 18, then by ASCII), sets inside of sets and their intersection, and a set that begins with its own end.
-#: (Names with line ends, about which ``.`` and ``$`` disagree, are nobody's.)
-_READ_DIFFERENTLY = re.compile(r"(?<!\\)(?:\\\\)*(?:\\[vbB]|\[\^?\]|\[(?:\\.|[^\]\\])*(?:\[|&&))")
+#: An escape, or a set, as far as its first end.
+_ESCAPE = re.compile(r"\\(?:\d+|.)", re.DOTALL | re.ASCII)
+_ESCAPE_OR_SET = re.compile(r"\\.|\[\^?(?:\\.|[^\]\\])*\]", re.DOTALL)
+
+#: What Java's patterns read as something else than Python's or refuse, without an error of Python's. (Names with line ends, about
+#: which ``.`` and ``$`` disagree, are nobody's.) Escapes: vertical white space, boundaries of words (by Unicode up to Java 18, then by
+#: ASCII), code points and characters by name, octal numbers, and numbers of groups with several digits.
+_ESCAPES_READ_DIFFERENTLY = re.compile(r"\\(?:[vbBNU]|0\d*|\d\d+)", re.ASCII)
+#: Sets inside of sets and their intersection, and a set that begins with its own end.
+_SETS_READ_DIFFERENTLY = re.compile(r"(?<!\\)(?:\\\\)*(\[\^?\]|\[(?:\\.|[^\]\\])*(?:\[|&&))")
+#: Outside of both: groups other than these (``(?P<n>…)``, ``(?#…)``, ``(?(1)…)``, ``(?u)``, ``(?x)``, ``(?a)``), a brace that is no
+#: repetition (``{,3}``), and what gives nothing back (``(?>…)``, ``a*+``), which Python before 3.11.5 gets wrong.
+_READ_DIFFERENTLY = re.compile(
+    r"\(\?(?!:|=|!|<=|<!|[ims]*(?:-[ims]+)?[:)]).?|\{(?!\d+(?:,\d*)?\})|(?:[*+?]|\{\d+(?:,\d*)?\})\+",
+    re.ASCII,
+)
 
 #: Java's line terminators. No AppID has one in it.
 _LINE_ENDS = re.compile("[\n\r\u0085\u2028\u2029]")
@@ -107,20 +119,33 @@ class PrincipalMapper:
 
 def _rule(pattern: str, replacement: str, case: str) -> _Rule:
     """:raises BadRules: Java and Python do not both read it, and alike."""
-    if _READ_DIFFERENTLY.search(pattern):
+    differs = _read_differently(pattern)
+    if differs:
         raise BadRules(
-            f"{pattern!r} has \\v, \\b, \\B or a set inside of a set in it, which Kafka's Java reads in another way than a Gateway: "
+            f"{pattern!r} has {differs} in it, which Kafka's Java reads in another way than a Gateway, or not at all: "
             "write it without."
         )
     try:
         # ASCII: what \w, \d, \s and (?i) mean in Java.
         compiled = re.compile(pattern, re.ASCII)
-    except re.error as error:
+    except (re.error, ValueError, OverflowError, RecursionError) as error:
         raise BadRules(f"{pattern!r} is no pattern that Java and Python read alike ({error}).") from None
     try:
         return _Rule(compiled, _parts(replacement, compiled.groups), case)
     except ValueError as error:
         raise BadRules(f"{replacement!r} is no replacement ({error}).") from None
+
+
+def _read_differently(pattern: str) -> str:
+    """The first piece that Java reads otherwise than Python, or not at all; empty if there is none."""
+    for escape in _ESCAPE.findall(pattern):
+        if _ESCAPES_READ_DIFFERENTLY.fullmatch(escape):
+            return str(escape)
+    found = _SETS_READ_DIFFERENTLY.search(pattern)
+    if found is not None:
+        return found[1]
+    found = _READ_DIFFERENTLY.search(_ESCAPE_OR_SET.sub("x", pattern))
+    return found[0] if found is not None else ""
 
 
 def _parts(replacement: str, groups: int) -> tuple[str | int, ...]:

@@ -74,6 +74,24 @@ def test_an_empty_appid_is_none() -> None:
         r"RULE:(?<name>.*)/x/",
         r"RULE:\bCN=(.*)/$1/",
         r"RULE:CN=([a-z&&[^x]]*)/$1/",
+        r"RULE:(?u)CN=(.*)/$1/",
+        r"RULE:(?iu)CN=(.*)/$1/",
+        r"RULE:(?x)CN= (.*)/$1/",
+        r"RULE:(?a)CN=(.*)/$1/",
+        r"RULE:(?ix:CN=(.*))/$1/",
+        r"RULE:CN=(.{,3})/$1/",
+        r"RULE:CN={(.*)}/$1/",
+        r"RULE:CN=(.*+)/$1/",
+        r"RULE:CN=(.{2}+)/$1/",
+        r"RULE:(?>CN=)(.*)/$1/",
+        r"RULE:CN=(?P<n>.*)/$1/",
+        r"RULE:CN=(?#name)(.*)/$1/",
+        r"RULE:(CN=)?(?(1)a|b)/$1/",
+        r"RULE:CN=\0123(.*)/$1/",
+        r"RULE:CN=\U0001F600(.*)/$1/",
+        r"RULE:CN=\N{DIGIT ONE}(.*)/$1/",
+        r"RULE:C(N)=\101(.*)/$1/",
+        r"RULE:CN=(.{99999999999999})/$1/",
         # Where Kafka refuses each client: a group of a pattern that has none, and a name of a group.
         "RULE:CN=.*/$1/",
         "RULE:(.*)/${1}/",
@@ -85,6 +103,20 @@ def test_what_is_no_rule_is_named(rules: str) -> None:
         BadRules, match=r"is no mapping rule: write DEFAULT or RULE|is no pattern|is no replacement|reads in"
     ):
         PrincipalMapper.read(rules)
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        r"RULE:(?i)cn=(?-i:a)(.{0,3}?)(?=b|c)(?!d).*/a$1/",
+        r"RULE:CN=([{+*?(]?.{1,}).*/$1/",
+        r"RULE:CN=\{?\(?\?*(a.{2}?)\\?.*/$1/",
+        r"RULE:C(N)=(?:(?<=\w=)a|\1)b{1}c}?/abc/",
+        r"RULE:CN=([^a]?)(\x61bc)\.?/$2/",
+    ],
+)
+def test_what_both_read_alike_is_a_rule(rules: str) -> None:
+    assert PrincipalMapper.read(rules).appid("CN=abc").startswith("a")
 
 
 def test_no_rules_make_nobody() -> None:
