@@ -79,6 +79,21 @@ class TestPair:
         run("register_pair", pair_file(mirror_password="another"))
         assert Cluster.objects.get(name="west").mirror_password == "another"
 
+    def test_again_it_says_what_has_changed_and_what_it_has_kept(
+        self, pair_file: Callable[..., Path]
+    ) -> None:
+        servers = json.loads(pair_file().read_text())["clusters"][1]["bootstrap_servers"]
+        run("register_pair", pair_file(zookeeper_hosts="z:2181"))
+        said = run("register_pair", pair_file(mirror_password="another", mirror_username="other"))
+        assert "west: mirror_username: mirror → other\n" in said
+        assert "west: mirror_password: changed\n" in said
+        assert "west: kept as registered before, because the file does not name it: zookeeper_hosts" in said
+        assert "another" not in said
+        said = run("register_pair", pair_file(mirror_username="other", zookeeper_hosts=""))
+        assert "west: zookeeper_hosts: z:2181 → (empty)\n" in said
+        assert servers not in said
+        assert Cluster.objects.get(name="west").zookeeper_hosts == ""
+
     @pytest.mark.parametrize(
         ("changes", "why"),
         [

@@ -10,6 +10,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from hadash.audit.models import record
 from hadash.bindings.errors import StoreUnavailable
+from hadash.inventory.changed_fields import sentences
 from hadash.inventory.models import Cluster
 from hadash.inventory.services import NotRegistered, register_cluster, register_pair
 
@@ -23,6 +24,12 @@ OPTIONAL_FIELDS = ("zookeeper_hosts", *TLS_FIELDS)
 
 #: What nobody reads anywhere: not in the audit log either.
 SECRETS = ("admin_password", "mirror_password", "tls_key")
+
+#: What a change is said of without its values: secrets, and PEM.
+HIDDEN = {*SECRETS, *TLS_FIELDS}
+
+#: What may change: ``name`` says which cluster it is, and ``number`` stays.
+CHANGEABLE = tuple(f for f in (*FIELDS, *SASL_FIELDS, *OPTIONAL_FIELDS) if f not in ("name", "number"))
 
 #: Who did it, for the audit log: nobody is signed in at a command line.
 BY = "manage.py register_pair"
@@ -97,6 +104,10 @@ class Command(BaseCommand):
             credentials_changed=before is None
             or any(getattr(before, name) != getattr(cluster, name) for name in SECRETS),
         )
+        if before is not None:
+            was, now = ({name: getattr(one, name) for name in CHANGEABLE} for one in (before, cluster))
+            for sentence in sentences(was, now, wanted, HIDDEN):
+                self.stdout.write(f"{cluster.name}: {sentence}")
         return cluster
 
     def _read(self, path: Path) -> dict[str, Any]:
@@ -120,5 +131,4 @@ class Command(BaseCommand):
 
     @staticmethod
     def _fields(cluster: dict[str, Any]) -> dict[str, Any]:
-        fields = (*FIELDS, *SASL_FIELDS, *OPTIONAL_FIELDS)
-        return {name: cluster[name] for name in fields if name in cluster and name not in ("name", "number")}
+        return {name: cluster[name] for name in CHANGEABLE if name in cluster}
