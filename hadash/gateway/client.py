@@ -22,6 +22,7 @@ from hadash.gateway.relay import Relay
 from hadash.gateway.rewrite import without_session
 from hadash.gateway.signin import SignedIn, SignInAgain, software_of
 from hadash.gateway.timing_wheel import Entry
+from hadash.gateway.upstream import introduce_in_line
 from hadash.gateway.wire import MalformedFrame, Request, UnknownKind, parse_request
 from hadash.identity.names import printable
 
@@ -308,6 +309,7 @@ class Client:
             if software := software_of(request):
                 self.signed.library, self.signed.library_version = software
                 self._say_library()
+                introduce_in_line(self.relay.upstream, request.client_id, *software)
             self.relay.replies.open().complete(self.gateway.versions.answer(request))
             return True
         if not request.supported:

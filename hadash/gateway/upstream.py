@@ -74,6 +74,8 @@ class Upstream(asyncio.Protocol):
         self.ended_by = ""
         #: Called once, when it has ended.
         self.on_end: Callable[[], None] | None = None
+        #: The broker was told which library the client uses.
+        self.introduced = False
         #: What waits until the connection is signed in again; ``None`` while it is not held.
         self._held: list[_Queued] | None = None
         #: It is held, and its owner knows.
@@ -374,9 +376,26 @@ async def introduce(upstream: Upstream, client_id: str, library: str, version: s
 
     :raises UpstreamUnavailable: the broker hung up.
     """
+    introduction = _introduction(client_id, library, version)
+    if introduction is not None:
+        upstream.introduced = True
+        await upstream.exchange(introduction)
+
+
+def introduce_in_line(upstream: Upstream, client_id: str, library: str, version: str) -> None:
+    """The same for a client that says so after its sign-in, as Java's do, behind what it has sent before. Once: a library
+    does not change, and a client must not make requests that nobody counts."""
+    introduction = None if upstream.introduced else _introduction(client_id, library, version)
+    if introduction is not None:
+        upstream.introduced = True
+        upstream.send((introduction,), 0, lambda _: None)
+
+
+def _introduction(client_id: str, library: str, version: str) -> bytes | None:
+    """The request; ``None`` for what brokers do not take."""
     if not (_SOFTWARE.fullmatch(library) and _SOFTWARE.fullmatch(version)):
-        return
+        return None
     message = build(
         request_class(Kind.API_VERSIONS, 3), client_software_name=library, client_software_version=version
     )
-    await upstream.exchange(encode_request(Kind.API_VERSIONS, 3, 0, client_id, message))
+    return encode_request(Kind.API_VERSIONS, 3, 0, client_id, message)

@@ -218,3 +218,32 @@ async def test_one_who_does_not_read_gets_no_more_answers(
 async def _send_all(writer: asyncio.StreamWriter, data: bytes) -> None:
     writer.write(data)
     await writer.drain()
+
+
+async def test_a_broker_hears_once_which_library_a_client_is_that_says_so_after_its_sign_in(
+    gateway: Gateway, broker: SilentBroker
+) -> None:
+    """As Java's do."""
+    told = [
+        framed(
+            request(
+                Kind.API_VERSIONS,
+                3,
+                client_id=CLIENT_ID,
+                client_software_name=name,
+                client_software_version="3.9.2",
+            ).frame
+        )
+        for name in ("not a name", "apache-kafka-java", "another")
+    ]
+    _, writer = await connect(gateway)
+    writer.write(HEARTBEAT + b"".join(told) + HEARTBEAT)
+    await comes_about(lambda: broker.taken(Kind.HEARTBEAT) == 2, "the request behind it")
+    # (The Gateway itself asks for versions, too.)
+    introductions = [
+        frame for frame in broker.frames if frame[:4] == struct.pack(">hh", Kind.API_VERSIONS, 3)
+    ]
+    assert len(introductions) == 1
+    assert b"apache-kafka-java" in introductions[0]
+    assert b"3.9.2" in introductions[0]
+    writer.close()
