@@ -85,7 +85,7 @@ class TestPair:
         servers = json.loads(pair_file().read_text())["clusters"][1]["bootstrap_servers"]
         run("register_pair", pair_file(zookeeper_hosts="z:2181"))
         said = run("register_pair", pair_file(mirror_password="another", mirror_username="other"))
-        assert "west: mirror_username: mirror → other\n" in said
+        assert "west: mirror_username: hadash-mirror → other\n" in said
         assert "west: mirror_password: changed\n" in said
         assert "west: kept as registered before, because the file does not name it: zookeeper_hosts" in said
         assert "another" not in said
