@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -13,6 +16,7 @@ from hadash.sandbox.clients import installing
 from hadash.sandbox.clients.check import table
 from hadash.sandbox.clients.judging import Cell, Logged, judge, unread
 from hadash.sandbox.clients.libraries import APART, LIBRARY_NAMES, PHASES, WITHOUT_PROGRAMS, Phase, world
+from hadash.sandbox.clients.reading import logged_of
 from hadash.sandbox.errors import SandboxError
 from hadash.sandbox.traffic import tool
 from hadash.sandbox.traffic.journal import Journal, Run, Writer, load
@@ -78,6 +82,40 @@ class TestJudging:
         assert [cell.damaged for cell in (lacks, more, otherwise)] == [1, 1, 1]
         assert lacks.examples == ["damaged: ('a', 9) not the same on both clusters"]
 
+    @pytest.mark.parametrize(
+        "copy",
+        [
+            Logged("a", 9, partition=1),
+            Logged("a", 9, timestamp=(1, 1)),
+            Logged("a", 9, content=b"another key"),
+        ],
+        ids=["partition", "time", "content"],
+    )
+    def test_a_copy_with_another_partition_time_or_content_is_damage(self, copy: Logged) -> None:
+        cell = judged(TEN, read((0, 9)), mirrored=[*TEN[:9], copy])
+        assert (cell.damaged, cell.clean) == (1, False)
+
+    def test_the_same_records_in_another_order_on_the_other_cluster(self) -> None:
+        """Of two keys in one partition: each key is in order on both clusters."""
+        other = Logged("b", 0)
+        cell = judged([other, *TEN], read((0, 9)), mirrored=[TEN[0], other, *TEN[1:]])
+        assert (cell.out_of_order, cell.damaged, cell.clean) == (2, 0, False)
+
+    def test_a_key_in_two_partitions_has_no_order(self) -> None:
+        cell = judged([*TEN[:9], Logged("a", 9, partition=1)], read((0, 9)))
+        assert (cell.out_of_order, cell.clean) == (1, False)
+        assert cell.examples == ["out of order: a 9"]
+
+    def test_partitions_of_one_log_are_compared_by_themselves(self) -> None:
+        """They are read from both clusters at once, in whatever order."""
+        other = [Logged("b", number, partition=1) for number in range(2)]
+        reader = read((0, 9))
+        reader.read.append(Run("b", 0, 1, 0, 1))
+        writer = wrote()
+        writer.acked.append(Run("b", 0, 1, 0, 1))
+        cell = judged([*TEN, *other], reader, writer, mirrored=[other[0], *TEN, other[1]])
+        assert (cell.out_of_order, cell.damaged, cell.clean) == (0, 0, True)
+
     def test_what_its_application_saw_of_failures(self) -> None:
         writer, reader = wrote(), read((0, 9))
         writer.failed = [("a", 10, "timed out")]
@@ -88,6 +126,34 @@ class TestJudging:
     def test_what_nobody_has_read_yet(self) -> None:
         assert unread(wrote(), read((0, 3), (6, 9))) == 2
         assert unread(wrote(), read((0, 9))) == 0
+
+
+class TestReading:
+    """What is noted of a record as a cluster holds it."""
+
+    @staticmethod
+    def logged(**other: Any) -> Logged:
+        said = {
+            "key": b"orders/1",
+            "value": b"13",
+            "headers": headers_of(13),
+            "partition": 2,
+            "timestamp": (1, 5000),
+            **other,
+        }
+        message: Any = SimpleNamespace(
+            **{name: partial(lambda value: value, value) for name, value in said.items()}
+        )
+        return logged_of(message, "orders", "sarama")
+
+    def test_its_place_its_time_and_all_that_it_consists_of(self) -> None:
+        record = self.logged()
+        assert (record.key, record.number, record.damage, record.partition) == ("orders/1", 2, "", 2)
+        assert self.logged() == record
+        assert record not in [
+            self.logged(**other)
+            for other in ({"key": b"orders/2"}, {"timestamp": (1, 5001)}, {"partition": 1})
+        ]
 
 
 class TestCells:

@@ -31,6 +31,11 @@ class Logged:
     number: int
     #: What is wrong with it; empty when it is as it was written.
     damage: str = ""
+    partition: int = 0
+    #: Milliseconds since 1970, and what it is the time of (Kafka's timestamp type).
+    timestamp: tuple[int, int] = (0, 0)
+    #: A digest of its key, value and headers.
+    content: bytes = b""
 
 
 @dataclass(slots=True)
@@ -45,7 +50,7 @@ class Cell:
     lost: int = 0
     #: In the log more than once.
     doubled: int = 0
-    #: In the log behind a later record of the same key.
+    #: In the log behind a later record of the same key or in another partition than it, or in another order on the other cluster.
     out_of_order: int = 0
     #: Not as written, in the log or as it was read.
     damaged: int = 0
@@ -102,7 +107,7 @@ def judge(
     cell.acked = len(acked)
     lost = acked - counts.keys()
     doubled = {each: count for each, count in counts.items() if count > 1}
-    late = _late(log)
+    late = _late(log) | _elsewhere(log) | _in_other_order(log, mirrored)
     damaged = {(each.key, each.number): each.damage for each in log if each.damage}
     damaged |= {(key, number): what for key, number, what in consumer.damaged}
     damaged |= _other_than(log, mirrored)
@@ -140,6 +145,28 @@ def _other_than(log: Sequence[Logged], mirrored: Sequence[Logged]) -> dict[tuple
     }
 
 
+def _in_other_order(log: Sequence[Logged], mirrored: Sequence[Logged]) -> set[tuple[str, int]]:
+    """Records in whose place the other cluster has another one, where both hold the same ones."""
+    if Counter(log) != Counter(
+        mirrored
+    ):  # these are named as damaged: behind one that is missing every place is another
+        return set()
+    here, there = _by_partition(log), _by_partition(mirrored)
+    return {
+        (one.key, one.number)
+        for partition, records in here.items()
+        for one, other in zip(records, there[partition], strict=True)
+        if one != other
+    }
+
+
+def _by_partition(log: Iterable[Logged]) -> dict[int, list[Logged]]:
+    found: dict[int, list[Logged]] = {}
+    for each in log:
+        found.setdefault(each.partition, []).append(each)
+    return found
+
+
 def unread(producer: Journal, consumer: Journal) -> int:
     """How many acknowledged records nobody has read yet."""
     return len(_numbers(producer.acked) - _times_read(consumer.read).keys())
@@ -172,6 +199,16 @@ def _late(log: Iterable[Logged]) -> set[tuple[str, int]]:
         seen.add((each.key, each.number))
         highest[each.key] = max(highest.get(each.key, -1), each.number)
     return late
+
+
+def _elsewhere(log: Iterable[Logged]) -> set[tuple[str, int]]:
+    """Records in another partition than the first one of their key: between partitions there is no order."""
+    places: dict[str, int] = {}
+    return {
+        (each.key, each.number)
+        for each in log
+        if places.setdefault(each.key, each.partition) != each.partition
+    }
 
 
 def _some(found: Iterable[tuple[str, int]], most: int = 3) -> str:

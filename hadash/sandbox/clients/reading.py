@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 
 from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
 
@@ -42,7 +44,7 @@ def read_log(config: Mapping[str, str], topic: str, library: str, partitions: in
             for message in consumer.consume(1000, timeout=0.2):
                 if message.error():
                     raise KafkaException(message.error())
-                found.append(_logged(message, topic, library))
+                found.append(logged_of(message, topic, library))
                 if (message.offset() or 0) + 1 >= ends.get(message.partition(), 0):
                     ends.pop(message.partition(), None)
     finally:
@@ -50,13 +52,23 @@ def read_log(config: Mapping[str, str], topic: str, library: str, partitions: in
     return found
 
 
-def _logged(message: Message, topic: str, library: str) -> Logged:
+def logged_of(message: Message, topic: str, library: str) -> Logged:
+    """A record as the check compares it. Other libraries than librdkafka number all records of a Topic together."""
     value, headers = message.value() or b"", message.headers()
+    kind, milliseconds = message.timestamp()
+    whole = repr((message.key(), message.value(), headers)).encode()
     try:
         number = int(value.split(b" ", 1)[0])
     except ValueError:
-        return Logged("", -1, f"value {value[:40]!r}")
-    wrong = "" if library.startswith(WITHOUT_HEADERS) else damage(number, headers)
-    if library == "librdkafka":  # it numbers the records of each key by themselves
-        return Logged((message.key() or b"").decode(), number, wrong)
-    return Logged(*place(topic, number), wrong)
+        record = Logged("", -1, f"value {value[:40]!r}")
+    else:
+        wrong = "" if library.startswith(WITHOUT_HEADERS) else damage(number, headers)
+        own_key = library == "librdkafka"
+        key, index = ((message.key() or b"").decode(), number) if own_key else place(topic, number)
+        record = Logged(key, index, wrong)
+    return replace(
+        record,
+        partition=message.partition() or 0,
+        timestamp=(milliseconds, kind),
+        content=hashlib.blake2b(whole, digest_size=16).digest(),
+    )
