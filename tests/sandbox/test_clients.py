@@ -116,6 +116,51 @@ class TestJudging:
         cell = judged([*TEN, *other], reader, writer, mirrored=[other[0], *TEN, other[1]])
         assert (cell.out_of_order, cell.damaged, cell.clean) == (0, 0, True)
 
+    def test_read_in_another_order_than_the_log_has(self) -> None:
+        cell = judged(TEN, read((0, 3), (5, 5), (4, 4), (6, 9)))
+        assert (cell.out_of_order, cell.consumed_twice, cell.skipped, cell.clean) == (1, 0, 0, False)
+        assert cell.examples == ["out of order: a 4"]
+
+    def test_a_record_whose_producer_was_not_answered(self) -> None:
+        """Whether it says so, or the record is in the log all the same, or its number is missing among the others."""
+        says = wrote()
+        says.unknown = [("a", 10, "no answer 15 s after the last record was sent")]
+        in_log = judged([*TEN, Logged("a", 10)], read((0, 10)))
+        hole = wrote(0, 5)
+        hole.acked.append(Run("a", 7, 9, 0, 1))
+        cells = [
+            judged(TEN, read((0, 9)), says),
+            in_log,
+            judged([*TEN[:6], *TEN[7:]], read((0, 5), (7, 9)), hole),
+        ]
+        assert [(cell.unknown, cell.lost, cell.clean) for cell in cells] == [(1, 0, False)] * 3
+        assert [cell.examples for cell in cells] == [
+            ["fate not known: a 10"],
+            ["fate not known: a 10"],
+            ["fate not known: a 6"],
+        ]
+
+    def test_a_record_that_failed_has_a_known_fate(self) -> None:
+        writer = wrote()
+        writer.failed = [("a", 10, "timed out")]
+        cell = judged([*TEN, Logged("a", 10)], read((0, 10)), writer)
+        assert (cell.failed, cell.unknown, cell.clean) == (1, 0, False)
+
+    def test_a_producer_that_was_started_again_has_left_numbers_out(self) -> None:
+        writer = wrote()
+        writer.acked.append(Run("a", 10_010, 10_011, 2, 3))
+        writer.restarts = ["the program ended by itself with exit code 1"]
+        log = [*TEN, Logged("a", 10_010), Logged("a", 10_011)]
+        cell = judged(log, read((0, 9), (10_010, 10_011)), writer)
+        assert (cell.unknown, cell.restarts, cell.clean) == (0, 1, False)
+
+    def test_a_strangers_record_is_a_damaged_one(self) -> None:
+        """A tool that prints values only cannot say more of one that is no number."""
+        reader = read((0, 9))
+        reader.strangers = [("orders", -1, -1, "1x")]
+        cell = judged(TEN, reader)
+        assert (cell.damaged, cell.clean) == (1, False)
+
     def test_what_its_application_saw_of_failures(self) -> None:
         writer, reader = wrote(), read((0, 9))
         writer.failed = [("a", 10, "timed out")]

@@ -40,6 +40,7 @@ _COLUMNS = (
     ("twice", "consumed_twice"),
     ("skipped", "skipped"),
     ("failed", "failed"),
+    ("unknown", "unknown"),
     ("restarts", "restarts"),
     ("write pause", "write_pause"),
     ("read pause", "read_pause"),

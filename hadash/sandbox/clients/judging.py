@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -50,7 +50,8 @@ class Cell:
     lost: int = 0
     #: In the log more than once.
     doubled: int = 0
-    #: In the log behind a later record of the same key or in another partition than it, or in another order on the other cluster.
+    #: In the log, or read for the first time, behind a later record of the same key; in the log in another partition than
+    #: it, or in another order on the other cluster.
     out_of_order: int = 0
     #: Not as written, in the log or as it was read.
     damaged: int = 0
@@ -59,6 +60,8 @@ class Cell:
     skipped: int = 0
     #: Given up by the producer: its application saw an error.
     failed: int = 0
+    #: Neither acknowledged nor given up: the producer does not know whether they were written.
+    unknown: int = 0
     #: How often a client's program ended by itself.
     restarts: int = 0
     write_pause: float | None = None
@@ -86,6 +89,7 @@ class Cell:
             self.consumed_twice > REBALANCES * READS_AGAIN.get(self.library, 0),
             self.skipped,
             self.failed,
+            self.unknown,
             self.restarts,
         )
         return measured and not any(wrong)
@@ -107,10 +111,16 @@ def judge(
     cell.acked = len(acked)
     lost = acked - counts.keys()
     doubled = {each: count for each, count in counts.items() if count > 1}
-    late = _late(log) | _elsewhere(log) | _in_other_order(log, mirrored)
+    late = _late((each.key, each.number) for each in log) | _late(_as_read(consumer))
+    late |= _elsewhere(log) | _in_other_order(log, mirrored)
     damaged = {(each.key, each.number): each.damage for each in log if each.damage}
     damaged |= {(key, number): what for key, number, what in consumer.damaged}
     damaged |= _other_than(log, mirrored)
+    # Nobody else writes into these Topics: what looks like somebody else's record was ours.
+    damaged |= {
+        (f"{topic}-{partition} at {offset}", -1): f"value {shown!r}"
+        for topic, partition, offset, shown in consumer.strangers
+    }
     again = {each: count for each, count in read.items() if count > counts.get(each, 1)}
     skipped = counts.keys() - read.keys()
     cell.lost = len(lost)
@@ -119,7 +129,9 @@ def judge(
     cell.damaged = len(damaged)
     cell.consumed_twice = sum(count - counts.get(each, 1) for each, count in again.items())
     cell.skipped = len(skipped)
+    unknown = _unknown(producer, acked, counts.keys())
     cell.failed = len(producer.failed)
+    cell.unknown = len(unknown)
     cell.restarts += len(producer.restarts) + len(consumer.restarts)
     for name, found in (
         ("lost", lost),
@@ -127,6 +139,7 @@ def judge(
         ("out of order", late),
         ("consumed twice", again),
         ("skipped", skipped),
+        ("fate not known", unknown),
     ):
         if found:
             cell.examples.append(f"{name}: {_some(found)}")
@@ -135,6 +148,28 @@ def judge(
         cell.examples.append(f"damaged: {first} {damaged[first]}")
     cell.examples += [f"failed: {error}" for _, _, error in producer.failed[:1]]
     cell.examples += [f"restart: {why}" for why in (*producer.restarts[:1], *consumer.restarts[:1])]
+
+
+def _unknown(
+    producer: Journal, acked: Set[tuple[str, int]], logged: Set[tuple[str, int]]
+) -> set[tuple[str, int]]:
+    """Records that a producer sent and was never answered for. Programs in Go and JavaScript do not say which these are: they
+    are in the log, or leave a hole in the numbers that were answered."""
+    answered = acked | {(key, number) for key, number, _ in producer.failed}
+    sent = {(key, number) for key, number, _ in producer.unknown} | {
+        (key, number) for key, number in logged if number >= 0
+    }
+    if not producer.restarts:  # one that was started again goes on behind a hole
+        highest: dict[str, int] = {}
+        for key, number in answered:
+            highest[key] = max(highest.get(key, -1), number)
+        sent |= {(key, number) for key, last in highest.items() for number in range(last)}
+    return sent - answered
+
+
+def _as_read(consumer: Journal) -> Iterator[tuple[str, int]]:
+    """Every reading of every record, in the order of reading within each key."""
+    return ((run.key, number) for run in consumer.read for number in range(run.first, run.last + 1))
 
 
 def _other_than(log: Sequence[Logged], mirrored: Sequence[Logged]) -> dict[tuple[str, int], str]:
@@ -188,16 +223,16 @@ def _times_read(runs: Iterable[Run]) -> Counter[tuple[str, int]]:
     return Counter((run.key, number) for run in runs for number in range(run.first, run.last + 1))
 
 
-def _late(log: Iterable[Logged]) -> set[tuple[str, int]]:
+def _late(records: Iterable[tuple[str, int]]) -> set[tuple[str, int]]:
     """Records that stand, for the first time, behind a later one of their key."""
     highest: dict[str, int] = {}
     seen: set[tuple[str, int]] = set()
     late = set()
-    for each in log:
-        if (each.key, each.number) not in seen and each.number < highest.get(each.key, -1):
-            late.add((each.key, each.number))
-        seen.add((each.key, each.number))
-        highest[each.key] = max(highest.get(each.key, -1), each.number)
+    for key, number in records:
+        if (key, number) not in seen and number < highest.get(key, -1):
+            late.add((key, number))
+        seen.add((key, number))
+        highest[key] = max(highest.get(key, -1), number)
     return late
 
 
