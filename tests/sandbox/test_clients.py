@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,15 +13,18 @@ from typing import Any
 
 import pytest
 
-from hadash.sandbox.clients import installing
-from hadash.sandbox.clients.check import table
+from hadash.sandbox.clients import groups, installing
+from hadash.sandbox.clients.check import exit_faults, table
+from hadash.sandbox.clients.groups import await_committed
 from hadash.sandbox.clients.judging import Cell, Logged, judge, unread
 from hadash.sandbox.clients.libraries import APART, LIBRARY_NAMES, PHASES, WITHOUT_PROGRAMS, Phase, world
 from hadash.sandbox.clients.reading import logged_of
 from hadash.sandbox.errors import SandboxError
 from hadash.sandbox.traffic import tool
 from hadash.sandbox.traffic.journal import Journal, Run, Writer, load
+from hadash.sandbox.traffic.log_reader import Position, Sides
 from hadash.sandbox.traffic.records import Headers, damage, headers_of
+from hadash.sandbox.traffic.verdict import journal_faults
 from hadash.sandbox.world import world_named
 
 #: Ten records of one key.
@@ -171,6 +175,54 @@ class TestJudging:
     def test_what_nobody_has_read_yet(self) -> None:
         assert unread(wrote(), read((0, 3), (6, 9))) == 2
         assert unread(wrote(), read((0, 9))) == 0
+
+
+class Scripted(Sides):
+    """Both clusters, with what each look at a group finds."""
+
+    def __init__(self, *found: Position | str) -> None:
+        super().__init__({})
+        self.found = list(found)
+
+    def position(self, group: str, topics: Iterable[str]) -> Position | str:
+        return self.found.pop(0) if len(self.found) > 1 else self.found[0]
+
+
+class TestGroups:
+    """What a group has committed after a move."""
+
+    WHERE = ("orders", 0)
+
+    @pytest.fixture(autouse=True)
+    def at_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(groups, "LOOK_SECONDS", 0)
+
+    def on(self, cluster: str, committed: int, end: int) -> Position:
+        return Position(cluster, {self.WHERE: committed}, {self.WHERE: end})
+
+    def test_what_was_there_at_the_first_look_has_to_be_committed(self) -> None:
+        """Its producer writes on: the end of each later look is another one."""
+        sides = Scripted(
+            "group readers has members on no cluster", self.on("west", 4, 5), self.on("west", 5, 9)
+        )
+        assert await_committed(sides, "west", {"readers": ["orders"]}, 60) == {}
+
+    @pytest.mark.parametrize(
+        ("committed", "cluster", "fault"),
+        [
+            (4, "west", "group readers on west has not read on: orders/0 committed 4 of 5"),
+            (5, "east", "group readers has members on east, not on west"),
+        ],
+    )
+    def test_a_group_that_does_not_come_there_is_named(
+        self, committed: int, cluster: str, fault: str
+    ) -> None:
+        sides = Scripted(self.on(cluster, committed, 5))
+        assert await_committed(sides, "west", {"readers": ["orders"]}, 0) == {"readers": fault}
+
+    def test_so_is_one_with_members_on_both(self) -> None:
+        split = "group readers has members on east and west"
+        assert await_committed(Scripted(split), "west", {"readers": ["orders"]}, 0) == {"readers": split}
 
 
 class TestReading:
@@ -324,6 +376,33 @@ class TestProgram:
         code = tool.run([sys.executable, "-c", wait], heard.append, journal, lambda: bool(heard))
         journal.close()
         assert code is None
+
+    @pytest.mark.parametrize(
+        ("code", "faults"),
+        [
+            (0, []),
+            (143, []),
+            (1, ["tool did not finish: the program was told to end, and ended with exit code 1"]),
+        ],
+        ids=["well", "as a JVM does", "with an error"],
+    )
+    def test_how_it_ends_when_it_is_told_to(self, tmp_path: Path, code: int, faults: list[str]) -> None:
+        """Its last words may be that it could not close, and so not write, what was under way."""
+        heard: list[str] = []
+        journal = Writer(tmp_path / "tool.jsonl", "read", {})
+        ends = (
+            f"import os, signal; signal.signal(signal.SIGTERM, lambda *_: os._exit({code})); "
+            "print('ready', flush=True); signal.pause()"
+        )
+        assert tool.run([sys.executable, "-c", ends], heard.append, journal, lambda: bool(heard)) is None
+        journal.close()
+        assert journal_faults(load(tmp_path / "tool.jsonl")) == faults
+
+    def test_a_client_that_was_killed_or_failed_in_the_end_is_named(self) -> None:
+        assert exit_faults({"writer": 0, "reader": 0}) == []
+        killed, failed = exit_faults({"writer": -9, "reader": 1})
+        assert killed.startswith("Client writer ended with signal SIGKILL: ")
+        assert failed.startswith("Client reader ended with exit code 1: ")
 
     def test_damage_and_restarts_are_read_back(self, tmp_path: Path) -> None:
         journal = Writer(tmp_path / "tool.jsonl", "read", {})

@@ -7,20 +7,23 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
 from confluent_kafka import KafkaException
 
 from hadash.sandbox.clients import installing
+from hadash.sandbox.clients.groups import await_committed
 from hadash.sandbox.clients.judging import Cell, judge, unread
 from hadash.sandbox.clients.libraries import APART, LIBRARY_NAMES, PARTITIONS, PHASES, Phase
 from hadash.sandbox.clients.reading import read_log
 from hadash.sandbox.demo import ROOT, Demo
-from hadash.sandbox.ending import CATCH_UP_SECONDS, SETTLE_SECONDS
+from hadash.sandbox.ending import CATCH_UP_SECONDS, END_SECONDS, SETTLE_SECONDS
 from hadash.sandbox.errors import SandboxError
-from hadash.sandbox.traffic.log_reader import Sides
+from hadash.sandbox.processes import describe_exit
+from hadash.sandbox.traffic.log_reader import Sides, groups_behind
 from hadash.sandbox.traffic.verdict import journal_faults
 from hadash.sandbox.trial import LOOK_SECONDS, Measured, Trial
 from hadash.sandbox.world import ClientSpec
@@ -99,35 +102,64 @@ def _scope(demo: Demo, phase: Phase, libraries: Sequence[str], *, apart: bool) -
     cells = {library: Cell(library, phase.offsets, phase.scope) for library in libraries}
     specs = phase.clients(libraries)
     appid = phase.apart() if apart else phase.appid
+    sides = Sides({name: demo.admin_config(name) for name in (HOME, AWAY)})
+    groups = {spec.group: spec.topics for spec in specs if spec.group}
+    #: Of groups and clients, by the group's or client's name.
+    faults: dict[str, list[str]] = defaultdict(list)
+    ended: set[str] = set()
     for spec in specs:
         demo.start_client(spec)
     try:
         trial = Trial(demo, _log, specs, tolerant=True)
         trial.await_traffic()
-        _move(trial, cells, appid, phase.instance(apart=apart))
-        demo.stop_clients("produce", among=specs)
+        for target, behind in _move(trial, cells, appid, phase.instance(apart=apart), sides, groups):
+            for group, fault in behind.items():
+                faults[group].append(f"After the switch to {target} {fault}.")
+        ended |= {spec.name for spec in specs if not demo.clients[spec.name].alive}
+        demo.stop_clients("produce", END_SECONDS, specs)
         _catch_up(trial, specs)
-        time.sleep(SETTLE_SECONDS)  # who goes back to read again shows it by then
+        # (A second look: who goes back to read again shows it by then.)
+        for group, fault in groups_behind(sides, groups, CATCH_UP_SECONDS, SETTLE_SECONDS).items():
+            faults[group].append(f"In the end {fault}.")
         for spec in specs:
             if spec.name in trial.stalled:
                 cells[spec.library].fault = trial.stalled[spec.name]
-        ended = {spec.name for spec in specs if spec.role == "consume" and not demo.clients[spec.name].alive}
+        ended |= {s.name for s in specs if s.role == "consume" and not demo.clients[s.name].alive}
     except SandboxError as error:
         for cell in cells.values():
             cell.fault = str(error)
     finally:
-        demo.stop_clients(among=specs)
-    sides = Sides({name: demo.admin_config(name) for name in (HOME, AWAY)})
+        demo.stop_clients(seconds=END_SECONDS, among=specs)
     for cell in cells.values():
         if not (cell.fault or cell.refused):
-            writer, reader = (spec for spec in specs if spec.library == cell.library)
-            cell.restarts += reader.name in ended
-            _judge(demo, sides, trial, cell, writer, reader)
+            writer, reader = own = [spec for spec in specs if spec.library == cell.library]
+            cell.restarts += len(ended & {spec.name for spec in own})
+            codes = {spec.name: demo.clients[spec.name].exit_code for spec in own}
+            _judge(demo, sides, trial, cell, writer, reader, [*faults[reader.group], *exit_faults(codes)])
     return list(cells.values())
 
 
-def _move(trial: Trial, cells: dict[str, Cell], appid: str, instance: str | None) -> None:
-    """There and back. :raises SandboxError: clients make no progress, or the way back is refused."""
+def exit_faults(codes: Mapping[str, int | None]) -> list[str]:
+    """What is wrong with how clients ended, by their names, as sentences."""
+    return [
+        f"Client {name} ended with {describe_exit(code)}: what it had under way is not in its journal."
+        for name, code in codes.items()
+        if code != 0
+    ]
+
+
+def _move(
+    trial: Trial,
+    cells: dict[str, Cell],
+    appid: str,
+    instance: str | None,
+    sides: Sides,
+    groups: Mapping[str, Sequence[str]],
+) -> Iterator[tuple[str, dict[str, str]]]:
+    """There and back; after each, where it went, and by group what is wrong with it there.
+
+    :raises SandboxError: clients make no progress, or the way back is refused.
+    """
     for target in (AWAY, HOME):
         try:
             measured = trial.switch(appid, instance, target, trial.clients)
@@ -145,6 +177,7 @@ def _move(trial: Trial, cells: dict[str, Cell], appid: str, instance: str | None
                 if spec.name in pauses:
                     cell = cells[spec.library]
                     setattr(cell, name, max(getattr(cell, name) or 0.0, pauses[spec.name]))
+        yield target, await_committed(sides, target, groups, CATCH_UP_SECONDS)
 
 
 def _note_failure(cells: dict[str, Cell], measured: Measured, *, began: bool) -> None:
@@ -169,17 +202,22 @@ def _catch_up(trial: Trial, specs: Sequence[ClientSpec]) -> None:
 
 
 def _judge(
-    demo: Demo, sides: Sides, trial: Trial, cell: Cell, writer: ClientSpec, reader: ClientSpec
+    demo: Demo,
+    sides: Sides,
+    trial: Trial,
+    cell: Cell,
+    writer: ClientSpec,
+    reader: ClientSpec,
+    faults: Sequence[str],
 ) -> None:
+    """:param faults: what is known to be wrong with its group and its clients."""
     topic, journals = writer.topics[0], (trial.journal(writer), trial.journal(reader))
-    faults = [fault for journal in journals for fault in journal_faults(journal)]
+    faults = [*faults, *(fault for journal in journals for fault in journal_faults(journal))]
     try:
-        Sides({name: demo.admin_config(name) for name in (HOME, AWAY)}).await_same_size(
-            [topic], CATCH_UP_SECONDS
-        )
+        sides.await_same_size([topic], CATCH_UP_SECONDS)
         logs = [read_log(demo.admin_config(name), topic, writer.library, PARTITIONS) for name in (HOME, AWAY)]
     except (SandboxError, KafkaException) as error:
-        cell.fault = str(error)
+        cell.fault = " ".join([*faults, str(error)])
         return
     judge(cell, *journals, *logs)
     cell.fault = " ".join(faults)

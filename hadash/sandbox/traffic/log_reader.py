@@ -200,15 +200,25 @@ def await_caught_up(
     :param wanted: by group the Topics that it reads.
     :return: what is not so after ``seconds``, as sentences; none when all have caught up.
     """
+    return list(groups_behind(sides, wanted, seconds, settle_seconds).values())
+
+
+def groups_behind(
+    sides: Sides,
+    wanted: Mapping[str, Sequence[str]],
+    seconds: float,
+    settle_seconds: float,
+) -> dict[str, str]:
+    """As :func:`await_caught_up`, with the group to which each sentence belongs."""
     deadline = time.monotonic() + seconds
     before: dict[str, Position | str] = {}
     while True:
         now = {group: sides.position(group, topics) for group, topics in wanted.items()}
         behind = {group: found for group, found in now.items() if not _caught_up(found)}
         if not behind and now == before:
-            return []
+            return {}
         if time.monotonic() > deadline:
-            return [_sentence(group, found) for group, found in (behind or now).items()]
+            return {group: _sentence(group, found) for group, found in (behind or now).items()}
         before = {} if behind else now
         time.sleep(settle_seconds if before else LOOK_SECONDS)
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 
+from hadash.sandbox.processes import describe_exit
 from hadash.sandbox.traffic.journal import Writer
 
 #: Seconds between two looks whether to stop, and two writes of the journal's open runs.
@@ -14,6 +16,9 @@ LOOK_SECONDS = 0.2
 
 #: Seconds that a program may take to end: it waits for its last acknowledgements.
 END_SECONDS = 20
+
+#: With what a program ends that was told to: a JVM says so by 128 and the signal's number.
+_ENDED_WELL = (0, 128 + signal.SIGTERM)
 
 
 def run(
@@ -41,6 +46,10 @@ def run(
         except subprocess.TimeoutExpired:
             journal.unfinished(f"the program did not end within {END_SECONDS} s, and was killed")
             process.kill()
+        else:
+            if process.returncode not in _ENDED_WELL:
+                how = describe_exit(process.returncode)
+                journal.unfinished(f"the program was told to end, and ended with {how}")
     output.join()
     return ended
 
