@@ -17,6 +17,15 @@ LOOK_SECONDS = 0.2
 _TAGS = re.compile(r"<[^>]+>")
 
 
+class RequestRefused(SandboxError):
+    """hadash has not taken a request: no switch was made, and nothing was touched."""
+
+    def __init__(self, code: int, said: str) -> None:
+        """:param code: HTTP's: 409 where it is refused for a reason. :param said: what the page says."""
+        super().__init__(f"The request was refused ({code}): {said}")
+        self.code, self.said = code, said
+
+
 class Person:
     """One signed-in user with cookies of their own."""
 
@@ -65,7 +74,7 @@ class Person:
     def request(
         self, appid: str, instance: str | None, target: str, reason: str, kind: str = "planned"
     ) -> str:
-        """Ask for a switch of a ``kind`` that has to be approved; its key. :raises SandboxError: with what the page says against it."""
+        """Ask for a switch of a ``kind`` that has to be approved; its key. :raises RequestRefused: with what the page says."""
         answer = self.post(
             "switches/request/",
             appid=self.appid(appid),
@@ -77,7 +86,7 @@ class Person:
         )
         found = re.search(r"/switches/([0-9a-f]+)/$", str(answer.url))
         if answer.status_code != 200 or found is None:
-            raise SandboxError(f"The request was refused ({answer.status_code}): {_text(answer.text)}")
+            raise RequestRefused(answer.status_code, _text(answer.text))
         return found.group(1)
 
     def approve(self, key: str) -> httpx.Response:

@@ -13,19 +13,36 @@ from typing import Any
 
 import pytest
 
+from hadash.kafka.values import Partition
+from hadash.mirroring.offsets import Corresponding
 from hadash.sandbox.clients import groups, installing
-from hadash.sandbox.clients.check import exit_faults, table
+from hadash.sandbox.clients.check import exit_faults, table, there_and_back
 from hadash.sandbox.clients.groups import await_committed
-from hadash.sandbox.clients.judging import Cell, Logged, judge, unread
-from hadash.sandbox.clients.libraries import APART, LIBRARY_NAMES, PHASES, WITHOUT_PROGRAMS, Phase, world
+from hadash.sandbox.clients.judging import REFUSED, Cell, Logged, judge, unread
+from hadash.sandbox.clients.libraries import (
+    LIBRARY_NAMES,
+    OFFSETS,
+    PHASES,
+    SCOPES,
+    WITHOUT_PROGRAMS,
+    Phase,
+    world,
+)
 from hadash.sandbox.clients.reading import logged_of
 from hadash.sandbox.errors import SandboxError
+from hadash.sandbox.person import RequestRefused
 from hadash.sandbox.traffic import tool
 from hadash.sandbox.traffic.journal import Journal, Run, Writer, load
 from hadash.sandbox.traffic.log_reader import Position, Sides
 from hadash.sandbox.traffic.records import Headers, damage, headers_of
 from hadash.sandbox.traffic.verdict import journal_faults
+from hadash.sandbox.trial import Measured
 from hadash.sandbox.world import world_named
+from hadash.switching.assignors import UsedAssignors
+from hadash.switching.checks import check_assignors
+from hadash.switching.machine import Kind
+from hadash.switching.reading_on import check_reading_on
+from hadash.switching.stage_run import Limits, StageFailed
 
 #: Ten records of one key.
 TEN = [Logged("a", number) for number in range(10)]
@@ -271,13 +288,73 @@ class TestCells:
         assert clean == {("kafka-go", 2): (2, True), ("kafka-go", 3): (3, False), ("sarama", 1): (1, False)}
 
     def test_a_refusal_is_clean_only_of_what_hadash_says_it_cannot_move(self) -> None:
-        why = "Cooperative rebalancing cannot be moved yet"
+        why = "The request was refused (409): Cooperative rebalancing cannot be moved yet: readers."
         expected, other = (Cell(library, "equal", "appid", refused=why) for library in ("franz-go", "sarama"))
         assert (expected.clean, other.clean) == (True, False)
         text = table([expected, other])
         assert f"  refused: {why}" in text
         assert f"  REFUSED: {why}" in text
         assert text.endswith("2 cells, 1 bad.")
+
+    def test_it_is_clean_only_where_offsets_are_as_the_reason_says(self) -> None:
+        why = "application read on while they rejoin their group: they would ask west for the offsets of east"
+        equal, shifted = (Cell("platformatic", offsets, "appid", refused=why) for offsets in OFFSETS)
+        assert (equal.clean, shifted.clean) == (False, True)
+
+    def test_and_only_for_that_reason(self) -> None:
+        assert not Cell("franz-go", "equal", "appid", refused="Cluster west does not answer").clean
+
+    def test_what_hadash_says_it_refuses_is_not_clean_when_it_was_moved(self) -> None:
+        cell = judged(TEN, read((0, 9)))
+        assert cell.clean
+        cell.library, cell.offsets = "platformatic", "shifted"
+        assert not cell.clean
+        assert "MOVED, and hadash says that it refuses to" in table([cell])
+
+    @staticmethod
+    def asked(outcome: Measured | SandboxError) -> Cell:
+        """A cell of which the first switch has this outcome."""
+
+        def switch(*asked: Any) -> Measured:
+            if isinstance(outcome, SandboxError):
+                raise outcome
+            return outcome
+
+        cell = Cell("franz-go", "equal", "appid")
+        trial: Any = SimpleNamespace(switch=switch, clients=())
+        assert (
+            list(there_and_back(trial, {"franz-go": cell}, "equal-appid-franz-go", None, Scripted(""), {}))
+            == []
+        )
+        return cell
+
+    def test_only_a_request_that_is_not_taken_is_refused(self) -> None:
+        why = "Cooperative rebalancing cannot be moved yet: readers."
+        assert self.asked(RequestRefused(409, why)).clean
+        stages = {"precheck": 0.1}
+        cell = self.asked(Measured("shop", "east", "west", "aborted", why, stages, {}, {}, {}, {}, None))
+        assert (cell.refused, cell.fault, cell.clean) == ("", f"The switch to west aborted: {why}", False)
+
+    def test_a_server_that_does_not_answer_refuses_nothing(self) -> None:
+        with pytest.raises(RequestRefused, match="503"):
+            self.asked(RequestRefused(503, "Cooperative rebalancing cannot be moved yet"))
+
+    def test_reasons_are_what_the_checks_say(self) -> None:
+        """Whatever they are put into, the words stand in the sentences of the guards."""
+        plan: Any = SimpleNamespace(kind=Kind.PLANNED, source="east", target="west")
+        points = {Partition("orders", 0): Corresponding(10, 0)}
+        cooperative = check_assignors(plan, Limits())
+        cooperative.send(None)
+        reading_on = check_reading_on(plan, Limits(), points)
+        reading_on.send(None)
+        with pytest.raises(StageFailed) as of_assignors:
+            while True:
+                cooperative.send(UsedAssignors(("readers",)))
+        with pytest.raises(StageFailed) as of_reading_on:
+            reading_on.send(["application"])
+        assert REFUSED["franz-go", "equal"] in str(of_assignors.value)
+        assert REFUSED["franz-go", "shifted"] in str(of_assignors.value)
+        assert REFUSED["platformatic", "shifted"] in str(of_reading_on.value)
 
     def test_the_table_names_what_is_bad(self) -> None:
         text = table([judged(TEN, read((0, 9))), judged(TEN[:8], read((0, 9)))])
@@ -300,18 +377,28 @@ class TestWorld:
         assert {topic for mirrored in made.mirrors.values() for topic in mirrored} == set(made.topics)
 
     def test_what_moves_together_is_mirrored_together_and_nothing_else_is(self) -> None:
-        made = world()
+        """One that is refused moves with no other, nor do two of them: each would hold up the rest."""
+        mirrored = [set(topics) for topics in world().mirrors.values()]
+        wanted = []
         for phase in PHASES:
-            for apart in (False, True):
-                names = {library for library in LIBRARY_NAMES if (library in APART) == apart}
-                topics = {spec.topics[0] for spec in phase.clients(sorted(names))}
-                assert topics in [set(mirrored) for mirrored in made.mirrors.values()]
+            alone = [[name] for name in LIBRARY_NAMES if (name, phase.offsets) in REFUSED]
+            together = [name for name in LIBRARY_NAMES if [name] not in alone]
+            wanted += [{s.topics[0] for s in phase.clients(names)} for names in (together, *alone)]
+        assert sorted(mirrored, key=sorted) == sorted(wanted, key=sorted)
 
     def test_an_instance_is_the_client_id_of_all_that_move_with_it(self) -> None:
-        phase = Phase("equal", "instance")
-        specs = phase.clients(LIBRARY_NAMES)
-        assert {s.client_id for s in specs if s.library not in APART} == {phase.instance(apart=False)}
-        assert {s.client_id for s in specs if s.library in APART} == {phase.instance(apart=True)}
+        for phase in (Phase(offsets, "instance") for offsets in OFFSETS):
+            for spec in phase.clients(LIBRARY_NAMES):
+                assert (spec.appid, spec.client_id) == phase.what_moves(spec.library)
+                assert spec.client_id in world().instances[spec.appid]
+
+    @pytest.mark.parametrize("scope", SCOPES)
+    def test_platformatic_is_held_back_only_where_it_is_refused(self, scope: str) -> None:
+        together = [
+            Phase(offsets, scope).what_moves("platformatic") == Phase(offsets, scope).what_moves("sarama")
+            for offsets in ("equal", "shifted")
+        ]
+        assert together == [True, False]
 
     def test_topics_of_shifted_phases_had_records_before(self) -> None:
         made = world()

@@ -10,6 +10,7 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from http import HTTPStatus
 from pathlib import Path
 
 from confluent_kafka import KafkaException
@@ -17,15 +18,16 @@ from confluent_kafka import KafkaException
 from hadash.sandbox.clients import installing
 from hadash.sandbox.clients.groups import await_committed
 from hadash.sandbox.clients.judging import Cell, judge, unread
-from hadash.sandbox.clients.libraries import APART, LIBRARY_NAMES, PARTITIONS, PHASES, Phase
+from hadash.sandbox.clients.libraries import LIBRARY_NAMES, PARTITIONS, PHASES, Phase
 from hadash.sandbox.clients.reading import read_log
 from hadash.sandbox.demo import ROOT, Demo
 from hadash.sandbox.ending import CATCH_UP_SECONDS, END_SECONDS, SETTLE_SECONDS
 from hadash.sandbox.errors import SandboxError
+from hadash.sandbox.person import RequestRefused
 from hadash.sandbox.processes import describe_exit
 from hadash.sandbox.traffic.log_reader import Sides, groups_behind
 from hadash.sandbox.traffic.verdict import journal_faults
-from hadash.sandbox.trial import LOOK_SECONDS, Measured, Trial
+from hadash.sandbox.trial import LOOK_SECONDS, Trial
 from hadash.sandbox.world import ClientSpec
 
 _log = partial(print, file=sys.stderr, flush=True)
@@ -89,19 +91,20 @@ def measure(libraries: Sequence[str], phases: Sequence[Phase], keep: Path | None
 
 
 def _phase(demo: Demo, phase: Phase, libraries: Sequence[str]) -> list[Cell]:
-    """One way to move, of all ``libraries``: those that move together, then each that moves by itself."""
+    """One way to move, of all ``libraries``: those that move together, and each that moves by itself."""
     _log(f"--- {phase.offsets} offsets, moved by {phase.scope}")
-    together = [library for library in libraries if library not in APART]
-    scopes = [(together, False)] if together else []
-    scopes += [([library], True) for library in libraries if library in APART]
-    return [cell for scope, apart in scopes for cell in _scope(demo, phase, scope, apart=apart)]
+    scopes: dict[tuple[str, str | None], list[str]] = {}
+    for library in libraries:
+        scopes.setdefault(phase.what_moves(library), []).append(library)
+    return [cell for moved, together in scopes.items() for cell in _scope(demo, phase, together, *moved)]
 
 
-def _scope(demo: Demo, phase: Phase, libraries: Sequence[str], *, apart: bool) -> list[Cell]:
+def _scope(
+    demo: Demo, phase: Phase, libraries: Sequence[str], appid: str, instance: str | None
+) -> list[Cell]:
     """Libraries that move at once, with clients that run only for so long."""
     cells = {library: Cell(library, phase.offsets, phase.scope) for library in libraries}
     specs = phase.clients(libraries)
-    appid = phase.apart() if apart else phase.appid
     sides = Sides({name: demo.admin_config(name) for name in (HOME, AWAY)})
     groups = {spec.group: spec.topics for spec in specs if spec.group}
     #: Of groups and clients, by the group's or client's name.
@@ -112,7 +115,7 @@ def _scope(demo: Demo, phase: Phase, libraries: Sequence[str], *, apart: bool) -
     try:
         trial = Trial(demo, _log, specs, tolerant=True)
         trial.await_traffic()
-        for target, behind in _move(trial, cells, appid, phase.instance(apart=apart), sides, groups):
+        for target, behind in there_and_back(trial, cells, appid, instance, sides, groups):
             for group, fault in behind.items():
                 faults[group].append(f"After the switch to {target} {fault}.")
         ended |= {spec.name for spec in specs if not demo.clients[spec.name].alive}
@@ -148,7 +151,7 @@ def exit_faults(codes: Mapping[str, int | None]) -> list[str]:
     ]
 
 
-def _move(
+def there_and_back(
     trial: Trial,
     cells: dict[str, Cell],
     appid: str,
@@ -163,14 +166,17 @@ def _move(
     for target in (AWAY, HOME):
         try:
             measured = trial.switch(appid, instance, target, trial.clients)
-        except SandboxError as error:
-            if target == AWAY and "refused" in str(error):
-                for cell in cells.values():
-                    cell.refused = str(error)
-                return
-            raise
-        if measured.status != "succeeded":
-            _note_failure(cells, measured, began=target == HOME)
+        except RequestRefused as refusal:
+            if target != AWAY or refusal.code != HTTPStatus.CONFLICT:
+                raise
+            for cell in cells.values():
+                cell.refused = str(refusal)
+            return
+        if (
+            measured.status != "succeeded"
+        ):  # also when its precheck has ended it: somebody had approved it by then
+            for cell in cells.values():
+                cell.fault = f"The switch to {target} {measured.status}: {measured.outcome}"
             return
         for name, pauses in (("write_pause", measured.write_pauses), ("read_pause", measured.consume_pauses)):
             for spec in trial.clients:
@@ -178,16 +184,6 @@ def _move(
                     cell = cells[spec.library]
                     setattr(cell, name, max(getattr(cell, name) or 0.0, pauses[spec.name]))
         yield target, await_committed(sides, target, groups, CATCH_UP_SECONDS)
-
-
-def _note_failure(cells: dict[str, Cell], measured: Measured, *, began: bool) -> None:
-    """A switch that its precheck has ended is a refusal: nothing was touched."""
-    before = not began and set(measured.stages) <= {"precheck"}
-    for cell in cells.values():
-        if before:
-            cell.refused = measured.outcome
-        else:
-            cell.fault = f"The switch to {measured.target} {measured.status}: {measured.outcome}"
 
 
 def _catch_up(trial: Trial, specs: Sequence[ClientSpec]) -> None:
@@ -231,6 +227,9 @@ def table(cells: Sequence[Cell]) -> str:
         if cell.refused or cell.fault:
             what = "FAULT" if cell.fault else "refused" if cell.clean else "REFUSED"
             lines.append(f"{head}  {what}: {cell.fault or cell.refused}")
+            continue
+        if cell.to_be_refused:
+            lines.append(f"{head}  MOVED, and hadash says that it refuses to: … {cell.to_be_refused} …")
             continue
         values = [getattr(cell, attribute) for _, attribute in _COLUMNS]
         shown = ["-" if v is None else f"{v:.2f} s" if isinstance(v, float) else str(v) for v in values]

@@ -10,8 +10,14 @@ from typing import Any
 from hadash.sandbox.traffic.journal import Journal, Run
 from hadash.sandbox.traffic.verdict import merge
 
-#: What cannot be moved yet: the stock assignor of franz-go is a cooperative one.
-MAY_BE_REFUSED = ("franz-go",)
+#: What hadash refuses to move, by library and offsets, with what its reason says (``switching/checks.py``, ``reading_on.py``). The
+#: stock assignor of franz-go is a cooperative one, and it matters nothing how far apart offsets are; @platformatic/kafka reads on
+#: while it rejoins, which does no harm where they are equal. All else has to move, and these have to be refused.
+REFUSED = {
+    ("franz-go", "equal"): "Cooperative rebalancing cannot be moved yet",
+    ("franz-go", "shifted"): "Cooperative rebalancing cannot be moved yet",
+    ("platformatic", "shifted"): "read on while they rejoin their group",
+}
 
 
 #: Records that one consumer may read again at each rebalance, whoever caused it. kafka-go's Reader hands out a record after its
@@ -66,20 +72,25 @@ class Cell:
     restarts: int = 0
     write_pause: float | None = None
     read_pause: float | None = None
-    #: Why it was not moved: hadash's own words, said before anything was touched.
+    #: Why it was not moved: hadash's own words to whoever asked for it, so that no switch has begun.
     refused: str = ""
     #: What kept this cell from being measured, or a switch from succeeding.
     fault: str = ""
     examples: list[str] = field(default_factory=list)
 
     @property
+    def to_be_refused(self) -> str:
+        """What the reason says for which hadash refuses to move it; empty where it has to move it."""
+        return REFUSED.get((self.library, self.offsets), "")
+
+    @property
     def clean(self) -> bool:
-        """Whether nothing at all is wrong. A refusal is no fault where hadash promises no more; a cell that was neither
-        refused nor measured is one."""
+        """Whether nothing at all is wrong. A refusal is no fault where hadash promises it, and for the reason that it names; a cell that
+        was neither refused nor measured is one, and so is one that was moved though hadash promises to refuse it."""
         if self.fault:
             return False
-        if self.refused:
-            return self.library in MAY_BE_REFUSED
+        if self.refused or self.to_be_refused:
+            return bool(self.to_be_refused) and self.to_be_refused in self.refused
         measured = self.acked > 0 and self.write_pause is not None and self.read_pause is not None
         wrong = (
             self.lost,

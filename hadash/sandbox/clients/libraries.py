@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from hadash.sandbox.clients.judging import MAY_BE_REFUSED
+from hadash.sandbox.clients.judging import REFUSED
 from hadash.sandbox.downloads import CLIENT_VERSIONS
 from hadash.sandbox.world import DEMO, ClientSpec, World
 
@@ -29,9 +29,6 @@ LIBRARY_NAMES = (
     "platformatic",
     "franz-go",
 )
-
-#: Moved by themselves: where that is refused, they would hold up the others.
-APART = MAY_BE_REFUSED
 
 #: What a client needs besides its library's stock configuration, by library: of the producer, and of the consumer.
 _CONFIG: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
@@ -65,29 +62,28 @@ class Phase:
     def appid(self) -> str:
         return f"{self.offsets}-{self.scope}"
 
-    def apart(self) -> str:
-        """The AppID of the libraries that move by themselves."""
-        return f"{self.appid}-apart" if self.scope == "appid" else self.appid
+    def what_moves(self, library: str) -> tuple[str, str | None]:
+        """The AppID that moves with this library's clients, and the InstanceID, ``None`` where the whole AppID does.
 
-    def instance(self, *, apart: bool) -> str | None:
-        """The InstanceID that moves; ``None`` where the whole AppID does."""
+        Others have the same, but for a library that is refused: it would hold them up.
+        """
+        alone = (library, self.offsets) in REFUSED
         if self.scope == "appid":
-            return None
-        return "apart" if apart else "together"
+            return f"{self.appid}-{library}" if alone else self.appid, None
+        return self.appid, f"{library}-alone" if alone else "together"
 
     def clients(self, libraries: Iterable[str]) -> tuple[ClientSpec, ...]:
         """A producer and a consumer of each library."""
         return tuple(spec for library in libraries for spec in self._of(library))
 
     def _of(self, library: str) -> tuple[ClientSpec, ClientSpec]:
-        apart = library in APART
-        appid = self.apart() if apart else self.appid
+        appid, instance = self.what_moves(library)
         name, topic = f"{self.appid}-{library}", f"{appid}.{library}"
         # (With the AppID as a whole, each application has a client.id of its own.)
-        instance = self.instance(apart=apart) or f"{library}-application"
+        client_id = instance or f"{library}-application"
         writes, reads = _CONFIG.get(library, ((), ()))
         writer = ClientSpec(
-            f"{name}-writer", "produce", appid, (topic,), instance, config=writes, library=library
+            f"{name}-writer", "produce", appid, (topic,), client_id, config=writes, library=library
         )
         reader = replace(writer, name=f"{name}-reader", role="consume", group=f"{topic}.group", config=reads)
         return writer, reader
@@ -100,18 +96,23 @@ def world(libraries: Sequence[str] = LIBRARY_NAMES) -> World:
     """All phases."""
     clients = tuple(spec for phase in PHASES for spec in phase.clients(libraries))
     appids = tuple(dict.fromkeys(spec.appid for spec in clients))
-    topics = {spec.topics[0]: (spec.appid, spec.library in APART) for spec in clients}
+    topics = list(dict.fromkeys(spec.topics[0] for spec in clients))
     mirrors: dict[str, tuple[str, ...]] = {}
-    for topic, (appid, apart) in topics.items():
-        name = appid if not apart or appid.endswith("-apart") else f"{appid}-apart"
-        mirrors[name] = (*mirrors.get(name, ()), topic)
+    instances: dict[str, dict[str, None]] = {appid: {} for appid in appids}
+    for phase in PHASES:
+        for library in libraries:
+            appid, instance = phase.what_moves(library)
+            name = f"{appid}-{instance}" if instance else appid
+            mirrors[name] = (*mirrors.get(name, ()), f"{appid}.{library}")
+            if instance:
+                instances[appid][instance] = None
     return World(
         topics=dict.fromkeys(topics, PARTITIONS),
         mirrors=mirrors,
         prefixes={appid: f"{appid}." for appid in appids},
         reads={},
         owners=dict.fromkeys(appids, "Clients of many libraries"),
-        instances={appid: () if "instance" not in appid else ("together", "apart") for appid in appids},
+        instances={appid: tuple(found) for appid, found in instances.items()},
         clients=clients,
         people=DEMO.people,
         users={appid: f"{appid}-secret" for appid in appids},
