@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,6 +15,7 @@ import pytest
 
 from hadash.kafka.values import Partition
 from hadash.mirroring.offsets import Corresponding
+from hadash.sandbox.clients import check as clients_of_many
 from hadash.sandbox.clients import groups, installing
 from hadash.sandbox.clients.check import exit_faults, table, there_and_back
 from hadash.sandbox.clients.groups import await_committed
@@ -363,6 +364,82 @@ class TestCells:
         assert bad.endswith("BAD")
         assert example.strip() == "lost: a 8, a 9"
         assert text.endswith("2 cells, 1 bad.")
+
+
+class TestTheReport:
+    """What ``make clients-check`` writes, and ends with."""
+
+    @pytest.fixture
+    def check(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., tuple[int, Any]]:
+        """Its exit code and what it has written, with these cells measured; an earlier run has left a file."""
+        path = tmp_path / "var" / "bench" / "clients.json"
+        path.parent.mkdir(parents=True)
+        path.write_text('{"ok": true}')
+
+        def run(*cells: Cell | SandboxError) -> tuple[int, Any]:
+            def measure(*asked: Any) -> list[Cell]:
+                assert not path.exists()
+                for cell in cells:
+                    if isinstance(cell, SandboxError):
+                        raise cell
+                return [cell for cell in cells if isinstance(cell, Cell)]
+
+            monkeypatch.setattr(clients_of_many, "measure", measure)
+            code = clients_of_many.clients_check()
+            return code, json.loads(path.read_text())
+
+        monkeypatch.setattr(clients_of_many, "ROOT", tmp_path)
+        return run
+
+    def test_a_goal_for_each_cell(self, check: Callable[..., tuple[int, Any]]) -> None:
+        refused = Cell(
+            "franz-go", "equal", "appid", refused="Cooperative rebalancing cannot be moved yet: readers."
+        )
+        code, written = check(judged(TEN, read((0, 9))), refused)
+        assert code == 0
+        assert written["goals"] == [
+            {
+                "name": "sarama, equal offsets, by appid: wrong records and restarts",
+                "goal": 0,
+                "measured": 0,
+                "unit": "faults",
+                "met": True,
+            },
+            {
+                "name": "franz-go, equal offsets, by appid: refused when asked for",
+                "goal": 1,
+                "measured": 1,
+                "unit": "refusals",
+                "met": True,
+            },
+        ]
+        assert [cell["library"] for cell in written["cells"]] == ["sarama", "franz-go"]
+
+    @pytest.mark.parametrize(
+        ("cells", "measured"),
+        [
+            ([judged(TEN[:8], read((0, 9)))], [2]),
+            ([Cell("sarama", "equal", "appid", fault="no progress")], [None]),
+            ([Cell("sarama", "equal", "appid", refused="Cluster west does not answer")], [None]),
+            ([Cell("franz-go", "equal", "appid", refused="Cluster west does not answer")], [0]),
+            ([], []),
+        ],
+        ids=["lost", "not measured", "refused", "refused for another reason", "nothing"],
+    )
+    def test_one_that_is_missed_or_not_measured_ends_it_with_an_error(
+        self, check: Callable[..., tuple[int, Any]], cells: list[Cell], measured: list[int | None]
+    ) -> None:
+        code, written = check(*cells)
+        assert code == 1
+        assert [goal["measured"] for goal in written["goals"]] == measured
+        assert not any(goal["met"] for goal in written["goals"])
+
+    def test_a_run_that_fails_leaves_no_earlier_result(
+        self, check: Callable[..., tuple[int, Any]], tmp_path: Path
+    ) -> None:
+        with pytest.raises(SandboxError, match="go is not installed"):
+            check(SandboxError("go is not installed"))
+        assert not (tmp_path / "var" / "bench" / "clients.json").exists()
 
 
 class TestWorld:

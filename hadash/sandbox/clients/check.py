@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import sys
 import tempfile
@@ -15,6 +14,7 @@ from pathlib import Path
 
 from confluent_kafka import KafkaException
 
+from hadash.sandbox.bench.report import Report, begin
 from hadash.sandbox.clients import installing
 from hadash.sandbox.clients.groups import await_committed
 from hadash.sandbox.clients.judging import Cell, judge, unread
@@ -61,17 +61,27 @@ def clients_check(
 
     :raises SandboxError: as :func:`measure`.
     """
+    path = ROOT / "var" / "bench" / "clients.json"
+    report = begin(path)
     began = time.monotonic()
     cells = measure(libraries, phases, keep)
-    ok = all(cell.clean for cell in cells)
+    judge_cells(report, cells)
     seconds = time.monotonic() - began
-    report = {"ok": ok, "seconds": round(seconds, 1), "cells": [cell.described() for cell in cells]}
-    path = ROOT / "var" / "bench" / "clients.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(report, indent=2, ensure_ascii=False) + "\n")
+    report.write(path, {"seconds": round(seconds, 1), "cells": [cell.described() for cell in cells]})
     print(table(cells))
+    report.print_goals()
     print(f"\n{seconds:.0f} s. Written to {path.relative_to(ROOT)}.")
-    return 0 if ok else 1
+    return report.exit_code
+
+
+def judge_cells(report: Report, cells: Sequence[Cell]) -> None:
+    """A goal for each cell: nothing is wrong with it, or it was refused where hadash promises that."""
+    for cell in cells:
+        name = f"{cell.library}, {cell.offsets} offsets, by {cell.scope}"
+        if cell.to_be_refused:
+            report.at_least(f"{name}: refused when asked for", 1, int(cell.refused_rightly), "refusals")
+        else:
+            report.at_most(f"{name}: wrong records and restarts", 0, cell.wrong, "faults")
 
 
 def measure(libraries: Sequence[str], phases: Sequence[Phase], keep: Path | None = None) -> list[Cell]:

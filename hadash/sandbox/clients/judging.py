@@ -90,20 +90,30 @@ class Cell:
         if self.fault:
             return False
         if self.refused or self.to_be_refused:
-            return bool(self.to_be_refused) and self.to_be_refused in self.refused
+            return self.refused_rightly
+        return self.wrong == 0
+
+    @property
+    def refused_rightly(self) -> bool:
+        return bool(self.to_be_refused) and self.to_be_refused in self.refused and not self.fault
+
+    @property
+    def wrong(self) -> int | None:
+        """How much is wrong with its records and clients; ``None`` when it was not measured."""
         measured = self.acked > 0 and self.write_pause is not None and self.read_pause is not None
-        wrong = (
-            self.lost,
-            self.doubled,
-            self.out_of_order,
-            self.damaged,
-            self.consumed_twice > REBALANCES * READS_AGAIN.get(self.library, 0),
-            self.skipped,
-            self.failed,
-            self.unknown,
-            self.restarts,
+        if self.fault or self.refused or not measured:
+            return None
+        return (
+            self.lost
+            + self.doubled
+            + self.out_of_order
+            + self.damaged
+            + max(self.consumed_twice - REBALANCES * READS_AGAIN.get(self.library, 0), 0)
+            + self.skipped
+            + self.failed
+            + self.unknown
+            + self.restarts
         )
-        return measured and not any(wrong)
 
     def described(self) -> dict[str, Any]:
         return {**asdict(self), "clean": self.clean}
