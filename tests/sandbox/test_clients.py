@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import subprocess
 import sys
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -507,6 +509,17 @@ class TestInstalling:
     def test_libraries_of_python_and_java_need_neither(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(shutil, "which", lambda name: None)
         installing.install(WITHOUT_PROGRAMS)
+
+
+@pytest.mark.skipif(shutil.which("go") is None, reason="Go is not installed")
+def test_what_the_clients_in_go_share() -> None:
+    """Its own tests, which need nothing but Go. (Sarama's client calls Consume again after an error.)"""
+    environment = {**os.environ, **installing.go_environment()}
+    command = ["go", "test", "-mod=readonly", "./bridge"]
+    done = subprocess.run(
+        command, cwd=installing.SOURCES / "go", env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 class TestRecords:

@@ -52,14 +52,7 @@ def command(library: str) -> list[str]:
 
 def _build(programs: Sequence[str], log: Log) -> None:
     go = _found("go")
-    folder = cache_dir() / "clients-go"
-    # Go's own caches lie in ours: nothing else on this machine is changed.
-    environment = {
-        "GOMODCACHE": str(folder / "modules"),
-        "GOCACHE": str(folder / "build"),
-        "GOFLAGS": "-modcacherw",
-    }
-    with one_at_a_time("the clients in Go", folder, log):
+    with one_at_a_time("the clients in Go", _go_folder(), log):
         log("Building the clients in Go (some minutes the first time) ...")
         for binary in dict.fromkeys(_binary(library) for library in programs):
             package, versions = GO_PROGRAMS[next(name for name in programs if _binary(name) == binary)]
@@ -67,13 +60,27 @@ def _build(programs: Sequence[str], log: Log) -> None:
                 "Building the clients in Go",
                 [go, "build", f"-modfile={versions}", "-mod=readonly", "-o", str(binary), f"./{package}"],
                 SOURCES / "go",
-                environment,
+                go_environment(),
             )
+
+
+def go_environment() -> dict[str, str]:
+    """Go's own caches lie in ours: nothing else on this machine is changed."""
+    folder = _go_folder()
+    return {
+        "GOMODCACHE": str(folder / "modules"),
+        "GOCACHE": str(folder / "build"),
+        "GOFLAGS": "-modcacherw",
+    }
+
+
+def _go_folder() -> Path:
+    return cache_dir() / "clients-go"
 
 
 def _binary(library: str) -> Path:
     package, versions = GO_PROGRAMS[library]
-    return cache_dir() / "clients-go" / "bin" / (package if versions == "go.mod" else library)
+    return _go_folder() / "bin" / (package if versions == "go.mod" else library)
 
 
 def _node_folder() -> Path:

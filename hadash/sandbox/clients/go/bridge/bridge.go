@@ -10,6 +10,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -52,6 +53,24 @@ func Read() Options {
 func Until() context.Context {
 	ctx, _ := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	return ctx
+}
+
+// Again makes a call over and over until ctx ends or the call returns end: one that has failed is noted, and made again after a pause.
+func Again(ctx context.Context, pause time.Duration, end error, call func() error) {
+	for ctx.Err() == nil {
+		err := call()
+		if errors.Is(err, end) {
+			return
+		}
+		if err == nil || ctx.Err() != nil {
+			continue
+		}
+		Note(err)
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+		}
+	}
 }
 
 // Fail ends the process, as an application ends that does not know how to go on.

@@ -3,13 +3,15 @@
 package main
 
 import (
-	"context"
-	"errors"
+	"time"
 
 	"github.com/IBM/sarama"
 
 	"hadash/clients/bridge"
 )
+
+// How long it waits before it calls Consume again after an error: as long as Sarama itself before it asks again.
+const againTime = 250 * time.Millisecond
 
 func main() {
 	options := bridge.Read()
@@ -104,12 +106,11 @@ func consume(options bridge.Options, config *sarama.Config) {
 		bridge.Fail(err)
 	}
 	ctx := bridge.Until()
-	for ctx.Err() == nil { // as in Sarama's own example: Consume returns at every rebalance
-		err := group.Consume(ctx, []string{options.Topic}, reader{options.Header})
-		if err != nil && !errors.Is(err, sarama.ErrClosedConsumerGroup) && !errors.Is(err, context.Canceled) {
-			bridge.Fail(err)
-		}
-	}
+	// As its documentation says: from a loop, because Consume returns at every rebalance. Its example ends when Consume fails,
+	// which it does when a connection ends at the wrong moment; a consumer that has to survive that calls it again.
+	bridge.Again(ctx, againTime, sarama.ErrClosedConsumerGroup, func() error {
+		return group.Consume(ctx, []string{options.Topic}, reader{options.Header})
+	})
 	if err := group.Close(); err != nil {
 		bridge.Note(err)
 	}
