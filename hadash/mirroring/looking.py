@@ -66,7 +66,8 @@ def look_at_pair(pair: Pair, moving: Collection[str] = ()) -> None:
 
 
 def _note_unseen(mirror: Mirror, fault: str) -> None:
-    """Nobody knows how far it is. (When it was looked at last, and what was seen then, stays.)"""
+    """Nobody knows how far it is, which is a sample, too. (When it was looked at last, and what was seen then, stays.)"""
+    LagSample.objects.create(mirror=mirror, at=timezone.now())
     Mirror.objects.filter(pk=mirror.pk).update(
         state=Mirror.State.UNKNOWN, fault=fault, lag_records=None, lag_seconds=None
     )

@@ -180,10 +180,12 @@ def config_drift(inputs: Inputs) -> DataFrame:
 def over_rpo(inputs: Inputs) -> DataFrame:
     """(A sample that nobody could take is at least as bad as one that is late: what is lost then nobody can tell.)"""
     late = F.coalesce(F.col("seconds") > F.col("rpo_seconds"), F.lit(True))
+    share = F.sum(F.when(late, F.col("lasting")).otherwise(0.0)) / F.sum("lasting")
     found = (
-        inputs.lag.join(inputs.pairs.select("pair", "rpo_seconds"), "pair", how="inner")
+        _lasting(inputs.lag)
+        .join(inputs.pairs.select("pair", "rpo_seconds"), "pair", how="inner")
         .groupBy("pair", "mirror", "rpo_seconds")
-        .agg((F.avg(late.cast("double")) * 100).alias("percent"), F.max("seconds").alias("most"))
+        .agg((share * 100).alias("percent"), F.max("seconds").alias("most"))
         .where(F.col("percent") > OVER_RPO_PERCENT)
     )
     return finding(
@@ -194,6 +196,18 @@ def over_rpo(inputs: Inputs) -> DataFrame:
         percent=number("percent"),
         most=F.when(F.col("most").isNull(), F.lit("–")).otherwise(number("most")),
     )
+
+
+def _lasting(lag: DataFrame) -> DataFrame:
+    """The samples with ``lasting``: the seconds until the next one. Of the last one they are those of the one before it.
+
+    (While a cluster does not answer there are fewer samples, because each waits for it; before a switch there are more.)
+    """
+    of_mirror = Window.partitionBy("pair", "mirror").orderBy("at")
+    at = F.col("at").cast("double")
+    to_next, from_last = F.lead(at).over(of_mirror) - at, at - F.lag(at).over(of_mirror)
+    once = lag.dropDuplicates(["pair", "mirror", "at"])
+    return once.withColumn("lasting", F.coalesce(to_next, from_last, F.lit(1.0)))
 
 
 @rule(Code.STALLED)

@@ -296,6 +296,24 @@ def test_a_sample_that_failed_is_as_bad_as_one_that_is_over_the_rpo(find: Find) 
     assert said.endswith("in 100 % of the last day; the most that was measured is – s.")
 
 
+def samples(*of: tuple[int, float | None]) -> dict[str, list[Row]]:
+    """Samples of the mirror, each given as the seconds since the first one and how late it was."""
+    rows = [
+        {"pair": "main", "mirror": "m", "at": NOON + timedelta(seconds=at), "seconds": late}
+        for at, late in of
+    ]
+    return {"lag": rows}
+
+
+def test_a_sample_counts_until_the_next_one(find: Find) -> None:
+    """Looks at a cluster that does not answer take longer, so there are fewer of them; a precheck looks more often."""
+    few = samples(*((at, 1.0) for at in range(0, 900, 5)), (900, None), (1000, 1.0), (1005, 1.0))
+    (said,) = find(Code.OVER_RPO, **few).values()
+    assert "in 9.9 % of the last day" in said
+    many = samples(*((at, 61.0) for at in range(30)), *((at, 1.0) for at in range(30, 6030, 60)))
+    assert not find(Code.OVER_RPO, **many)
+
+
 @pytest.mark.parametrize(
     ("seconds", "stalled"),
     [

@@ -126,7 +126,7 @@ ENTRIES = (
         About.MIRROR,
         say("Lag over the RPO"),
         say(
-            "Of more than %(percent)s %% of a mirror's samples of the last day it was later than the RPO of the pair, or nobody could tell how late it was.",
+            "For more than %(percent)s %% of the last day a mirror was later than the RPO of the pair, or nobody could tell how late it was. (A sample counts until the next one.)",
             percent=OVER_RPO_PERCENT,
         ),
         say(

@@ -10,7 +10,7 @@ BOTH_DAYS, BOTH_OF_DAYS = 2, 3
 UNUSED_TOPICS = 3
 #: Days on none of which a declared use was seen: a month, and some for a job that is late or does not run on holidays.
 UNSEEN_DAYS = 35
-#: How many of a mirror's samples of a day may be over the RPO or have failed, in percent.
+#: How much of a day a mirror may be over the RPO or unknown, in percent.
 OVER_RPO_PERCENT = 1.0
 #: Minutes for which a mirror may get later and later, and how much of that time it has to have got later by, in percent.
 STALLED_MINUTES, STALLED_PERCENT = 10, 90

@@ -280,7 +280,7 @@ def config_drift(fleet: Fleet) -> None:
 
 
 def over_rpo(fleet: Fleet) -> None:
-    """Of more than 1 % of a mirror's samples of the last day it was later than the RPO of the pair, or nobody could tell how late it was."""
+    """For more than 1 % of the last day a mirror was later than the RPO of the pair, or nobody could tell how late it was. (A sample counts until the next one.)"""
     pair = fleet.pair()
     late, fine = fleet.rpo + 10, [0.5] * SAMPLES
 

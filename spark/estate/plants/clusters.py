@@ -166,7 +166,7 @@ def _stalled(b: Builder) -> None:
             passed = 30 * number
             at, late = begin + timedelta(seconds=passed), 1 + passed * pace
             b.estate.add("lag", pair=mirror["pair"], mirror=mirror["mirror"], at=at, records=1, seconds=late)
-        # Most of these samples are over the RPO, too.
+        # With the incident that each mirror has a day, more than 1 % of the day is over the RPO, too.
         b.estate.answer(Code.OVER_RPO, mirror["pair"], mirror["mirror"])
     b.estate.answer(Code.STALLED, stuck["pair"], stuck["mirror"])
     # Nobody can tell for a quarter of an hour, and just now; and it was so hours ago.
