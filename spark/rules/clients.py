@@ -102,18 +102,20 @@ def idempotent(inputs: Inputs) -> DataFrame:
 def no_retries(inputs: Inputs) -> DataFrame:
     """(Libraries tell what they are since KIP-511: Java since 2.4, when it retried already. So of Java only a file can say that it is so
     old, and what a Gateway hears of such a client is that it says nothing; some say it on their first connection only, so what
-    the same client says on its host counts. Brokers and files say nothing of many that retry.)"""
+    the same client says on its host counts. Brokers and files say nothing of many that retry. Idempotent producers always retry:
+    libraries refuse to be both idempotent and without retries.)"""
     here = {"place": F.coalesce("host", F.lit(""))} | _key_columns()
     writers = inputs.facts.where("kind = 'produce'").withColumns(here)
     says = inputs.facts.where((F.col("source") == GATEWAY) & (F.col("library") != "")).withColumns(here)
     says = says.select(*_KEYS, "place", F.lit(True).alias("says")).distinct()
+    may_not = ~F.coalesce(F.col("idempotent") | F.col("transactional"), F.lit(False))
     library, version = F.coalesce("library", F.lit("")), release(F.col("version"))
     old = ((library == _JAVA) & (version < _version(2, 1, 0))) | (
         (library == _KAFKA_PYTHON) & (version < _version(2, 2, 0))
     )
     silent = (library == "") & (F.col("source") == GATEWAY) & F.col("says").isNull()
     said = F.when(library == "", F.lit("–")).otherwise(F.concat_ws(" ", library, "version"))
-    hit = writers.join(says, [*_KEYS, "place"], how="left").where(old | silent)
+    hit = writers.join(says, [*_KEYS, "place"], how="left").where(may_not & (old | silent))
     found = _clients(hit, version=names(said), topics=names("resource"))
     return finding(
         found, "client_id", "appid", appid="appid", client=client(), version="version", topics="topics"

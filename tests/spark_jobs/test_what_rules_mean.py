@@ -104,6 +104,12 @@ def test_a_producer_whose_library_says_that_it_does_not_retry_or_says_nothing(fi
             writer("java", version="2.4.0"),
             writer("new-python", library="kafka-python", version="2.2.0"),
             writer("rdkafka-1", library="librdkafka", version="1.4.0"),
+            # Idempotent producers retry in every library.
+            writer("idempotent", library="", version="", idempotent=True),
+            writer("transactional", library="", version="", idempotent=True, transactional=True),
+            writer(
+                "old-idempotent", library="apache-kafka-java", version="2.0.1", idempotent=True, source=CSV
+            ),
             # franz-go says it on its first connection to a broker, and not on the next.
             writer("once", library="", version=""),
             writer("once", "carts", library="kgo", version="v1.22.2"),

@@ -65,7 +65,7 @@ ENTRIES = (
         say("Producer that may not retry"),
         say(
             "A client writes with a library that does not retry unless somebody has set it so: Java before 2.1 or kafka-python before 2.2.0 (as an imported report may say; these do not say it themselves). "
-            "Or it writes through a Gateway, and on none of its connections its library says what it is, as Java before 2.4, kafka-python before 2.2, aiokafka, KafkaJS and kafka-go do not: then nobody knows."
+            "Or it writes through a Gateway, and on none of its connections its library says what it is, as Java before 2.4, kafka-python before 2.2, aiokafka, KafkaJS and kafka-go do not: then nobody knows. (An idempotent producer retries in any library, and does not count.)"
         ),
         say("%(client)s of %(appid)s (library: %(version)s) writes to %(topics)s."),
         say(

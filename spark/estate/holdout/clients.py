@@ -129,14 +129,13 @@ def idempotent(fleet: Fleet) -> None:
 
 def no_retries(fleet: Fleet) -> None:
     """A client writes with a library that does not retry unless somebody has set it so: Java before 2.1 or kafka-python before 2.2.0 (as an
-    imported report may say). Or it writes through a Gateway, and on none of its connections its library says what it is: then nobody knows."""
+    imported report may say). Or it writes through a Gateway, and on none of its connections its library says what it is: then nobody knows. (An idempotent producer retries in any library, and does not count.)"""
     pair = fleet.pair()
     for way in (
         "kafka-python-2.1.5.writes-safely",
         "kafka-python-2.0.2.writes-safely",
         "java-2.0.1.writes-safely",
         "java-2.3.1.writes-safely",
-        "aiokafka.writes-named",
         "kafka-go.writes-named",
         "kafkajs.writes-named",
     ):

@@ -360,7 +360,10 @@ class Fleet:
                 why = "it says what it is on its first connection to a broker, and not on those that follow"
                 self.looks_wrong(Code.NO_RETRIES, app.pair, fact.client_id, app.name, why=why)
             silent = fact.source == GATEWAY and not says_what_it_is
-            if silent or (fact.library, fact.version) in DO_NOT_RETRY:
+            if fact.idempotent or fact.transactional:
+                why = "it is idempotent, so it retries"
+                self.looks_wrong(Code.NO_RETRIES, app.pair, fact.client_id, app.name, why=why)
+            elif silent or (fact.library, fact.version) in DO_NOT_RETRY:
                 self.wrong(Code.NO_RETRIES, app.pair, fact.client_id, app.name)
         if fact.assignors and fact.library == JAVA and fact.version in HIT_BY_10793:
             self.wrong(Code.KAFKA_10793, app.pair, fact.client_id, app.name)

@@ -70,6 +70,10 @@ def _no_retries(b: Builder) -> None:
     once = b.appid(pair, "once")
     for how in (silent, {"library": "kgo", "version": "v1.22.2"}):
         b.writes(pair, once, f"{once}-writer", topic, host=host, **how)
+    # An idempotent producer retries, whatever it says or does not say.
+    safe = b.appid(pair, "safe")
+    b.writes(pair, safe, f"{safe}-writer", topic, host=b.host(), idempotent=True, **silent)
+    b.estate.answer(Code.IDEMPOTENT, pair, f"{safe}-writer", safe)
     # A file says what somebody knows; and what it does not say means nothing.
     old, new = ({"library": "kafka-python", "version": v, "source": CSV} for v in ("2.1.5", "2.2.0"))
     _one_client(b, Code.NO_RETRIES, "produce", old, new)
