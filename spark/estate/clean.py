@@ -56,7 +56,7 @@ class Builder:
         self._topics: dict[str, Sequence[str]] = {}
         self._weights: dict[str, list[float]] = {}
         for number, pair in enumerate(self.pairs, 1):
-            self._add_pair(pair, number, max(20, size.appids // size.pairs // 2))
+            self.add_pair(pair, number, max(20, size.appids // size.pairs // 2))
         for number in range(size.appids):
             self._add_application(self.pairs[number % len(self.pairs)])
         for pair in self.pairs:
@@ -64,7 +64,7 @@ class Builder:
 
     # -- pairs ------------------------------------------------------------------------------------------------------
 
-    def _add_pair(self, pair: str, number: int, topics: int) -> None:
+    def add_pair(self, pair: str, number: int, topics: int) -> None:
         first, second = f"east-{number}", f"west-{number}"
         self.estate.add(
             "pairs",

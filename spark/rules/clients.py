@@ -12,7 +12,7 @@ from spark.rules.base import Inputs, client, finding, names, number, rule
 from spark.rules.prepared import CLIENT
 from spark.rules.sides import sides
 
-#: What decides how many replicas have to be in sync; on a broker it is the default of its Topics, and Kafka's own default is 1.
+#: What decides how many replicas have to be in sync; on a broker it is the default of its Topics.
 _MIN_IN_SYNC = "min.insync.replicas"
 
 #: Numbers that fit into 32 bits: builds of one's own are named after moments, too.
@@ -59,19 +59,32 @@ def acks(inputs: Inputs) -> DataFrame:
 
 @rule(Code.MIN_IN_SYNC)
 def min_in_sync(inputs: Inputs) -> DataFrame:
-    """(A Topic's own configs are those that were set on it. Whichever broker leads a partition decides for all others.)"""
-    of_brokers = inputs.brokers.groupBy("cluster").agg(
-        F.min(F.col("configs")[_MIN_IN_SYNC].cast("int")).alias("default")
-    )
-    own = inputs.topics.select(
-        "cluster", F.col("topic").alias("resource"), F.col("configs")[_MIN_IN_SYNC].cast("int").alias("own")
-    )
+    return _waiting_for(inputs, F.col("least") == 1)
+
+
+@rule(Code.MIN_IN_SYNC_UNKNOWN)
+def min_in_sync_unknown(inputs: Inputs) -> DataFrame:
+    return _waiting_for(inputs, F.col("least").isNull())
+
+
+def _waiting_for(inputs: Inputs, holds: Column) -> DataFrame:
+    """Of the Topics whose writers ask for acks of all replicas those for which something ``holds`` of ``least``: how many have to be in
+    sync, and null where nobody can tell.
+
+    (A Topic's own configs are those that were set on it. Whichever broker leads a partition decides for all others. A broker that can be read
+    says what is in effect, Kafka's default too, so one that says nothing could not be read.)
+    """
+    said = F.col("configs")[_MIN_IN_SYNC].cast("int")
+    known = (F.min(said) == 1) | F.every(said.isNotNull())
+    of_brokers = inputs.brokers.groupBy("cluster").agg(F.when(known, F.min(said)).alias("default"))
+    own = inputs.topics.select("cluster", F.col("topic").alias("resource"), said.alias("own"))
     found = (
         inputs.facts.where("kind = 'produce' AND acks = -1")
         .join(_replicated(inputs), ["cluster", "resource"], how="inner")
         .join(own, ["cluster", "resource"], how="left")
         .join(of_brokers, "cluster", how="left")
-        .where(F.coalesce("own", "default", F.lit(1)) == 1)
+        .withColumn("least", F.coalesce("own", "default"))
+        .where(holds)
         .groupBy("pair", "resource")
         .agg(
             names("appid").alias("appids"),

@@ -167,9 +167,24 @@ def test_what_a_topic_does_not_say_one_of_its_brokers_decides(
     assert set(find(Code.MIN_IN_SYNC, facts, **topics)) == found
 
 
-def test_what_nobody_says_is_kafkas_default(find: Find) -> None:
-    topics = with_topics(topic("inherits")) | {"brokers": []}
+@pytest.mark.parametrize("missing", ["all brokers", "the configs of one"])
+def test_what_nobody_can_read_is_unknown(find: Find, missing: str) -> None:
+    topics = with_topics(topic("inherits"), topic("own", value="2"), default=None)
+    if missing == "all brokers":
+        topics |= {"brokers": []}
+    facts = [writer("w", "inherits"), writer("w", "own")]
+    assert not find(Code.MIN_IN_SYNC, facts, **topics)
+    assert find(Code.MIN_IN_SYNC_UNKNOWN, facts, **topics) == {
+        "inherits": "shop write to inherits with acks=all, and nobody can tell min.insync.replicas of its 3 replicas on east."
+    }
+    assert not find(Code.MIN_IN_SYNC_UNKNOWN, facts, **with_topics(topic("inherits"), topic("own")))
+
+
+def test_one_broker_that_says_one_is_enough(find: Find) -> None:
+    topics = with_topics(topic("inherits"), default=None)
+    topics["brokers"][0]["configs"] = {"min.insync.replicas": "1"}
     assert set(find(Code.MIN_IN_SYNC, [writer("w", "inherits")], **topics)) == {"inherits"}
+    assert not find(Code.MIN_IN_SYNC_UNKNOWN, [writer("w", "inherits")], **topics)
 
 
 # -- applications ---------------------------------------------------------------------------------------------------

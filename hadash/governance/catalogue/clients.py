@@ -24,13 +24,29 @@ ENTRIES = (
         About.TOPIC,
         say("acks=all with min.insync.replicas=1"),
         say(
-            "A client writes with acks=all to a Topic that has more than one replica, on a cluster where min.insync.replicas of the Topic is 1: set on the Topic itself, else on one of the brokers, else by default."
+            "A client writes with acks=all to a Topic that has more than one replica, on a cluster where min.insync.replicas of the Topic is 1: set on the Topic itself, else as one of the brokers says."
         ),
         say(
             "%(appids)s write to %(topic)s with acks=all, and min.insync.replicas of its %(replicas)s replicas is 1 on %(cluster)s."
         ),
         say(
             "Set min.insync.replicas=2 on the Topic, with three replicas. Now the leader alone acknowledges while no other replica is in sync, and what it has acknowledged is lost if it dies then."
+        ),
+        "Kafka: min.insync.replicas",
+    ),
+    Entry(
+        Code.MIN_IN_SYNC_UNKNOWN,
+        Severity.LOW,
+        About.TOPIC,
+        say("acks=all with unknown min.insync.replicas"),
+        say(
+            "A client writes with acks=all to a Topic that has more than one replica and no min.insync.replicas of its own, on a cluster where not every broker says what it is by default."
+        ),
+        say(
+            "%(appids)s write to %(topic)s with acks=all, and nobody can tell min.insync.replicas of its %(replicas)s replicas on %(cluster)s."
+        ),
+        say(
+            "Let hadash read the configs of all brokers (the right DESCRIBE_CONFIGS on the cluster), or set min.insync.replicas on the Topic."
         ),
         "Kafka: min.insync.replicas",
     ),

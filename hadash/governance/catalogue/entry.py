@@ -55,6 +55,7 @@ class Code(StrEnum):
     # clients
     ACKS = "acks-not-all"
     MIN_IN_SYNC = "acks-all-min-insync-one"
+    MIN_IN_SYNC_UNKNOWN = "acks-all-min-insync-unknown"
     TRANSACTIONS = "transactional-producer"
     IDEMPOTENT = "idempotent-producer"
     NO_RETRIES = "producer-without-retries"
@@ -121,6 +122,7 @@ _OF_CLUSTERS = frozenset(
         Code.UNUSED_RIGHTS,
         Code.ACKS,
         Code.MIN_IN_SYNC,
+        Code.MIN_IN_SYNC_UNKNOWN,
         Code.SESSION_BOUNDS,
         Code.SKEWED,
         Code.CLIENT_VERSION,

@@ -36,7 +36,7 @@ def acks(fleet: Fleet) -> None:
 
 def min_in_sync(fleet: Fleet) -> None:
     """A client writes with acks=all to a Topic that has more than one replica, on a cluster where min.insync.replicas of the Topic is 1: set on
-    the Topic itself, else on one of the brokers, else by default."""
+    the Topic itself, else as one of the brokers says."""
     name = "min.insync.replicas"
 
     def asks(pair: Pair, topic: str, least: str) -> None:
@@ -56,7 +56,7 @@ def min_in_sync(fleet: Fleet) -> None:
     stock = fleet.pair()
     for cluster in (stock.first, stock.second):
         for broker in fleet.estate.find("brokers", cluster=cluster):
-            del broker["configs"][name]
+            broker["configs"][name] = "1"
     topic = fleet.topic(stock)
     for way in ("kafka-go.writes-named", "java-2.8.2.writes-safely"):
         fleet.writer(fleet.app(stock), [topic], way)
@@ -88,6 +88,38 @@ def min_in_sync(fleet: Fleet) -> None:
         fleet.topic_on(cluster, single, replicas=1)
     fleet.writer(fleet.app(stock), [single])
     fleet.looks_wrong(Code.MIN_IN_SYNC, stock, single, why="it has one replica")
+
+
+def min_in_sync_unknown(fleet: Fleet) -> None:
+    """A client writes with acks=all to a Topic that has more than one replica and no min.insync.replicas of its own, on a cluster where not
+    every broker says what it is by default."""
+    name = "min.insync.replicas"
+    silent, half = fleet.pair(), fleet.pair()
+    for pair, unread in ((silent, slice(None)), (half, slice(1))):
+        for cluster in (pair.first, pair.second):
+            for broker in fleet.estate.find("brokers", cluster=cluster)[unread]:
+                del broker["configs"][name]
+    for pair, way in (
+        (silent, "kafka-go.writes-named"),
+        (silent, "java-2.8.2.writes-safely"),
+        (half, "java-3.9.2.writes-idempotent"),
+    ):
+        topic = fleet.topic(pair)
+        fleet.writer(fleet.app(pair), [topic], way)
+        fleet.wrong(Code.MIN_IN_SYNC_UNKNOWN, pair, topic)
+    for value in ("1", "2"):
+        topic = fleet.topic(silent)
+        for cluster in (silent.first, silent.second):
+            fleet.estate.find("topics", cluster=cluster, topic=topic)[0]["configs"][name] = value
+        fleet.writer(fleet.app(silent), [topic])
+        fleet.looks_wrong(Code.MIN_IN_SYNC_UNKNOWN, silent, topic, why=f"of this Topic it is {value}")
+        if value == "1":
+            fleet.wrong(Code.MIN_IN_SYNC, silent, topic)
+    single = f"{silent.name}.single"
+    for cluster in (silent.first, silent.second):
+        fleet.topic_on(cluster, single, replicas=1)
+    fleet.writer(fleet.app(silent), [single])
+    fleet.looks_wrong(Code.MIN_IN_SYNC_UNKNOWN, silent, single, why="it has one replica")
 
 
 def transactions(fleet: Fleet) -> None:
@@ -407,6 +439,7 @@ def client_version(fleet: Fleet) -> None:
 CASES = {
     Code.ACKS: acks,
     Code.MIN_IN_SYNC: min_in_sync,
+    Code.MIN_IN_SYNC_UNKNOWN: min_in_sync_unknown,
     Code.TRANSACTIONS: transactions,
     Code.IDEMPOTENT: idempotent,
     Code.NO_RETRIES: no_retries,

@@ -49,6 +49,24 @@ def _min_in_sync(b: Builder) -> None:
     b.estate.answer(Code.MIN_IN_SYNC, pair, alone)
 
 
+@plants(Code.MIN_IN_SYNC_UNKNOWN)
+def _min_in_sync_unknown(b: Builder) -> None:
+    """(In a pair of its own: it is so of all Topics of a cluster.)"""
+    number = 100 + len(b.estate.tables["pairs"])
+    pair = f"unread-{number}"
+    b.add_pair(pair, number, topics=0)
+    appid = b.appid(pair, "unread")
+    unread, own = f"{pair}.{appid}-unread", f"{pair}.{appid}-own"
+    b.add_mirror(pair, (unread, own))
+    del b.estate.find("brokers", cluster=b.sides(pair)[0])[-1]["configs"]["min.insync.replicas"]
+    for row in b.estate.find("topics", topic=own):
+        row["configs"] = row["configs"] | {"min.insync.replicas": "2"}
+    host = b.host()
+    for topic in (unread, own):
+        b.writes(pair, appid, f"{appid}-writer", topic, host=host, acks=-1)
+    b.estate.answer(Code.MIN_IN_SYNC_UNKNOWN, pair, unread)
+
+
 @plants(Code.TRANSACTIONS)
 def _transactions(b: Builder) -> None:
     how = {"transactional": True, "idempotent": True}
