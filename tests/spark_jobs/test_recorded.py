@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -125,6 +126,41 @@ def test_a_recorded_client_is_put_into_an_estate_under_other_names() -> None:
     assert {(fact.library, fact.version) for fact in found} == {("apache-kafka-java", "3.9.2")}
     (member,) = (fact for fact in found if fact.kind == "group")
     assert (member.assignors, member.session_timeout_ms) == (("range", "cooperative-sticky"), 45_000)
+
+
+DOCS = Path(__file__).resolve().parents[2] / "docs" / "pipeline.md"
+
+
+def _family(library: str) -> str:
+    """Without the version of a library, and without how one of them was set.
+
+    >>> _family("java-2.0.1"), _family("franz-go-range"), _family("kafka-go")
+    ('java', 'franz-go', 'kafka-go')
+    """
+    return re.sub(r"-(\d.*|range)$", "", library)
+
+
+def test_the_docs_name_the_libraries_of_which_something_was_recorded_and_no_others() -> None:
+    (row,) = re.findall(r"^\| (librdkafka; .*?): stock", DOCS.read_text(), re.MULTILINE)
+    named = {word.lower() for word in re.findall(r"[A-Za-z@][\w/-]*", row)} - {"to", "and"}
+    reported = {client.about["library"] for client in recorded().clients.values() if client.about}
+    assert len(reported) > 20
+    assert named == {_family(library) for library in reported}
+
+
+def test_the_docs_say_which_clients_are_lacking() -> None:
+    """(A client that was recorded is no such client: what the fixture says of itself is compared with its reports.)"""
+    missing = recorded().about["not_seen"]
+    seen = {client.appid for client in recorded().clients.values()}
+    told = {client["appid"] for client in recorded().about["clients"]}
+    assert told <= seen
+    assert not told & missing.keys()
+    (sentence,) = re.findall(r"^Of the recording in git these are lacking: .*", DOCS.read_text(), re.MULTILINE)
+    lacking = {appid.partition(".writes-")[0].partition(".reads-")[0] for appid in missing}
+    versions = {name.removeprefix("java-") for name in lacking if name.startswith("java-")}
+    assert set(re.findall(r"\d+\.\d+\.\d+", sentence)) == versions
+    assert ("@platformatic/kafka" in sentence) == ("platformatic" in lacking)
+    assert {_family(name) for name in lacking} <= {"java", "platformatic"}
 
 
 def test_the_fixture_says_where_when_and_with_what_it_was_recorded() -> None:
