@@ -15,7 +15,7 @@ from hadash.sandbox.traffic.client import FLUSH_AT_END_SECONDS
 from hadash.sandbox.traffic.journal import Journal
 from hadash.sandbox.traffic.log_reader import Sides, await_caught_up
 from hadash.sandbox.traffic.logs import LogsVerdict, fates, find_missing, held_numbers, judge_logs
-from hadash.sandbox.traffic.verdict import journal_faults
+from hadash.sandbox.traffic.verdict import damages, journal_faults
 
 if TYPE_CHECKING:
     from hadash.sandbox.trial import Trial
@@ -66,6 +66,7 @@ def finish(trial: Trial) -> dict[str, Any]:
         "rpo_records": lost,
         "delivery_failures": sum(len(journal.failed) for journal in journals.values()),
         "unknown": unknown,
+        "damaged": [each for journal in journals.values() for each in damages(journal)],
         # Records that somebody else has written into the trial's Topics.
         "strangers": sum(g.strangers for g in groups),
         "clients": len(world.clients),

@@ -31,7 +31,9 @@ def verdict(logs: dict[str, Any] | None = None, **values: Any) -> dict[str, Any]
     """A clean one over 1,000 records, but for ``values``."""
     logged = {"records": 2000, "written_twice": 0, "out_of_order": 0, "missing": 0, "different": 0}
     counts = dict.fromkeys(("lost", "duplicated", "out_of_order", "ambiguous", "delivery_failures"), 0)
-    lists: dict[str, Any] = {name: [] for name in ("unknown", "clients_restarted", "faults", "groups")}
+    lists: dict[str, Any] = {
+        name: [] for name in ("unknown", "damaged", "clients_restarted", "faults", "groups")
+    }
     whole = {"records_sent": 1000, "clients": 4, "logs": {**logged, "examples": [], **(logs or {})}}
     return {**counts, **lists, **whole, **values}
 
@@ -113,6 +115,7 @@ class TestRecords:
             {"ambiguous": 1},
             {"delivery_failures": 1},
             {"unknown": ["writer: k 1 (no answer) is on no cluster"]},
+            {"damaged": ["reader read damaged: k 1 (header None)"]},
             {"clients_restarted": ["writer"]},
             {"faults": ["the journal of reader cannot be read at line 3"]},
             {"logs": {"written_twice": 1}},
@@ -137,8 +140,10 @@ class TestRecords:
 
     def test_what_is_not_as_it_should_be_is_said(self) -> None:
         group = {"group": "g", "examples": ["lost k 3"]}
-        found = verdict(logs={"examples": ["written twice: k 4"]}, faults=["f"], groups=[group])
-        assert explain(found) == ["f", "group g: lost k 3", "written twice: k 4"]
+        found = verdict(
+            logs={"examples": ["written twice: k 4"]}, faults=["f"], groups=[group], damaged=["d"]
+        )
+        assert explain(found) == ["f", "d", "group g: lost k 3", "written twice: k 4"]
 
 
 class TestBenchSwitch:
@@ -245,6 +250,13 @@ class TestFault:
             "over all: records out of order",
             "over all: records that a producer failed to deliver",
         ]
+
+    def test_everything_that_the_verdict_knows_has_a_goal(self) -> None:
+        names = ("lost", "duplicated", "out_of_order", "ambiguous", "delivery_failures", "unknown", "damaged")
+        clean = verdict()
+        for name in names:
+            found = ["a record"] if isinstance(clean[name], list) else 1
+            assert len(missed(judge_cells([self.CLEAN], [verdict(**{name: found})], 1))) == 1, name
 
     def test_cells_that_were_not_run_are_missed(self) -> None:
         assert not any(goal["met"] for goal in judge_cells([], [], 8).goals)

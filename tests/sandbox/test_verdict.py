@@ -8,6 +8,7 @@ import pytest
 
 from hadash.sandbox.traffic.journal import GAP_SECONDS, Follower, Journal, Run, Writer, load
 from hadash.sandbox.traffic.verdict import (
+    damages,
     journal_faults,
     judge,
     longest_gap,
@@ -279,3 +280,11 @@ def test_strangers_are_named_and_are_no_fault() -> None:
     assert (verdict.clean, verdict.examples, verdict.strangers) == (True, [], 5)
     assert verdict.stranger_examples[0] == "carts-0 at 0: hello"
     assert len(verdict.stranger_examples) == 3
+
+
+def test_a_record_that_was_not_read_as_it_was_written_is_said(tmp_path: Path) -> None:
+    writer = Writer(tmp_path / "reader.jsonl", "read", {"role": "consume"})
+    writer.progress("a", 7)
+    writer.damaged("a", 7, "header None")
+    writer.close()
+    assert damages(load(tmp_path / "reader.jsonl")) == ["reader read damaged: a 7 (header None)"]

@@ -28,6 +28,7 @@ def judge_records(report: Report, verdicts: Sequence[dict[str, Any]], prefix: st
     none("records duplicated", total("duplicated"))
     none("records out of order", total("out_of_order"))
     none("records whose order is not known", total("ambiguous"))
+    none("records damaged", count("damaged"))
     none("records that a producer failed to deliver", total("delivery_failures"))
     none("records whose producer does not know their fate", count("unknown"))
     none("clients that were restarted or ended", count("clients_restarted"), "clients", "clients")
@@ -48,6 +49,7 @@ def explain(verdict: dict[str, Any]) -> list[str]:
     return [
         *verdict["faults"],
         *verdict["unknown"],
+        *verdict["damaged"],
         *(
             f"group {group['group']}: {example}"
             for group in verdict["groups"]

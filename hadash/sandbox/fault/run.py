@@ -126,5 +126,14 @@ def judge_cells(rows: Sequence[Row], verdicts: Sequence[dict[str, Any]], planned
 
 
 def _short(verdict: dict[str, Any]) -> str:
-    wanted = ("records_sent", "lost", "duplicated", "out_of_order", "delivery_failures", "clients_restarted")
+    wanted = (
+        "records_sent",
+        "lost",
+        "duplicated",
+        "out_of_order",
+        "ambiguous",
+        "damaged",
+        "delivery_failures",
+        "clients_restarted",
+    )
     return ", ".join(f"{name} {verdict[name]}" for name in wanted)

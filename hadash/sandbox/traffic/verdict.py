@@ -267,6 +267,18 @@ def journal_faults(journal: Journal, killed: bool = False) -> list[str]:
     return faults + [f"{journal.name} did not finish: {text}" for text in journal.unfinished]
 
 
+def damages(journal: Journal) -> list[str]:
+    """The records that a client has not read as they were written, as sentences.
+
+    >>> damages(Journal("reader", damaged=[("a", 1, "header None"), ("", -1, "no number")]))
+    ['reader read damaged: a 1 (header None)', 'reader read damaged: a record (no number)']
+    """
+    return [
+        f"{journal.name} read damaged: {f'{key} {number}' if key else 'a record'} ({what})"
+        for key, number, what in journal.damaged
+    ]
+
+
 def longest_gap(journal: Journal, began: float, ended: float) -> float | None:
     """The longest time between two records of a client, of all its keys together, that overlaps [began, ended]: as it
     was measured, the ordinary spacing of records included. ``None`` when the client wrote nothing down that would allow
