@@ -141,20 +141,25 @@ def bench_switch(count: int, keep: Path | None = None) -> int:
 
 
 def judge_bench(report: Report, asked: int, measured: Sequence[Measured], verdict: dict[str, Any]) -> None:
-    """The goals of many switches: each one that was asked for has to give at least one measurement of each kind."""
+    """The goals of many switches: each one that was asked for has to give at least one measurement of each kind.
+
+    (However many another one gives: a switch has as many pauses as clients that move.)
+    """
     _judge_switches(report, asked, measured)
     judge_records(report, [verdict])
-    writes = [pause for m in measured for pause in m.write_pauses.values()]
-    beyond = [pause for m in measured for pause in m.consume_beyond_join.values()]
+    writes = [list(m.write_pauses.values()) for m in measured]
+    beyond = [list(m.consume_beyond_join.values()) for m in measured]
+    delays = [[m.start_delay] for m in measured]
 
-    def pause(name: str, goal: float, values: list[float], share: float) -> None:
+    def pause(name: str, goal: float, of_each: list[list[float]], share: float) -> None:
+        values = [value for values in of_each for value in values]
         found = percentile(values, share) if values else None
-        report.at_most(name, goal, found, "s", samples=len(values), needed=asked)
+        report.at_most(name, goal, found, "s", samples=sum(map(bool, of_each)), needed=asked)
 
     pause("write pause p50", GOAL_WRITE_P50, writes, 0.5)
     pause("write pause p99", GOAL_WRITE_P99, writes, 0.99)
     pause("consume pause beyond join delay, p99", GOAL_CONSUME_BEYOND_JOIN, beyond, 0.99)
-    pause("approval to first stage, p95", GOAL_START_DELAY, [m.start_delay for m in measured], 0.95)
+    pause("approval to first stage, p95", GOAL_START_DELAY, delays, 0.95)
 
 
 def _distributions(measured: Sequence[Measured]) -> dict[str, list[float]]:

@@ -198,6 +198,15 @@ class TestBenchSwitch:
             "consume pause beyond join delay, p99",
         ]
 
+    def test_a_switch_of_many_clients_does_not_measure_for_another_one(self) -> None:
+        many = switch(write_pauses={"a": 0.2, "b": 0.2}, consume_beyond_join={"c": 0.2, "d": 0.2})
+        found = self.judged(2, many, switch(write_pauses={}, consume_beyond_join={}))
+        assert missed(found) == [
+            "write pause p50",
+            "write pause p99",
+            "consume pause beyond join delay, p99",
+        ]
+
     def test_of_a_client_without_pauses_nothing_is_said(self) -> None:
         assert switch(write_pauses={}).summary()["write_pause"] is None
 
