@@ -64,8 +64,13 @@ def test_the_other_worker_takes_over(
 
     key = kills.operator.request(APPID, INSTANCE, target, f"A worker dies in {stage}.")
     kills.approver.approve(key).raise_for_status()
-    two_workers.start(two_workers.await_death())
+    dead = two_workers.await_death()
+    (survivor,) = (process for process in two_workers.processes if process is not dead)
+    survived = survivor.pid
     state = kills.approver.await_end(key, SWITCH_SECONDS)
+    # The dead one stays dead until the next test: whoever ended this switch is the one that has lived through it.
+    assert not dead.alive
+    assert (survivor.alive, survivor.pid) == (True, survived)
     print(f"A worker was killed in {stage}: {state['status']}. {state['outcome']}")
 
     results = [s["result"] for s in state["stages"] if s["stage"] == stage]
