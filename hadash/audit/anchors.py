@@ -6,8 +6,10 @@ machine, an object store that keeps what it has) tells.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
 from typing import Any
 
 from django.core import signing
@@ -20,20 +22,34 @@ from hadash.lake.store import Store
 FOLDER = "audit-anchors"
 
 _SALT = "hadash.audit.anchor"
+#: Of anchors that name the one before them. What one salt has signed cannot be passed off as signed with the other.
+_CHAINED_SALT = "hadash.audit.anchor.chained"
 
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """The log's newest entry at one moment. ``at`` in ISO 8601; ``signature`` is made with ``HADASH_SECRET_KEY``."""
+    """The log's newest entry at one moment.
+
+    :param at: in ISO 8601.
+    :param signature: made with ``HADASH_SECRET_KEY``.
+    :param previous: the name of the anchor that was the last one when this one was kept, so that a missing anchor shows;
+        empty for the first. ``None`` in anchors of earlier versions.
+    """
 
     number: int
     digest: str
     at: str
     signature: str = ""
+    previous: str | None = None
 
     @property
     def signed(self) -> str:
-        return f"{self.number} {self.digest} {self.at}"
+        text = f"{self.number} {self.digest} {self.at}"
+        return text if self.previous is None else f"{text} {self.previous}"
+
+    @property
+    def signer(self) -> signing.Signer:
+        return signing.Signer(salt=_SALT if self.previous is None else _CHAINED_SALT)
 
     @property
     def name(self) -> str:
@@ -55,9 +71,8 @@ def drop_anchor(store: Store) -> Anchor | None:
     unsigned = Anchor(newest.number, newest.digest, timezone.now().isoformat(timespec="seconds"))
     if store.exists(unsigned.name):
         return None
-    made = Anchor(
-        unsigned.number, unsigned.digest, unsigned.at, signing.Signer(salt=_SALT).signature(unsigned.signed)
-    )
+    unsigned = replace(unsigned, previous=max(store.files(FOLDER), default=""))
+    made = replace(unsigned, signature=unsigned.signer.signature(unsigned.signed))
     store.write_json(made.name, asdict(made))
     return made
 
@@ -74,9 +89,16 @@ def anchors(store: Store) -> Iterator[Anchor]:
 def parsed(value: Any) -> Anchor | None:
     """``None`` for what is no anchor that this installation has signed."""
     try:
-        found = Anchor(int(value["number"]), str(value["digest"]), str(value["at"]), str(value["signature"]))
-        signing.Signer(salt=_SALT).unsign(f"{found.signed}:{found.signature}")
-    except (KeyError, TypeError, ValueError, signing.BadSignature):
+        previous = value.get("previous")
+        found = Anchor(
+            int(value["number"]),
+            str(value["digest"]),
+            str(value["at"]),
+            str(value["signature"]),
+            None if previous is None else str(previous),
+        )
+        found.signer.unsign(f"{found.signed}:{found.signature}")
+    except (AttributeError, KeyError, TypeError, ValueError, signing.BadSignature):
         return None
     return found
 
@@ -86,9 +108,30 @@ def first_broken(kept: Iterable[Anchor], entries: Iterable[Mapping[str, Any]]) -
 
     :param entries: as they are exported, oldest first.
     """
-    wanted = {anchor.number: anchor for anchor in kept}
+    wanted: dict[int, list[Anchor]] = defaultdict(list)
+    for anchor in kept:  # a log that was written again has left two with the same number: both count
+        wanted[anchor.number].append(anchor)
     for entry in entries:
-        anchor = wanted.pop(int(entry["number"]), None)
-        if anchor is not None and anchor.digest != entry["digest"]:
-            return anchor
-    return wanted[min(wanted)] if wanted else None
+        for anchor in wanted.pop(int(entry["number"]), ()):
+            if anchor.digest != entry["digest"]:
+                return anchor
+    return wanted[min(wanted)][0] if wanted else None
+
+
+def first_missing(kept: Iterable[Anchor]) -> str | None:
+    """The name of an anchor that a later one follows and that is not there; ``None`` when none is missing. Pure."""
+    kept = list(kept)
+    names = {anchor.name for anchor in kept}
+    return next(
+        (anchor.previous for anchor in kept if anchor.previous and anchor.previous not in names), None
+    )
+
+
+def first_unanchored(
+    kept: Iterable[Anchor], entries: Iterable[Mapping[str, Any]], before: datetime
+) -> Mapping[str, Any] | None:
+    """The first entry that is older than ``before`` and later than every anchor: the newest anchor is missing, or none was
+    kept for long. Pure."""
+    last = max((anchor.number for anchor in kept), default=0)
+    later = (entry for entry in entries if int(entry["number"]) > last)
+    return next((entry for entry in later if datetime.fromisoformat(entry["at"]) < before), None)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
+from django.utils import timezone
 
 from hadash.audit.anchors import FOLDER, drop_anchor
 from hadash.audit.chain import BEGINNING, digest_of
@@ -40,8 +42,8 @@ def write_again(subject: str) -> None:
         entry.save()
 
 
-def verify(store: Store) -> None:
-    call_command("verify_audit", anchors=store.address)
+def verify(store: Store, file: Path | None = None) -> None:
+    call_command("verify_audit", anchors=store.address, file=file)
 
 
 def test_a_log_as_it_was_fits(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
@@ -90,3 +92,42 @@ def test_an_anchor_that_somebody_has_made_is_none(
     file.write_text(json.dumps(json.loads(file.read_text()) | change))
     with pytest.raises(CommandError, match="its signature does not fit"):
         verify(store)
+
+
+def test_an_anchor_that_is_missing_is_said(store: Store, tmp_path: Path) -> None:
+    for number in range(3):
+        record(None, "request", f"switch {number}")
+        drop_anchor(store)
+    _, second, _ = sorted((tmp_path / FOLDER).iterdir())
+    second.unlink()
+    with pytest.raises(CommandError, match=f"{second.name} is missing"):
+        verify(store)
+
+
+def test_the_newest_anchor_may_not_be_missing_for_long(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    yesterday = timezone.now() - timedelta(days=1)
+    monkeypatch.setattr(timezone, "now", lambda: yesterday)
+    record(None, "request", "switch 1")
+    verify(store)  # (beat comes in a moment)
+    monkeypatch.undo()
+    with pytest.raises(CommandError, match="is later than the newest anchor"):
+        verify(store)
+
+
+def test_an_older_export_is_whole_up_to_its_end(
+    store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    export = tmp_path / "audit.jsonl"
+    record(None, "request", "switch 1")
+    drop_anchor(store)
+    with export.open("w") as file:
+        call_command("export_audit", stdout=file)
+    record(None, "approve", "switch 1")
+    drop_anchor(store)
+    verify(store, export)
+    assert "1 anchors in" in capsys.readouterr().out
+    write_again("switch 7")
+    with export.open("w") as file:
+        call_command("export_audit", stdout=file)
+    with pytest.raises(CommandError, match="Entry 1 is not the one"):
+        verify(store, export)

@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 from argparse import ArgumentParser
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
+from django.utils import timezone
 
-from hadash.audit.anchors import Anchor, first_broken
+from hadash.audit.anchors import Anchor, first_broken, first_missing, first_unanchored
 from hadash.audit.anchors import anchors as all_anchors
 from hadash.audit.chain import verify
 from hadash.audit.models import exported
@@ -45,14 +47,39 @@ class Command(BaseCommand):
             raise CommandError(f"{verdict.fault} The {verdict.entries} entries before it are whole.")
         self.stdout.write(f"{verdict.entries} entries, all whole. The last digest is {verdict.last}.")
         if anchors:
-            kept = _anchors(anchors)
-            broken = first_broken(kept, exported() if file is None else _lines(file))
-            if broken is not None:
-                raise CommandError(
-                    f"Entry {broken.number} is not the one that was there at {broken.at}: the log was written again from "
-                    f"there or from before, or it was shortened. The anchor is {anchors}/{broken.name}."
-                )
-            self.stdout.write(f"{len(kept)} anchors in {anchors}, all fit.")
+            self._check_anchors(anchors, file, verdict.entries)
+
+    def _check_anchors(self, place: str, file: Path | None, entries: int) -> None:
+        """:param entries: how many the log has, or the export."""
+        kept = _anchors(place)
+        missing = first_missing(kept)
+        if missing is not None:
+            raise CommandError(f"The anchor {place}/{missing} is missing: a later one follows it.")
+        # An export ends where the log ended when it was made: what later anchors say is not about it.
+        fitting = kept if file is None else [anchor for anchor in kept if anchor.number <= entries]
+        broken = first_broken(fitting, exported() if file is None else _lines(file))
+        if broken is not None:
+            raise CommandError(
+                f"Entry {broken.number} is not the one that was there at {broken.at}: the log was written again from "
+                f"there or from before, or it was shortened. The anchor is {place}/{broken.name}."
+            )
+        if file is None:
+            _check_end(place, kept)
+        later = len(kept) - len(fitting)
+        beyond = f" {later} more are of entries after the end of {file}." if later else ""
+        self.stdout.write(f"{len(fitting)} anchors in {place}, all fit.{beyond}")
+
+
+def _check_end(place: str, kept: list[Anchor]) -> None:
+    """:raises CommandError: the newest anchors are missing."""
+    seconds = 2 * settings.AUDIT_ANCHOR_SECONDS  # one time may have failed
+    last = max((anchor.number for anchor in kept), default=0)
+    found = first_unanchored(kept, exported(last + 1), timezone.now() - timedelta(seconds=seconds))
+    if found is not None:
+        raise CommandError(
+            f"Entry {found['number']} of {found['at']} is later than the newest anchor in {place} and older than "
+            f"{seconds:g} s: the anchor of its end was removed, or was never kept (is beat running, and can it write there?)."
+        )
 
 
 def _anchors(place: str) -> list[Anchor]:
