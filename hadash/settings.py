@@ -47,6 +47,11 @@ def mapping(name: str) -> dict[str, str]:
 #: Signs sessions and encrypts the credentials of clusters. Outside the sandbox it must be set (hadash.E001).
 INSECURE_SECRET_KEY = "insecure-sandbox-key"
 SECRET_KEY = os.environ.get("HADASH_SECRET_KEY", INSECURE_SECRET_KEY)
+#: Earlier keys, separated by commas, newest first: what they have signed and encrypted still holds (sessions, the audit log's anchors,
+#: the clusters' credentials). New things are made with the key itself.
+SECRET_KEY_FALLBACKS = [
+    key.strip() for key in os.environ.get("HADASH_SECRET_KEY_FALLBACKS", "").split(",") if key.strip()
+]
 DEBUG = flag("HADASH_DEBUG", False)
 ALLOWED_HOSTS = os.environ.get("HADASH_ALLOWED_HOSTS", "127.0.0.1,localhost").split(",")
 #: Names of a web server that only this machine reaches: checks are stricter about any other.

@@ -1,4 +1,7 @@
-"""Credentials of clusters, encrypted in the database with a key made from ``HADASH_SECRET_KEY``."""
+"""Credentials of clusters, encrypted in the database with a key made from ``HADASH_SECRET_KEY``.
+
+What one of ``HADASH_SECRET_KEY_FALLBACKS`` has encrypted is read, too.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,18 @@ import base64
 import hashlib
 from typing import Any
 
-from cryptography.fernet import Fernet, InvalidToken
+from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from django.conf import settings
 from django.db import models
 
 
-def _fernet() -> Fernet:
-    digest = hashlib.blake2b(settings.SECRET_KEY.encode(), digest_size=32, person=b"hadash-cluster").digest()
+def _fernet() -> MultiFernet:
+    """It encrypts with the first key, and tries all to decrypt."""
+    return MultiFernet([_of(key) for key in (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)])
+
+
+def _of(key: str) -> Fernet:
+    digest = hashlib.blake2b(key.encode(), digest_size=32, person=b"hadash-cluster").digest()
     return Fernet(base64.urlsafe_b64encode(digest))
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from datetime import datetime
 from typing import Any
 
@@ -76,3 +79,27 @@ def test_an_anchor_of_an_earlier_version_still_holds() -> None:
     old = Anchor(7, "c", "2026-11-01T10:00:00+00:00")
     said = {"number": 7, "digest": "c", "at": old.at, "signature": old.signer.signature(old.signed)}
     assert parsed(said) is not None
+
+
+def test_an_anchor_of_an_earlier_key_holds_while_that_key_is_known(settings: Any) -> None:
+    made = Anchor(7, "c", "2026-11-01T10:00:00+00:00", previous="")
+    said = {
+        "number": 7,
+        "digest": "c",
+        "at": made.at,
+        "previous": "",
+        "signature": made.signer.signature(made.signed),
+    }
+    settings.SECRET_KEY, earlier = "another", settings.SECRET_KEY
+    assert parsed(said) is None
+    settings.SECRET_KEY_FALLBACKS = [earlier]
+    assert parsed(said) is not None
+
+
+def test_earlier_keys_come_from_the_environment() -> None:
+    asked = "from hadash import settings; print(settings.SECRET_KEY_FALLBACKS)"
+    environment = {**os.environ, "HADASH_SECRET_KEY_FALLBACKS": "old, older"}
+    said = subprocess.run(
+        [sys.executable, "-c", asked], env=environment, capture_output=True, text=True, check=True
+    )
+    assert said.stdout == "['old', 'older']\n"
