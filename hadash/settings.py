@@ -44,7 +44,7 @@ def mapping(name: str) -> dict[str, str]:
 
 # -- Django -------------------------------------------------------------------------------------------------------
 
-#: Signs sessions and encrypts the credentials of clusters. Outside the sandbox it must be set (hadash.E001).
+#: Signs sessions and encrypts the credentials of clusters. It must be set where others are let in, or servers are elsewhere (hadash.E001).
 INSECURE_SECRET_KEY = "insecure-sandbox-key"
 SECRET_KEY = os.environ.get("HADASH_SECRET_KEY", INSECURE_SECRET_KEY)
 #: Earlier keys, separated by commas, newest first: what they have signed and encrypted still holds (sessions, the audit log's anchors,

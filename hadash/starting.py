@@ -6,19 +6,37 @@ knows.
 
 from __future__ import annotations
 
+import logging
 import sys
 
-from django.core.checks import ERROR, run_checks
+from django.core.checks import ERROR, CheckMessage, run_checks
+
+log = logging.getLogger(__name__)
 
 
 class WrongSettings(SystemExit):
     """A setting is wrong. The process ends; what is wrong stands on standard error."""
 
 
-def check_settings() -> None:
-    """:raises WrongSettings: a system check has found an error."""
+def check_settings(*, web: bool = True) -> None:
+    """
+    :param web: whether this process is a web server. Another one says what is wrong with settings that only the web server needs,
+        and serves: switches must not stop because somebody mistypes how people sign in.
+    :raises WrongSettings: a system check has found an error.
+    """
+    from hadash.accounts.checks import WEB
+
+    not_needed = [] if web else run_checks(tags=[WEB])
     errors = [message for message in run_checks() if message.level >= ERROR and not message.is_silenced()]
-    if errors:
-        for error in errors:
-            print(f"error: {error.msg} {error.hint or ''} ({error.id})", file=sys.stderr)
+    fatal = [error for error in errors if error not in not_needed]
+    for error in errors:
+        if error in fatal:
+            print(f"error: {_text(error)}", file=sys.stderr)
+        else:
+            log.warning("the web server would not start: %s", _text(error))
+    if fatal:
         raise WrongSettings(1)
+
+
+def _text(error: CheckMessage) -> str:
+    return f"{error.msg} {error.hint or ''} ({error.id})"

@@ -31,7 +31,7 @@ def check_settings(**kwargs: object) -> None:
     """A worker or beat with wrong settings does not start."""
     from hadash.starting import check_settings
 
-    check_settings()
+    check_settings(web=False)
 
 
 @app.on_after_finalize.connect

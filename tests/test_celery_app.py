@@ -61,6 +61,7 @@ def test_every_task_is_handed_to_redis(beginning: str) -> None:
         **os.environ,
         "DJANGO_SETTINGS_MODULE": "hadash.settings",
         "REDIS_URL": REDIS,
+        "HADASH_SECRET_KEY": "a key of its own: Redis is elsewhere",
         "HADASH_DEBUG": "1",
         "PYTHONPATH": str(ROOT),
     }

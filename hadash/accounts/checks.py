@@ -9,26 +9,38 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
 
 from hadash.accounts.roles import ROLES
+from hadash.accounts.servers import servers_elsewhere
+
+#: The tag of checks of what only the web server needs. Workers and beat say what these find, and serve all the same.
+WEB = "hadash_web"
 
 
 @register()
 def secret_key_is_set(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """A server that others reach needs a key of its own."""
-    if (
-        settings.SECRET_KEY == settings.INSECURE_SECRET_KEY
-        and set(settings.ALLOWED_HOSTS) - settings.LOOPBACK_HOSTS
-    ):
-        return [
-            Error(
-                "HADASH_SECRET_KEY is not set, but HADASH_ALLOWED_HOSTS lets others in.",
-                hint="Set it to a long random text and keep it: it also encrypts the clusters' credentials.",
-                id="hadash.E001",
-            )
-        ]
-    return []
+    """A server that others reach needs a key of its own; so does a worker whose servers are elsewhere, which mostly knows
+    nothing of the web server's names."""
+    if settings.SECRET_KEY != settings.INSECURE_SECRET_KEY:
+        return []
+    elsewhere = servers_elsewhere(
+        settings.DATABASES["default"], settings.REDIS_URL, settings.ZOOKEEPER_HOSTS, settings.LOOPBACK_HOSTS
+    )
+    if set(settings.ALLOWED_HOSTS) - settings.LOOPBACK_HOSTS:
+        why = "HADASH_ALLOWED_HOSTS lets others in"
+    elif elsewhere:
+        variable, hosts = next(iter(elsewhere.items()))
+        why = f"{variable} names another machine ({', '.join(hosts)})"
+    else:
+        return []
+    return [
+        Error(
+            f"HADASH_SECRET_KEY is not set, but {why}.",
+            hint="Set it to a long random text and keep it: it also encrypts the clusters' credentials.",
+            id="hadash.E001",
+        )
+    ]
 
 
-@register()
+@register(WEB)
 def provider_is_whole(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     """OpenID Connect is configured in full or not at all."""
     given = {

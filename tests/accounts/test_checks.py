@@ -10,8 +10,10 @@ from typing import Any
 
 import pytest
 
-from hadash.accounts.checks import provider_is_whole
+from hadash.accounts.checks import provider_is_whole, secret_key_is_set
+from hadash.accounts.servers import servers_elsewhere
 from hadash.settings import mapping
+from hadash.starting import WrongSettings, check_settings
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -77,3 +79,56 @@ def test_no_process_serves_with_a_key_that_everybody_knows(
     )
     assert ended.returncode == 1
     assert "HADASH_SECRET_KEY is not set, but HADASH_ALLOWED_HOSTS lets others in." in ended.stderr
+
+
+HERE = {"HOST": "127.0.0.1", "REDIS_URL": "redis://localhost:6379/0"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({}, None),
+        (
+            {"HOST": "db.example.org"},
+            "DATABASE_URL names another machine (db.example.org)",
+        ),
+        ({"REDIS_URL": "redis://:secret@10.0.0.5:6379/0"}, "REDIS_URL names another machine (10.0.0.5)"),
+        ({"ZOOKEEPER_HOSTS": "127.0.0.1:2181,zk2:2181/x"}, "ZOOKEEPER_HOSTS names another machine (zk2)"),
+        ({"ALLOWED_HOSTS": ["hadash.example.org"]}, "HADASH_ALLOWED_HOSTS lets others in"),
+        ({"ZOOKEEPER_HOSTS": "zk1:2181", "SECRET_KEY": "a key of its own"}, None),
+    ],
+)
+def test_a_key_that_everybody_knows_is_for_this_machine_only(
+    settings: Any, monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any], said: str | None
+) -> None:
+    settings.SECRET_KEY = settings.INSECURE_SECRET_KEY
+    settings.ALLOWED_HOSTS, settings.ZOOKEEPER_HOSTS = ["localhost"], "[::1]:2181"
+    given = {**HERE, **changes}
+    monkeypatch.setitem(settings.DATABASES["default"], "HOST", given.pop("HOST"))
+    for name, value in given.items():
+        setattr(settings, name, value)
+    found = [(error.id, error.msg) for error in secret_key_is_set(None)]
+    assert found == ([("hadash.E001", f"HADASH_SECRET_KEY is not set, but {said}.")] if said else [])
+
+
+@pytest.mark.parametrize(
+    "database",
+    [{}, {"HOST": ""}, {"HOST": "/run/postgresql"}, {"HOST": "127.0.0.1,::1"}, {"OPTIONS": {"host": "/x"}}],
+)
+def test_a_database_of_this_machine(database: dict[str, Any]) -> None:
+    assert servers_elsewhere(database, "unix:///run/redis.sock", "localhost:2181") == {}
+
+
+def test_a_database_that_is_named_among_the_options() -> None:
+    database = {"HOST": "", "OPTIONS": {"host": "/x,db2"}}
+    assert servers_elsewhere(database, "", "") == {"DATABASE_URL": ["db2"]}
+
+
+def test_a_worker_serves_with_settings_that_only_the_web_server_needs(
+    settings: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings.SECRET_KEY, settings.OIDC_ISSUER = "a key of its own", "https://sso.example.org"
+    check_settings(web=False)
+    assert "OpenID Connect is configured in part" in caplog.text
+    with pytest.raises(WrongSettings):
+        check_settings()
