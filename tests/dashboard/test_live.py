@@ -13,18 +13,20 @@ from typing import Any
 
 import pytest
 from asgiref.sync import sync_to_async
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Group, User
 from django.contrib.sessions.models import Session
-from django.db import connections
+from django.db import OperationalError, connections
 from django.test import AsyncClient, Client
 from django.urls import reverse
 from django.utils import timezone
 
-from dashboard.parts import NASTY
+from dashboard.parts import NASTY, cluster
+from hadash.accounts.models import PairRole
 from hadash.dashboard import engines as engines_module
 from hadash.dashboard import live
 from hadash.dashboard.engines import Engines, SharedLook
 from hadash.dashboard.views import stream
+from hadash.inventory.models import Pair
 from hadash.switching.models import StageRecord, Switch
 
 stack = pytest.mark.stack
@@ -263,7 +265,9 @@ async def test_the_stream_ends_after_the_switch(
 
 @stack
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("loss", ["kept out", "signed out", "another password"])
+@pytest.mark.parametrize(
+    "loss", ["kept out", "signed out", "another password", "role taken", "role on another pair only"]
+)
 async def test_a_stream_ends_with_the_rights_of_its_viewer(
     as_vera_async: AsyncClient,
     people: SimpleNamespace,
@@ -285,13 +289,36 @@ async def test_a_stream_ends_with_the_rights_of_its_viewer(
             User.objects.filter(pk=people.vera.pk).update(is_active=False)
         elif loss == "signed out":
             Session.objects.all().delete()
-        else:
+        elif loss == "another password":
             people.vera.set_password("another-password-of-hers")
             people.vera.save()
+        else:
+            people.vera.groups.clear()
+        if loss == "role on another pair only":
+            first, second = cluster("north", 3), cluster("south", 4)
+            other = Pair.objects.create(name="other", first=first, second=second, default=first)
+            PairRole.objects.create(user=people.vera, pair=other, group=Group.objects.get(name="viewer"))
+        Switch.objects.filter(pk=switch.pk).update(stage="block")  # there is news that she may not have
 
     await sync_to_async(lose)()
-    async for chunk in chunks:
+    async for chunk in chunks:  # (what was read before may still come)
+        assert b"event: state" not in chunk, "she was told what she may not see"
         assert b"event: end" not in chunk, "the switch goes on"
+
+
+def test_rights_that_could_not_be_read_are_read_again_before_anything_is_sent() -> None:
+    asked: list[str] = []
+
+    def exists(session_key: str) -> bool:
+        asked.append(session_key)
+        raise OperationalError("PostgreSQL is away")
+
+    session = SimpleNamespace(session_key="of vera", exists=exists)
+    feed = stream.Feed(SimpleNamespace(session=session, user=None), "a-switch", 0)  # type: ignore[arg-type]
+    feed._looked_at_rights = -math.inf
+    assert feed.look() == []
+    assert feed.look() == []
+    assert asked == ["of vera", "of vera"]
 
 
 @stack

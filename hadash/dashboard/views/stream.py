@@ -137,19 +137,26 @@ class Feed:
         return events
 
     def _still_allowed(self) -> bool:
-        """Whether the session lasts, and the viewer may see the switch. Rights are read again: roles are taken while a stream is open."""
+        """Whether the session lasts, and the viewer may see the switch. Rights are read again: roles are taken while a stream is open.
+
+        The time is noted when they hold: a look that failed (PostgreSQL is away) is made again before anything is sent.
+        """
         now = time.monotonic()
         if now - self._looked_at_rights < RIGHTS_SECONDS:
             return True
-        self._looked_at_rights = now
+        allowed = self._read_rights()
+        if allowed:
+            self._looked_at_rights = now
+        return allowed
+
+    def _read_rights(self) -> bool:
         session_key = self.request.session.session_key
         if session_key is None or not self.request.session.exists(session_key):
             return False
         again = HttpRequest()
         again.session = type(self.request.session)(session_key)
-        user = get_user(
-            again
-        )  # (as every request does: it knows an ended session, another password, who is kept out)
+        # (As every request does: it knows an ended session, another password, who is kept out.)
+        user = get_user(again)
         if not user.is_authenticated:
             return False
         self.request.user = user
