@@ -25,6 +25,13 @@ class ChoosePasswordFirst:
         if not request.session.get(MUST_CHANGE) or request.path in map(reverse, _ALLOWED):
             return self._get_response(request)
         if request.path.startswith("/api/"):
-            detail = str(say("Choose a password of your own first: sign in to hadash in a browser."))
-            return JsonResponse({"status": 403, "detail": detail}, status=403)
+            return _problem()
         return HttpResponseRedirect(reverse("password"))
+
+
+def _problem() -> JsonResponse:
+    """As every other error of the API."""
+    from hadash.api.problems import CONTENT_TYPE, details  # (the API stands on the accounts, not they on it)
+
+    reason = say("Choose a password of your own first: sign in to hadash in a browser.")
+    return JsonResponse(details(403, [reason]), status=403, content_type=CONTENT_TYPE)

@@ -15,6 +15,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from hadash.accounts.models import SHOWN_CHARACTERS, ApiToken
+from hadash.accounts.passwords import is_temporary
 from hadash.accounts.roles import SCOPES, Limit, limit_of
 from hadash.audit.models import record
 from hadash.inventory.models import Pair
@@ -55,11 +56,20 @@ def issue(
 
     :param days: until it expires; at most ``TOKEN_MAX_DAYS``. :param browser: where it is asked for.
     :param by: the command that issues it, at which nobody is signed in; empty when ``user`` does.
-    :raises TokenRefused: without a name, with an unknown scope, or for too long.
+    :raises TokenRefused: without a name, with an unknown scope, or for too long; or ``user`` has a temporary password, which somebody
+        else knows.
     :raises PermissionDenied: asked for with a token: tokens do not beget tokens.
     """
     if limit_of(user) is not None:
         raise PermissionDenied("Tokens are issued to people at a browser, not to other tokens.")
+    if is_temporary(user):
+        raise TokenRefused(
+            say(
+                "%(person)s has a temporary password. Before a token can be issued, %(person)s has to sign in to hadash in a browser "
+                "and choose another one.",
+                person=user.get_username(),
+            )
+        )
     name, wanted = name.strip(), sorted(set(scopes) | {"read"})
     unknown = sorted(set(wanted) - set(SCOPES))
     if not name or len(name) > MAX_NAME:

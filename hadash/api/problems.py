@@ -138,17 +138,21 @@ def _reasons(error: Exception) -> Iterable[Sentence]:
 
 
 def _problem(code: int, reasons: Iterable[Sentence], kind: str = "", **more: Any) -> Response:
+    body = {**details(code, reasons, kind), **more}
+    return Response(body, status=code, content_type=CONTENT_TYPE)
+
+
+def details(code: int, reasons: Iterable[Sentence], kind: str = "") -> dict[str, Any]:
+    """The body of an error, in the language of the request."""
     name, title = TITLES[code]
     texts = [sentence(reason) for reason in reasons]
-    body: dict[str, Any] = {
+    return {
         "type": f"urn:hadash:problem:{kind or name}",
         "title": str(title),
         "status": code,
         "detail": " ".join(texts),
         "reasons": texts,
-        **more,
     }
-    return Response(body, status=code, content_type=CONTENT_TYPE)
 
 
 def _fields(detail: Any, name: str = "") -> dict[str, list[str]]:

@@ -11,6 +11,7 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.utils import timezone
 
+from hadash.accounts import passwords
 from hadash.accounts.models import ApiToken
 from hadash.accounts.roles import ensure_roles, ensure_user
 from hadash.audit.models import Entry
@@ -68,3 +69,11 @@ def test_who_may_not_sign_in_gets_none(olga: User) -> None:
     User.objects.update(is_active=False)
     with pytest.raises(CommandError, match="olga may not sign in"):
         create("olga", "--name", "x")
+
+
+def test_who_has_a_temporary_password_gets_none_and_is_told_what_to_do(olga: User) -> None:
+    """Somebody else knows the password."""
+    passwords.note_temporary(olga)
+    with pytest.raises(CommandError, match="has to sign in to hadash in a browser and choose another one"):
+        create("olga", "--name", "x")
+    assert not ApiToken.objects.exists()

@@ -84,7 +84,20 @@ class TestFirstSignIn:
         for name in ("overview", "switches", "tokens"):
             assert new.get(reverse(name)).headers["Location"] == reverse("password")
         assert "Somebody else has set your password." in new.get(reverse("password")).text
-        assert new.get("/api/v1/switches/").status_code == 403
+
+    @pytest.mark.parametrize(
+        ("language", "said"),
+        [("en", "Choose a password of your own first"), ("zh-hans", "请先设置自己的密码")],
+    )
+    def test_the_api_says_so_as_it_says_every_other_error(
+        self, new: Client, language: str, said: str
+    ) -> None:
+        answer = new.get("/api/v1/switches/", headers={"Accept-Language": language})
+        assert (answer.status_code, answer["Content-Type"]) == (403, "application/problem+json")
+        body = answer.json()
+        assert (body["type"], body["status"]) == ("urn:hadash:problem:not-allowed", 403)
+        assert said in body["detail"]
+        assert body["reasons"] == [body["detail"]]
 
     def test_then_everything(self, new: Client) -> None:
         assert change(new).status_code == 302
