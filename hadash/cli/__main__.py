@@ -259,7 +259,8 @@ def _approve(api: Api, options: argparse.Namespace, out: Console) -> int:
     found = _one(api, options.key)
     digest = options.plan
     if not digest:
-        draft = api.post("plans/", {name: found[name] for name in ("pair", "scope", "target", "kind")})
+        body = {name: found[name] for name in ("pair", "scope", "target", "kind")}
+        draft = api.post("plans/", {**body, "restores": found["restores"] or ""})
         if draft["held_by"] and draft["held_by"]["key"] == options.key:
             draft["held_by"] = None  # it does not stand in its own way
         out.print(show.switch(found), show.plan(draft))

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from hadash.inventory.models import Cluster, Pair
 from hadash.sentences import Sentence, say
-from hadash.switching import asking, radii
+from hadash.switching import asking, radii, restoring
+from hadash.switching.machine import Kind
+from hadash.switching.models import Switch
 from hadash.switching.plan import Plan
 from hadash.switching.radius import Draft
 from hadash.switching.refusals import EnginesAway, Refused
@@ -35,22 +39,40 @@ class Preview:
     objections: tuple[Sentence, ...]
 
 
-def preview_of(draft: Draft) -> Preview:
-    """Check a draft as a request does, for at most ``SWITCH_CHECK_SECONDS`` and the command that is under way then."""
-    if draft.objections:
-        return Preview(draft, Checks.NOT_MADE, draft.objections)
+def preview_of(draft: Draft, restores: Switch | None = None) -> Preview:
+    """Check a draft as a request does, for at most ``SWITCH_CHECK_SECONDS`` and the command that is under way then.
+
+    :param restores: of a restore, the switch that it would go back from.
+    """
+    back, against = _checked_back(draft.plan, restores)
+    if draft.objections or against:
+        made = Checks.UNKNOWN if back is Checks.UNKNOWN else Checks.NOT_MADE
+        return Preview(draft, made, (*against, *draft.objections))
     checks, objections = _checked(draft.plan)
     return Preview(draft, checks, (*objections, *radii.others_in_the_way(draft.plan)))
 
 
+def _checked_back(plan: Plan, restores: Switch | None) -> tuple[Checks, list[Sentence]]:
+    """Whether a restore goes back from ``restores``, which a request for it asks before anything else."""
+    if plan.kind is not Kind.RESTORE:
+        return Checks.HOLD, []
+    pair = Pair.objects.select_related("first", "second").get(name=plan.pair)
+    target = Cluster.objects.get(name=plan.target)
+    return _outcome(lambda: restoring.check(restores, pair, plan.scope, target))
+
+
 def _checked(plan: Plan) -> tuple[Checks, list[Sentence]]:
+    return _outcome(lambda: asking.check_now(plan))
+
+
+def _outcome(check: Callable[[], None]) -> tuple[Checks, list[Sentence]]:
     try:
-        asking.check_now(plan)
+        check()
     except EnginesAway as away:
         return Checks.UNKNOWN, [
             say("Not all checks could be made, so nobody knows whether this can be carried out."),
             *away.reasons,
         ]
     except Refused as refused:
-        return Checks.FAILED, refused.reasons
+        return Checks.FAILED, list(refused.reasons)
     return Checks.HOLD, []

@@ -13,9 +13,11 @@ from django.utils import timezone
 
 from hadash.audit.models import Entry
 from hadash.bindings.errors import StoreUnavailable, UnknownOutcome
+from hadash.bindings.model import Binding
 from hadash.sentences import say
 from hadash.switching import asking
 from hadash.switching.asking import check_now
+from hadash.switching.machine import Kind
 from hadash.switching.models import Switch
 from hadash.switching.plan import Plan
 from hadash.switching.radius import Draft
@@ -283,7 +285,6 @@ def test_services_are_the_same_for_pages_and_programs() -> None:
 class TestRestore:
     @pytest.fixture(autouse=True)
     def _there(self, monkeypatch: pytest.MonkeyPatch, planned: None) -> None:
-        from hadash.bindings.model import Binding
         from hadash.switching import restoring
 
         monkeypatch.setattr(
@@ -301,6 +302,44 @@ class TestRestore:
         assert answer.status_code == 201, answer.content
         assert answer.json()["restores"] == finished.key
         assert olga.get(f"switches/{finished.key}/").json()["restored_by"] == [answer.json()["key"]]
+
+    def test_a_plan_of_it_has_the_objections_of_a_request_for_it(
+        self,
+        program: Callable[..., Any],
+        finished: Switch,
+        wanted: dict[str, Any],
+        plan: Plan,
+        monkeypatch: Any,
+    ) -> None:
+        from hadash.api.views import switches
+        from hadash.switching import restoring
+
+        back = replace(plan, kind=Kind.RESTORE, source="west", target="east")
+        monkeypatch.setattr(switches, "draft_for", lambda *_: Draft(back))
+        olga = program("olga")
+        scope = olga.get(f"switches/{finished.key}/").json()["scope_back"]
+        asked = {
+            "pair": wanted["pair"],
+            "scope": scope,
+            "target": "east",
+            "kind": "restore",
+            "restores": finished.key,
+        }
+        held = olga.post("plans/", asked).json()
+        assert (held["checks"], held["objections"]) == ("hold", [])
+
+        monkeypatch.setattr(
+            restoring, "bound_to", lambda pair, plan: {i: Binding("east") for i in plan.identities}
+        )
+        planned = olga.post("plans/", asked).json()
+        requested = olga.post("switches/", {**wanted, **asked})
+        assert requested.status_code == 409
+        assert (planned["checks"], planned["objections"]) == ("not made", requested.json()["reasons"])
+        without = {name: value for name, value in asked.items() if name != "restores"}
+        assert olga.post("plans/", without).json()["objections"] == ["Say which switch it goes back from."]
+        assert olga.post("plans/", {**asked, "kind": "planned"}).json()["errors"] == {
+            "restores": ["Not for this kind."]
+        }
 
     def test_of_another_kind_or_an_unknown_switch_it_is_refused(
         self, program: Callable[..., Any], finished: Switch, wanted: dict[str, Any]

@@ -26,6 +26,7 @@ from hadash.dashboard.views import requests
 from hadash.inventory.models import InstanceID
 from hadash.sentences import say
 from hadash.switching import asking, deciding
+from hadash.switching.machine import Kind
 from hadash.switching.models import Approval, Switch
 from hadash.switching.plan import Plan
 from hadash.switching.radius import Draft
@@ -721,6 +722,30 @@ class TestGoingBack:
         assert reverse("switch", args=[finished.key]) in after
         listed = as_olga.get(reverse("switches")).content.decode()
         assert '<span class="tag">restore</span>' in listed
+
+    def test_its_preview_has_the_objections_of_a_request_for_it(
+        self,
+        as_olga: Client,
+        finished: Switch,
+        engines: SimpleNamespace,
+        plan: Plan,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        from hadash.switching import restoring
+
+        back = Draft(replace(plan, kind=Kind.RESTORE, source="west", target="east"))
+        monkeypatch.setattr(requests, "draft_for", lambda *_: back)
+        page = as_olga.get(reverse("switch", args=[finished.key])).content.decode()
+        [query] = re.findall(r'href="/switches/request/\?([^"]+)">Switch back', page)
+        fields = dict(parse_qsl(unescape(query)))
+        looks = (reverse("request-preview"), reverse("request-switch"))
+        for look in looks:
+            assert "any more" not in as_olga.get(look, fields).content.decode()
+        monkeypatch.setattr(
+            restoring, "bound_to", lambda pair, plan: {i: Binding("east") for i in plan.identities}
+        )
+        for look in looks:
+            assert "is not on west any more" in as_olga.get(look, fields).content.decode()
 
     def test_without_a_switch_the_form_does_not_offer_it(
         self, as_olga: Client, estate: SimpleNamespace, engines: SimpleNamespace

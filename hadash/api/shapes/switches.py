@@ -99,9 +99,6 @@ class PlanRequest(MoveRequest):
         "a read split moves consumers only, to the mirror or home from it; a forced switch goes without the source, which is lost.",
     )
 
-
-class SwitchRequest(PlanRequest, WindowRequest):
-    reason = s.CharField(max_length=MAX_TEXT)
     restores = s.SlugField(
         max_length=20,
         required=False,
@@ -109,6 +106,16 @@ class SwitchRequest(PlanRequest, WindowRequest):
         allow_blank=True,
         help_text="Of a restore: the key of the switch that it goes back from, with its scope and source.",
     )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        attrs = super().validate(attrs)
+        if attrs["restores"] and attrs["kind"] != Kind.RESTORE:
+            raise s.ValidationError({"restores": [_("Not for this kind.")]})
+        return attrs
+
+
+class SwitchRequest(PlanRequest, WindowRequest):
+    reason = s.CharField(max_length=MAX_TEXT)
     retire_after_days = s.IntegerField(
         required=False,
         min_value=settings.RETIREMENT_MIN_DAYS,
@@ -137,7 +144,6 @@ class SwitchRequest(PlanRequest, WindowRequest):
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         attrs = super().validate(attrs)
         unfit = ["start_at", "ask_for_go"] if attrs["kind"] in AT_ONCE else []
-        unfit += ["restores"] if attrs["kind"] != Kind.RESTORE else []
         unfit += ["retire_after_days"] if attrs["kind"] != Kind.MIGRATION else []
         for name in unfit:
             if attrs.get(name):

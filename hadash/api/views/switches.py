@@ -48,8 +48,9 @@ class Plans(View):
         values = self.validated(shapes.PlanRequest)
         pair = the_pair(request.user, values["pair"])
         scope, target = shapes.scope_of(values["scope"]), the_cluster(pair, values["target"])
+        restores = the_switch(request.user, values["restores"]) if values["restores"] else None
         draft = draft_for(pair, scope, target, Kind(values["kind"]))
-        return Response(present.draft(preview_of(draft), pair))
+        return Response(present.draft(preview_of(draft, restores), pair))
 
 
 class SwitchQuery(InboxQuery):

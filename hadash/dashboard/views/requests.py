@@ -85,7 +85,8 @@ def request_switch(request: HttpRequest) -> HttpResponse:
         return _keep(request, pair, appid, draft) if keep else _post(request, pair, appid, draft)
     initial = _of_draft(user, draft) if draft is not None else searched_for_form(request)
     form = RequestForm(initial=initial, pair=pair, appid=appid)
-    return _page(request, form, proposal(form, checked=True), draft=draft)
+    before = _gone_back_from(user, form.initial.get("restores") or "")
+    return _page(request, form, proposal(form, checked=True, before=before), draft=draft)
 
 
 def _draft(user: Any, values: Any) -> RequestDraft | None:
@@ -266,13 +267,15 @@ def preview(request: HttpRequest) -> HttpResponse:
         raise Http404(_("Say whose switch it is about."))
     form = RequestForm(request.GET, pair=subject[0], appid=subject[1])
     form.is_valid()
-    return render(request, "requests/preview.html", proposal(form, checked=True))
+    before = _gone_back_from(user_of(request), form.cleaned_data.get("restores") or "")
+    return render(request, "requests/preview.html", proposal(form, checked=True, before=before))
 
 
-def proposal(form: RequestForm, checked: bool = False) -> dict[str, Any]:
+def proposal(form: RequestForm, checked: bool = False, before: Switch | None = None) -> dict[str, Any]:
     """The plan for the other cluster, and the reasons against it.
 
     :param checked: whether to make the checks of a request, too. (When something is sent the request makes them.)
+    :param before: the switch that a restore goes back from; for the checks.
     """
     pair, scope = form.pair, form.the_scope()
     look = engines.look()
@@ -300,7 +303,7 @@ def proposal(form: RequestForm, checked: bool = False) -> dict[str, Any]:
         draft = draft_for(pair, scope, target, form.the_kind())
     except Refused as refusal:
         return {**shown, "reasons": refusal.reasons}
-    preview = preview_of(draft) if checked else None
+    preview = preview_of(draft, before) if checked else None
     plan = draft.plan
     moving, silent = connections.moving(pair, plan, look.answering)
     mirrors = Mirror.objects.filter(pair=pair, name__in=plan.mirrors).select_related(
