@@ -12,6 +12,7 @@ from hadash.identity.identity import Identity
 from hadash.sandbox.bench.records import explain
 from hadash.sandbox.traffic.verdict import longest_gap
 from hadash.sandbox.trial import Trial
+from hadash.switching.handovers.models import FAULTS
 
 from .conftest import missed
 
@@ -23,14 +24,25 @@ def other_side(bindings: BindingStore, appid: str, instance: str) -> str:
     return "west" if binding is None or binding.cluster == "east" else "east"
 
 
+def picked_up(trial: Trial) -> dict[tuple[str, str], int]:
+    """How much work has not come to a worker as it should, by kind and way. (Other tests here kill workers.)"""
+    found = trial.operator.call("GET", "handovers/")
+    faults = {way.value for way in FAULTS}
+    # (Runs of jobs wait for each other: see ``counting.faults``.)
+    return {(h["work"], h["way"]): h["count"] for h in found if h["way"] in faults and h["work"] != "run"}
+
+
 def test_there_and_back(trial: Trial, bindings: BindingStore) -> None:
-    """One InstanceID. (A whole AppID goes there and back in the batches.)"""
+    """One InstanceID. (A whole AppID goes there and back in the batches.) Each stage is handed to a worker; none has to be
+    picked up by beat."""
+    before = picked_up(trial)
     for _ in range(2):
         measured = trial.switch("shop", "shop-stock", other_side(bindings, "shop", "shop-stock"))
         assert measured.status == "succeeded", measured.outcome
         assert set(measured.stages) == {
             "precheck", "settle", "block", "drain", "translate", "forward", "reverse", "verify"
         }  # fmt: skip
+    assert picked_up(trial) == before
 
 
 def test_an_appid_takes_along_who_reads_what_it_writes(trial: Trial, bindings: BindingStore) -> None:
