@@ -195,7 +195,12 @@ def _asked(options: argparse.Namespace) -> dict[str, Any]:
 def _plan(api: Api, options: argparse.Namespace, out: Console) -> int:
     draft = api.post("plans/", _asked(options))
     out.print(show.plan(draft))
-    return REFUSED if draft["objections"] or draft["held_by"] else 0
+    if draft["held_by"]:
+        return REFUSED
+    # (Its objections say then that nobody knows: a script may try again, which it need not after a refusal.)
+    if draft["checks"] == "unknown":
+        return NO_ANSWER
+    return REFUSED if draft["objections"] else 0
 
 
 def _request(api: Api, options: argparse.Namespace, out: Console) -> int:

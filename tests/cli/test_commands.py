@@ -33,12 +33,15 @@ from hadash.cli import bindings
 from hadash.cli.__main__ import main
 from hadash.cli.client import Api
 from hadash.identity.identity import Identity
+from hadash.sentences import say
+from hadash.switching import asking
 from hadash.switching.batches.models import Batch
 from hadash.switching.machine import Kind
 from hadash.switching.models import BindingChange, Switch
 from hadash.switching.plan import Member, Plan, Scope, ScopeKind
 from hadash.switching.radii import Holder
 from hadash.switching.radius import Draft
+from hadash.switching.refusals import EnginesAway, Refused
 from hadash.switching.retirement.models import Retirement
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
@@ -102,6 +105,19 @@ def test_the_plan(run: Run, estate: Any, planned: None, plan: Plan) -> None:
     assert f"shop: east → west  {plan.digest}" in text
     assert "shop writes to it" in text
     assert "Not in the mirror yet: 7 records." in text
+
+
+@pytest.mark.parametrize(
+    ("refusal", "code"), [(Refused(say("No mirror.")), 1), (EnginesAway(say("Connect is away.")), 3)]
+)
+def test_a_plan_that_could_not_be_checked_is_no_plan_that_is_refused(
+    run: Run, estate: Any, planned: None, monkeypatch: pytest.MonkeyPatch, refusal: Refused, code: int
+) -> None:
+    def check(plan: Plan) -> None:
+        raise refusal
+
+    monkeypatch.setattr(asking, "check_now", check)
+    assert run("vera", "plan", *WANTED)[0] == code
 
 
 def test_a_plan_that_is_held_says_so(run: Run, planned: None, make_switch: Any) -> None:
