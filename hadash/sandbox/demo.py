@@ -17,7 +17,7 @@ from hadash.sandbox.downloads import tool_jars
 from hadash.sandbox.java import find_java
 from hadash.sandbox.processes import Process, run
 from hadash.sandbox.secrets import passwords
-from hadash.sandbox.stack import DEMO_USERS, Stack, say, stop_together
+from hadash.sandbox.stack import DEMO_USERS, Stack, is_running, say, stop_together
 from hadash.sandbox.world import ClientSpec, world_named
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -87,6 +87,9 @@ class Demo:
             tool_jars(
                 library.removeprefix("java-"), find_java(), self.log
             )  # before anybody waits for its client
+        if not is_running(self.data_dir):
+            # One that was killed has left it, and programs beside this one would use its addresses while this one starts.
+            environment.forget(self.data_dir)
         self.stack.start(self.log)
         try:
             self._start_hadash()

@@ -8,12 +8,17 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from hadash.sandbox import __main__ as sandbox
 from hadash.sandbox.__main__ import main
+from hadash.sandbox.demo import Demo
 from hadash.sandbox.environment import forget, keep
+from hadash.sandbox.stack import Stack
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -57,6 +62,50 @@ def test_while_it_starts_it_says_so(held: Path, capsys: pytest.CaptureFixture[st
     forget(held)
     assert main(["env", "--data", str(held)]) == 1
     assert "still starting" in capsys.readouterr().err
+
+
+class Began(Exception):
+    """The servers would start now."""
+
+
+@pytest.fixture
+def servers_do_not_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    def start(stack: Stack, log: object) -> None:
+        raise Began
+
+    monkeypatch.setattr(Stack, "start", start)
+    monkeypatch.setattr("hadash.sandbox.demo.tool_jars", lambda *_: None)
+    monkeypatch.setattr("hadash.sandbox.demo.find_java", lambda: None)
+
+
+def test_what_a_killed_demo_has_left_is_gone_before_the_next_one_starts_its_servers(
+    tmp_path: Path, servers_do_not_start: None
+) -> None:
+    """Else ``env`` and ``manage`` would speak to addresses of the earlier one."""
+    keep(tmp_path, {"REDIS_URL": "redis://gone"})
+    with pytest.raises(Began):
+        Demo(tmp_path).start()
+    assert not (tmp_path / "environment.json").exists()
+
+
+def test_what_a_running_demo_needs_stays_when_a_second_one_is_tried(
+    held: Path, servers_do_not_start: None
+) -> None:
+    keep(held, {"REDIS_URL": "redis://127.0.0.1:1/0"})
+    with pytest.raises(Began):
+        Demo(held).start()
+    assert (held / "environment.json").exists()
+
+
+def test_the_banner_says_how_a_demo_in_the_background_is_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A shell does not send it Ctrl-C, and make, whose process it is not, does not hand a signal on."""
+    running = SimpleNamespace(url="", password="", clients={}, bootstrap="", data_dir=tmp_path)
+    monkeypatch.setattr(sandbox, "Demo", lambda *_, **__: nullcontext(running))
+    monkeypatch.setattr(sandbox, "_hold", lambda: None)
+    sandbox.demo(tmp_path)
+    assert f"kill {os.getpid()}" in capsys.readouterr().out
 
 
 HOLDING = """
