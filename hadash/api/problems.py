@@ -43,6 +43,7 @@ from hadash.inventory.services import NotRegistered
 from hadash.kafka.errors import ConnectError, KafkaError
 from hadash.sentences import Sentence, say
 from hadash.switching.gateways import NoSuchGateway
+from hadash.switching.one_preview import PreviewRunning
 from hadash.switching.refusals import Busy, EnginesAway, PlanChanged, Refused
 
 CONTENT_TYPE = "application/problem+json"
@@ -81,6 +82,7 @@ _CODES: list[tuple[type[Exception], int, str]] = [
     (Busy, 409, "busy"),
     (BindingBusy, 409, "busy"),
     (EnginesAway, 503, ""),
+    (PreviewRunning, 429, ""),
     (UnknownOutcome, 503, "unknown-outcome"),
     (StoreUnavailable, 503, ""),
     (GatewaySilent, 503, ""),

@@ -31,6 +31,7 @@ from hadash.dashboard import live, selectors
 from hadash.switching import asking, deciding, directing, lost_target, tails
 from hadash.switching.machine import Kind, Status
 from hadash.switching.models import Switch
+from hadash.switching.one_preview import one_preview
 from hadash.switching.planning import draft_for
 from hadash.switching.previewing import preview_of
 from hadash.switching.retirement import services as retirement
@@ -42,15 +43,17 @@ class Plans(View):
         summary="What would move, why, and the objections to it: a request of this moment would be refused for the "
         "same. Changes nothing.",
         request=shapes.PlanRequest,
-        responses={200: shapes.DraftShape, **problems(400, 404, 409, 503)},
+        responses={200: shapes.DraftShape, **problems(400, 404, 409, 429, 503)},
     )
     def post(self, request: Request) -> Response:
         values = self.validated(shapes.PlanRequest)
         pair = the_pair(request.user, values["pair"])
         scope, target = shapes.scope_of(values["scope"]), the_cluster(pair, values["target"])
         restores = the_switch(request.user, values["restores"]) if values["restores"] else None
-        draft = draft_for(pair, scope, target, Kind(values["kind"]))
-        return Response(present.draft(preview_of(draft, restores), pair))
+        with one_preview(request.user, pair):
+            draft = draft_for(pair, scope, target, Kind(values["kind"]))
+            preview = preview_of(draft, restores)
+        return Response(present.draft(preview, pair))
 
 
 class SwitchQuery(InboxQuery):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 from django.conf import settings
@@ -37,9 +38,10 @@ from hadash.switching.drafts import services as drafts
 from hadash.switching.drafts.models import RequestDraft
 from hadash.switching.machine import Kind
 from hadash.switching.models import Switch
+from hadash.switching.one_preview import PreviewRunning, one_preview
 from hadash.switching.plan import Scope, ScopeKind
 from hadash.switching.planning import draft_for
-from hadash.switching.previewing import preview_of
+from hadash.switching.previewing import Checks, preview_of
 from hadash.switching.refusals import PlanChanged, Refused
 from hadash.switching.retirement import terms
 from hadash.switching.risks import stops
@@ -86,7 +88,7 @@ def request_switch(request: HttpRequest) -> HttpResponse:
     initial = _of_draft(user, draft) if draft is not None else searched_for_form(request)
     form = RequestForm(initial=initial, pair=pair, appid=appid)
     before = _gone_back_from(user, form.initial.get("restores") or "")
-    return _page(request, form, proposal(form, checked=True, before=before), draft=draft)
+    return _page(request, form, proposal(form, user, before), draft=draft)
 
 
 def _draft(user: Any, values: Any) -> RequestDraft | None:
@@ -268,13 +270,13 @@ def preview(request: HttpRequest) -> HttpResponse:
     form = RequestForm(request.GET, pair=subject[0], appid=subject[1])
     form.is_valid()
     before = _gone_back_from(user_of(request), form.cleaned_data.get("restores") or "")
-    return render(request, "requests/preview.html", proposal(form, checked=True, before=before))
+    return render(request, "requests/preview.html", proposal(form, user_of(request), before))
 
 
-def proposal(form: RequestForm, checked: bool = False, before: Switch | None = None) -> dict[str, Any]:
+def proposal(form: RequestForm, viewer: Any = None, before: Switch | None = None) -> dict[str, Any]:
     """The plan for the other cluster, and the reasons against it.
 
-    :param checked: whether to make the checks of a request, too. (When something is sent the request makes them.)
+    :param viewer: who looks at it: the checks of a request are made, too. ``None`` when something is sent: the request makes them.
     :param before: the switch that a restore goes back from; for the checks.
     """
     pair, scope = form.pair, form.the_scope()
@@ -300,10 +302,13 @@ def proposal(form: RequestForm, checked: bool = False, before: Switch | None = N
         return shown
     shown["source"], shown["target"] = pair.other(target), target
     try:
-        draft = draft_for(pair, scope, target, form.the_kind())
+        with one_preview(viewer, pair) if viewer is not None else nullcontext():
+            draft = draft_for(pair, scope, target, form.the_kind())
+            preview = preview_of(draft, before) if viewer is not None else None
+    except PreviewRunning as running:
+        return {**shown, "reasons": running.reasons, "checks": Checks.UNKNOWN.value}
     except Refused as refusal:
         return {**shown, "reasons": refusal.reasons}
-    preview = preview_of(draft, before) if checked else None
     plan = draft.plan
     moving, silent = connections.moving(pair, plan, look.answering)
     mirrors = Mirror.objects.filter(pair=pair, name__in=plan.mirrors).select_related(
