@@ -9,7 +9,7 @@ import socket
 from functools import partial
 from typing import TYPE_CHECKING
 
-from hadash.gateway import proxy_protocol
+from hadash.gateway import hello, proxy_protocol
 from hadash.gateway.connection import ClientConnection
 from hadash.gateway.nodes import Node
 from hadash.gateway.proxy_protocol import BadHeader, Endpoint, NothingCame, Passed
@@ -118,6 +118,16 @@ class Acceptor:
             if not known:
                 return
         context = self._gateway.certificates.server
+        if context is not None:
+            begins = False
+            try:
+                begins = await self._turn_to_shake_hands(connection, accepted)
+            finally:
+                if not begins:
+                    accepted.close()
+                    connection.not_made()
+            if not begins:
+                return
         # The sign-in's own time ends a handshake, too. This is the loop's, which would otherwise end it earlier.
         seconds = self._gateway.settings.authentication_seconds if context else None
         try:
@@ -129,6 +139,22 @@ class Acceptor:
         except BaseException:
             connection.not_made()
             raise
+
+    async def _turn_to_shake_hands(self, connection: ClientConnection, accepted: socket.socket) -> bool:
+        """Whether the client has begun a TLS handshake, and it is its turn: of those that come at once each waits here."""
+        try:
+            await hello.comes(self._loop, accepted)
+        except hello.TooLong:
+            connection.turned_away("protocol", f"its TLS hello is longer than {hello.MAX_HELLO_BYTES} bytes")
+            return False
+        except OSError:
+            return False
+        turn: asyncio.Future[None] = self._loop.create_future()
+        self._gateway.unauthenticated.works(connection)
+        self._gateway.handshake_turns.ask(partial(_give, turn))
+        await turn
+        self._gateway.unauthenticated.waits(connection)
+        return not connection.closing
 
     async def _hear_of_client(self, connection: ClientConnection, accepted: socket.socket) -> bool:
         """Whether a load balancer has said whose connection this is, or that it is its own."""
@@ -152,6 +178,11 @@ class Acceptor:
             connection.turned_away(BAD_HEADER, why)
             return False
         return passed is None or self._gateway.passed_on(connection, passed)
+
+
+def _give(turn: asyncio.Future[None]) -> None:
+    if not turn.done():  # the Gateway ends
+        turn.set_result(None)
 
 
 def _same(connection: ClientConnection) -> ClientConnection:

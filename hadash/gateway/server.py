@@ -39,7 +39,7 @@ from hadash.gateway.signing_in import CLIENT_ID, OwnSession
 from hadash.gateway.slices import Slices
 from hadash.gateway.table import BindingTable
 from hadash.gateway.traffic import Traffic
-from hadash.gateway.turns import CLIENT_TURNS, SIGN_IN_TURNS, Turns
+from hadash.gateway.turns import CLIENT_TURNS, HANDSHAKE_TURNS, SIGN_IN_TURNS, Turns
 from hadash.gateway.unauthenticated import Unauthenticated
 from hadash.gateway.upstream import Upstream, UpstreamUnavailable, read_api_versions
 from hadash.gateway.versions import CachedAnswers, Ranges, intersection
@@ -110,6 +110,8 @@ class Gateway:
         #: Whose requests are handled next, of those who are signed in and of those who are not yet.
         self.client_turns = Turns(self.loop, CLIENT_TURNS)
         self.sign_in_turns = Turns(self.loop, SIGN_IN_TURNS)
+        #: Whose TLS handshake begins next.
+        self.handshake_turns = Turns(self.loop, HANDSHAKE_TURNS)
         #: Memory for large requests of clients while they come in.
         self.memory_pool = MemoryPool(
             settings.max_partial_bytes, settings.partial_seconds, self.timer, self.loop.time

@@ -15,6 +15,10 @@ REQUESTS_PER_TURN = 32
 CLIENT_TURNS = 1
 SIGN_IN_TURNS = 4
 
+#: TLS handshakes that begin in one round: each is a millisecond of a processor, so those that come at once delay clients
+#: by no more than that at a time. An idle process has a round for each.
+HANDSHAKE_TURNS = 1
+
 
 class Turns:
     """A queue of those who have something left to do. In each round of the event loop ``at_once`` of them have a turn, the

@@ -8,7 +8,7 @@ import resource
 import socket
 import ssl
 import struct
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
 
@@ -286,6 +286,40 @@ class TestHandshakes:
         await comes_about(lambda: len(gateway.connections) == 2, "two connections")
         assert await is_cut((await connect(gateway))[0])
         assert gateway.traffic.refused == {"connections": 1}
+
+    @pytest.mark.parametrize("half", [b"", bytes((22, 3, 1, 0, 200, 1))], ids=["nothing", "half a hello"])
+    async def test_each_waits_for_its_turn_and_who_has_not_begun_has_none(
+        self, gateway: Gateway, monkeypatch: pytest.MonkeyPatch, half: bytes
+    ) -> None:
+        """However many hellos come at once, they are answered one by one, and clients are served in between."""
+        turns: list[Callable[[], None]] = []
+        monkeypatch.setattr(gateway.handshake_turns, "ask", turns.append)
+        context = ssl.create_default_context()
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        _, late = await connect(gateway)
+        late.write(half)
+        shaking = asyncio.create_task(
+            asyncio.open_connection("127.0.0.1", gateway.settings.port, ssl=context)
+        )
+        await comes_about(lambda: turns and len(gateway.connections) == 2, "a hello")
+        assert len(turns) == 1
+        assert not shaking.done()
+        turns[0]()
+        reader, writer = await shaking
+        writer.write(ASK)
+        assert struct.unpack_from(">i", await answer(reader)) == (7,)
+        writer.close()
+        late.close()
+        await comes_about(lambda: len(turns) == 2, "the end of the other")  # TLS is told that it has hung up
+        turns[1]()
+        await comes_about(lambda: not gateway.connections, "the end of both")
+
+    async def test_who_begins_with_more_than_a_hello_is_turned_away(self, gateway: Gateway) -> None:
+        reader, writer = await connect(gateway)
+        writer.write(bytes((22, 3, 1, 0x40, 0, 1, 1, 0, 0)) + b"x" * (0x4000 - 4))
+        assert await is_cut(reader)
+        assert gateway.traffic.refused == {"protocol": 1}
+        writer.close()
 
     async def test_the_time_of_the_sign_in_holds_for_a_handshake(self, gateway: Gateway) -> None:
         reader, _ = await connect(gateway)
