@@ -70,8 +70,9 @@ class ClientConnection(asyncio.Protocol):
         #: Set when the client has been hung up on: what ends it when the client does not.
         self._hung_up: Entry | None = None
         self._signing_in: asyncio.Task[None] | None = None
-        #: Requests that sign-in has taken.
+        #: Requests that sign-in has taken, and the bytes of the one that it works on.
         self._requests = 0
+        self._worked_on = 0
         self._next_frame: asyncio.Future[None] | None = None
         self._transport: asyncio.Transport | None = None
         self._deadline = Entry(self._too_late)
@@ -155,7 +156,10 @@ class ClientConnection(asyncio.Protocol):
         if self._frames.ready:
             self._wake_in_turn()
         self._read_or_wait()
-        self.gateway.unauthenticated.holds(self, self._frames.held)
+        self._count_held()
+
+    def _count_held(self) -> None:
+        self.gateway.unauthenticated.holds(self, self._frames.held + self._worked_on)
 
     def _wake_in_turn(self) -> None:
         """Let the sign-in go on with what has come, when it is this connection's turn."""
@@ -226,6 +230,8 @@ class ClientConnection(asyncio.Protocol):
 
         :raises WireError: what came is no frame.
         """
+        self._worked_on = 0
+        self._count_held()
         while not (self.gone or self.closing):
             taken = None if self.slow else self._received.take()
             if taken is not None:
@@ -234,7 +240,8 @@ class ClientConnection(asyncio.Protocol):
                     self.turn_out(TOO_MANY_REQUESTS, "it sends more requests than a client needs to sign in")
                     return None
                 self._read_or_wait()
-                self.gateway.unauthenticated.holds(self, self._frames.held)
+                self._worked_on = len(taken[0])
+                self._count_held()
                 return taken[0]
             if self._frames.broken is not None:
                 raise self._frames.broken

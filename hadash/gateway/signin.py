@@ -38,6 +38,10 @@ log = logging.getLogger(__name__)
 _ROUNDS = {"PLAIN": 1, "SCRAM-SHA-256": 2, "SCRAM-SHA-512": 2, "OAUTHBEARER": 1}
 
 
+#: Characters of a library's name or version that is remembered; real ones have some twenty.
+MAX_SOFTWARE = 200
+
+
 @dataclass(slots=True)
 class SignedIn:
     """Who is at the other end, and the broker connection that is signed in as them."""
@@ -58,12 +62,13 @@ class SignedIn:
 def software_of(request: Request) -> tuple[str, str] | None:
     """The name and version of the library that an API_VERSIONS tells (KIP-511); ``None`` for one of before 3, or one that is too new.
 
-    librdkafka says so before it signs in, Java's client only afterwards.
+    librdkafka says so before it signs in, Java's client only afterwards. One that is longer than any is none: it is remembered.
     """
     if request.version < 3 or not request.supported:
         return None
     message = decode_request(request)
-    return message.client_software_name, message.client_software_version
+    name, version = message.client_software_name, message.client_software_version
+    return (name, version) if max(len(name), len(version)) <= MAX_SOFTWARE else None
 
 
 class SignInAgain:
@@ -177,6 +182,8 @@ class _Exchange:
                     return None
                 if self.complete:
                     return self._signed_in(request)
+            # While the next one is awaited nobody would count what this one holds.
+            del frame, request
 
     async def run_without_sasl(self) -> SignedIn | None:
         """Who the client is says its certificate, or its client.id alone."""
@@ -187,6 +194,7 @@ class _Exchange:
             request = parse_request(frame)
             if request.kind is Kind.API_VERSIONS:
                 self.connection.transport.write(self._api_versions(request))
+                del frame, request  # as above
                 continue
             if request.kind in BEFORE_SIGN_IN:
                 raise UnknownKind(f"{request.kind.name} on a listener without SASL")

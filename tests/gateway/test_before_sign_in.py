@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import resource
 import socket
 import ssl
 import struct
+import tracemalloc
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -15,6 +17,7 @@ from pathlib import Path
 import pytest
 import uvloop
 from support.certificates import Authority
+from support.messages import request
 from support.own_gateway import ASK, answer, comes_about, connect, is_cut, own_gateway, silent_broker
 
 from hadash.gateway import unauthenticated
@@ -99,6 +102,28 @@ class TestRequests:
         turns[0]()  # type: ignore[operator]
         await asyncio.sleep(0)
         assert answered == []
+
+    @pytest.mark.parametrize("protocol", ["SASL_PLAINTEXT", "PLAINTEXT"])
+    async def test_what_is_answered_is_not_kept(self, protocol: str) -> None:
+        """Nobody would count it: each of thousands could let the Gateway keep half a megabyte, twice."""
+        async with own_gateway(security_protocol=protocol) as gateway:
+            reader, writer = await connect(gateway)
+            writer.write(ASK)
+            await answer(reader)
+            tracemalloc.start()
+            try:
+                large = request(
+                    Kind.API_VERSIONS, 3, client_software_name="x" * 400_000, client_software_version="1"
+                )
+                writer.write(framed(large.frame))
+                del large
+                await answer(reader)
+                gc.collect()
+                assert tracemalloc.get_traced_memory()[0] < 100_000
+            finally:
+                tracemalloc.stop()
+            assert gateway.unauthenticated.bytes == 0
+            writer.close()
 
     async def test_without_sasl_the_limit_is_the_same(self) -> None:
         async with own_gateway(security_protocol="PLAINTEXT", max_requests_before_sign_in=3) as gateway:
@@ -266,6 +291,23 @@ class TestConnections:
             assert gateway.unauthenticated.bytes <= 45_000
             assert gateway.traffic.refused == {TOO_MANY_BYTES: 1}
             assert len(gateway.unauthenticated) == 5
+
+    async def test_what_a_broker_is_asked_about_is_held_until_it_answers(self) -> None:
+        async with silent_broker() as broker, own_gateway(broker.port, connect_seconds=0.1) as gateway:
+            reader, writer = await connect(gateway)
+            writer.write(HANDSHAKE)
+            await answer(reader)
+            assert gateway.unauthenticated.bytes == 0
+            token = b"\0a\0" + b"x" * 50_000
+            head = struct.pack(">hhihi", Kind.SASL_AUTHENTICATE, 0, 8, 0, len(token))
+            writer.write(framed(head + token))
+            await comes_about(lambda: broker.taken(Kind.SASL_HANDSHAKE), "the broker's turn")
+            assert gateway.unauthenticated.bytes > 50_000
+            writer.write(b"\0")  # what comes behind it does not hide it
+            await comes_about(lambda: gateway.unauthenticated.bytes > len(head) + len(token), "a byte more")
+            writer.close()
+            for connection in list(gateway.connections):
+                connection.turn_out("test", "the test is over")
 
 
 class TestHandshakes:
