@@ -8,6 +8,7 @@ import ssl
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -188,6 +189,19 @@ class TestFault:
         with broker(authority.issue("broker"), authority.certificate) as port:
             said = tls_fault(access(port, tls_of(authority, stranger)))
         assert said is not None and "does not accept hadash's certificate" in said
+
+    def test_the_authorities_between_come_with_hadashs_certificate(
+        self, authority: Authority, tmp_path: Path
+    ) -> None:
+        """The broker knows the root only."""
+        between = Authority(tmp_path, "Between", issuer=authority)
+        own = between.issue("hadash")
+        alone = Tls(authority.certificate.read_text(), own.certificate.read_text(), own.key.read_text())
+        chain = replace(alone, certificate=f"{alone.certificate}\n{between.certificate.read_text()}")
+        with broker(authority.issue("broker"), authority.certificate) as port:
+            assert tls_fault(access(port, checked(chain, NOW))) is None
+            said = tls_fault(access(port, checked(alone, NOW)))
+        assert said is not None and "with the authorities between them" in said
 
     def test_a_port_without_tls(self, authority: Authority) -> None:
         with broker(None) as port:

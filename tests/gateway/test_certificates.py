@@ -90,6 +90,22 @@ def test_a_new_certificate_is_shown_to_the_next_client(files: Files) -> None:
     assert presented(certificates.server, files.authority, client, ssl.TLSVersion.TLSv1_2) == "second"
 
 
+def test_the_authorities_between_are_shown_with_the_certificate(files: Files, tmp_path: Path) -> None:
+    """Clients know the root only, and so do Gateways of their clients."""
+    between = Authority(tmp_path, "Between", issuer=files.authority)
+    chain = between.certificate.read_bytes()
+    files.put(between.issue("first"))
+    certificates = Certificates(files.settings(), Accounts(), CLUSTERS)
+    client = between.issue("shop")
+    client.certificate.write_bytes(client.certificate.read_bytes() + chain)
+    with pytest.raises(ssl.SSLCertVerificationError, match="unable to get local issuer"):
+        presented(certificates.server, files.authority, client)
+    files.certificate.write_bytes(files.certificate.read_bytes() + chain)
+    certificates.look()
+    for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
+        assert presented(certificates.server, files.authority, client, version) == "first"
+
+
 def test_another_authority_of_clients_replaces_the_one_before(files: Files, tmp_path: Path) -> None:
     certificates = Certificates(files.settings(), Accounts(), CLUSTERS)
     other = Authority(tmp_path, "Other CA")

@@ -37,17 +37,21 @@ def _general_name(host: str) -> x509.GeneralName:
 
 
 class Authority:
-    """Issues certificates into a folder; ``certificate`` is its own."""
+    """Issues certificates into a folder; ``certificate`` is its own.
 
-    def __init__(self, folder: Path, name: str = "Test CA") -> None:
+    :param issuer: another authority, if it is none that anybody trusts by itself.
+    """
+
+    def __init__(self, folder: Path, name: str = "Test CA", issuer: Authority | None = None) -> None:
         self._folder = folder
         self._key = ec.generate_private_key(ec.SECP256R1())
         self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
         self.certificate = folder / f"{name.replace(' ', '-')}.pem"
+        signer = issuer or self
         issued = (
-            self._builder(self._name, self._key.public_key())
+            signer._builder(self._name, self._key.public_key())
             .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-            .sign(self._key, hashes.SHA256())
+            .sign(signer._key, hashes.SHA256())
         )
         self.certificate.write_bytes(issued.public_bytes(serialization.Encoding.PEM))
 
