@@ -74,7 +74,10 @@ class Person:
     def request(
         self, appid: str, instance: str | None, target: str, reason: str, kind: str = "planned"
     ) -> str:
-        """Ask for a switch of a ``kind`` that has to be approved; its key. :raises RequestRefused: with what the page says."""
+        """Ask for a switch of a ``kind`` that has to be approved; its key.
+
+        :raises RequestRefused: with what the page says.
+        """
         answer = self.post(
             "switches/request/",
             appid=self.appid(appid),

@@ -12,7 +12,7 @@ from hadash.sandbox.traffic.log_reader import LOOK_SECONDS, Position, Sides
 def await_committed(
     sides: Sides, cluster: str, wanted: Mapping[str, Sequence[str]], seconds: float
 ) -> dict[str, str]:
-    """Wait until each group has members on ``cluster`` alone, and has committed there what its Topics held at the first look.
+    """Wait until each group has members on ``cluster`` alone, and has committed what its Topics held at the first look.
 
     Producers write on meanwhile, so the ends of the first look are waited for.
 

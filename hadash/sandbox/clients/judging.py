@@ -10,9 +10,10 @@ from typing import Any
 from hadash.sandbox.traffic.journal import Journal, Run
 from hadash.sandbox.traffic.verdict import merge
 
-#: What hadash refuses to move, by library and offsets, with what its reason says (``switching/checks.py``, ``reading_on.py``). The
-#: stock assignor of franz-go is a cooperative one, and it matters nothing how far apart offsets are; @platformatic/kafka reads on
-#: while it rejoins, which does no harm where they are equal. All else has to move, and these have to be refused.
+#: What hadash refuses to move, by library and offsets, with words of its reason (``switching/checks.py``,
+#: ``reading_on.py``). The stock assignor of franz-go is a cooperative one, which is refused whatever the offsets;
+#: @platformatic/kafka reads on while it rejoins, which does no harm where offsets are equal. All else has to move, and
+#: these have to be refused.
 REFUSED = {
     ("franz-go", "equal"): "Cooperative rebalancing cannot be moved yet",
     ("franz-go", "shifted"): "Cooperative rebalancing cannot be moved yet",
@@ -56,8 +57,8 @@ class Cell:
     lost: int = 0
     #: In the log more than once.
     doubled: int = 0
-    #: In the log, or read for the first time, behind a later record of the same key; in the log in another partition than
-    #: it, or in another order on the other cluster.
+    #: In the log, or read for the first time, behind a later record of the same key; in the log in another partition
+    #: than that one, or in another order on the other cluster.
     out_of_order: int = 0
     #: Not as written, in the log or as it was read.
     damaged: int = 0
@@ -85,8 +86,11 @@ class Cell:
 
     @property
     def clean(self) -> bool:
-        """Whether nothing at all is wrong. A refusal is no fault where hadash promises it, and for the reason that it names; a cell that
-        was neither refused nor measured is one, and so is one that was moved though hadash promises to refuse it."""
+        """Whether nothing at all is wrong.
+
+        A refusal is no fault where :data:`REFUSED` has it, for the reason that stands there. A cell that was neither
+        refused nor measured is a fault, and so is one that was moved although it has to be refused.
+        """
         if self.fault:
             return False
         if self.refused or self.to_be_refused:
@@ -174,8 +178,11 @@ def judge(
 def _unknown(
     producer: Journal, acked: Set[tuple[str, int]], logged: Set[tuple[str, int]]
 ) -> set[tuple[str, int]]:
-    """Records that a producer sent and was never answered for. Programs in Go and JavaScript do not say which these are: they
-    are in the log, or leave a hole in the numbers that were answered."""
+    """Records that a producer sent and was never answered for.
+
+    Programs in Go and JavaScript do not say which these are: they are in the log, or leave a hole in the numbers that were
+    answered.
+    """
     answered = acked | {(key, number) for key, number, _ in producer.failed}
     sent = {(key, number) for key, number, _ in producer.unknown} | {
         (key, number) for key, number in logged if number >= 0

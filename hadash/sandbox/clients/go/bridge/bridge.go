@@ -55,7 +55,8 @@ func Until() context.Context {
 	return ctx
 }
 
-// Again makes a call over and over until ctx ends or the call returns end: one that has failed is noted, and made again after a pause.
+// Again makes a call over and over until ctx ends or the call returns end. A failure is noted, and the call made again
+// after a pause.
 func Again(ctx context.Context, pause time.Duration, end error, call func() error) {
 	for ctx.Err() == nil {
 		err := call()

@@ -106,8 +106,8 @@ func consume(options bridge.Options, config *sarama.Config) {
 		bridge.Fail(err)
 	}
 	ctx := bridge.Until()
-	// As its documentation says: from a loop, because Consume returns at every rebalance. Its example ends when Consume fails,
-	// which it does when a connection ends at the wrong moment; a consumer that has to survive that calls it again.
+	// As its documentation says: from a loop, because Consume returns at every rebalance. Its example ends when Consume
+	// fails, which it does when a connection ends at the wrong moment; a consumer that has to survive that calls it again.
 	bridge.Again(ctx, againTime, sarama.ErrClosedConsumerGroup, func() error {
 		return group.Consume(ctx, []string{options.Topic}, reader{options.Header})
 	})
