@@ -34,10 +34,10 @@ from hadash.sandbox.clients.libraries import (
 from hadash.sandbox.clients.reading import logged_of
 from hadash.sandbox.errors import SandboxError
 from hadash.sandbox.person import RequestRefused
-from hadash.sandbox.traffic import tool
+from hadash.sandbox.traffic import program, tool
 from hadash.sandbox.traffic.journal import Journal, Run, Writer, load
 from hadash.sandbox.traffic.log_reader import Position, Sides
-from hadash.sandbox.traffic.records import Headers, damage, headers_of
+from hadash.sandbox.traffic.records import Headers, damage, headers_of, place
 from hadash.sandbox.traffic.verdict import journal_faults
 from hadash.sandbox.trial import Measured
 from hadash.sandbox.world import world_named
@@ -191,6 +191,20 @@ class TestJudging:
         reader.restarts = ["the program ended by itself with exit code 1"]
         cell = judged(TEN, reader, writer)
         assert (cell.failed, cell.restarts, cell.clean) == (1, 1, False)
+
+    def test_a_consumer_whose_application_saw_an_error_is_not_clean(self) -> None:
+        reader = read((0, 9))
+        reader.failed = [("", -1, "group authorization failed")]
+        cell = judged(TEN, reader)
+        assert (cell.failed, cell.clean) == (1, False)
+        assert cell.examples == ["failed: group authorization failed"]
+
+    def test_what_its_programs_said_of_errors_is_in_the_report(self) -> None:
+        writer, reader = wrote(), read((0, 9))
+        writer.notes, reader.notes = ["timed out", "timed out"], ["no such group"]
+        cell = judged(TEN[:8], reader, writer)
+        assert cell.described()["said"] == {"writer: timed out": 2, "reader: no such group": 1}
+        assert "said 2 times by writer: timed out" in table([cell])
 
     def test_what_nobody_has_read_yet(self) -> None:
         assert unread(wrote(), read((0, 3), (6, 9))) == 2
@@ -545,6 +559,58 @@ class TestProgram:
         journal.close()
         assert (heard, code) == ([1], 0)
         assert sorted(load(tmp_path / "tool.jsonl").notes) == ["no number", "why"]
+
+    def test_what_a_client_says_that_is_of_no_record_ends_nothing(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Not even where it is JSON."""
+        lines = ['"warning"', "[1]", '{"level": "error"}', '{"n": null, "error": "no group"}', '{"n": 3}']
+        says = f"print({chr(10).join(lines)!r})"
+        monkeypatch.setattr(program, "command", lambda _: [sys.executable, "-c", says])
+        monkeypatch.setattr(program, "AGAIN_SECONDS", 0)
+        journal = Writer(tmp_path / "program.jsonl", "read", {})
+        options = SimpleNamespace(
+            topic=["orders"],
+            role="consume",
+            bootstrap="",
+            user="",
+            client_id="",
+            group="g",
+            rate=1,
+            config=[],
+        )
+        heard: list[int | None] = []
+
+        def run(
+            command: list[str], hear: Callable[[str], None], journal: Writer, wanted: object
+        ) -> int | None:
+            heard.append(tool_run(command, hear, journal, lambda: False))
+            return heard[-1]
+
+        tool_run = tool.run
+        monkeypatch.setattr(tool, "run", run)
+        program.run("kafkajs", options, journal, lambda: bool(heard))  # type: ignore[arg-type]
+        journal.close()
+        found = load(tmp_path / "program.jsonl")
+        assert heard == [0]
+        assert found.notes == lines[:3]
+        assert found.failed == [("", -1, "no group")]
+        assert [(run.first, run.last) for run in found.read] == [(place("orders", 3)[1],) * 2]
+
+    def test_a_line_that_cannot_be_taken_in_is_a_fault_and_not_the_end(self, tmp_path: Path) -> None:
+        heard: list[str] = []
+
+        def hear(line: str) -> None:
+            heard.append(line)
+            if line == "1":
+                raise KeyError("n")
+
+        journal = Writer(tmp_path / "tool.jsonl", "read", {})
+        tool.run([sys.executable, "-c", "print('1'); print('2')"], hear, journal, lambda: False)
+        journal.close()
+        assert heard == ["1", "2"]
+        (said,) = load(tmp_path / "tool.jsonl").unfinished
+        assert said == "what the program said could not be taken in (KeyError('n')): 1"
 
     def test_one_that_is_to_stop_has_not_ended_by_itself(self, tmp_path: Path) -> None:
         heard: list[str] = []

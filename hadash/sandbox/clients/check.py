@@ -245,5 +245,7 @@ def table(cells: Sequence[Cell]) -> str:
         shown = ["-" if v is None else f"{v:.2f} s" if isinstance(v, float) else str(v) for v in values]
         lines.append(head + "".join(f"{value:>12}" for value in shown) + ("" if cell.clean else "  BAD"))
         lines += [f"{'':16}{example}" for example in cell.examples]
+        if not cell.clean:
+            lines += [f"{'':16}said {times} times by {what}" for what, times in cell.said.items()]
     bad = sum(not cell.clean for cell in cells)
     return "\n".join([*lines, "", f"{len(cells)} cells, {bad} bad."])

@@ -45,6 +45,10 @@ class Logged:
     content: bytes = b""
 
 
+#: Different notes of a cell's clients that its report has.
+SAID = 10
+
+
 @dataclass(slots=True)
 class Cell:
     """One library, moved there and back in one way. Counts are records, pauses seconds."""
@@ -78,6 +82,9 @@ class Cell:
     #: What kept this cell from being measured, or a switch from succeeding.
     fault: str = ""
     examples: list[str] = field(default_factory=list)
+    #: What the clients' programs said besides, of errors mostly: how often, by who and what. (No fault by itself: libraries
+    #: say each connection that ends.)
+    said: dict[str, int] = field(default_factory=dict)
 
     @property
     def to_be_refused(self) -> str:
@@ -155,7 +162,8 @@ def judge(
     cell.consumed_twice = sum(count - counts.get(each, 1) for each, count in again.items())
     cell.skipped = len(skipped)
     unknown = _unknown(producer, acked, counts.keys())
-    cell.failed = len(producer.failed)
+    failed = [*producer.failed, *consumer.failed]
+    cell.failed = len(failed)
     cell.unknown = len(unknown)
     cell.restarts += len(producer.restarts) + len(consumer.restarts)
     for name, found in (
@@ -171,8 +179,10 @@ def judge(
     if damaged:
         first = min(damaged)
         cell.examples.append(f"damaged: {first} {damaged[first]}")
-    cell.examples += [f"failed: {error}" for _, _, error in producer.failed[:1]]
+    cell.examples += [f"failed: {error}" for _, _, error in failed[:1]]
     cell.examples += [f"restart: {why}" for why in (*producer.restarts[:1], *consumer.restarts[:1])]
+    said = Counter(f"{journal.name}: {note}" for journal in (producer, consumer) for note in journal.notes)
+    cell.said = dict(said.most_common(SAID))
 
 
 def _unknown(

@@ -29,12 +29,18 @@ def run(library: str, options: argparse.Namespace, journal: Writer, wanted: Call
     highest = -1
 
     def hear(line: str) -> None:
+        """:raises ValueError: it says nothing of a record: a line that its library has written, for one."""
         nonlocal highest
         said = json.loads(line)
-        number = said["n"]
-        if number is None:
+        number = said.get("n", "") if isinstance(said, dict) else ""
+        if number is None and "error" in said:
+            journal.failed("", -1, str(said["error"]))
+            return
+        if number is None and "damaged" in said:
             journal.damaged("", -1, said["damaged"])
             return
+        if not isinstance(number, int):
+            raise ValueError(f"{line} says nothing of a record.")
         highest = max(highest, number)
         key, index = place(topic, number)
         if "error" in said:

@@ -60,6 +60,8 @@ def _hear_all(lines: Iterator[str], hear: Callable[[str], None], journal: Writer
             hear(line.strip())
         except ValueError:
             journal.note(line.strip())
+        except Exception as error:  # else this thread would end, and nobody would hear what comes after it
+            journal.unfinished(f"what the program said could not be taken in ({error!r}): {line.strip()}")
 
 
 def _note_all(lines: Iterator[str], journal: Writer) -> None:
