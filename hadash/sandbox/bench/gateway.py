@@ -9,7 +9,6 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,16 +21,14 @@ from kazoo.client import KazooClient
 from hadash.bindings import catalogue
 from hadash.bindings.model import Binding, BindingState, Broker, ClusterDescription, Journal, PairDescription
 from hadash.bindings.store import BindingStore, Edit
-from hadash.gateway.codec import ErrorCode
 from hadash.identity.identity import Identity
 from hadash.sandbox.bench import presence
 from hadash.sandbox.bench.purgatory import bench_purgatory
-from hadash.sandbox.bench.raw import RawConnection, metadata_request, produce_error, produce_request
+from hadash.sandbox.bench.raw import RawConnection, check_written, metadata_request, produce_request
 from hadash.sandbox.bench.report import Report, begin, median, quantile
 from hadash.sandbox.bench.stranger import bench_stranger
 from hadash.sandbox.bench.tools import Login, PerfTools
 from hadash.sandbox.downloads import KAFKA_VERSION
-from hadash.sandbox.errors import SandboxError
 from hadash.sandbox.kafka import ADMIN, KafkaCluster
 from hadash.sandbox.ports import HOST, allocate
 from hadash.sandbox.processes import Process
@@ -262,10 +259,7 @@ async def _paced(connection: RawConnection, data: bytes, seconds: float) -> list
         answered = connection.send(data)
         answered.add_done_callback(lambda _, sent=sent: latencies.append(time.perf_counter() - sent))  # type: ignore[misc]
         pending.append(answered)
-    answers = await asyncio.gather(*pending)
-    refused = Counter(code.name for code in map(produce_error, answers) if code is not ErrorCode.none)
-    if refused:
-        raise SandboxError(f"PRODUCE was refused, so that no latency was measured: {dict(refused)}.")
+    check_written(await asyncio.gather(*pending))
     return latencies
 
 

@@ -8,7 +8,8 @@ import hashlib
 import hmac
 import os
 import struct
-from collections import deque
+from collections import Counter, deque
+from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any, cast
 
@@ -22,6 +23,7 @@ from hadash.gateway.codec import (
 )
 from hadash.gateway.kinds import Kind
 from hadash.gateway.wire import FrameSplitter
+from hadash.sandbox.errors import SandboxError
 
 _MAX_FRAME = 1 << 30
 
@@ -143,6 +145,16 @@ def produce_error(payload: bytes, version: int = 7) -> ErrorCode:
     answer = decode_response(Kind.PRODUCE, version, payload)
     found: ErrorCode = answer.responses[0].partition_responses[0].error_code
     return found
+
+
+def check_written(answers: Iterable[bytes]) -> None:
+    """Whether every PRODUCE was carried out, by its answers.
+
+    :raises SandboxError: one was refused: a refusal is no latency.
+    """
+    refused = Counter(code.name for code in map(produce_error, answers) if code is not ErrorCode.none)
+    if refused:
+        raise SandboxError(f"PRODUCE was refused, so that no latency was measured: {dict(refused)}.")
 
 
 def metadata_request(client_id: str = "bench", version: int = 8) -> bytes:
