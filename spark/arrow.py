@@ -29,12 +29,15 @@ FACT_KEY = (
 SUMS = ("reports", "requests", "records", "bytes")
 
 #: One row a fact and day on which reports of it came (or several, of a day that was worked off in parts).
+#: ``member`` is 1 where a report said that the client is a member of the group. (It is no part of the key: which bucket a fact is in
+#: would be another one than before.)
 DAILY = pa.schema(
     [
         *(SCHEMA.field(name) for name in FACT_KEY),
         *((name, pa.int64()) for name in SUMS),
         ("first_seen", pa.timestamp("ms", tz="UTC")),
         ("last_seen", pa.timestamp("ms", tz="UTC")),
+        ("member", pa.int64()),
     ]
 )
 

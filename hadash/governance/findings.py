@@ -15,6 +15,12 @@ from hadash.governance.catalogue import CATALOGUE, Code, Severity
 from hadash.sentences import Sentence, say
 
 
+def has_joined(details: Mapping[str, Any]) -> bool:
+    """Of the use of a group: whether it is one by a member, see :attr:`Seen.is_member`. (A JOIN_GROUP alone tells a session
+    timeout: Gateways said no more at first.)"""
+    return bool(details.get("member")) or details.get("session_timeout_ms") is not None
+
+
 @dataclass(frozen=True, slots=True)
 class Seen:
     """One access that was seen (see ``inventory.models.Access``)."""
@@ -35,10 +41,9 @@ class Seen:
     def is_member(self) -> bool:
         """Whether it is the use of a group by one of its members: it joined, or committed with a generation, which only who has
         joined knows. A client that assigns its partitions itself may commit in a group, too, and its place is not carried over.
-        (:mod:`spark.rules.clients` sees only the first, over the columns of the lake; who reads as a member *now* is asked of
+        (:mod:`spark.rules.clients` says the same over the columns of the lake; who reads as a member *now* is asked of
         the Gateways before each switch, :mod:`hadash.switching.self_assigned`.)"""
-        joined = self.details.get("member") or self.details.get("session_timeout_ms") is not None
-        return self.kind == "group" and bool(joined)
+        return self.kind == "group" and has_joined(self.details)
 
 
 @dataclass(frozen=True, slots=True)

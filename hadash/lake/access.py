@@ -19,7 +19,7 @@ from hadash.lake.store import Store
 
 #: Goes up when a column is added. Columns are only added, never changed or removed: what was written before stays readable
 #: as it is, with nothing in the new ones.
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 #: The columns. Counts are what was added since the last report of the same fact.
 SCHEMA = pa.schema(
@@ -46,6 +46,8 @@ SCHEMA = pa.schema(
         # since 2
         ("pair", pa.string()),
         ("source", pa.string()),
+        # since 3. Of a group: whether the client is a member of it, or commits there without being one.
+        ("member", pa.bool_()),
     ],
     metadata={"hadash.schema": f"access/{SCHEMA_VERSION}"},
 )

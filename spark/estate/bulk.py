@@ -82,6 +82,7 @@ def facts(size: Size) -> pa.Table:
         "idempotent": pa.array(idempotent, mask=kind != 0),
         "transactional": pa.array(transactional, mask=kind != 0),
         "session_timeout_ms": pa.array(np.full(count, 45_000), pa.int32(), mask=kind != 2),
+        "member": pa.array(np.full(count, True), mask=kind != 2),
     }
     return pa.table(names)
 

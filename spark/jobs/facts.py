@@ -350,14 +350,25 @@ def _merge(merge: _Merge) -> None:
     before = None
     if merge.before:
         with store.open(f"{merge.before}/{name}") as source:
-            before = pq.ParquetFile(source).read(use_threads=False).cast(FACTS)
+            before = _as_today(pq.ParquetFile(source).read(use_threads=False), FACTS)
     changes = []
     for files, age, taken_out in merge.days:
         for file in files:
             with store.open(file) as source:
-                rows = pq.ParquetFile(source).read_row_group(merge.bucket, use_threads=False).cast(DAILY)
-            changes.append(transform.Change(rows, age, taken_out))
+                rows = pq.ParquetFile(source).read_row_group(merge.bucket, use_threads=False)
+            changes.append(transform.Change(_as_today(rows, DAILY), age, taken_out))
     store.write_table(f"{merge.place}/{name}", transform.merged(before, changes, merge.days_later))
+
+
+def _as_today(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """What an earlier run wrote, with today's columns: what it did not have is null."""
+    columns = [
+        table[field.name].cast(field.type)
+        if field.name in table.column_names
+        else pa.nulls(len(table), field.type)
+        for field in schema
+    ]
+    return pa.table(columns, schema=schema)
 
 
 def read_days(spark: SparkSession, store: Store, days: Iterable[Day]) -> DataFrame:

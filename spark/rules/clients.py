@@ -136,8 +136,8 @@ def no_retries(inputs: Inputs) -> DataFrame:
 
 
 def _members(facts: DataFrame) -> DataFrame:
-    """Uses of a group by who joined it: others only commit there."""
-    return facts.where("kind = 'group' AND session_timeout_ms IS NOT NULL")
+    """Uses of a group by its members, as :attr:`hadash.governance.findings.Seen.is_member`: others only commit there."""
+    return facts.where("kind = 'group' AND (member = 1 OR session_timeout_ms IS NOT NULL)")
 
 
 @rule(Code.SELF_ASSIGNED)

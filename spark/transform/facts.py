@@ -27,7 +27,12 @@ LONGEST = {"appid": MAX_NAME_LENGTH, "client_id": MAX_NAME_LENGTH, "resource": M
 #: Days that a fact remembers to have been seen on: the bits of a number, without its sign.
 REMEMBERED_DAYS = 63
 
-_DAILY_FOLDS: Mapping[str, Fold] = {**dict.fromkeys(SUMS, SUM), "first_seen": FIRST, "last_seen": LAST}
+_DAILY_FOLDS: Mapping[str, Fold] = {
+    **dict.fromkeys(SUMS, SUM),
+    "first_seen": FIRST,
+    "last_seen": LAST,
+    "member": BITS,
+}
 _FACT_FOLDS: Mapping[str, Fold] = {**_DAILY_FOLDS, "days": BITS}
 
 
@@ -60,6 +65,8 @@ def counted(reports: pa.Table, pairs: Mapping[str, str], came_by: datetime, buck
     for name, instead in (("source", GATEWAY), ("client_id", "")):
         table = table.set_column(table.schema.get_field_index(name), name, _filled(table[name], instead))
     table = _fitted(table)
+    is_member = table["member"].cast(pa.int64())
+    table = table.set_column(table.schema.get_field_index("member"), "member", is_member)
     table = table.append_column("reports", pa.array(np.ones(table.num_rows, np.int64)))
     return Counted(
         [decoded(each, DAILY) for each in grouped(table, FACT_KEY, _DAILY_FOLDS, buckets)], aside, reasons

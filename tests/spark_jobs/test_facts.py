@@ -87,6 +87,40 @@ def test_what_an_old_gateway_wrote_counts_with_the_pair_of_its_cluster(
     assert (row["pair"], row["source"], row["records"]) == ("main", "gateway", 3)
 
 
+def test_who_is_a_member_is_known_once_a_report_has_said_so(spark: SparkSession, store: Store) -> None:
+    group = {"kind": "group", "resource": "billing"}
+    put(store, "a", *(report(name, member=said, **group) for name, said in (("web", True), ("flink", False))))
+    put(store, "b", report("web", member=False, **group), report("old", **group))
+    run(spark, store)
+    assert {row["client_id"]: row["member"] for row in rows(spark, store)} == {"web": 1, "flink": 0, "old": 0}
+
+
+def without_members(store: Store, folder: str) -> None:
+    """The files of a folder as a run of before wrote them, who knew nothing of members."""
+    for name in list(store.files(folder)):
+        with store.open(name) as source:
+            file = pq.ParquetFile(source)
+            groups = [file.read_row_group(n).drop_columns(["member"]) for n in range(file.num_row_groups)]
+        with store.writing(name) as sink, pq.ParquetWriter(sink, groups[0].schema) as writer:
+            for group in groups:
+                writer.write_table(group, row_group_size=max(1, group.num_rows))
+
+
+def test_to_what_a_run_of_before_wrote_members_come(spark: SparkSession, store: Store) -> None:
+    group = {"kind": "group", "resource": "billing"}
+    put(store, "a", report(at=day(1), records=1, **group), at=day(1))
+    run(spark, store)
+    now = manifest.read(store)
+    for folder in (now.facts, *(entry.place for entry in now.days.values())):
+        without_members(store, folder)
+    # The day before comes again with one more, and a new day comes.
+    put(store, "late", report(at=day(1), records=2, **group), at=day(1))
+    put(store, "b", report(records=4, member=True, **group))
+    run(spark, store)
+    (found,) = rows(spark, store)
+    assert (found["records"], found["reports"], found["days"], found["member"]) == (7, 3, "11", 1)
+
+
 def test_a_new_day_comes_to_what_was_there(spark: SparkSession, store: Store) -> None:
     put(store, "a", report("old", day(2)), report("both", day(2)), at=day(2))
     run(spark, store)

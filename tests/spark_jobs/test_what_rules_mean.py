@@ -14,6 +14,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from hadash.governance.catalogue import CATALOGUE, Code
 from hadash.governance.catalogue.figures import UNSEEN_DAYS
+from hadash.governance.findings import Seen
 from hadash.lake.access import CSV, GATEWAY, SURVIVE_USER
 from hadash.lake.snapshots import TABLES
 from hadash.sentences import fill
@@ -228,6 +229,18 @@ def group(*members: tuple[list[str] | None, int], protocol: str = "range") -> di
             for topics, count in members
         ],
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("member", [None, 0, 1])
+@pytest.mark.parametrize("session_timeout_ms", [None, 45_000])
+def test_a_member_is_one_here_if_it_is_one_for_a_switch(
+    find: Find, member: int | None, session_timeout_ms: int | None
+) -> None:
+    """A member whose JOIN_GROUP another Gateway has seen says no session timeout; a committer alone is no member."""
+    how = {"member": member, "session_timeout_ms": session_timeout_ms}
+    uses = [reader("web"), {"client_id": "web", "kind": "group", "resource": "billing", **how}]
+    seen = Seen("shop", "web", "group", "billing", details={k: v for k, v in how.items() if v is not None})
+    assert bool(find(Code.SELF_ASSIGNED, uses)) is not seen.is_member
 
 
 @pytest.mark.parametrize(

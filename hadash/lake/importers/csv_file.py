@@ -21,7 +21,7 @@ REQUIRED = ("appid", "kind", "resource", "cluster", "last_seen")
 COLUMNS = tuple(name for name in SCHEMA.names if name not in ("gateway", "source"))
 
 _NUMBERS = ("acks", "session_timeout_ms", "requests", "records", "bytes")
-_TRUTHS = ("idempotent", "transactional")
+_TRUTHS = ("idempotent", "transactional", "member")
 _TIMES = ("first_seen", "last_seen")
 _YES, _NO = ("true", "1", "yes", "是"), ("false", "0", "no", "否")
 
