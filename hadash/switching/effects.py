@@ -19,6 +19,7 @@ from hadash.bindings.dialect import Waiting
 from hadash.bindings.model import Binding, BindingState, Journal, Placement
 from hadash.bindings.returning import ExpectedBack
 from hadash.bindings.store import Edit
+from hadash.governance.findings import has_joined
 from hadash.inventory import services as inventory
 from hadash.inventory.dialects import dialect_of
 from hadash.inventory.gateways import ask_all, ask_every, gateway_members, zookeeper
@@ -498,7 +499,7 @@ class Effects:
             library__in=READING_ON | set(settings.SWITCH_READING_ON),
             last_seen__gte=access_since(),
         )
-        names = members.values_list("appid", "client_id").distinct()
+        names = {(row.appid, row.client_id) for row in members if has_joined(row.details)}
         return sorted(self.plan.who(*name) for name in names if self.plan.covers(*name))
 
     @carry_out.register

@@ -7,6 +7,7 @@ from datetime import timedelta
 from django.conf import settings
 from django.utils import timezone
 
+from hadash.governance.findings import has_joined
 from hadash.inventory.models import Access, Cluster, Pair
 from hadash.kafka.cluster import ClusterClient
 from hadash.kafka.errors import KafkaError
@@ -61,6 +62,6 @@ def users(pair: Pair, source: Cluster, plan: Plan) -> tuple[list[str], list[str]
         if not plan.covers_use(row.appid, row.client_id, row.kind, row.resource):
             continue
         clients.add(plan.who(row.appid, row.client_id))
-        if row.kind == Access.Kind.GROUP and row.resource in plan.groups:
+        if row.kind == Access.Kind.GROUP and row.resource in plan.groups and has_joined(row.details):
             groups.add(row.resource)
     return sorted(clients), sorted(groups)

@@ -64,6 +64,25 @@ def test_they_are_expected_when_the_source_is_lost(pair: Pair) -> None:
     assert users(pair, pair.first, BY_TOPIC) == (["web-1"], [])
 
 
+@pytest.mark.stack
+def test_a_group_in_which_a_client_only_commits_is_not_expected_to_have_members(pair: Pair) -> None:
+    now = timezone.now()
+    for group, member in (("billing", True), ("offsets-only", False)):
+        Access.objects.create(
+            pair=pair,
+            appid="shop",
+            client_id="web-1",
+            kind=Access.Kind.GROUP,
+            resource=group,
+            cluster="east",
+            details={"member": member},
+            first_seen=now,
+            last_seen=now,
+        )
+    both = replace(BY_TOPIC, identities=(Identity("shop"),), groups=("billing", "offsets-only"))
+    assert users(pair, pair.first, both)[1] == ["billing"]
+
+
 def test_they_are_counted_in_a_batch() -> None:
     uses = [
         Use("shop", "web-1", "produce", "orders"),

@@ -175,9 +175,14 @@ def test_members_with_a_library_that_reads_on(pair: Pair, gateways: SimpleNamesp
             resource="billing",
             cluster="east",
             library=library,
+            details={"member": True},
             first_seen=timezone.now(),
             last_seen=timezone.now(),
         )
+    # (One that only commits there never rejoins.)
+    Access.objects.filter(client_id="bill-1").update(details={"member": False})
+    assert hands(SPLIT).carry_out(do.CheckReadingOn()) == []
+    Access.objects.filter(client_id="bill-1").update(details={"member": True})
     assert hands(SPLIT).carry_out(do.CheckReadingOn()) == ["bill-1"], "of those that move"
     settings.SWITCH_READING_ON = ("acme",)
     assert hands(SPLIT).carry_out(do.CheckReadingOn()) == ["bill-1", "bill-2"]
