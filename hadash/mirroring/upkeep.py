@@ -1,7 +1,8 @@
 """Keeping a mirror as hadash wants it: the settings of its connector and of its standby Topics. Part of each look.
 
 Somebody changes a connector in Connect, a Topic's limit is raised, a later hadash gives connectors another setting:
-what differs is found, mended and said. A mirror that is being turned round is left alone, as is one that is paused or stopped.
+what differs is found, mended and said. A mirror that is being turned round is left alone, and so are the
+Topics of one that is paused or stopped.
 """
 
 from __future__ import annotations
@@ -65,14 +66,15 @@ def keep(mirror: Mirror, mend: bool = True, thorough: bool = False) -> Kept:
     :param thorough: read the Topics' settings, however lately that was done.
     :raises KafkaError, ConnectError: a server does not answer.
     """
+    if mirror.turning:
+        return Kept()
     # A switch holds a mirror back from its drain until it has turned it round. Connect knows that also where a PostgreSQL has
     # forgotten it that has failed over: by then clients may write to what the row still calls the standby, and what it calls
-    # the active side may be set as a standby. The switch goes on from there; a person who pauses a mirror loses nothing.
-    if mirror.turning or is_held_back(mirror):
-        return Kept()
+    # the active side may be set as a standby. So its Topics are left alone; its connector is not, which copies nothing.
+    held_back = is_held_back(mirror)
     needed = _needs(mirror, thorough)
-    topics = _topics(mirror, needed, mend) if needed is not _known(mirror) else Kept()
-    if not topics.unfit:
+    topics = Kept() if held_back or needed is _known(mirror) else _topics(mirror, needed, mend)
+    if not (topics.unfit or held_back):
         _last_read[mirror.pk] = needed
     connector = _connector(mirror, needed.needs, mend)
     return Kept(connector.fault or needed.needs.fault, topics.unfit or connector.unfit)

@@ -75,7 +75,8 @@ def test_one_that_a_switch_holds_back_is_left_alone_though_postgresql_has_forgot
     touched: list[str] = []
     monkeypatch.setattr(upkeep, "set_topics", lambda cluster, changes, role: touched.append(cluster.name))
     monkeypatch.setattr(services, "status_of", lambda mirror: ConnectorStatus(state, ()))
-    assert upkeep.keep(mirror) == upkeep.Kept()
+    upkeep.keep(mirror)
     mirror.refresh_from_db()
     assert mirror.topic_settings == {"orders": {"message.timestamp.type": "LogAppendTime"}}
-    assert (touched, held) == ([], {"topics": "orders"})
+    assert touched == []
+    assert held["header.converter"] == "bytes", "a connector that copies nothing is mended all the same"
