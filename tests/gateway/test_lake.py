@@ -47,7 +47,7 @@ async def lake(tmp_path: Path) -> Lake:
 
 async def test_a_row_says_all_that_is_known(lake: Lake) -> None:
     lake.traffic.fact(key()).note(1_000_060.0, 5, 500)
-    group = Circumstances(assignors=("range", "roundrobin"), session_timeout_ms=45000)
+    group = Circumstances.of_member(("range", "roundrobin"), 45000)
     lake.traffic.fact(key()._replace(kind="group", resource="readers", circumstances=group)).note(
         1_000_000.0, 0, 0
     )
@@ -75,10 +75,12 @@ async def test_a_row_says_all_that_is_known(lake: Lake) -> None:
         "last_seen": datetime.fromtimestamp(1_000_060, UTC),
         "pair": "main",
         "source": "gateway",
+        "member": None,
     }
-    assert (joined["assignors"], joined["session_timeout_ms"], joined["acks"]) == (
+    assert (joined["assignors"], joined["session_timeout_ms"], joined["member"], joined["acks"]) == (
         ["range", "roundrobin"],
         45000,
+        True,
         None,
     )
 
