@@ -32,6 +32,7 @@ from hadash.mirroring import ending, standby
 from hadash.mirroring import services as mirroring
 from hadash.mirroring.models import Mirror, WriteDenial
 from hadash.mirroring.offsets import Corresponding
+from hadash.mirroring.topic_settings import NO_TIME_LIMITS
 from hadash.sandbox import seeding
 from hadash.sandbox.world import World
 from hadash.switching.machine import Kind
@@ -210,7 +211,11 @@ def test_all_of_it_goes_and_the_audit_log_could_build_it_up_again(migrated: Migr
         "partitions": 1,
         "replication_factor": 1,
         # Those that it had for clients, not those of the standby that it was.
-        "configs": {"message.timestamp.type": "CreateTime", "max.message.bytes": "1048588"},
+        "configs": {
+            "message.timestamp.type": "CreateTime",
+            "max.message.bytes": "1048588",
+            **NO_TIME_LIMITS,  # what Kafka 3 has by default
+        },
     }
     assert entries["denials"]["before"] == [f"User:{migrated.app.appid} WRITE {migrated.topic}"]
 
