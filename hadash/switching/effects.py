@@ -54,7 +54,7 @@ from hadash.switching.planning import plan_for
 from hadash.switching.policy import limits_of
 from hadash.switching.positions import Assigned, Reader
 from hadash.switching.quota_checks import QuotaCheck, QuotasFound
-from hadash.switching.reading_on import READING_ON
+from hadash.switching.reading_on import READING_ON, reads_on
 from hadash.switching.refusals import Refused
 from hadash.switching.self_assigned import self_assigned
 from hadash.switching.settled import furthest_settled
@@ -496,10 +496,14 @@ class Effects:
             appid__in=self.plan.appids,
             kind=Access.Kind.GROUP,
             resource__in=self.plan.groups,
-            library__in=READING_ON | set(settings.SWITCH_READING_ON),
+            library__in={*READING_ON, *settings.SWITCH_READING_ON},
             last_seen__gte=access_since(),
         )
-        names = {(row.appid, row.client_id) for row in members if has_joined(row.details)}
+        names = {
+            (row.appid, row.client_id)
+            for row in members
+            if has_joined(row.details) and reads_on(row.library, row.version, settings.SWITCH_READING_ON)
+        }
         return sorted(self.plan.who(*name) for name in names if self.plan.covers(*name))
 
     @carry_out.register

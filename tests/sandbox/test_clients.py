@@ -304,6 +304,16 @@ class TestCells:
             clean[library, twice] = (cell.consumed_twice, cell.clean)
         assert clean == {("kafka-go", 2): (2, True), ("kafka-go", 3): (3, False), ("sarama", 1): (1, False)}
 
+    def test_what_a_library_sends_again_in_another_order_is_shown_and_not_counted(self) -> None:
+        """Until 1.46 Sarama does so after any failure."""
+        swapped = [*TEN[:4], TEN[5], TEN[4], *TEN[6:]]
+        clean = {}
+        for library in ("sarama-1.40", "sarama"):
+            cell = judged(swapped, read((0, 9)))
+            cell.library = library
+            clean[library] = (cell.out_of_order, cell.clean)
+        assert clean == {"sarama-1.40": (1, True), "sarama": (1, False)}
+
     def test_a_refusal_is_clean_only_of_what_hadash_says_it_cannot_move(self) -> None:
         why = "The request was refused (409): Cooperative rebalancing cannot be moved yet: readers."
         expected, other = (Cell(library, "equal", "appid", refused=why) for library in ("franz-go", "sarama"))
@@ -314,7 +324,7 @@ class TestCells:
         assert text.endswith("2 cells, 1 bad.")
 
     def test_it_is_clean_only_where_offsets_are_as_the_reason_says(self) -> None:
-        why = "application read on while they rejoin their group: they would ask west for the offsets of east"
+        why = "application go on from their own positions when they rejoin their group: they would ask west for the offsets of east"
         equal, shifted = (Cell("platformatic", offsets, "appid", refused=why) for offsets in OFFSETS)
         assert (equal.clean, shifted.clean) == (False, True)
 
@@ -372,6 +382,7 @@ class TestCells:
         assert REFUSED["franz-go", "equal"] in str(of_assignors.value)
         assert REFUSED["franz-go", "shifted"] in str(of_assignors.value)
         assert REFUSED["platformatic", "shifted"] in str(of_reading_on.value)
+        assert REFUSED["kafka-python", "shifted"] in str(of_reading_on.value)
 
     def test_the_table_names_what_is_bad(self) -> None:
         text = table([judged(TEN, read((0, 9))), judged(TEN[:8], read((0, 9)))])

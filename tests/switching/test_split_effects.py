@@ -186,3 +186,24 @@ def test_members_with_a_library_that_reads_on(pair: Pair, gateways: SimpleNamesp
     assert hands(SPLIT).carry_out(do.CheckReadingOn()) == ["bill-1"], "of those that move"
     settings.SWITCH_READING_ON = ("acme",)
     assert hands(SPLIT).carry_out(do.CheckReadingOn()) == ["bill-1", "bill-2"]
+
+
+@pytest.mark.parametrize(("version", "found"), [("3.0.12", ["bill-1"]), ("2.3.1", []), ("", ["bill-1"])])
+def test_a_library_that_reads_on_since_a_version(
+    pair: Pair, gateways: SimpleNamespace, version: str, found: list[str]
+) -> None:
+    """kafka-python keeps its positions over a rebalance since 3.0. Of one that does not say its version nobody knows."""
+    Access.objects.create(
+        pair=pair,
+        appid="shop",
+        client_id="bill-1",
+        kind=Access.Kind.GROUP,
+        resource="billing",
+        cluster="east",
+        library="kafka-python",
+        version=version,
+        details={"member": True},
+        first_seen=timezone.now(),
+        last_seen=timezone.now(),
+    )
+    assert hands(SPLIT).carry_out(do.CheckReadingOn()) == found

@@ -358,14 +358,15 @@ class TestSelfAssigned:
 
 
 class TestReadingOn:
-    """A member that reads on while it rejoins asks the new cluster for the offsets of the old one."""
+    """A member that goes on from its own position asks the new cluster for the offsets of the old one."""
 
     def test_it_does_not_move_where_offsets_differ(self) -> None:
         world = World()
         world.reading_on = ["bill-1"]
         assert failure(world, Stage.PRECHECK) == (
-            "bill-1 read on while they rejoin their group: they would ask west for the offsets of east, which are others there "
-            "(carts, orders). Use a library that stops reading before it rejoins, stop them for the switch, or leave them out."
+            "bill-1 go on from their own positions when they rejoin their group: they would ask west for the offsets of east, which are "
+            "others there (carts, orders). Use a library that begins at what the group has committed, stop them for the switch, or leave "
+            "them out."
         )
 
     def test_where_offsets_are_equal_it_is_not_asked_for(self) -> None:
@@ -379,7 +380,10 @@ class TestReadingOn:
         world = World()
         world.reading_on = ["bill-1"]
         run_stage(world, Stage.PRECHECK, replace(QUICK, accept_self_assigned=True))
-        assert "bill-1 read on while they rejoin their group, and offsets are others on west." in world.said
+        assert (
+            "bill-1 go on from their own positions when they rejoin their group, and offsets are others on west."
+            in world.said
+        )
 
 
 def test_acks_1_can_be_accepted() -> None:

@@ -17,14 +17,20 @@ from hadash.sandbox.traffic.verdict import merge
 REFUSED = {
     ("franz-go", "equal"): "Cooperative rebalancing cannot be moved yet",
     ("franz-go", "shifted"): "Cooperative rebalancing cannot be moved yet",
-    ("platformatic", "shifted"): "read on while they rejoin their group",
+    ("platformatic", "shifted"): "go on from their own positions when they rejoin their group",
+    ("kafka-python", "shifted"): "go on from their own positions when they rejoin their group",
 }
 
 
 #: Records that one consumer may read again at each rebalance, whoever caused it. kafka-go's Reader hands out a record after its
 #: generation has ended, and commits it in the next one, which has begun before it. (On Kafka itself, without hadash: 5 records in
-#: 8 rebalances of two members.)
-READS_AGAIN = {"kafka-go": 1}
+#: 8 rebalances of two members.) The stock stream of @platformatic/kafka commits a record after it has handed it out, and does not try
+#: again when the rebalance that has begun meanwhile refuses that.
+READS_AGAIN = {"kafka-go": 1, "platformatic": 1}
+
+#: Whose producers change the order of what they send again, whoever has caused that: until 1.46 Sarama does so even with one request
+#: under way (IBM/sarama#2619, mended by its #3422). The table has the number; it is not counted against the switch.
+REORDERS = frozenset({"sarama-1.45", "sarama-1.40"})
 
 #: There and back.
 REBALANCES = 2
@@ -117,7 +123,7 @@ class Cell:
         return (
             self.lost
             + self.doubled
-            + self.out_of_order
+            + (0 if self.library in REORDERS else self.out_of_order)
             + self.damaged
             + max(self.consumed_twice - REBALANCES * READS_AGAIN.get(self.library, 0), 0)
             + self.skipped

@@ -93,7 +93,7 @@ class JavaTool:
             "org.apache.kafka.tools.VerifiableProducer",
             *("--bootstrap-server", options.bootstrap, "--topic", options.topic[0]),
             *("--throughput", str(int(options.rate)), "--repeating-keys", str(KEYS)),
-            *("--producer.config", self._config()),
+            *(self._config_option("--producer.config"), self._config()),
         )
 
     def _consumer(self) -> tuple[str, ...]:
@@ -102,8 +102,14 @@ class JavaTool:
         return (
             "org.apache.kafka.tools.consumer.ConsoleConsumer" if moved else "kafka.tools.ConsoleConsumer",
             *("--bootstrap-server", options.bootstrap, "--topic", options.topic[0]),
-            *("--group", options.group, "--from-beginning", "--consumer.config", self._config()),
+            *("--group", options.group, "--from-beginning"),
+            *(self._config_option("--consumer.config"), self._config()),
         )
+
+    def _config_option(self, earlier: str) -> str:
+        """Since 4.2 all tools have the same option (KIP-1147); of the earlier one they say that it is deprecated, among the records."""
+        since = tuple(map(int, self.version.split(".")[:2])) >= (4, 2)
+        return "--command-config" if since else earlier
 
     def _sent(self, journal: Writer, line: str) -> None:
         said = json.loads(line)
