@@ -186,8 +186,8 @@ class RawClient:
 
     # -- requests that tests often need -----------------------------------------------------------------------
 
-    def send_join(self, group: str, version: int = 2) -> None:
-        """Ask to become a member, without waiting."""
+    def send_join(self, group: str, version: int = 2, member_id: str = "") -> None:
+        """Ask to become a member, or to stay one, without waiting."""
         protocol = build(
             nested(Kind.JOIN_GROUP, version, "JoinGroupRequestProtocol"), name="range", metadata=b"\0"
         )
@@ -197,7 +197,7 @@ class RawClient:
             group_id=group,
             session_timeout=timedelta(seconds=10),
             rebalance_timeout=timedelta(seconds=10),
-            member_id="",
+            member_id=member_id,
             protocol_type="consumer",
             protocols=(protocol,),
         )
