@@ -7,6 +7,18 @@ from typing import NamedTuple
 #: Clients whose library is remembered; of more the one that was told first is forgotten. As many as a large Gateway has connections.
 MAX_CLIENTS = 20_000
 
+#: librdkafka and what is made of it, as they name themselves. Answered UNKNOWN_MEMBER_ID they wait for up to a second before they join
+#: again (``rkcg_join_intvl``); answered MEMBER_ID_REQUIRED they do at once, with the new id.
+JOINS_AT_ONCE_WITHOUT_ID = frozenset(
+    {
+        "librdkafka",
+        "confluent-kafka-python",
+        "confluent-kafka-go",
+        "confluent-kafka-dotnet",
+        "confluent-kafka-javascript",
+    }
+)
+
 
 class Library(NamedTuple):
     """Its name and version as it tells them (KIP-511); empty when it does not."""

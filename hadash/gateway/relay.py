@@ -20,6 +20,7 @@ from hadash.gateway.codec import (
 from hadash.gateway.directory import Directory, is_transaction
 from hadash.gateway.inflight import InFlight
 from hadash.gateway.kinds import LOOK_UPS, MUTATIONS, Kind
+from hadash.gateway.libraries import JOINS_AT_ONCE_WITHOUT_ID
 from hadash.gateway.members import ConnectionMembers, Member, assignors_of, session_timeout_ms_of
 from hadash.gateway.observer import Observer
 from hadash.gateway.opening import Opening, Openings
@@ -293,9 +294,11 @@ class Relay:
 
     def _join(self, request: Request, message: Any) -> None:
         cluster, changed = self.cluster, None
-        if self._comes_with_another_clusters_id(message) and getattr(message, "group_instance_id", None):
+        if self._comes_with_another_clusters_id(message) and (
+            getattr(message, "group_instance_id", None) or self.signed.library in JOINS_AT_ONCE_WITHOUT_ID
+        ):
             # A static member: where its group has not forgotten it, the coordinator would fence it for its strange id, which
-            # ends its client. Without an id it takes its own place, as after a restart.
+            # ends its client. Without an id it takes its own place, as after a restart. And librdkafka joins at once without one.
             changed = message = replace(message, member_id="")
         # Any other member keeps its id. The coordinator does not know it and says so (UNKNOWN_MEMBER_ID), as after a session
         # that has ended. Without the id it would say MEMBER_ID_REQUIRED, which it never says to a request that has one:

@@ -211,6 +211,23 @@ class TestMemberOfTheOtherCluster:
             assert said == answer_to(straight, sent)
         assert decode_response(Kind.JOIN_GROUP, version, said).error_code is ErrorCode.unknown_member_id
 
+    def test_librdkafka_is_given_a_new_id_at_once(
+        self, gateway: GatewayProcess, control: ControlPlane, app: App
+    ) -> None:
+        """It joins at once with the id that comes with MEMBER_ID_REQUIRED; after UNKNOWN_MEMBER_ID it waits for a second."""
+        group, version = app.group(), 4
+        member_id = self.member_of_east(gateway, app, group)
+        control.bind(Identity(app.appid), "west")
+        with at_gateway(gateway, app) as client:
+            software = {"client_software_name": "librdkafka", "client_software_version": "2.13.0"}
+            client.call(Kind.API_VERSIONS, 3, **software)
+            find_coordinator(client, group)
+            answer = decode_response(
+                Kind.JOIN_GROUP, version, answer_to(client, self.join(version, group, member_id))
+            )
+        assert answer.error_code is ErrorCode.member_id_required
+        assert answer.member_id not in ("", member_id)
+
     def test_a_static_member_takes_its_place_and_is_not_fenced(
         self, gateway: GatewayProcess, control: ControlPlane, kafka: Clusters, app: App
     ) -> None:
