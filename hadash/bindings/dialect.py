@@ -1,4 +1,4 @@
-"""What the rest of the program asks of an engine's bindings, whichever engine it is (DESIGN section 3).
+"""What the rest of the program asks of an engine's bindings, whichever engine it is.
 
 Two speak it: :mod:`hadash.bindings.native`, which hadash's own Gateway obeys, and :mod:`hadash.bindings.didi.dialect`,
 which DiDi's brokers and Gateway obey. Nobody above this floor asks which one it has.

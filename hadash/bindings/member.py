@@ -191,7 +191,7 @@ class Member:
                     self.client.set(path, data)
 
     def expect_everybody_back(self) -> None:
-        """Before a process that has lost its name hangs up: whoever it serves may send again what is not answered then.
+        """Before a process that has lost its name hangs up: those that it serves may send again what is not answered then.
 
         Their time begins now. What was noted when the name was taken may be over: that was while this process was cut off, and
         it has relayed since. One try, and not for long, because this process must stop.

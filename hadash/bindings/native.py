@@ -34,7 +34,7 @@ class NativeDialect(BindingStore):
         return []
 
     def waiting_for(self, epoch: int) -> Waiting:
-        """An excluded Gateway is not waited for unless it lives, one that does not live is (DESIGN section 3)."""
+        """An excluded Gateway is not waited for unless it lives, one that does not live is."""
         with reaching():
             found = members(self.client)
         return waiting(found, not_applied(found, epoch))

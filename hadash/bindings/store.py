@@ -1,4 +1,4 @@
-"""Reading and changing bindings: one change is one ZooKeeper transaction (DESIGN section 3).
+"""Reading and changing bindings: one change is one ZooKeeper transaction.
 
 A transaction holds the compare-and-set of every document that it touches, the epoch, the change node that
 engines watch, and the journal of the switch that makes it. All of it happens, or nothing does.

@@ -429,7 +429,7 @@ class ClientConnection(asyncio.Protocol):
             return
         if self._hung_up is not None or self.transport.is_closing():
             return
-        # One that is not signed in is not worked on any more, and keeps nothing: it makes room for others, as whoever
+        # One that is not signed in is not worked on any more, and keeps nothing: it makes room for others, as one who
         # keeps the Gateway waiting does. (Only the client decides when it hangs up itself.)
         self.gateway.unauthenticated.holds(self, 0)
         self.gateway.unauthenticated.waits(self)

@@ -28,7 +28,7 @@ REFUSED = {
 #: again when the rebalance that has begun meanwhile refuses that.
 READS_AGAIN = {"kafka-go": 1, "platformatic": 1}
 
-#: Whose producers change the order of what they send again, whoever has caused that: until 1.46 Sarama does so even with one request
+#: Whose producers change the order of what they send again, whatever has caused that: until 1.46 Sarama does so even with one request
 #: under way (IBM/sarama#2619, mended by its #3422). The table has the number; it is not counted against the switch.
 REORDERS = frozenset({"sarama-1.45", "sarama-1.40"})
 
