@@ -80,6 +80,8 @@ class Client:
         #: Something of it has waited here: its client may have sent it again elsewhere.
         self._has_waited = False
         self._leaving = False
+        #: Nothing of it is under way any more.
+        self.ended = False
         #: Since when the client has been gone, in the loop's time.
         self._gone_since: float | None = None
         #: Set when the client has hung up while something waits here.
@@ -171,6 +173,7 @@ class Client:
         """It has said its name now, and is served as ``to``. Nothing was handled under none."""
         to._gone_since, to._has_waited = self._gone_since, self._has_waited
         self.members.close()
+        self.relay.close()
         self.gateway.signed_out(self)
         self.gateway.traffic.sign_ins -= 1  # the other one counts it again
 
@@ -277,7 +280,7 @@ class Client:
 
     def _end(self) -> None:
         if self._leaves_by is not None:
-            self._leaves_by.cancel()
+            self._leaves_by.drop()
         self._forget_parked()
         for held in list(self.members.held):
             self.gateway.purgatory.cancel(held)
@@ -287,6 +290,8 @@ class Client:
         self.relay.upstream.close()
         self.relay.close()
         self.connection.close()
+        self.ended = True
+        self.connection.let_go()
 
     def describe(self) -> str:
         """Who this is and what is going on, for the log."""

@@ -51,7 +51,7 @@ class ClientConnection(asyncio.Protocol):
         self.gone = False
         #: Nothing more is handled: the connection ends.
         self.closing = False
-        #: Set with the sign-in.
+        #: Set with the sign-in, until both of them have ended.
         self.client: Client | None = None
         #: The client takes its answers slower than they come.
         self.slow = False
@@ -67,6 +67,8 @@ class ClientConnection(asyncio.Protocol):
         self._reading = True
         #: Its turn comes.
         self._queued = False
+        #: The transport has ended.
+        self._lost = False
         #: Set when the client has been hung up on: what ends it when the client does not.
         self._hung_up: Entry | None = None
         self._signing_in: asyncio.Task[None] | None = None
@@ -100,7 +102,8 @@ class ClientConnection(asyncio.Protocol):
     def not_made(self) -> None:
         """It has ended before it could be spoken to."""
         self.gone = self.closing = True
-        self._deadline.cancel()
+        self._deadline.drop()
+        self._received.end()
         self.gateway.closed(self)
 
     def data_received(self, data: bytes) -> None:
@@ -123,12 +126,14 @@ class ClientConnection(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         if self._hung_up is not None:
-            self._hung_up.cancel()
+            self._hung_up.drop()
         if self._signing_in is None or self._signing_in.done():
-            self._deadline.cancel()
+            self._deadline.drop()
         # Otherwise a sign-in is under way that may wait for a broker for ever: nothing else ends it.
         self._client_gone()
-        self._received.give_room_back()
+        self._received.end()
+        self._lost = True
+        self.let_go()
         self.gateway.closed(self)
 
     def pause_writing(self) -> None:
@@ -187,11 +192,13 @@ class ClientConnection(asyncio.Protocol):
             self.abort()
             return
         finally:
-            self._deadline.cancel()
+            self._deadline.drop()
         if signed is None:
             self.close()
             return
-        probe(self.transport.get_extra_info("socket"), self.gateway.settings.silence_seconds)
+        connected = self.transport.get_extra_info("socket")
+        if connected is not None:  # it may be cut by now
+            probe(connected, self.gateway.settings.silence_seconds)
         # Also when it has left by now: what it sent before that is to be passed on.
         self.client = Client(self.gateway, self, signed)
         if self.gone:
@@ -243,8 +250,7 @@ class ClientConnection(asyncio.Protocol):
                 self._worked_on = len(taken[0])
                 self._count_held()
                 return taken[0]
-            if self._frames.broken is not None:
-                raise self._frames.broken
+            self._frames.check()
             self.gateway.unauthenticated.waits(self)
             self._next_frame = self.gateway.loop.create_future()
             try:
@@ -294,8 +300,8 @@ class ClientConnection(asyncio.Protocol):
                 if not client.handle(*taken):
                     self._received.put_back(taken)
                     client = self.client or client  # it may have another name now
-            if self._frames.broken is not None and not self.closing:
-                raise self._frames.broken
+            if not self.closing:
+                self._frames.check()
         except WireError as error:
             self.fail(error)
         finally:
@@ -336,7 +342,8 @@ class ClientConnection(asyncio.Protocol):
         """Whether the client has not hung up. Of one that is not read the kernel has to be asked."""
         if self.gone or self._reading:
             return not self.gone
-        return is_established(self.transport.get_extra_info("socket"))
+        connected = self.transport.get_extra_info("socket")
+        return connected is not None and is_established(connected)
 
     def guard(self, action: Callable[[], None]) -> None:
         """Do something for this connection; what goes wrong with it is its own affair."""
@@ -422,7 +429,7 @@ class ClientConnection(asyncio.Protocol):
         """Hang up. Answers that were handed over still go out, and the client is given time to read them: a connection
         that is cut while something unread has come from the client is reset, and takes unread answers with it."""
         self.closing = True
-        self._deadline.cancel()
+        self._deadline.drop()
         self._received.clear()
         if self._transport is None:
             self.abort()
@@ -443,6 +450,15 @@ class ClientConnection(asyncio.Protocol):
         if not self._reading:
             self._reading = True
             self.transport.resume_reading()
+
+    def let_go(self) -> None:
+        """When connection and client have both ended: hold on to nothing that holds on to this connection.
+
+        What ends in a circle is freed by Python's collector only: much later, all at once, and nobody is served meanwhile.
+        """
+        if self._lost and (self.client is None or self.client.ended):
+            self.client = None
+            self.replies.end()
 
     def describe(self) -> str:
         return self.client.describe() if self.client is not None else f"a client on {self.host}"

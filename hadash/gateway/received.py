@@ -75,3 +75,12 @@ class Received:
         self.frames.clear()
         self._put_back = None
         self.give_room_back()
+
+    def end(self) -> None:
+        """Nothing more comes in: what is here can still be taken, and nobody is told of memory any more."""
+        self.give_room_back()
+        self._granted = self._evict = _nothing
+
+
+def _nothing() -> None:
+    """What is called of a connection that has ended."""

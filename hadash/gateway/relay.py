@@ -54,6 +54,10 @@ MAYBE_WRITTEN = frozenset(
 OWN_CORRELATION_ID = -7
 
 
+def _nobody(error: int) -> None:
+    """Who hears of it once the connection has ended."""
+
+
 @dataclass(slots=True, eq=False)
 class Unanswered:
     """A JOIN_GROUP or SYNC_GROUP that the cluster has not answered yet: its answer waits for other members."""
@@ -91,13 +95,13 @@ class Relay:
         self.cluster = signed.upstream.cluster
         self.observer = Observer(gateway.traffic, signed, host)
         self.positions = FetchPositions()
-        self.directory = Directory(self)
         #: Since when the client has belonged to the other cluster, in the loop's time.
         self.away_since: float | None = None
 
     def close(self) -> None:
-        """The connection ends: nobody waits for anything any more."""
+        """The connection ends: nobody waits for anything any more, and nothing is heard of the cluster."""
         self.mutations.abandon()
+        self._maybe_written = _nobody
 
     def answer(self, request: Request, data: bytes) -> None:
         """Answer ``request`` in the cluster's place."""
@@ -115,11 +119,11 @@ class Relay:
             case Kind.FETCH:
                 self._fetch(request)
             case Kind.METADATA:
-                self.directory.answer_metadata(request, message)
+                Directory(self).answer_metadata(request, message)
             case Kind.FIND_COORDINATOR if is_transaction(message) and not self.gateway.transactions:
                 self._refuse_transaction(request, message)
             case Kind.FIND_COORDINATOR:
-                self.directory.answer_coordinators(request, message)
+                Directory(self).answer_coordinators(request, message)
             case Kind.INIT_PRODUCER_ID if message.transactional_id and not self.gateway.transactions:
                 self._refuse_transaction(request, message)
             case Kind.INIT_PRODUCER_ID if message.transactional_id:
@@ -423,9 +427,9 @@ class Relay:
                 if any(group not in placement.coordinators for group in groups):
                     return False
         if request.kind is Kind.METADATA:
-            self.directory.answer_metadata(request, message)
+            Directory(self).answer_metadata(request, message)
         elif request.kind is Kind.FIND_COORDINATOR:
-            self.directory.answer_coordinators(request, message)
+            Directory(self).answer_coordinators(request, message)
         else:
             return False
         return True

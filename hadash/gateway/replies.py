@@ -75,6 +75,11 @@ class ReplyQueue:
     def __len__(self) -> int:
         return len(self._waiting)
 
+    def end(self) -> None:
+        """Nobody answers and nobody is answered any more."""
+        self._waiting.clear()
+        self.on_empty = self.on_sent = None
+
     def open(self, on_sent: Callable[[], None] | None = None) -> Reply:
         """A place at the end; ``on_sent`` is called when its answer has been handed to the client's socket."""
         reply = Reply(self, on_sent)

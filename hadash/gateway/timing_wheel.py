@@ -35,6 +35,15 @@ class Entry:
             del self.bucket.entries[self]
             self.bucket = None
 
+    def drop(self) -> None:
+        """It will never become due: what its action holds on to is let go."""
+        self.cancel()
+        self.action = _nothing
+
+
+def _nothing() -> None:
+    """What an entry does that was dropped, when it was due in the same tick."""
+
 
 class Bucket:
     """The entries of one tick of one wheel, oldest first."""

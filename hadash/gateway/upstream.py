@@ -276,8 +276,7 @@ class Upstream(asyncio.Protocol):
                     return
             for payload, _ in self._frames.feed(data):
                 self._answer(payload)
-            if self._frames.broken is not None:
-                raise self._frames.broken
+            self._frames.check()
             if self._waiting and self._waiting[0][2] is not None:
                 self._begin_stream()
             self._look_whether_quiet()

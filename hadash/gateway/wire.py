@@ -55,12 +55,12 @@ class FrameSplitter:
     ``limit`` is the largest frame that is taken; it may change between two frames.
     """
 
-    __slots__ = ("_at", "_now", "_piece", "_pieces", "broken", "held", "limit")
+    __slots__ = ("_at", "_broken", "_now", "_piece", "_pieces", "held", "limit")
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
-        #: Why the stream cannot be read any further: a length above the limit, of which nothing is kept, or a negative one.
-        self.broken: WireError | None = None
+        #: A length that ends the stream, and the limit that was in effect.
+        self._broken: tuple[int, int] | None = None
         #: Bytes that have come and are not handed out yet.
         self.held = 0
         #: The piece that is cut now, where its next frame begins, and when it came.
@@ -72,7 +72,7 @@ class FrameSplitter:
 
     def push(self, data: bytes, now: float = 0.0) -> None:
         """Take what has come at ``now``, in any clock."""
-        if self.broken is not None or not data:
+        if self._broken is not None or not data:
             return
         if self.held:
             self._pieces.append((data, now))
@@ -83,7 +83,7 @@ class FrameSplitter:
     def next(self) -> tuple[bytes, float] | None:
         """The next frame, without its length, and when its first byte came; ``None`` when it is not complete, or the stream
         is broken."""
-        if self.held < _LENGTH.size or self.broken is not None:
+        if self.held < _LENGTH.size or self._broken is not None:
             self._forget_handed_out()
             return None
         began, at, end = self._now, self._at, len(self._piece)
@@ -92,7 +92,8 @@ class FrameSplitter:
         else:
             length = _LENGTH.unpack(self._peek(_LENGTH.size))[0]
         if not 0 <= length <= self.limit:
-            self._break(length)
+            self._broken = (length, self.limit)
+            self.clear()
             return None
         need = _LENGTH.size + length
         if self.held < need:
@@ -154,12 +155,21 @@ class FrameSplitter:
             found += piece[: size - len(found)]
         return found
 
-    def _break(self, length: int) -> None:
+    @property
+    def broken(self) -> bool:
+        """Whether the stream cannot be read any further: a length above the limit, of which nothing is kept, or a negative
+        one."""
+        return self._broken is not None
+
+    def check(self) -> None:
+        """:raises WireError: the stream is broken. A new error each time: one that is kept holds on to all that it went
+        through."""
+        if self._broken is None:
+            return
+        length, limit = self._broken
         if length < 0:
-            self.broken = MalformedFrame(f"a frame of {length} bytes")
-        else:
-            self.broken = FrameTooLarge(f"a frame of {length} bytes; at most {self.limit} are allowed here")
-        self.clear()
+            raise MalformedFrame(f"a frame of {length} bytes")
+        raise FrameTooLarge(f"a frame of {length} bytes; at most {limit} are allowed here")
 
     @property
     def need(self) -> int:
@@ -172,7 +182,7 @@ class FrameSplitter:
     @property
     def ready(self) -> bool:
         """Whether :meth:`next` has something: a whole frame, or the news that the stream is broken."""
-        if self.broken is not None:
+        if self._broken is not None:
             return True
         if self.held < _LENGTH.size:
             return False

@@ -37,8 +37,7 @@ def split(*pieces: bytes, limit: int = 1000) -> list[bytes]:
     """The frames that the pieces of a stream hold. Raises why it cannot be read."""
     splitter = FrameSplitter(limit)
     frames = [frame for piece in pieces for frame, _ in splitter.feed(piece)]
-    if splitter.broken is not None:
-        raise splitter.broken
+    splitter.check()
     return frames
 
 
@@ -87,9 +86,9 @@ class TestFrames:
         splitter = FrameSplitter(1000)
         splitter.push(framed(b"one") + struct.pack(">i", length))
         assert splitter.next() == (b"one", 0.0)
-        assert splitter.broken is None and splitter.ready
+        assert not splitter.broken and splitter.ready
         assert splitter.next() is None
-        assert splitter.broken is not None and splitter.held == 0
+        assert splitter.broken and splitter.held == 0
 
     @pytest.mark.parametrize(
         ("data", "error", "message"),
@@ -130,7 +129,7 @@ class TestFrames:
     def test_what_came_before_it_is_still_read(self) -> None:
         splitter = FrameSplitter(1000)
         assert [f for f, _ in splitter.feed(framed(b"one") + struct.pack(">i", -1))] == [b"one"]
-        assert splitter.broken is not None
+        assert splitter.broken
         assert splitter.feed(framed(b"two")) == []
 
     def test_a_limit_holds_for_frames_that_begin_after_it_was_set(self) -> None:
