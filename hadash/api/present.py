@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from hadash.accounts.models import ApiToken
@@ -12,6 +13,7 @@ from hadash.dashboard.selectors import BoundAppID, BoundInstance
 from hadash.dashboard.templatetags.hadash import sentence
 from hadash.governance.findings import RULES
 from hadash.inventory.models import Cluster, Pair
+from hadash.mirroring.copied_twice import CopiedTwice, copied_twice
 from hadash.mirroring.models import Mirror
 from hadash.switching import four_eyes, radii, restoring, tails
 from hadash.switching.drafts.models import RequestDraft
@@ -163,7 +165,7 @@ def cluster(found: Cluster) -> dict[str, Any]:
     }
 
 
-def mirror(found: Mirror) -> dict[str, Any]:
+def mirror(found: Mirror, twice: Sequence[CopiedTwice]) -> dict[str, Any]:
     """``MirrorShape``."""
     return {
         "name": found.name,
@@ -179,16 +181,26 @@ def mirror(found: Mirror) -> dict[str, Any]:
         "compared_at": found.compared_at,
         "differences": found.comparison.get("differences", []),
         "gaps": found.gaps,
+        "copied_twice": [
+            {
+                "cluster": each.cluster,
+                "topic": each.partition.topic,
+                "partition": each.partition.partition,
+                "records": each.records,
+            }
+            for each in twice
+        ],
     }
 
 
 def pair(found: Any) -> dict[str, Any]:
     """``PairShape`` of a pair from :func:`hadash.dashboard.selectors.pairs`."""
+    twice = copied_twice(found.the_mirrors)
     return {
         "name": found.name,
         "default": found.default.name,
         "clusters": [cluster(each) for each in found.clusters],
-        "mirrors": [mirror(each) for each in found.the_mirrors],
+        "mirrors": [mirror(each, twice[each.pk]) for each in found.the_mirrors],
     }
 
 

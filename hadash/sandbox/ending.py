@@ -14,7 +14,14 @@ from hadash.sandbox.traffic import fleet, libraries
 from hadash.sandbox.traffic.client import FLUSH_AT_END_SECONDS
 from hadash.sandbox.traffic.journal import Journal
 from hadash.sandbox.traffic.log_reader import Sides, await_caught_up
-from hadash.sandbox.traffic.logs import LogsVerdict, fates, find_missing, held_numbers, judge_logs
+from hadash.sandbox.traffic.logs import (
+    CopiedTwice,
+    LogsVerdict,
+    fates,
+    find_missing,
+    held_numbers,
+    judge_logs,
+)
 from hadash.sandbox.traffic.verdict import damages, journal_faults
 
 if TYPE_CHECKING:
@@ -51,11 +58,11 @@ def finish(trial: Trial) -> dict[str, Any]:
     topics = sorted(world.topics)
     producers = _producers(world.clients, journals)
     try:
-        sides.await_same_size(topics, CATCH_UP_SECONDS)
-        logs, unknown = _judge_logs(sides.logs(topics), producers)
+        told = sides.await_same_size(topics, CATCH_UP_SECONDS, lambda: _copied_twice(trial))
+        logs, unknown = _judge_logs(sides.logs(topics), producers, told)
     except (KafkaException, SandboxError) as error:
         faults.append(f"the logs of the clusters could not be read: {error}")
-        logs, unknown = _judge_logs({}, producers)
+        logs, unknown = _judge_logs({}, producers, {})
     lost = sum(g.lost for g in groups)
     return {
         "records_sent": sum(r.last - r.first + 1 for j in journals.values() for r in j.acked),
@@ -103,14 +110,27 @@ def _producers(
     return [(s.library, s.topics, journals[s.name]) for s in clients if s.role == "produce"]
 
 
+def _copied_twice(trial: Trial) -> CopiedTwice:
+    """What hadash says that a Connect worker which died has left on each side.
+
+    :raises SandboxError: it does not answer.
+    """
+    return {
+        (each["cluster"], each["topic"], each["partition"]): each["records"]
+        for pair in trial.operator.call("GET", "pairs/")
+        for mirror in pair["mirrors"]
+        for each in mirror["copied_twice"]
+    }
+
+
 def _judge_logs(
-    sides: dict[str, Any], producers: Sequence[tuple[str, tuple[str, ...], Journal]]
+    sides: dict[str, Any], producers: Sequence[tuple[str, tuple[str, ...], Journal]], told: CopiedTwice
 ) -> tuple[LogsVerdict, list[str]]:
     """What the logs hold, and what they say of the records of which a producer does not know.
 
-    :param sides: by cluster its logs; none when they could not be read.
+    :param sides: by cluster its logs; none when they could not be read. :param told: what hadash says is there twice.
     """
-    verdict, unknown = judge_logs(sides), []
+    verdict, unknown = judge_logs(sides, told), []
     for library, topics, journal in producers:
         held = held_numbers(sides, library, topics) if sides else None
         find_missing(verdict, journal, held)

@@ -34,6 +34,23 @@ def only_mirror(answer: Any) -> dict[str, Any]:
 def test_nothing_is_known_to_be_wrong(program: Callable[..., Any], estate: SimpleNamespace) -> None:
     told = only_mirror(program("vera").get("pairs/"))
     assert (told["drift"], told["compared_at"], told["differences"], told["gaps"]) == (None, None, [], [])
+    assert told["copied_twice"] == []
+
+
+def test_what_a_side_holds_twice_is_told(program: Callable[..., Any], estate: SimpleNamespace) -> None:
+    """Also on the side that the mirror copied to before it was turned round."""
+    mirror = Mirror.objects.get()
+    point = {"topic": "orders", "source_offset": 90, "target_offset": 95}
+    mirror.anchors.create(**point, partition=0)
+    mirror.anchors.create(**point, partition=1, target_repeated=5)
+    mirror.anchors.create(**point, partition=2, source_repeated=7)
+    told = only_mirror(program("vera").get("pairs/"))
+    assert told["copied_twice"] == [
+        {"cluster": mirror.target.name, "topic": "orders", "partition": 1, "records": 5},
+        {"cluster": mirror.source.name, "topic": "orders", "partition": 2, "records": 7},
+    ]
+    shape = MirrorShape(data=told)
+    assert shape.is_valid(), shape.errors
 
 
 def test_differences_gaps_and_settings_that_were_changed_are_told(

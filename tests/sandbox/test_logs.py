@@ -61,6 +61,38 @@ def test_keys_have_orders_of_their_own() -> None:
     assert judged(both, both)[1] == {}
 
 
+class TestCopiedTwice:
+    """What a Connect worker that has died leaves on the standby, and hadash has to know of."""
+
+    EAST = log(0, 1, 2, 3)
+    WEST = log(0, 1, 2, 1, 2, 3)
+
+    def told(self, west: list[Logged], count: int) -> LogsVerdict:
+        return judge_logs({"east": {WHERE: self.EAST}, "west": {WHERE: west}}, {("west", *WHERE): count})
+
+    def test_as_many_as_hadash_says_are_set_aside(self) -> None:
+        verdict = self.told(self.WEST, 2)
+        assert (verdict.written_twice, verdict.different, verdict.copied_twice) == (0, 0, 2)
+        assert (verdict.records, verdict.examples) == (10, [])
+
+    @pytest.mark.parametrize("count", [1, 3])
+    def test_another_number_is_a_fault_of_all_of_them(self, count: int) -> None:
+        verdict = self.told(self.WEST, count)
+        assert (verdict.written_twice, verdict.different, verdict.copied_twice) == (2, 2, 0)
+        assert verdict.examples[0] == (
+            f"hadash says that {count} records of west shop.carts/0 were copied twice; 2 are there twice"
+        )
+
+    def test_it_is_no_excuse_on_the_other_side(self) -> None:
+        verdict = judge_logs({"east": {WHERE: self.WEST}, "west": {WHERE: self.EAST}}, {("west", *WHERE): 2})
+        assert (verdict.written_twice, verdict.different) == (2, 2)
+
+    def test_a_copy_that_differs_is_none(self) -> None:
+        changed = list(self.WEST)
+        changed[3] = changed[3]._replace(content=b"damaged")
+        assert self.told(changed, 2).different > 0
+
+
 def test_what_one_side_lacks_is_a_difference() -> None:
     verdict, counts = judged(log(0, 1, 2, 3), log(0, 2))
     assert counts == {"different": 2}

@@ -62,6 +62,15 @@ class GapShape(s.Serializer):
     at = s.DateTimeField(help_text="When it was found.")
 
 
+class CopiedTwiceShape(s.Serializer):
+    """Records that are twice in one partition, because the Connect worker of the mirror died."""
+
+    cluster = s.CharField(help_text="The cluster that holds them.")
+    topic = s.CharField()
+    partition = s.IntegerField()
+    records = s.IntegerField(help_text="How many.")
+
+
 class MirrorShape(s.Serializer):
     name = s.CharField()
     topics = s.ListField(child=s.CharField())
@@ -78,6 +87,10 @@ class MirrorShape(s.Serializer):
     compared_at = s.DateTimeField(allow_null=True, help_text="When records of both sides were compared last.")
     differences = DifferenceShape(many=True)
     gaps = GapShape(many=True)
+    copied_twice = CopiedTwiceShape(
+        many=True,
+        help_text="Groups go on behind them; who reads a Topic from its beginning reads them twice.",
+    )
 
 
 class PairShape(s.Serializer):

@@ -35,7 +35,7 @@ def judge_records(report: Report, verdicts: Sequence[dict[str, Any]], prefix: st
     none("gaps in what journals and groups say", count("faults"), "gaps", "clients")
     logged = sum(verdict["logs"]["records"] for verdict in verdicts)
     for name, what in {
-        "written_twice": "records twice in a log",
+        "written_twice": "records twice in a log, of which hadash does not know",
         "out_of_order": "records out of order in a log",
         "missing": "records acknowledged, and on no cluster",
         "different": "records that differ between the clusters",

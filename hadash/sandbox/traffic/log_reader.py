@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from confluent_kafka import (
@@ -20,7 +20,7 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from hadash.sandbox import kafka_admin
 from hadash.sandbox.errors import SandboxError
-from hadash.sandbox.traffic.logs import Logged, Logs, number_of
+from hadash.sandbox.traffic.logs import CopiedTwice, Logged, Logs, number_of
 
 #: Seconds for a cluster to answer one question.
 ASK_SECONDS = 20.0
@@ -170,14 +170,23 @@ class Sides:
             for where, end in self._offsets(cluster, topics, OffsetSpec.latest()).items()
         }
 
-    def await_same_size(self, topics: Sequence[str], seconds: float) -> None:
+    def await_same_size(
+        self, topics: Sequence[str], seconds: float, ask: Callable[[], CopiedTwice] = dict
+    ) -> CopiedTwice:
         """Return when the partitions of all sides are equally long, or ``seconds`` have passed: the logs themselves are
-        compared then."""
+        compared then.
+
+        :param ask: what a side holds twice, as hadash says; it is left out. :return: what it has said last.
+        """
         deadline = time.monotonic() + seconds
-        while time.monotonic() < deadline:
-            one, *others = (self._sizes(cluster, topics) for cluster in self._admins)
-            if all(other == one for other in others):
-                return
+        while True:
+            told = ask()
+            one, *others = (
+                {where: size - told.get((cluster, *where), 0) for where, size in sizes.items()}
+                for cluster, sizes in ((name, self._sizes(name, topics)) for name in self._admins)
+            )
+            if all(other == one for other in others) or time.monotonic() > deadline:
+                return told
             time.sleep(LOOK_SECONDS)
 
     def logs(self, topics: Sequence[str]) -> dict[str, Logs]:

@@ -30,6 +30,9 @@ class Logged(NamedTuple):
 #: By Topic and partition, in the order of the log.
 Logs = Mapping[tuple[str, int], Sequence[Logged]]
 
+#: By cluster, Topic and partition: how many records hadash says that a mirror has copied twice.
+CopiedTwice = Mapping[tuple[str, str, int], int]
+
 
 @dataclass
 class LogsVerdict:
@@ -37,7 +40,10 @@ class LogsVerdict:
 
     #: Records read, of all sides.
     records: int = 0
+    #: Records that are there twice, without those that hadash knows of.
     written_twice: int = 0
+    #: Records that a mirror has copied twice, as hadash says, too.
+    copied_twice: int = 0
     out_of_order: int = 0
     #: Records that one side has and the other has not, or has elsewhere in the partition.
     different: int = 0
@@ -60,16 +66,26 @@ def number_of(value: bytes | None) -> int | None:
     return int(words[0]) if words[0].isdigit() else None
 
 
-def judge_logs(sides: Mapping[str, Logs]) -> LogsVerdict:
+def judge_logs(sides: Mapping[str, Logs], told: CopiedTwice | None = None) -> LogsVerdict:
     """Look at the logs of each cluster, and compare them.
 
     In one log, the same number of the same key at two offsets is written twice, and a number behind a higher one of its
     key, for the first time, is out of order. Both sides have to hold the same records, partition by partition and in
     the same order, with the same keys, values, headers and timestamps; offsets may differ.
 
+    A Connect worker that dies makes its mirror copy records a second time. Those are set aside before, when hadash tells of
+    exactly as many in that partition as there are.
+
     :param sides: by cluster, the whole logs of the same Topics.
     """
     verdict = LogsVerdict()
+    sides = {
+        side: {
+            where: _without_copies(verdict, (side, *where), records, (told or {}).get((side, *where), 0))
+            for where, records in logs.items()
+        }
+        for side, logs in sides.items()
+    }
     for side, logs in sides.items():
         for (topic, partition), records in logs.items():
             verdict.records += len(records)
@@ -79,6 +95,29 @@ def judge_logs(sides: Mapping[str, Logs]) -> LogsVerdict:
         for where in sorted(one[1].keys() | other[1].keys()):
             _compare(verdict, where, (one[0], one[1].get(where, ())), (other[0], other[1].get(where, ())))
     return verdict
+
+
+def _without_copies(
+    verdict: LogsVerdict, where: tuple[str, str, int], records: Sequence[Logged], told: int
+) -> Sequence[Logged]:
+    """The log without second copies of the same record, if there are ``told`` of them."""
+    if not told:
+        return records
+    seen: set[tuple[str, int | None, bytes, tuple[int, int]]] = set()
+    first = []
+    for record in records:
+        if record[1:] not in seen:
+            seen.add(record[1:])
+            first.append(record)
+    found = len(records) - len(first)
+    if found != told:
+        verdict.examples.append(
+            f"hadash says that {told} records of {where[0]} {where[1]}/{where[2]} were copied twice; {found} are there twice"
+        )
+        return records
+    verdict.records += found
+    verdict.copied_twice += found
+    return first
 
 
 def _judge_log(verdict: LogsVerdict, name: str, records: Iterable[Logged]) -> None:
