@@ -10,6 +10,7 @@ from functools import lru_cache
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import QuerySet
 
 from hadash.inventory.models import Cluster, Pair
 from hadash.kafka.cluster import ClusterClient, client_for
@@ -67,10 +68,17 @@ def _partitions(topics: Mapping[str, TopicInfo]) -> list[Partition]:
 
 
 def anchors_of(mirror: Mirror) -> dict[Partition, Corresponding]:
-    return {
-        Partition(a.topic, a.partition): Corresponding(a.source_offset, a.target_offset)
-        for a in mirror.anchors.all()
-    }
+    return _points(mirror.anchors.all())
+
+
+def anchors_of_topics(mirrors: Iterable[Mirror], topics: Iterable[str]) -> dict[Partition, Corresponding]:
+    """Of these Topics only, in one question: clients wait for it."""
+    return _points(Anchor.objects.filter(mirror__in=mirrors, topic__in=topics))
+
+
+def _points(anchors: QuerySet[Anchor]) -> dict[Partition, Corresponding]:
+    rows = anchors.values_list("topic", "partition", "source_offset", "target_offset")
+    return {Partition(topic, index): Corresponding(source, target) for topic, index, source, target in rows}
 
 
 def _endpoint(cluster: Cluster) -> Endpoint:

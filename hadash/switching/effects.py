@@ -508,13 +508,8 @@ class Effects:
 
     @carry_out.register
     def _(self, command: do.ReadAnchors) -> dict[Partition, Corresponding]:
-        wanted = set(self.plan.topics)
-        return {
-            partition: point
-            for mirror in self._mirrors()
-            for partition, point in mirroring.anchors_of(mirror).items()
-            if partition.topic in wanted
-        }
+        mirrors = Mirror.objects.filter(pair=self._pair, name__in=self.plan.mirrors)
+        return mirroring.anchors_of_topics(mirrors, self.plan.topics)
 
     @carry_out.register
     def _(self, command: do.CompareTails) -> Sentence | None:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import logging
 import time
-from datetime import datetime
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
@@ -68,6 +70,10 @@ RELEASING = (Stage.FORWARD, Stage.RETURN)
 LASTING = frozenset(stage for stage, rule in STAGES.items() if rule.on_failure is Event.GIVE_UP)
 AGAIN_SECONDS = 1.0
 
+#: While clients wait, somebody who aborts is heard at most so many seconds later: to ask before each command took a third of the
+#: time for which they wait. (The end of a stage hears of it in any case.)
+HEAR_SECONDS = 0.1
+
 #: What a stage may meet in the world. Anything else is a bug, and is treated as a failure of the stage too.
 _EXPECTED = (BindingError, KafkaError, ConnectError, MirrorError, GatewaySilent)
 
@@ -119,7 +125,10 @@ class _Execution:
         self.stage = Stage(switch.stage)
         self.facts = Facts(switch.facts, self._save_facts)
         self.effects: Effects | None = None
+        #: By command, and by what the executor itself does around them: how often, and seconds in all.
         self.timings: dict[str, list[float]] = {}
+        #: When it was last asked whether somebody aborts: by the clock that all workers share, and by this process' own.
+        self.heard: tuple[datetime, float] | None = None
         self.limits = limits_of(switch.pair)
         #: What this stage has changed, for the audit log.
         self.done: list[dict[str, Any]] = []
@@ -131,7 +140,9 @@ class _Execution:
     def run(self) -> bool:
         self.record = self._begin()
         while True:
-            follows, here = self._finish(*self._attempt())
+            result = self._attempt()
+            with self._timed("keeping what came of the stage before"):
+                follows, here = self._finish(*result)
             if not here:
                 return follows
 
@@ -206,41 +217,61 @@ class _Execution:
             except StopIteration as end:
                 sentence: Sentence = end.value
                 return sentence
-            if self.stage in HOLDING:
-                self._check_holding(effects.plan, command)
-            elif isinstance(command, Pause):
-                self._check_abort()
-            if isinstance(command, WRITES) or (
-                isinstance(command, Together) and any(isinstance(part, WRITES) for part in command.commands)
-            ):
-                self._fence()
-            began = time.perf_counter()
-            try:
+            with self._timed("checks"):
+                self._check(effects.plan, command)
+            with self._timed(type(command).__name__):
                 answer = effects.carry_out(command)
                 self.done += audited(command, answer)
-            finally:
-                timing = self.timings.setdefault(type(command).__name__, [0, 0.0])
-                timing[0] += 1
-                timing[1] = round(timing[1] + time.perf_counter() - began, 6)
+
+    def _check(self, plan: Plan, command: Any) -> None:
+        """Whether the stage may go on with ``command``."""
+        if self.stage in HOLDING:
+            self._check_holding(plan, command)
+        elif isinstance(command, Pause):
+            self._check_abort()
+        parts = command.commands if isinstance(command, Together) else (command,)
+        if any(isinstance(part, WRITES) for part in parts):
+            self._fence()
+
+    @contextmanager
+    def _timed(self, what: str) -> Iterator[None]:
+        """Count the time of ``what`` for the stage that is run."""
+        began = time.perf_counter()
+        try:
+            yield
+        finally:
+            timing = self.timings.setdefault(what, [0, 0.0])
+            timing[0] += 1
+            timing[1] = round(timing[1] + time.perf_counter() - began, 6)
 
     def _check_abort(self) -> Any:
-        """Whoever asked to abort is heard at the start of a stage and whenever it waits; while clients wait, before each
-        command. What time it is, by the clock that all workers share; ``None`` when nobody can abort any more."""
+        """Whoever asked to abort is heard at the start of a stage and whenever it waits; while clients wait, every
+        :data:`HEAR_SECONDS`. What time it is, by the clock that all workers share; ``None`` when nobody can abort any more."""
         if self.stage not in ABORTABLE:
             return None
         query = Switch.objects.filter(pk=self.switch.pk).annotate(now=Now())
         user, now = query.values_list("abort_requested_by__username", "now").get()
         if user:
             raise StageFailed(say("%(user)s aborted the switch.", user=user))
+        self.heard = now, time.monotonic()
         return now
 
+    def _now(self) -> Any:
+        """As :meth:`_check_abort`, which is asked unless it was just now."""
+        if self.heard is not None:
+            at, then = self.heard
+            since = time.monotonic() - then
+            if since < HEAR_SECONDS:
+                return at + timedelta(seconds=since)
+        return self._check_abort()
+
     def _check_holding(self, plan: Plan, command: Any) -> None:
-        """While clients wait, before each command: has somebody aborted, have they waited for too long?
+        """While clients wait, before each command: have they waited for too long, has somebody aborted?
 
         They wait from the moment that the first Gateway hears of the block. When that was is kept, also for whoever takes over.
         (After the last command of the last of these stages nothing is asked: forward frees them as soon as a return would.)
         """
-        now = self._check_abort()
+        now = self._now()
         began = self.facts.values.get("blocked_at")
         if began is not None:
             check_blocked((now - datetime.fromisoformat(began)).total_seconds(), plan, self.limits)

@@ -92,7 +92,13 @@ def check_self_assigned(
 
     :param points: where both sides correspond. :raises StageFailed: a client reads a Topic whose offsets differ.
     """
-    found: Mapping[str, frozenset[str]] = yield do.CheckSelfAssigned()
+    yield from nobody_is_stranded(plan, limits, points, (yield do.CheckSelfAssigned()))
+
+
+def nobody_is_stranded(
+    plan: Plan, limits: Limits, points: Mapping[Partition, Corresponding], found: Mapping[str, frozenset[str]]
+) -> Generator[do.Command, Any, None]:
+    """The same, of those who were ``found`` by :class:`~hadash.switching.commands.CheckSelfAssigned`."""
     differing = with_other_offsets(points)
     stranded = {
         who: sorted(topics & differing) for who, topics in sorted(found.items()) if topics & differing

@@ -11,7 +11,7 @@ from hadash.sentences import Sentence, say
 from hadash.switching import commands as do
 from hadash.switching.plan import Plan
 from hadash.switching.positions import noted_positions, together
-from hadash.switching.self_assigned import check_self_assigned
+from hadash.switching.self_assigned import nobody_is_stranded
 from hadash.switching.stage_run import Limits, StageFailed, StageRun, drained
 
 #: Offsets by group and partition, and commits.
@@ -22,11 +22,11 @@ GroupCommits = Mapping[str, Mapping[Partition, Committed]]
 def translate(plan: Plan, limits: Limits) -> StageRun:
     """Set every group's offsets on the target to the same records, and read them back."""
     ends = yield from drained()
-    yield from check_self_assigned(plan, limits, ends)
+    commits, self_assigned = yield do.Together((do.ReadCommits(plan.source), do.CheckSelfAssigned()))
+    yield from nobody_is_stranded(plan, limits, ends, self_assigned)
     if not plan.groups:
         yield from _stands_still(plan, ends)
         return say("No consumer group moves: no offsets to translate.")
-    commits = yield do.ReadCommits(plan.source)
     wanted = yield from translated(plan, limits, commits, ends, (yield do.ReadAnchors()))
     yield from set_offsets(plan, with_metadata(wanted, commits), ends)
     yield from same_records(wanted, ends, limits)
@@ -94,8 +94,7 @@ def nothing_is_skipped(
 
     :param points: where both sides correspond, by the switch's direction. :raises StageFailed: it is gone.
     """
-    source_starts = yield do.ReadStarts(plan.source)
-    target_starts = yield do.ReadStarts(plan.target)
+    source_starts, target_starts = yield do.Together((do.ReadStarts(plan.source), do.ReadStarts(plan.target)))
     for group, partition, count in skipped(committed, points, source_starts, target_starts):
         raise StageFailed(
             say(
@@ -218,8 +217,7 @@ def same_records(
 
 def _stands_still(plan: Plan, ends: Mapping[Partition, Corresponding]) -> Generator[do.Command, Any, None]:
     """The last look before the clients are sent over: both sides are as they were when the mirror was drained."""
-    target_ends = yield do.ReadEnds(plan.target)
-    source_ends = yield do.ReadEnds(plan.source)
+    target_ends, source_ends = yield do.Together((do.ReadEnds(plan.target), do.ReadEnds(plan.source)))
     for cluster, found, before in (
         (plan.source, source_ends, {p: point.source for p, point in ends.items()}),
         (plan.target, target_ends, {p: point.target for p, point in ends.items()}),
