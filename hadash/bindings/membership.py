@@ -9,6 +9,7 @@ from typing import Any
 
 from kazoo.client import KazooClient
 from kazoo.exceptions import NoNodeError
+from kazoo.handlers.utils import AsyncResult
 
 from hadash.bindings import layout
 from hadash.bindings.client import LOST_REPLY, committed, reaching
@@ -54,8 +55,12 @@ class Record:
 
 def read_record(client: KazooClient, gateway_id: str) -> Record | None:
     """``None`` when it is no member; a record without values for what cannot be read."""
+    return _record(client.get_async(layout.gateway(gateway_id)))
+
+
+def _record(answer: AsyncResult) -> Record | None:
     try:
-        data, stat = client.get(layout.gateway(gateway_id))
+        data, stat = answer.get()
     except NoNodeError:
         return None
     return Record(_values(data), stat.version)
@@ -119,29 +124,35 @@ def _came_true(client: KazooClient, gateway_id: str, excluded: bool, lost: Excep
 
 
 def members(client: KazooClient) -> list[GatewayMember]:
-    """All members by id, live or not. A record that cannot be parsed counts as a member that is not live."""
-    found = []
-    for child in sorted(client.get_children(layout.GATEWAYS)):
-        gateway_id = decode(child)
-        record = read_record(client, gateway_id)
-        if record is None:
-            continue
-        values = record.values
-        found.append(
-            GatewayMember(
-                id=gateway_id,
-                address=str(values.get("address", "")),
-                admin_url=str(values.get("admin_url", "")),
-                version=str(values.get("version", "")),
-                pid=int(number(values.get("pid"))),
-                since=number(values.get("since")),
-                live=live_incarnation(client, gateway_id) == record.incarnation,
-                report=read_report(client, gateway_id, record.incarnation),
-                excluded=record.excluded,
-                incarnation=record.incarnation,
-            )
+    """All members by id, live or not. A record that cannot be parsed counts as a member that is not live.
+
+    What is asked of each is asked of all at once: clients wait while a switch looks who has put a change into effect.
+    """
+    ids = [decode(child) for child in sorted(client.get_children(layout.GATEWAYS))]
+    asked = [
+        (each, client.get_async(layout.gateway(each)), client.get_async(layout.gateway_live(each)))
+        for each in ids
+    ]
+    looked = [(each, _record(record), _incarnation(live)) for each, record, live in asked]
+    there = [(each, record, living) for each, record, living in looked if record is not None]
+    reports = [
+        client.get_async(layout.gateway_applied(each, record.incarnation)) for each, record, _ in there
+    ]
+    return [
+        GatewayMember(
+            id=gateway_id,
+            address=str(record.values.get("address", "")),
+            admin_url=str(record.values.get("admin_url", "")),
+            version=str(record.values.get("version", "")),
+            pid=int(number(record.values.get("pid"))),
+            since=number(record.values.get("since")),
+            live=living == record.incarnation,
+            report=_report(report),
+            excluded=record.excluded,
+            incarnation=record.incarnation,
         )
-    return found
+        for (gateway_id, record, living), report in zip(there, reports, strict=True)
+    ]
 
 
 def _values(data: bytes) -> dict[str, Any]:
@@ -160,8 +171,12 @@ def number(value: Any) -> float:
 
 def live_incarnation(client: KazooClient, gateway_id: str) -> str | None:
     """The process whose session holds the name; ``None`` when there is none."""
+    return _incarnation(client.get_async(layout.gateway_live(gateway_id)))
+
+
+def _incarnation(answer: AsyncResult) -> str | None:
     try:
-        data: bytes = client.get(layout.gateway_live(gateway_id))[0]
+        data: bytes = answer.get()[0]
     except NoNodeError:
         return None
     return data.decode(errors="replace")
@@ -169,8 +184,12 @@ def live_incarnation(client: KazooClient, gateway_id: str) -> str | None:
 
 def read_report(client: KazooClient, gateway_id: str, incarnation: str) -> Report:
     """What one process of a member says that it has in effect, and what it obeys. Nobody else's word counts."""
+    return _report(client.get_async(layout.gateway_applied(gateway_id, incarnation)))
+
+
+def _report(answer: AsyncResult) -> Report:
     try:
-        return Report.from_bytes(client.get(layout.gateway_applied(gateway_id, incarnation))[0])
+        return Report.from_bytes(answer.get()[0])
     except NoNodeError:
         return Report()
 

@@ -20,6 +20,7 @@ from hadash.switching.machine import Kind, Stage
 from hadash.switching.plan import Plan
 from hadash.switching.positions import note_positions
 from hadash.switching.rehearsing import rehearse
+from hadash.switching.self_assigned import nobody_is_stranded
 from hadash.switching.stage_run import Limits, StageFailed, StageRun, drained
 from hadash.switching.steps import come_back, heard, in_effect, nobody_comes_back
 from hadash.switching.translating import translate
@@ -118,9 +119,12 @@ def drain(plan: Plan, limits: Limits) -> StageRun:
         if not isinstance(verdict, Behind):
             # Paused before the clients go over: a Connect worker that starts again would copy from its last committed
             # offset, and write old records behind the new ones.
-            difference, _ = yield do.Together((do.CompareTails(verdict.ends), do.PauseMirrors()))
+            difference, self_assigned, _ = yield do.Together(
+                (do.CompareTails(verdict.ends), do.CheckSelfAssigned(), do.PauseMirrors())
+            )
             if difference is not None:
                 raise StageFailed(difference)
+            yield from nobody_is_stranded(plan, limits, verdict.ends, self_assigned)
             if (yield do.ReadEnds(plan.source)) != source_ends:
                 raise StageFailed(
                     say(

@@ -11,7 +11,6 @@ from hadash.sentences import Sentence, say
 from hadash.switching import commands as do
 from hadash.switching.plan import Plan
 from hadash.switching.positions import noted_positions, together
-from hadash.switching.self_assigned import nobody_is_stranded
 from hadash.switching.stage_run import Limits, StageFailed, StageRun, drained
 
 #: Offsets by group and partition, and commits.
@@ -22,11 +21,10 @@ GroupCommits = Mapping[str, Mapping[Partition, Committed]]
 def translate(plan: Plan, limits: Limits) -> StageRun:
     """Set every group's offsets on the target to the same records, and read them back."""
     ends = yield from drained()
-    commits, self_assigned = yield do.Together((do.ReadCommits(plan.source), do.CheckSelfAssigned()))
-    yield from nobody_is_stranded(plan, limits, ends, self_assigned)
     if not plan.groups:
         yield from _stands_still(plan, ends)
         return say("No consumer group moves: no offsets to translate.")
+    commits = yield do.ReadCommits(plan.source)
     wanted = yield from translated(plan, limits, commits, ends, (yield do.ReadAnchors()))
     yield from set_offsets(plan, with_metadata(wanted, commits), ends)
     yield from same_records(wanted, ends, limits)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ from hadash.switching import commands as do
 from hadash.switching.effects import Effects, Facts
 from hadash.switching.machine import Kind, Stage
 from hadash.switching.plan import Plan, Scope
+from hadash.switching.self_assigned import check_self_assigned
 from hadash.switching.stage_run import Limits, StageFailed
 from hadash.switching.stages import run_of
 
@@ -65,13 +66,20 @@ class Moving:
         """Run a stage as the executor does, after the mirror has been proved to be drained at ``ends``."""
         effects = self._effects()
         effects.carry_out(do.RecordDrained(ends))
-        run = run_of(self.plan.kind, stage)(self.plan, Limits())
+        return str(self._drive(run_of(self.plan.kind, stage)(self.plan, Limits()), effects))
+
+    def check_self_assigned(self, points: Mapping[Partition, Corresponding]) -> None:
+        """As precheck does, and drain."""
+        self._drive(check_self_assigned(self.plan, Limits(), points), self._effects())
+
+    @staticmethod
+    def _drive(run: Generator[do.Command, Any, Any], effects: Effects) -> Any:
         answer: Any = None
         while True:
             try:
                 answer = effects.carry_out(run.send(answer))
             except StopIteration as end:
-                return str(end.value)
+                return end.value
 
     def _effects(self) -> Effects:
         def say(sentence: Sentence) -> None:
@@ -121,20 +129,53 @@ class TestAssignors:
         assert (used.cooperative, used.unknown) == ((), ())
 
 
-def test_a_client_that_commits_without_joining_is_named(moving: Moving) -> None:
-    """As Flink does, or Spring with partitions that an application assigns itself."""
-    produce(moving.config(), moving.topic, b"one")
-    flink = Consumer(moving.config(client_id="flink", group_id=moving.group, enable_auto_commit=False))
-    flink.assign([TopicPartition(moving.topic, 0, 0)])
-    try:
-        assert flink.poll(40) is not None
-        flink.commit(asynchronous=False)
+class TestSelfAssigned:
+    """Who assigns partitions itself and commits, as Flink does, or Spring with an application's own assignment."""
+
+    @pytest.fixture
+    def flink(self, moving: Moving) -> Iterator[Consumer]:
+        """It has read and committed one record of partition 0; both clusters hold it."""
+        for cluster in ("east", "west"):
+            produce(
+                moving.app.config(moving.app.clusters.described[cluster].bootstrap_servers),
+                moving.topic,
+                b"1",
+                partition=0,
+            )
+        consumer = Consumer(moving.config(client_id="flink", group_id=moving.group, enable_auto_commit=False))
+        consumer.assign([TopicPartition(moving.topic, 0, 0)])
+        try:
+            assert consumer.poll(40) is not None
+            consumer.commit(asynchronous=False)
+            yield consumer
+        finally:
+            consumer.close()
+
+    def ends(self, moving: Moving, target: int) -> dict[Partition, Corresponding]:
+        return {moving.partition(0): Corresponding(1, target), moving.partition(1): Corresponding(0, 0)}
+
+    def test_it_is_named_and_no_member(self, moving: Moving, flink: Consumer) -> None:
         assert moving.ask(do.CheckSelfAssigned()) == {"flink": frozenset({moving.topic})}
         inventory.collect_access(every=True)
-    finally:
-        flink.close()
-    row = Access.objects.get(kind=Access.Kind.GROUP, client_id="flink")
-    assert row.details == {"member": False}
+        row = Access.objects.get(kind=Access.Kind.GROUP, client_id="flink")
+        assert row.details == {"member": False}
+
+    def test_where_offsets_differ_it_does_not_move(self, moving: Moving, flink: Consumer) -> None:
+        """It would read west at east's offset: past what is there, or from another record on."""
+        west = moving.app.config(moving.app.clusters.described["west"].bootstrap_servers)
+        produce(west, moving.topic, b"1", partition=0)
+        with pytest.raises(StageFailed) as failed:
+            moving.check_self_assigned(self.ends(moving, 2))
+        assert str(failed.value.sentence) == (
+            "flink read without being members of a group: they keep their offsets over a move, and "
+            f"{moving.topic} have other offsets on west. Let them subscribe in a group, stop them for the switch, or "
+            "leave them out."
+        )
+
+    def test_where_they_are_the_same_it_moves(self, moving: Moving, flink: Consumer) -> None:
+        moving.check_self_assigned(self.ends(moving, 1))
+        moving.run(Stage.TRANSLATE, self.ends(moving, 1))
+        assert moving.ask(do.ReadCommits("west"))[moving.group] == {moving.partition(0): Committed(1)}
 
 
 class TestAddresses:

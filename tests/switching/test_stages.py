@@ -342,13 +342,13 @@ class TestSelfAssigned:
         "Let them subscribe in a group, stop them for the switch, or leave them out."
     )
 
-    @pytest.mark.parametrize("stage", [Stage.PRECHECK, Stage.TRANSLATE])
+    @pytest.mark.parametrize("stage", [Stage.PRECHECK, Stage.DRAIN])
     def test_it_does_not_move_where_offsets_differ(self, stage: Stage) -> None:
         world = world_before(stage)
         world.self_assigned = dict(self.READS)
         assert failure(world, stage) == self.SENTENCE
 
-    @pytest.mark.parametrize("stage", [Stage.PRECHECK, Stage.TRANSLATE])
+    @pytest.mark.parametrize("stage", [Stage.PRECHECK, Stage.DRAIN])
     def test_it_moves_where_offsets_are_equal(self, stage: Stage) -> None:
         world = world_before(stage)
         world.self_assigned = {"flink": frozenset({"equal"})}
