@@ -14,6 +14,7 @@ from typing import Any
 
 from hadash.sandbox.bench.records import explain, judge_records
 from hadash.sandbox.bench.report import Report, begin
+from hadash.sandbox.bench.tools import await_calm
 from hadash.sandbox.demo import ROOT, Demo
 from hadash.sandbox.errors import SandboxError
 from hadash.sandbox.traffic.verdict import percentile
@@ -37,9 +38,12 @@ THERE_AND_BACK = 2 * len(MOVES)
 _log = partial(print, file=sys.stderr, flush=True)
 
 
-def _run(rounds: int | None, keep: Path | None, switches: int = 0) -> tuple[list[Measured], dict[str, Any]]:
+def _run(
+    rounds: int | None, keep: Path | None, switches: int = 0, *, calm: bool = False
+) -> tuple[list[Measured], dict[str, Any]]:
     """``switches`` moves in turn (or ``rounds`` there and back of all moves) under load.
 
+    :param calm: begin when the servers have compiled what they run all the time, as those of an estate have.
     :return: what was measured, and the verdict over all records. A switch that cannot be made ends the moves, and is
         among the verdict's faults.
     """
@@ -51,6 +55,9 @@ def _run(rounds: int | None, keep: Path | None, switches: int = 0) -> tuple[list
         with Demo(folder, log=_log) as demo:
             trial = Trial(demo, _log)
             trial.await_traffic()
+            if calm:
+                _log("Waiting until the servers have warmed up ...")
+                await_calm()
             for number in range(switches):
                 appid, instance = MOVES[number % len(MOVES)]
                 target = "west" if number // len(MOVES) % 2 == 0 else "east"
@@ -158,7 +165,7 @@ def bench_switch(count: int, keep: Path | None = None) -> int:
     path = ROOT / "var" / "bench" / "switch.json"
     report = begin(path)
     began = time.monotonic()
-    measured, verdict = _run(None, keep, switches=count)
+    measured, verdict = _run(None, keep, switches=count, calm=True)
     judge_bench(report, count, measured, verdict)
     distributions = _distributions(measured)
     more: dict[str, Any] = {

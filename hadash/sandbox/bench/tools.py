@@ -6,9 +6,11 @@ import os
 import re
 import subprocess
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+import psutil
 
 from hadash.sandbox.downloads import tool_jars
 from hadash.sandbox.errors import SandboxError
@@ -20,10 +22,30 @@ _PRODUCED = re.compile(r"^(\d+) records sent, ([\d.]+) records/sec \(([\d.]+) MB
 #: Seconds after which a tool is taken to hang.
 TOOL_SECONDS = 180
 
+#: Two windows of so many seconds are compared; the second may be less busy than the first by so many per cent of the processors.
+CALM_WINDOW_SECONDS = 10.0
+CALM_PERCENT = 5.0
+CALM_PATIENCE_SECONDS = 120.0
+
 
 def load_average() -> float:
     """Processes that ran or waited to, in the last minute."""
     return round(os.getloadavg()[0], 1)
+
+
+def await_calm(ask: Callable[[float], float] = psutil.cpu_percent) -> None:
+    """Return when the machine's processors are not less and less busy any more, or after :data:`CALM_PATIENCE_SECONDS`.
+
+    Servers that have just begun compile what they run all the time. An estate's did that long ago.
+
+    :param ask: per cent of the processors that were busy within so many seconds, which it waits for.
+    """
+    before = ask(CALM_WINDOW_SECONDS)
+    for _ in range(round(CALM_PATIENCE_SECONDS / CALM_WINDOW_SECONDS) - 1):
+        now = ask(CALM_WINDOW_SECONDS)
+        if before - now < CALM_PERCENT:
+            return
+        before = now
 
 
 @dataclass(frozen=True, slots=True)
