@@ -87,8 +87,8 @@ class ReplyQueue:
         return reply
 
     def is_next(self, reply: Reply) -> bool:
-        """Whether every earlier request has its answer."""
-        return self._waiting[0] is reply
+        """Whether every earlier request has its answer, and somebody waits for this one."""
+        return bool(self._waiting) and self._waiting[0] is reply
 
     def flush(self) -> None:
         waiting = self._waiting

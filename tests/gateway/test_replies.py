@@ -128,3 +128,15 @@ def test_pieces_wait_for_the_earlier_answers_too(replies: ReplyQueue, writer: Wr
     second.pass_on(b"on")
     second.complete()
     assert (writer.sent, told) == ([b"one", b"two goes ", b"on"], ["answered"])
+
+
+def test_after_the_end_late_answers_are_nobodys(replies: ReplyQueue, writer: Writer) -> None:
+    """Of a connection that has ended nothing is kept; what a broker or a look-up still says of it changes nothing."""
+    told: list[str] = []
+    first, second = replies.open(lambda: told.append("sent")), replies.open()
+    replies.on_empty = lambda: told.append("empty")
+    replies.end()
+    assert len(replies) == 0
+    second.pass_on(b"a piece")
+    first.complete(b"one")
+    assert (told, writer.sent) == ([], [])
