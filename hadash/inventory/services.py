@@ -64,19 +64,20 @@ def register_cluster(name: str, number: int, **fields: Any) -> Cluster:
             say("Number %(number)s is cluster %(taken)s's. Choose another.", number=number, taken=taken)
         )
     cluster = cluster or Cluster(name=name, number=number)
+    former = cluster.tls.subject
     for field, value in fields.items():
         setattr(cluster, field, value)
-    _check_access(cluster)
+    _check_access(cluster, former)
     _validate(cluster)
     cluster.save()
     look_at_cluster(cluster)
     return cluster
 
 
-def _check_access(cluster: Cluster) -> None:
+def _check_access(cluster: Cluster, former: str) -> None:
     """Whether its fields are enough to sign in with, and fit each other; the names of its principals where they are not given.
 
-    :raises NotRegistered: they do not.
+    :param former: the subject of the certificate that it had before. :raises NotRegistered: they do not.
     """
     protocol = str(cluster.security_protocol)
     if not protocol.endswith("SSL"):
@@ -93,9 +94,7 @@ def _check_access(cluster: Cluster) -> None:
             raise _not_valid(cluster, error.sentence) from None
         cluster.tls_ca, cluster.tls_certificate, cluster.tls_key = tls.ca, tls.certificate, tls.key
     if not protocol.startswith("SASL"):
-        subject = cluster.tls.subject
-        cluster.admin_username = cluster.admin_username or subject
-        cluster.mirror_username = cluster.mirror_username or subject
+        name_principals(cluster, former)
         return
     for field in ("admin_username", "admin_password", "mirror_username", "mirror_password"):
         if not getattr(cluster, field):
@@ -109,6 +108,15 @@ def _check_access(cluster: Cluster) -> None:
             known=MECHANISMS,
         )
         raise _not_valid(cluster, fault)
+
+
+def name_principals(cluster: Cluster, former: str) -> None:
+    """Where the names of hadash's principals are not given they are its certificate's subject: not that of a ``former``
+    certificate, which nobody presents any more."""
+    subject = cluster.tls.subject
+    for field in ("admin_username", "mirror_username"):
+        if getattr(cluster, field) in ("", former):
+            setattr(cluster, field, subject)
 
 
 def _not_valid(cluster: Cluster, fault: Sentence) -> NotRegistered:

@@ -21,6 +21,8 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from support.certificates import Authority, Issued
 
+from hadash.inventory.models import Cluster
+from hadash.inventory.services import name_principals
 from hadash.kafka.handshake import tls_fault
 from hadash.kafka.tls import NO_TLS, BadTls, Tls, checked, java, librdkafka
 from hadash.kafka.values import ClusterAccess
@@ -98,6 +100,29 @@ class TestChecked:
         with pytest.raises(BadTls) as refused:
             checked(change(authority), NOW)
         assert why in str(refused.value)
+
+
+class TestPrincipals:
+    """Whom brokers without SASL take hadash for."""
+
+    def cluster(self, authority: Authority, subject: str, **fields: str) -> Cluster:
+        issued = authority.issue(subject)
+        return Cluster(
+            tls_certificate=issued.certificate.read_text(), tls_key=issued.key.read_text(), **fields
+        )
+
+    def test_it_is_the_subject_of_the_certificate(self, authority: Authority) -> None:
+        cluster = self.cluster(authority, "hadash")
+        name_principals(cluster, former="")
+        assert (cluster.admin_username, cluster.mirror_username) == ("CN=hadash,OU=Apps,O=Acme",) * 2
+
+    def test_with_another_certificate_it_is_another_one(self, authority: Authority) -> None:
+        """The rights of a principal that nobody is any more would be kept, and those of the new one denied."""
+        former = "CN=hadash,OU=Apps,O=Acme"
+        cluster = self.cluster(authority, "hadash-2", admin_username=former, mirror_username="copier")
+        name_principals(cluster, former)
+        assert cluster.admin_username == "CN=hadash-2,OU=Apps,O=Acme"
+        assert cluster.mirror_username == "copier", "what was given stays: a mapping rule may make it"
 
 
 def with_passphrase(issued: Issued) -> Tls:
