@@ -17,8 +17,8 @@ from confluent_kafka import KafkaException
 from hadash.sandbox.bench.report import Report, begin
 from hadash.sandbox.clients import installing
 from hadash.sandbox.clients.groups import await_committed
-from hadash.sandbox.clients.judging import Cell, judge, unread
-from hadash.sandbox.clients.libraries import LIBRARY_NAMES, PARTITIONS, PHASES, Phase
+from hadash.sandbox.clients.judging import PARTITIONS, Cell, judge, unread
+from hadash.sandbox.clients.libraries import LIBRARY_NAMES, PHASES, Phase
 from hadash.sandbox.clients.reading import read_log
 from hadash.sandbox.demo import ROOT, Demo
 from hadash.sandbox.ending import CATCH_UP_SECONDS, END_SECONDS, SETTLE_SECONDS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from hadash.sandbox.clients.judging import REFUSED
+from hadash.sandbox.clients.judging import PARTITIONS, REFUSED
 from hadash.sandbox.downloads import CLIENT_VERSIONS
 from hadash.sandbox.world import DEMO, ClientSpec, World
 
@@ -47,8 +47,6 @@ OFFSETS = ("equal", "shifted")
 
 #: The whole AppID moves, or one InstanceID of it.
 SCOPES = ("appid", "instance")
-
-PARTITIONS = 3
 
 
 @dataclass(frozen=True, slots=True)
