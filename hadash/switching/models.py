@@ -364,7 +364,7 @@ class StageRecord(models.Model):
     #: What it has changed, and whether the audit log has it.
     effects = models.JSONField(default=list)
     audited = models.BooleanField(default=False)
-    #: Where the time went: command → [how often, seconds in all].
+    #: Where the time went: command, or what the executor itself did → [how often, seconds in all].
     timings = models.JSONField(default=dict)
 
     class Meta:
