@@ -347,15 +347,24 @@ def test_times_that_the_broker_sets_are_kept_and_follow_the_active_side(
     assert topic.offset_at("east", times[3]) <= 3
     assert topic.look() == ("running", "", 0)
 
-    # A standby as earlier versions left it.
+    # A standby as earlier versions left it. (Its broker hears of the setting a moment later.)
     topic.set("east", message_timestamp_type="LogAppendTime")
-    topic.write("west", {"value": b"4"})
-    topic.await_copies(5)
+    written = 4
+
+    def has_a_time_of_its_own() -> bool:
+        nonlocal written
+        topic.write("west", {"value": b"%d" % written})
+        written += 1
+        topic.await_copies(written)
+        return topic.records("east")[-1] != topic.records("west")[-1]
+
+    eventually(has_a_time_of_its_own, "a copy with a time of its own", patience=PATIENCE)
     topic.look_after()
     assert topic.settings("east")[TIMESTAMP_TYPE] == "CreateTime"
     state, fault, _ = topic.look()
     assert state == "failed"
-    assert "-0 on east differ from those on west: time, between offsets 4 and 4 of west." in fault
+    last = written - 1
+    assert f"-0 on east differ from those on west: time, between offsets {last} and {last} of west." in fault
 
 
 def test_records_older_than_their_topic_takes_by_now_are_copied(mirrored: Callable[..., Mirrored]) -> None:
