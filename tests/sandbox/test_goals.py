@@ -164,7 +164,7 @@ class TestBenchSwitch:
         code: int,
     ) -> None:
         monkeypatch.setattr(check, "ROOT", tmp_path)
-        monkeypatch.setattr(check, "_run", lambda *_, switches: ([switch()] * switches, found))
+        monkeypatch.setattr(check, "_run", lambda *_, switches, calm: ([switch()] * switches, found))
         assert bench_switch(2) == code
         written = json.loads((tmp_path / "var" / "bench" / "switch.json").read_text())
         assert len(written["goals"]) > 10
