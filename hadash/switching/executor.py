@@ -245,7 +245,7 @@ class _Execution:
             timing[1] = round(timing[1] + time.perf_counter() - began, 6)
 
     def _check_abort(self) -> Any:
-        """Whoever asked to abort is heard at the start of a stage and whenever it waits; while clients wait, every
+        """Who has asked to abort is heard at the start of a stage and when it waits; while clients wait, every
         :data:`HEAR_SECONDS`. What time it is, by the clock that all workers share; ``None`` when nobody can abort any more."""
         if self.stage not in ABORTABLE:
             return None
