@@ -43,7 +43,7 @@ log = logging.getLogger("hadash.gateway")
 VERSION = "0.1.0"
 
 #: New objects after which Python looks for cycles among the youngest, and rounds after which among older ones. Nobody is served
-#: meanwhile: a round of the youngest takes 15 ms when all of them are to be freed. (Connections that end are freed by themselves.)
+#: meanwhile: a round that frees 50,000 took 70 ms where that was measured. (Connections that end are freed by themselves.)
 GC_THRESHOLDS = (10_000, 10, 50)
 
 

@@ -70,8 +70,8 @@ RELEASING = (Stage.FORWARD, Stage.RETURN)
 LASTING = frozenset(stage for stage, rule in STAGES.items() if rule.on_failure is Event.GIVE_UP)
 AGAIN_SECONDS = 1.0
 
-#: While clients wait, somebody who aborts is heard at most so many seconds later: to ask before each command took a third of the
-#: time for which they wait. (The end of a stage hears of it in any case.)
+#: While clients wait, somebody who aborts is heard at most so many seconds later: a question before each command is time for which
+#: they wait, too. (The end of a stage hears of it in any case.)
 HEAR_SECONDS = 0.1
 
 #: What a stage may meet in the world. Anything else is a bug, and is treated as a failure of the stage too.

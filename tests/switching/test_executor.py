@@ -326,7 +326,7 @@ class TestHolding:
     def test_one_between_quick_commands_is_heard_at_the_end_of_the_stage(
         self, switch: Switch, steps: list[Callable[[], object]], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """PostgreSQL is not asked before each of them: that took a third of the time for which clients wait."""
+        """PostgreSQL is not asked before each of them: clients would wait for that, too."""
         monkeypatch.setattr(executor, "HEAR_SECONDS", 60.0)
         olga = User.objects.get(username="olga")
         steps += [
