@@ -500,6 +500,9 @@ PIPELINE_JOB_SECONDS = number("HADASH_PIPELINE_JOB_SECONDS", 6 * 3600)
 #: How much the processes of jobs step back for others on their machine (0: not at all, 19: as far as possible). Nobody waits for a job,
 #: and people wait for a switch.
 PIPELINE_NICE = int(number("HADASH_PIPELINE_NICE", 10))
+#: Seconds for which a Spark application waits for its next job before it ends: jobs that are due together, and one that somebody wants to see
+#: again, need not wait for Spark to start. It keeps its memory meanwhile (a gigabyte). 0: each job has one of its own.
+PIPELINE_IDLE_SECONDS = number("HADASH_PIPELINE_IDLE_SECONDS", 300)
 #: Published runs of each job that stay, and days for which the last one of each day stays besides: what has changed since Monday
 #: two weeks ago can be asked.
 PIPELINE_KEEP = int(number("HADASH_PIPELINE_KEEP", 5))

@@ -61,7 +61,7 @@ class SparkSettings:
 #: Of Spark's connector for Kafka: the newest that Maven Central has, which PySpark may be a version ahead of.
 KAFKA_CONNECTOR_VERSION = "4.2.0"
 
-#: For a JVM that has nothing to compute: what it would compile in its first seconds takes the cores from Python, and would never pay off.
+#: For a JVM that has little to compute: what it would compile in its first seconds takes the cores from others, and would never pay off.
 _HARDLY_COMPILING = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
 
 #: Where Spark's jars are, among them those of the Hadoop that it brings along.
@@ -111,12 +111,12 @@ def start(
     store: Store | None = None,
     *,
     with_kafka: bool = False,
-    in_python: bool = False,
+    little: bool = False,
 ) -> SparkSession:
     """A session, or the one that this process has already.
 
     :param name: what Spark's pages call it. :param store: the lake that it works with. :param with_kafka: whether it reads a Topic.
-    :param in_python: whether all the work is Python's, and Spark only hands it out.
+    :param little: whether Spark itself has little to do: the estate is small, or all the work is Python's.
     """
     settings = settings or SparkSettings.from_environment()
     logging.getLogger("py4j").setLevel(
@@ -153,7 +153,7 @@ def start(
         more |= for_lake(store, more)
     if with_kafka:
         more |= for_kafka(more)
-    if in_python:
+    if little:
         more.setdefault("spark.driver.extraJavaOptions", _HARDLY_COMPILING)
     for key, value in more.items():
         builder = builder.config(key, value)
@@ -170,13 +170,32 @@ def start(
 #: Bytes of facts (compressed, some 300,000 of them) for which one partition of a shuffle is enough.
 BYTES_A_PARTITION = 4 << 20
 
+#: For an estate that fits into one partition. To plan and to compile takes seconds there, and to run takes none: nothing is compiled
+#: for a few thousand rows, and nothing is planned again while it runs.
+_SMALL = {
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+
+
+def is_small(size: int) -> bool:
+    """Whether ``size`` bytes of facts are worked off in one partition."""
+    return size <= BYTES_A_PARTITION
+
 
 def fit(spark: SparkSession, size: int) -> None:
-    """As many partitions of a shuffle as ``size`` bytes of facts need, and no more than the settings say: each is a task, and an
-    estate of some thousand clients would wait for hundreds of empty ones."""
+    """Plans for ``size`` bytes of facts: as many partitions of a shuffle as they need, and no more than the settings say. Each is a task,
+    and an estate of some thousand clients would wait for hundreds of empty ones."""
+    small = is_small(size)
     most = int(spark.sparkContext.getConf().get("spark.sql.shuffle.partitions", "64") or 64)
-    wanted = max(spark.sparkContext.defaultParallelism, -(-size // BYTES_A_PARTITION))
+    wanted = 1 if small else max(spark.sparkContext.defaultParallelism, -(-size // BYTES_A_PARTITION))
     spark.conf.set("spark.sql.shuffle.partitions", min(most, wanted))
+    for name, value in _SMALL.items():
+        if small:
+            spark.conf.set(name, value)
+        else:
+            spark.conf.unset(name)
 
 
 def _load(_: int) -> None:

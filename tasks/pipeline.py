@@ -29,6 +29,8 @@ def run(number: int) -> None:
             schedules.try_again(failed)
         else:
             schedules.alarm(failed)
+    elif outcome is Outcome.PUBLISHED:
+        look()  # others may have waited for what it has made
 
 
 def hand_over(found: Run) -> None:

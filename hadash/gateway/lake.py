@@ -20,21 +20,32 @@ log = logging.getLogger(__name__)
 #: Facts that are looked at in one go: about a millisecond.
 SLICE = 500
 
+#: Seconds between two looks whether the first client has come.
+FIRST_LOOK_SECONDS = 1.0
+
 
 class AccessReports:
     """Writes a Gateway's facts of access, again and again. Without a lake it does nothing.
 
     :param store: the lake; ``None`` for none.
-    :param seconds: from one batch to the next.
+    :param seconds: from one batch to the next. :param first_seconds: from the first client to the first batch.
     """
 
     def __init__(
-        self, store: Store | None, pair: str, gateway: str, seconds: float, traffic: Traffic, slices: Slices
+        self,
+        store: Store | None,
+        pair: str,
+        gateway: str,
+        seconds: float,
+        first_seconds: float,
+        traffic: Traffic,
+        slices: Slices,
     ) -> None:
         self._store = store
         self._pair = pair
         self._gateway = gateway
         self._seconds = seconds
+        self._first_seconds = first_seconds
         self._traffic = traffic
         self._slices = slices
         self.rows_written = 0
@@ -44,9 +55,14 @@ class AccessReports:
 
     async def run(self) -> None:
         """Until it is cancelled."""
-        while self._store is not None:
-            await asyncio.sleep(self._seconds)
+        if self._store is None:
+            return
+        while not self._traffic.access:
+            await asyncio.sleep(FIRST_LOOK_SECONDS)
+        await asyncio.sleep(min(self._first_seconds, self._seconds))
+        while True:
             await self.write()
+            await asyncio.sleep(self._seconds)
 
     async def write(self) -> None:
         """Write what has changed. What cannot be written now is in the next batch."""

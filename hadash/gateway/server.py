@@ -102,7 +102,13 @@ class Gateway:
         self.slices = Slices(self.loop)
         lake = Store(settings.lake) if settings.lake else None
         self.reports = AccessReports(
-            lake, pair.name, settings.id, settings.lake_seconds, self.traffic, self.slices
+            lake,
+            pair.name,
+            settings.id,
+            settings.lake_seconds,
+            settings.lake_first_seconds,
+            self.traffic,
+            self.slices,
         )
         self._noted: set[str] = set()
         self.timer = Timer(self.loop)

@@ -170,6 +170,8 @@ class GatewaySettings:
     #: useful size, and a restart loses a minute at most. Empty: none are written.
     lake: str = ""
     lake_seconds: float = 60.0
+    #: Seconds from the first client to the first batch: all that come back after a start are in it, and a new estate sees itself soon.
+    lake_first_seconds: float = 20.0
     #: Length of one traffic sample, and how many are kept (ten minutes; with very many clients fewer: see ``samples.py``).
     traffic_seconds: float = 0.5
     traffic_samples: int = 1200

@@ -14,7 +14,8 @@ Job = Run.Job
 
 
 class Need(Enum):
-    """What has to be there before a job can make anything: in the lake, or, of ``TOPIC``, in the settings."""
+    """What has to be there before a job can make anything: in the lake, or, of ``TOPIC``, in the settings. What is being made just
+    now (:data:`MAKES`) is waited for."""
 
     TOPIC = "topic"
     REPORTS = "reports"
@@ -22,9 +23,13 @@ class Need(Enum):
     SNAPSHOT = "snapshot"
 
 
+#: The job that makes what others need. (A snapshot is made so often that the last one will do.)
+MAKES: dict[Need, Job] = {Need.FACTS: Job.FACTS}
+
+
 @dataclass(frozen=True, slots=True)
 class About:
-    """One job. ``cron``: when it runs at first. ``with_spark``: in a process of its own, ``python -m spark``."""
+    """One job. ``cron``: when it runs at first. ``with_spark``: in a Spark application."""
 
     job: Job
     does: Sentence
@@ -33,7 +38,8 @@ class About:
     needs: tuple[Need, ...] = (Need.FACTS, Need.SNAPSHOT)
 
 
-#: All that there can be, in the order in which each needs what those before it have made.
+#: All that there can be, in the order in which each needs what those before it have made. What is due at the same time is done in this order, in
+#: one Spark application.
 JOBS: dict[Job, About] = {
     each.job: each
     for each in (
@@ -59,18 +65,18 @@ JOBS: dict[Job, About] = {
         About(
             Job.TOPOLOGY,
             say("Who uses what, what is shared how much, and how much would move together."),
-            "15 * * * *",
+            "5 * * * *",
         ),
-        About(Job.COVERAGE, say("How well the clients of each AppID are known."), "20 * * * *"),
+        About(Job.COVERAGE, say("How well the clients of each AppID are known."), "5 * * * *"),
         About(
             Job.RISK,
             say("Lets all rules look over everything: findings are opened and resolved."),
-            "25 * * * *",
+            "5 * * * *",
         ),
         About(
             Job.LAG,
             say("The days of every mirror: how late it was, and whether within its RPO."),
-            "35 * * * *",
+            "5 * * * *",
         ),
         About(
             Job.ADVICE,

@@ -1,4 +1,4 @@
-"""Carrying out one run of one job: in this process, or in one of its own for what Spark does.
+"""Carrying out one run of one job: in this process, or in one of Spark's (:mod:`hadash.pipeline.applications`).
 
 Whatever happens to the worker, the run ends: Spark's process ends with its standard input, the lock of the job goes with its connection
 to the database, and :func:`settle_dead` says of a run without the lock that it has failed.
@@ -7,15 +7,10 @@ to the database, and :func:`settle_dead` says of a run without the lock that it 
 from __future__ import annotations
 
 import logging
-import os
-import subprocess
-import sys
-import tempfile
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from enum import Enum
-from typing import IO
 
 from django.conf import settings
 from django.db import connection
@@ -28,22 +23,13 @@ from hadash.inventory.models import Pair
 from hadash.lake import retention, snapshots
 from hadash.lake.store import Store
 from hadash.pipeline import claims, collecting
+from hadash.pipeline.applications import APPLICATIONS, Ended, TookTooLong
 from hadash.pipeline.jobs import JOBS
+from spark.codes import FAILED, TAKEN, UNUSABLE
 from spark.publishing import runs
 from spark.publishing.runs import Kept, Made
 
 log = logging.getLogger(__name__)
-
-#: Seconds for a process of Spark's to end when it is told to.
-END_SECONDS = 20.0
-
-#: Characters of what a process has said last that are kept of one that has failed without a word.
-TAIL = 1500
-
-#: The exit code of ``python -m spark`` when another run of the job goes on, or has begun this one (``spark.__main__.TAKEN``).
-TAKEN = 75
-#: And when what it was told cannot be used, or there is nothing to work on: trying again does not help.
-UNUSABLE = 2
 
 
 class Outcome(Enum):
@@ -151,82 +137,53 @@ def _here(run: Run, make: Callable[[runs.Run, Store], Made]) -> Outcome:
 # -- with Spark ---------------------------------------------------------------------------------------------------
 
 
-def command(run: Run) -> list[str]:
-    """What is started for a run. (The database's address has a password in it, so it is in the environment.)"""
+def order(run: Run) -> list[str]:
+    """What a Spark application is told for a run: arguments of ``python -m spark``."""
     pairs = [
         f"{cluster.name}={pair.name}"
         for pair in Pair.objects.select_related("first", "second")
         for cluster in pair.clusters
     ]
     told = [
+        run.job,
         "--lake", settings.LAKE,
         "--run", str(run.pk),
         "--window-days", str(round(settings.ACCESS_WINDOW_DAYS)),
         "--keep", str(settings.PIPELINE_KEEP),
         "--keep-days", str(settings.PIPELINE_KEEP_DAYS),
-        "--until-stdin-ends",
     ]  # fmt: skip
     if pairs:
         told += ["--pairs", ",".join(pairs)]
     if run.job == Run.Job.FROM_KAFKA:
         # (How the cluster is reached has a password in it, so it is in a file.)
         told += ["--topic", settings.LAKE_TOPIC, "--kafka", settings.LAKE_TOPIC_PROPERTIES]
-    back = ["nice", "-n", str(settings.PIPELINE_NICE)] if settings.PIPELINE_NICE else []
-    return [*back, sys.executable, "-m", "spark", run.job, *told]
+    return told
 
 
 def _with_spark(run: Run) -> Outcome:
-    with tempfile.TemporaryFile() as said:
-        process = subprocess.Popen(
-            command(run),
-            cwd=settings.BASE_DIR,
-            env={**os.environ, "DATABASE_URL": conninfo()},
-            stdin=subprocess.PIPE,
-            stdout=said,
-            stderr=subprocess.STDOUT,
+    environment = {"DATABASE_URL": conninfo()}
+    try:
+        with APPLICATIONS.lent(run.job == Run.Job.FROM_KAFKA, environment) as application:
+            ended = application.carry_out(order(run), settings.PIPELINE_JOB_SECONDS)
+            if ended.code == FAILED:
+                application.end()  # whatever it has stumbled over, the next try begins with a new one
+    except TookTooLong:
+        _fail(
+            run.pk, f"It was ended after {settings.PIPELINE_JOB_SECONDS:.0f} s (HADASH_PIPELINE_JOB_SECONDS)."
         )
-        try:
-            code = process.wait(settings.PIPELINE_JOB_SECONDS)
-        except subprocess.TimeoutExpired:
-            _end(process)
-            _fail(
-                run.pk,
-                f"It was ended after {settings.PIPELINE_JOB_SECONDS:.0f} s (HADASH_PIPELINE_JOB_SECONDS).",
-            )
-            return Outcome.FAILED
-        finally:
-            _end(process)
-        if code == 0:
-            return Outcome.PUBLISHED
-        tail = _tail(said)
-    log.warning("run %d of %s: python -m spark has ended with %d: %s", run.pk, run.job, code, tail)
-    if code == TAKEN:
+        return Outcome.FAILED
+    if ended.code == 0:
+        return Outcome.PUBLISHED
+    log.warning("run %d of %s has ended with %d: %s", run.pk, run.job, ended.code, ended.said)
+    if ended.code == TAKEN:
         return Outcome.NOT_MINE  # it waits for its turn, or somebody else has begun it
     if Run.objects.filter(pk=run.pk, state=Run.State.PUBLISHED).exists():
         return Outcome.PUBLISHED  # it has stumbled over its own end
     # (Unless it has said so itself: then its own words stay.)
-    _fail(run.pk, _died(code, tail))
-    return Outcome.REFUSED if code == UNUSABLE else Outcome.FAILED
+    _fail(run.pk, _died(ended) if ended.died else ended.said)
+    return Outcome.REFUSED if ended.code == UNUSABLE else Outcome.FAILED
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """End it by closing what it listens to, and by force if that does not help."""
-    if process.stdin is not None:
-        process.stdin.close()
-    try:
-        process.wait(END_SECONDS)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
-
-
-def _tail(said: IO[bytes]) -> str:
-    size = said.seek(0, os.SEEK_END)
-    said.seek(max(0, size - TAIL))
-    return said.read().decode(errors="replace").strip()
-
-
-def _died(code: int, tail: str) -> str:
-    how = f"by signal {-code}" if code < 0 else f"with {code}"
-    last = tail.splitlines()[-1] if tail else ""
-    return f"Its process has ended {how}. {last}".strip()
+def _died(ended: Ended) -> str:
+    how = f"by signal {-ended.code}" if ended.code < 0 else f"with {ended.code}"
+    return f"Its process has ended {how}. {ended.said}".strip()

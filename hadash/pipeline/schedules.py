@@ -19,8 +19,8 @@ from hadash.audit.models import record
 from hadash.governance.models import Run
 from hadash.lake import access, snapshots
 from hadash.lake.store import LakeError, Store
-from hadash.pipeline import claims, cron, running
-from hadash.pipeline.jobs import About, Job, Need, offered
+from hadash.pipeline import applications, claims, cron, running
+from hadash.pipeline.jobs import JOBS, MAKES, About, Job, Need, offered
 from hadash.pipeline.models import Schedule
 from hadash.sentences import Sentence, say
 from hadash.switching.handovers.counting import count
@@ -122,7 +122,7 @@ def alarm_of(under_way: Run | None, ended: Run | None, overdue: timedelta | None
     """
     if under_way is not None and under_way.state == Run.State.RUNNING and under_way.began_at is not None:
         longest = timedelta(seconds=settings.PIPELINE_JOB_SECONDS)
-        if timezone.now() - under_way.began_at > longest + timedelta(seconds=running.END_SECONDS):
+        if timezone.now() - under_way.began_at > longest + timedelta(seconds=applications.END_SECONDS):
             return say(
                 "It has been running for %(minutes)s minutes, longer than a run may. Look at the worker of the queue pipeline.",
                 minutes=int((timezone.now() - under_way.began_at).total_seconds() // 60),
@@ -246,12 +246,21 @@ def look(hand_over: HandOver) -> None:
         if schedule.enabled and cron.following(schedule.cron, schedule.looked_at) <= now:
             _announce(schedule, now)
     again = now - timedelta(seconds=settings.PIPELINE_HAND_AGAIN_SECONDS)
+    making = set(Run.objects.filter(state__in=UNDER_WAY).values_list("job", flat=True))
     waiting = Run.objects.filter(state=Run.State.WAITING, due_at__lte=now)
     for run in waiting.filter(Q(handed_at=None) | Q(handed_at__lt=again)).order_by("due_at", "pk"):
-        if not claims.is_claimed(run.pk):
+        if run.handed_at is None and _waits_for(Job(run.job)) & making:
+            # What it is made from is being made. It is not late: from when on it may begin is not yet known.
+            Run.objects.filter(pk=run.pk).update(due_at=now)
+        elif not claims.is_claimed(run.pk):
             if run.handed_at is not None:
                 count(Work.RUN, Way.NEVER_TAKEN)
             _hand(run, hand_over)
+
+
+def _waits_for(job: Job) -> set[Job]:
+    """The jobs that make what it needs."""
+    return {MAKES[need] for need in JOBS[job].needs if need in MAKES}
 
 
 def _announce(schedule: Schedule, now: datetime) -> None:

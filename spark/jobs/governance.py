@@ -5,79 +5,50 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, MapType
 
 from hadash.governance.catalogue import CATALOGUE
-from hadash.identity.names import printable
 from hadash.lake import snapshots
-from hadash.lake.snapshots import Snapshot
 from hadash.lake.store import Store
 from spark import manifest
 from spark.jobs import facts, lag
-from spark.manifest import Manifest
+from spark.jobs.given import Given, NothingYet, Reader, Settings
 from spark.publishing import runs
 from spark.publishing.progress import followed
-from spark.publishing.runs import Kept, Made
-from spark.rules import inputs
+from spark.publishing.runs import Made, Run
 from spark.rules.all import RULES
-from spark.rules.base import Inputs, findings
+from spark.rules.base import findings_of
 from spark.rules.identity import changing
-from spark.rules.sides import sides
-from spark.session import fit
 from spark.transform.coverage import coverage
 from spark.transform.registry import registry
-from spark.transform.topology import edges, nodes, sharing
+from spark.transform.topology import nodes, sharing
 from spark.transform.work_list import advice
+
+__all__ = ["JOBS", "NothingYet", "Settings", "run"]
 
 log = logging.getLogger(__name__)
 
-
-#: Clusters of no pair that a run names.
-SHOWN_CLUSTERS = 10
-
+#: Parts of a table that are made at once: while one is planned on the driver, others run.
+PARTS_AT_ONCE = 4
 
 #: The state of a mirror that nobody could look at (:class:`hadash.mirroring.models.Mirror`).
 UNKNOWN = "unknown"
 
+#: A table in parts, by name, of which each is made by itself: a plan of all of them together takes longer to make than to carry out.
+Parts = Mapping[str, Callable[[], DataFrame]]
 
-class NothingYet(Exception):
-    """There is nothing in the lake to make tables of; the message says what is missing."""
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """``window_days``: what was seen within so many days counts as use. ``coverage_days``: in which new client.ids are counted.
-    ``kept``: how many published runs stay."""
-
-    window_days: int = 7
-    coverage_days: int = 7
-    kept: Kept = field(default_factory=Kept)
-
-
-@dataclass(frozen=True)
-class Given:
-    """What a job is made from."""
-
-    spark: SparkSession
-    store: Store
-    settings: Settings
-    manifest: Manifest
-    snapshot: Snapshot
-    inputs: Inputs
-
-
-Tables = Mapping[str, DataFrame]
+Tables = Mapping[str, DataFrame | Parts]
 
 
 def _topology(given: Given) -> Tables:
-    found = edges(given.inputs.facts).cache()
     return {
-        "edges": found,
-        "nodes": nodes(found, registry(given.inputs)),
+        "edges": given.edges,
+        "nodes": nodes(given.edges, registry(given.inputs)),
         "sharing": sharing(given.inputs.facts),
     }
 
@@ -106,7 +77,7 @@ def _advice(given: Given) -> Tables:
 
 
 def _risk(given: Given) -> Tables:
-    return {"findings": findings(given.inputs)}
+    return {"findings": {code.value: partial(findings_of, code, given.inputs) for code in RULES}}
 
 
 def _lag(given: Given) -> Tables:
@@ -123,7 +94,7 @@ JOBS: Mapping[str, Callable[[Given], Tables]] = {
 
 
 def run(
-    spark: SparkSession,
+    reader: Reader,
     store: Store,
     job: str,
     database: str,
@@ -140,19 +111,43 @@ def run(
     with runs.begun(database, job, asked_by, number) as current:
         begun = time.monotonic()
         current.tell("reading")
-        given = _given(spark, store, settings)
+        given = reader.read(settings)
         places: dict[str, str] = {}
-        seconds: dict[str, float] = {}
-        for name, frame in JOBS[job](given).items():
+        seconds: dict[str, float] = {"reading": time.monotonic() - begun}
+        for name, table in JOBS[job](given).items():
             began = time.monotonic()
             places[name] = manifest.new_place(name)
-            with followed(spark, current, name):
-                _plain(frame).write.parquet(store.for_spark(places[name]))
+            _write(given, current, name, table, places[name])
             seconds[name] = time.monotonic() - began
         made = Made(places, _watermark(given), _quality(given), seconds, _undecided(given))
         rows = current.publish(store, made, settings.kept)
         _tidy_up(store, places.values())
         return {"run": current.number, "rows": rows, "seconds_in_all": time.monotonic() - begun}
+
+
+def _write(given: Given, current: Run, name: str, table: DataFrame | Parts, place: str) -> None:
+    if isinstance(table, DataFrame):
+        with followed(given.spark, current, name):
+            _write_frame(given, table, place)
+        return
+    current.tell(name, 0, len(table))
+    with ThreadPoolExecutor(PARTS_AT_ONCE) as makers:
+        write = [makers.submit(_write_part, given, make, f"{place}/{part}") for part, make in table.items()]
+        try:
+            for done, each in enumerate(write, 1):
+                each.result()
+                current.tell(name, done, len(table))
+        except BaseException:
+            makers.shutdown(cancel_futures=True)
+            raise
+
+
+def _write_part(given: Given, make: Callable[[], DataFrame], place: str) -> None:
+    _write_frame(given, make(), place)
+
+
+def _write_frame(given: Given, frame: DataFrame, place: str) -> None:
+    _plain(frame).write.parquet(given.store.for_spark(place))
 
 
 def _tidy_up(store: Store, places: Iterable[str]) -> None:
@@ -162,22 +157,6 @@ def _tidy_up(store: Store, places: Iterable[str]) -> None:
             store.delete_folder(place)
         except OSError as error:
             log.warning("%s could not be removed: %s", place, error)
-
-
-def _given(spark: SparkSession, store: Store, settings: Settings) -> Given:
-    known = manifest.read(store)
-    if not known.newest:
-        raise NothingYet(
-            "There are no facts in the lake yet: no Gateway has written there, or the job facts has not run."
-        )
-    snapshot = snapshots.newest(store)
-    if snapshot is None:
-        raise NothingYet("There is no snapshot in the lake yet: hadash takes one on its schedule.")
-    fit(spark, sum(store.files(known.facts).values()))
-    used = inputs.read(
-        spark, store, facts.read_facts(spark, store, known), known.newest, snapshot, settings.window_days
-    )
-    return Given(spark, store, settings, known, snapshot, used)
 
 
 def _plain(frame: DataFrame) -> DataFrame:
@@ -208,31 +187,16 @@ def _quality(given: Given) -> dict[str, object]:
     return {
         "reports": reports,
         "malformed": malformed,
-        "away": sorted(_away(given)),
-        "of_no_pair": _of_no_pair(given),
+        "away": sorted(given.away),
+        "of_no_pair": given.of_no_pair,
     }
-
-
-def _of_no_pair(given: Given) -> list[str]:
-    """The clusters of facts that count for nobody, because their pair does not have them; the first few."""
-    found = facts.read_facts(given.spark, given.store, given.manifest)
-    unknown = found.join(F.broadcast(sides(given.inputs.pairs)), ["pair", "cluster"], "left_anti")
-    rows = unknown.select("cluster").distinct().orderBy("cluster").limit(SHOWN_CLUSTERS).collect()
-    return [printable(row["cluster"]) for row in rows]
-
-
-def _away(given: Given) -> set[str]:
-    """The clusters that did not answer when the snapshot was taken."""
-    table = snapshots.read(given.store, given.snapshot, "clusters").to_pylist()
-    return {row["cluster"] for row in table if row["fault"]}
 
 
 def _undecided(given: Given) -> frozenset[tuple[str, str]]:
     """What could not be looked at may be as it was: for the pairs of clusters that were away the rules that look at clusters, and for
     those of mirrors of which nobody knows how they are (their Connect does not answer) the rules about these."""
-    away = _away(given)
     pairs = snapshots.read(given.store, given.snapshot, "pairs").to_pylist()
-    hit = {row["pair"] for row in pairs if away & {row["first"], row["second"]}}
+    hit = {row["pair"] for row in pairs if given.away & {row["first"], row["second"]}}
     mirrors = snapshots.read(given.store, given.snapshot, "mirrors").to_pylist()
     unknown = {row["pair"] for row in mirrors if row["state"] == UNKNOWN}
     at_clusters = {code for code in RULES if CATALOGUE[code].looks_at_clusters}

@@ -91,17 +91,9 @@ def _fitted(name: Column) -> Column:
     return F.when(F.length(name) > MAX_NAME_LENGTH, short).otherwise(name)
 
 
-def findings(inputs: Inputs, codes: tuple[Code, ...] | None = None) -> DataFrame:
-    """:data:`spark.schemas.FINDINGS`: what the rules find, all of them or some."""
-    found: DataFrame | None = None
-    for code, find in RULES.items():
-        if codes is not None and code not in codes:
-            continue
-        rows = find(inputs).withColumn("code", F.lit(code.value)).select(*FINDINGS.names)
-        found = rows if found is None else found.unionByName(rows)
-    if found is None:
-        raise ValueError("There are no such rules.")
-    return found
+def findings_of(code: Code, inputs: Inputs) -> DataFrame:
+    """:data:`spark.schemas.FINDINGS`: what one rule finds."""
+    return RULES[code](inputs).withColumn("code", F.lit(code.value)).select(*FINDINGS.names)
 
 
 def listed(values: Column) -> Column:

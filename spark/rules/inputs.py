@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from datetime import timedelta
 from functools import partial
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import from_arrow_schema
 
 from hadash.lake import snapshots
 from hadash.lake.access import USES
-from hadash.lake.snapshots import TABLES, Snapshot
+from hadash.lake.snapshots import Snapshot
 from hadash.lake.store import Store
 from spark.rules import prepared
 from spark.rules.base import Inputs
+from spark.rules.holding import Held
 from spark.rules.sides import sides
 from spark.transform.topology import lately, listings
 
@@ -24,12 +23,12 @@ HISTORY = timedelta(days=1)
 
 
 def read(
-    spark: SparkSession, store: Store, facts: DataFrame, newest_day: str, snapshot: Snapshot, window_days: int
+    held: Held, store: Store, facts: DataFrame, newest_day: str, snapshot: Snapshot, window_days: int
 ) -> Inputs:
-    """:param facts: all of them (:data:`spark.schemas.FACTS`). :param newest_day: the last one in them.
-    :param window_days: what was seen within so many days counts as use.
+    """:param held: keeps what several rules are made from. :param facts: all of them (:data:`spark.schemas.FACTS`).
+    :param newest_day: the last one in them. :param window_days: what was seen within so many days counts as use.
     """
-    table = partial(_table, spark, store, [snapshot])
+    table = partial(held.snapshot_table, store, [snapshot])
     history = snapshots.whole(store, snapshot.at - HISTORY)
     history = [each for each in history if each.at <= snapshot.at]
     # hadash's own users, and those of its mirrors, are no applications.
@@ -38,22 +37,23 @@ def read(
     pairs = table("pairs")
     facts = facts.join(F.broadcast(sides(pairs)), ["pair", "cluster"], "left_semi")
     facts = facts.join(F.broadcast(own), ["cluster", "appid"], "left_anti")
-    used = lately(facts, newest_day, window_days).cache()
+    used = held.hold(lately(facts, newest_day, window_days))
+    documents = table("documents")
     return Inputs(
         facts=used,
-        remembered=facts.where(F.col("kind").isin(*USES)),
-        listings=listings(facts, newest_day, window_days),
-        documents=table("documents"),
-        bindings=prepared.bindings(table("documents")).cache(),
-        applications=prepared.applications(used).cache(),
+        remembered=held.hold_small(facts.where(F.col("kind").isin(*USES))),
+        listings=held.hold_small(listings(facts, newest_day, window_days)),
+        documents=documents,
+        bindings=held.hold(prepared.bindings(documents)),
+        applications=held.hold(prepared.applications(used)),
         clusters=table("clusters"),
-        controllers=_table(spark, store, history, "clusters")
-        .where("controller_epoch IS NOT NULL")
-        .withColumn("at", F.input_file_name()),  # a snapshot's place begins with its day and time
+        controllers=held.snapshot_table(store, history, "clusters", with_moment=True).where(
+            "controller_epoch IS NOT NULL"
+        ),
         brokers=table("brokers"),
         topics=table("topics"),
-        partitions=table("partitions").cache(),
-        acls=table("acls").cache(),
+        partitions=table("partitions", often=True),
+        acls=table("acls", often=True),
         own_users=own,
         groups=table("groups"),
         members=table("members"),
@@ -62,12 +62,5 @@ def read(
         instances=table("instances"),
         declarations=table("declarations"),
         mirrors=table("mirrors"),
-        lag=_table(spark, store, history, "lag").where(F.col("at") >= F.lit(snapshot.at - HISTORY)),
+        lag=held.snapshot_table(store, history, "lag").where(F.col("at") >= F.lit(snapshot.at - HISTORY)),
     )
-
-
-def _table(spark: SparkSession, store: Store, of: Iterable[Snapshot], name: str) -> DataFrame:
-    """One table of some snapshots, with today's columns: what older ones did not have is null."""
-    schema = from_arrow_schema(TABLES[name])
-    files = [store.for_spark(each.table(name)) for each in of if store.exists(each.table(name))]
-    return spark.read.schema(schema).parquet(*files) if files else spark.createDataFrame([], schema)

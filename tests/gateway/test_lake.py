@@ -33,7 +33,9 @@ class Lake:
         self.folder = folder
         self.traffic = Traffic(samples=1, clock=lambda: 1_000_000.0, reports=True)
         slices = Slices(asyncio.get_running_loop())
-        self.reports = AccessReports(Store(str(folder)), "main", "gateway-1", 60.0, self.traffic, slices)
+        self.reports = AccessReports(
+            Store(str(folder)), "main", "gateway-1", 60.0, 20.0, self.traffic, slices
+        )
 
     def rows(self) -> list[dict[str, Any]]:
         files = sorted(self.folder.glob("access/date=*/hour=*/*.parquet"))
@@ -185,7 +187,9 @@ async def test_what_cannot_be_made_is_no_end_of_reports(
 async def test_without_a_lake_nothing_is_written() -> None:
     traffic = Traffic(samples=1)
     traffic.fact(key()).note(1.0, 1, 1)
-    reports = AccessReports(None, "main", "gateway-1", 60.0, traffic, Slices(asyncio.get_running_loop()))
+    reports = AccessReports(
+        None, "main", "gateway-1", 60.0, 20.0, traffic, Slices(asyncio.get_running_loop())
+    )
     await reports.run()
     await reports.write()
     assert reports.rows_written == 0

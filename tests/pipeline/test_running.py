@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-import os
+import json
+import subprocess
 import sys
+from collections.abc import Iterator
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
@@ -13,15 +16,18 @@ from django.conf import settings as settings_of_project
 from django.db import connection
 from support.waiting import eventually
 
-import spark.__main__ as program
 from hadash.governance.models import Run
 from hadash.inventory.models import Pair
 from hadash.lake.access import write_batch
 from hadash.lake.store import Store
-from hadash.pipeline import running, schedules
+from hadash.pipeline import applications, running, schedules
+from hadash.pipeline.applications import APPLICATIONS
 from hadash.pipeline.jobs import Job
+from hadash.pipeline.models import Schedule
 from hadash.pipeline.running import Outcome
-from spark import manifest
+from spark import manifest, serving
+from spark.codes import FAILED, TAKEN, UNUSABLE
+from spark.serving import Answer
 from tasks import pipeline as tasks
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db(transaction=True)]
@@ -29,7 +35,22 @@ pytestmark = [pytest.mark.stack, pytest.mark.django_db(transaction=True)]
 
 def instead(monkeypatch: pytest.MonkeyPatch, code: str) -> None:
     """Let this small program run for Spark."""
-    monkeypatch.setattr(running, "command", lambda run: [sys.executable, "-c", code])
+    monkeypatch.setattr(applications, "command", lambda with_kafka: [sys.executable, "-c", code])
+
+
+def answering(*answers: Answer) -> str:
+    """A program that gives these answers to the first orders, and none to others."""
+    return (
+        "import sys\n"
+        f"for answer in {[json.dumps(asdict(answer)) for answer in answers]!r}: sys.stdin.readline(); print(answer, flush=True)\n"
+        "sys.stdin.read()"
+    )
+
+
+@pytest.fixture(autouse=True)
+def no_application_of_others() -> Iterator[None]:
+    yield
+    APPLICATIONS.end_idle()
 
 
 @pytest.fixture
@@ -70,11 +91,17 @@ def test_reports_become_facts(lake: Store, monkeypatch: pytest.MonkeyPatch, olga
 def test_one_that_ends_with_a_failure_says_its_last_word(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     instead(
         monkeypatch,
-        "import sys; print('warm'); print('No space left on device', file=sys.stderr); sys.exit(9)",
+        "import sys; print('warm', file=sys.stderr); print('No space left on device', file=sys.stderr); sys.exit(9)",
     )
     outcome, run = carried_out(run)
     assert (outcome, run.state) == (Outcome.FAILED, Run.State.FAILED)
     assert run.fault == "Its process has ended with 9. No space left on device"
+
+
+def test_what_is_no_answer_is_a_failure(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    instead(monkeypatch, "import sys; sys.stdin.readline(); print('hello', flush=True); sys.stdin.read()")
+    outcome, run = carried_out(run)
+    assert (outcome, run.fault) == (Outcome.FAILED, "Its process has answered: hello")
 
 
 def test_one_that_is_killed_has_failed_and_is_tried_again(
@@ -92,14 +119,14 @@ def test_one_that_is_killed_has_failed_and_is_tried_again(
 def test_what_trying_again_does_not_help_alarms_at_once(
     run: Run, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    instead(monkeypatch, "import sys; print('error: The lake is no lake.', file=sys.stderr); sys.exit(2)")
+    instead(monkeypatch, answering(Answer(UNUSABLE, "The lake is no lake.")))
     tasks.run(run.pk)
     assert Run.objects.filter(state=Run.State.WAITING).count() == 0
     assert "ALARM: the job risk has failed" in caplog.text
 
 
 def test_one_that_finds_another_running_waits_for_its_turn(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    instead(monkeypatch, f"import sys; sys.exit({running.TAKEN})")
+    instead(monkeypatch, answering(Answer(TAKEN, "The job risk is running already.")))
     outcome, run = carried_out(run)
     assert (outcome, run.state) == (Outcome.NOT_MINE, Run.State.WAITING)
 
@@ -107,15 +134,12 @@ def test_one_that_finds_another_running_waits_for_its_turn(run: Run, monkeypatch
 def test_one_that_cannot_reach_something_is_tried_again(
     run: Run, monkeypatch: pytest.MonkeyPatch, settings: Any
 ) -> None:
-    """As any program ends that stumbles, also before it has begun its run."""
+    """As any job ends that stumbles, also before it has begun its run."""
     settings.PIPELINE_RETRY_SECONDS = 0
-    instead(monkeypatch, "raise OSError('503 Slow Down')")
+    instead(monkeypatch, answering(Answer(FAILED, "OSError: 503 Slow Down")))
     tasks.run(run.pk)
     run.refresh_from_db()
-    assert (run.state, run.fault) == (
-        Run.State.FAILED,
-        "Its process has ended with 1. OSError: 503 Slow Down",
-    )
+    assert (run.state, run.fault) == (Run.State.FAILED, "OSError: 503 Slow Down")
     assert Run.objects.get(state=Run.State.WAITING).attempt == 2
 
 
@@ -132,15 +156,12 @@ def test_one_that_stumbles_after_it_was_published_is_not_tried_again(
         monkeypatch,
         code.format(root=str(settings_of_project.BASE_DIR), database=running.conninfo(), number=run.pk),
     )
+    schedules.known()
+    Schedule.objects.update(enabled=False)
     tasks.run(run.pk)
     run.refresh_from_db()
     assert run.state == Run.State.PUBLISHED
     assert not Run.objects.filter(state=Run.State.WAITING).exists()
-
-
-def test_both_sides_mean_the_same_by_its_exit_codes() -> None:
-    assert (program.TAKEN, program.CODES[program.NothingYet]) == (running.TAKEN, running.UNUSABLE)
-    assert program.CODES[program.Overtaken] not in (running.TAKEN, running.UNUSABLE)
 
 
 def test_the_database_is_reached_with_everything_that_django_was_told(
@@ -162,26 +183,73 @@ def test_one_that_takes_too_long_is_ended(
     assert "HADASH_PIPELINE_JOB_SECONDS" in run.fault
 
 
-def test_spark_ends_with_the_worker_that_started_it(run: Run, tmp_path: Any) -> None:
+class TestApplications:
+    """One that has done its job waits for the next one."""
+
+    def test_the_next_job_is_done_by_the_same_process(
+        self, run: Run, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        busy = answering(Answer(TAKEN, "first"), Answer(UNUSABLE, "second"))
+        instead(monkeypatch, busy)
+        assert carried_out(run)[0] is Outcome.NOT_MINE
+        outcome, run = carried_out(run)
+        assert (outcome, run.fault) == (Outcome.REFUSED, "second")
+
+    def test_one_that_has_failed_is_not_used_again(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+        instead(
+            monkeypatch, answering(Answer(FAILED, "The JVM has gone."), Answer(TAKEN, "of the same process"))
+        )
+        assert carried_out(run)[0] is Outcome.FAILED
+        again = Run.objects.create(job=Job.RISK, state=Run.State.WAITING)
+        assert carried_out(again)[1].fault == "The JVM has gone."
+
+    def test_one_that_has_died_while_it_waited_is_not_used_again(
+        self, run: Run, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        instead(
+            monkeypatch,
+            "import json, sys; sys.stdin.readline(); print(json.dumps({'code': 75, 'said': ''}), flush=True)",
+        )
+        for _ in range(2):
+            with APPLICATIONS.lent(False, {}) as application:
+                assert application.carry_out(["risk"], 20).code == TAKEN
+            eventually(lambda application=application: not application.is_alive, "its end")
+
+    def test_it_ends_when_nobody_has_had_work_for_it(
+        self, run: Run, monkeypatch: pytest.MonkeyPatch, settings: Any
+    ) -> None:
+        settings.PIPELINE_IDLE_SECONDS = 0.2
+        instead(monkeypatch, answering(Answer(TAKEN, "")))
+        with APPLICATIONS.lent(False, {}) as application:
+            application.carry_out(["risk"], 20)
+        eventually(lambda: not application.is_alive, "its end")
+
+    def test_one_for_a_topic_is_another_one(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+        instead(monkeypatch, answering(Answer(TAKEN, "")))
+        with APPLICATIONS.lent(False, {}) as first:
+            first.carry_out(["risk"], 20)
+        with APPLICATIONS.lent(True, {}) as second:
+            assert second is not first
+            second.carry_out(["from-kafka"], 20)
+
+
+def test_spark_ends_with_the_worker_that_started_it(lake: Store) -> None:
     """(The end of the worker closes what its process listens to.)"""
-    read, write = os.pipe()
-    environment = {**os.environ, "DATABASE_URL": running.conninfo()}
-    process = running.subprocess.Popen(
-        [sys.executable, "-c", ENDING], stdin=read, env=environment, cwd=running.settings.BASE_DIR
+    process = subprocess.Popen(
+        [sys.executable, "-m", "spark", "serve", "--lake", lake.url],
+        stdin=subprocess.PIPE,
+        cwd=settings_of_project.BASE_DIR,
     )
-    os.close(read)
-    os.close(write)
+    assert process.stdin
+    process.stdin.close()
     assert eventually(lambda: process.poll() is not None, "it has ended")
-    assert process.returncode == 3
-
-
-ENDING = "import spark.__main__ as m, signal, threading; threading.Thread(target=m._end_with_stdin).start(); signal.pause()"
+    assert process.returncode == serving.LEFT
 
 
 def test_how_the_database_is_reached_is_not_on_the_command_line(run: Run) -> None:
     password = connection.settings_dict["PASSWORD"]
     assert password and password in running.conninfo()
-    assert password not in " ".join(running.command(run))
+    assert password not in " ".join([*running.order(run), *applications.command(False)])
 
 
 def test_without_a_lake_it_says_so(run: Run, settings: Any) -> None:

@@ -58,6 +58,8 @@ def test_in_a_new_installation_runs_what_needs_nothing_and_then_what_needs_that(
     snapshots.write(lake, datetime.now(UTC), {})
     assert look(handed) == []  # no facts yet
     lake.write_json("tables/manifest.json", MANIFEST)
+    assert look(handed) == []  # they are still being made
+    Run.objects.filter(job=Job.FACTS).update(state=P)
     assert look(handed) == [Job.ADVICE, Job.COVERAGE, Job.LAG, Job.RISK, Job.TOPOLOGY]
     assert look(handed) == []
 
@@ -73,7 +75,7 @@ def test_whoever_names_a_topic_has_a_job_that_reads_it(
     settings.LAKE_TOPIC, settings.LAKE_TOPIC_PROPERTIES = "access-reports", "/etc/hadash/east.properties"
     assert look(handed) == [Job.CLEANING, Job.FROM_KAFKA, Job.SNAPSHOT]
     (run,) = (run for run in handed if run.job == Job.FROM_KAFKA)
-    told = running.command(run)
+    told = running.order(run)
     assert told[told.index("--topic") + 1] == "access-reports"
     assert told[told.index("--kafka") + 1] == "/etc/hadash/east.properties"
     settings.LAKE_TOPIC = ""
@@ -86,6 +88,24 @@ MANIFEST = {"version": 1, "newest": "2026-11-22", "facts": "", "days": {}, "befo
 def report() -> dict[str, Any]:
     now = datetime.now(UTC)
     return {"gateway": "gateway-1", "appid": "shop", "first_seen": now, "last_seen": now}
+
+
+def test_what_is_made_of_facts_waits_for_those_that_are_being_made(lake: Store, handed: list[Run]) -> None:
+    lake.write_json("tables/manifest.json", MANIFEST)
+    snapshots.write(lake, datetime.now(UTC), {})
+    only(Job.FACTS, Job.RISK)
+    write_batch(lake, "gateway-1", [report()], datetime.now(UTC))
+    assert look(handed) == [Job.FACTS]
+    (making,) = handed
+    assert look(handed) == [], "risk waits"
+    waiting = Run.objects.get(job=Job.RISK)
+    long_ago = timezone.now() - timedelta(days=1)
+    Run.objects.filter(pk=waiting.pk).update(due_at=long_ago)
+    assert look(handed) == []
+    waiting.refresh_from_db()
+    assert waiting.due_at > long_ago, "it is not late"
+    Run.objects.filter(pk=making.pk).update(state=P)
+    assert look(handed) == [Job.RISK]
 
 
 def test_when_its_time_comes_a_job_is_handed_over_once(lake: Store, handed: list[Run]) -> None:

@@ -29,9 +29,9 @@ from spark.estate.clean import Size
 from spark.estate.model import Estate, write
 from spark.estate.planted import generate
 from spark.jobs import facts, governance
+from spark.jobs.given import Reader
 from spark.jobs.governance import NothingYet, Settings
 from spark.publishing.runs import DIED
-from spark.rules.base import findings
 
 pytestmark = [pytest.mark.stack, pytest.mark.spark]
 
@@ -67,19 +67,19 @@ def test_without_facts_or_a_snapshot_it_says_what_is_missing(
     spark: SparkSession, store: Store, lake: Store, estate: Estate, database: str
 ) -> None:
     with pytest.raises(NothingYet, match="There are no facts"):
-        governance.run(spark, store, "coverage", database, Settings())
+        governance.run(Reader(spark, store), store, "coverage", database, Settings())
     failed = Run.objects.get()
     assert (failed.state, failed.fault[:18]) == ("failed", "There are no facts")
 
 
 def test_topology(spark: SparkSession, lake: Store, estate: Estate, database: str) -> None:
-    done = governance.run(spark, lake, "topology", database, Settings(), "olga")
+    done = governance.run(Reader(spark, lake), lake, "topology", database, Settings(), "olga")
     run = Run.objects.get()
     assert (run.pk, run.state, run.asked_by, run.rows) == (done["run"], "published", "olga", done["rows"])
     assert run.watermark["day"] == estate.newest_day
     assert run.quality["malformed"] == {} and run.quality["away"] == []
     assert run.quality["of_no_pair"] == [MISTYPED]
-    assert set(run.seconds) == {"edges", "nodes", "sharing"}
+    assert set(run.seconds) == {"reading", "edges", "nodes", "sharing"}
     own = {row["user"] for row in estate.tables["own_users"]}
     lately = [f for f in estate.facts if min(f.ages) < Settings().window_days]
     seen = [f for f in lately if f.kind != "list" and f.appid not in own]
@@ -96,9 +96,24 @@ def test_topology(spark: SparkSession, lake: Store, estate: Estate, database: st
         assert not lake.folders(f"{manifest.FOLDER}/{name}"), "what was published is not kept twice"
 
 
+def test_jobs_of_one_application_read_once_until_there_is_something_newer(
+    spark: SparkSession, lake: Store, estate: Estate, database: str
+) -> None:
+    reader = Reader(spark, lake)
+    first = reader.read(Settings())
+    assert reader.read(Settings()) is first
+    assert reader.read(Settings(window_days=3)) is not first, "other days count"
+    again = reader.read(Settings())
+    later = snapshots.write(lake, estate.at + timedelta(minutes=1), estate.tables)
+    try:
+        assert reader.read(Settings()) is not again, "a newer snapshot"
+    finally:
+        lake.delete_folder(later.place)
+
+
 def test_coverage_advice_and_lag(spark: SparkSession, lake: Store, estate: Estate, database: str) -> None:
     for job in ("coverage", "advice", "lag"):
-        governance.run(spark, lake, job, database, Settings())
+        governance.run(Reader(spark, lake), lake, job, database, Settings())
     assert Coverage.objects.filter(nameless__gt=0).exists()
     assert Coverage.objects.filter(bypassing__gt=0).exists()
     for step in AdviceStep.objects.all():
@@ -115,8 +130,8 @@ def test_risk_and_what_has_changed_since(
 ) -> None:
     # (Some rules: test_rules.py lets all of them look, which takes a minute.)
     some = (Code.LEADERLESS, Code.ACKS, Code.OVER_RPO, Code.SHARED_APPID, Code.ACL_DRIFT)
-    monkeypatch.setattr(governance, "findings", lambda given: findings(given, some))
-    governance.run(spark, lake, "risk", database, Settings())
+    monkeypatch.setattr(governance, "RULES", dict.fromkeys(some))
+    governance.run(Reader(spark, lake), lake, "risk", database, Settings())
     found = {(f.code, f.pair, f.appid, f.name) for f in Finding.objects.filter(state="open")}
     assert found == {(a.code.value, a.pair, a.appid, a.name) for a in estate.answers if a.code in some}
     assert {code for code, *_ in found} == {code.value for code in some}
@@ -142,7 +157,7 @@ def test_risk_and_what_has_changed_since(
     tables["lag"] = [row | ({"seconds": None} if own(row) else {}) for row in tables["lag"]]
     later = snapshots.write(lake, estate.at + timedelta(minutes=1), tables)
     try:
-        governance.run(spark, lake, "risk", database, Settings())
+        governance.run(Reader(spark, lake), lake, "risk", database, Settings())
     finally:
         lake.delete_folder(later.place)
     for finding in (leaderless, late):
@@ -186,14 +201,14 @@ FIRST_TABLES = {
 def test_a_job_that_is_killed_leaves_what_was_published_and_the_next_one_repairs(
     jobs: list[subprocess.Popen[bytes]], spark: SparkSession, lake: Store, database: str, job: str
 ) -> None:
-    first = governance.run(spark, lake, job, database, Settings())
+    first = governance.run(Reader(spark, lake), lake, job, database, Settings())
     process = begin(jobs, lake, database, job)
     writing = Run.objects.filter(state="running", progress__step=FIRST_TABLES[job])
     eventually(writing.exists, "its first table", patience=120)
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
     assert published() == [first["run"]]
-    second = governance.run(spark, lake, job, database, Settings())
+    second = governance.run(Reader(spark, lake), lake, job, database, Settings())
     assert published() == [second["run"], first["run"]]
     assert Run.objects.get(state="failed").fault == DIED
     assert second["rows"] == first["rows"]
@@ -221,7 +236,7 @@ def test_one_that_is_killed_in_the_middle_of_publishing_has_published_nothing(
     last_table: str,
     seen: Any,
 ) -> None:
-    first = governance.run(spark, lake, job, database, Settings())
+    first = governance.run(Reader(spark, lake), lake, job, database, Settings())
     before = sorted(map(str, seen.objects.values_list()))
     with psycopg.connect(database) as holder:
         # (Others still read; it cannot write.)
@@ -234,7 +249,7 @@ def test_one_that_is_killed_in_the_middle_of_publishing_has_published_nothing(
     assert published() == [first["run"]]
     eventually(lambda: not others_write(), "the end of its transaction")
     assert sorted(map(str, seen.objects.values_list())) == before
-    second = governance.run(spark, lake, job, database, Settings())
+    second = governance.run(Reader(spark, lake), lake, job, database, Settings())
     assert published() == [second["run"], first["run"]]
     assert second["rows"] == first["rows"]
 

@@ -8,24 +8,18 @@ import pytest
 from pyspark.sql import SparkSession
 
 from hadash.governance.catalogue import CATALOGUE, Code
-from hadash.lake import snapshots
 from hadash.lake.access import CSV, GATEWAY
 from hadash.lake.store import Store
-from spark import manifest
 from spark.estate.clean import Builder, Size
 from spark.estate.holdout.fleet import Fleet
 from spark.estate.holdout.generating import CASES, generate
 from spark.estate.model import Answer, faults, write
 from spark.estate.recorded.clients import combination, recorded
-from spark.jobs import facts
-from spark.rules import inputs
 from spark.rules.all import RULES
-from spark.rules.base import findings
+from spark_jobs.looking import found_in
 
 #: Of each rule at least so many that are wrong, and so many that only look like it.
 LEAST = 3
-
-WINDOW_DAYS = 7
 
 
 @pytest.fixture(scope="module")
@@ -59,13 +53,7 @@ def test_the_rules_find_what_is_wrong_and_nothing_else(
     spark: SparkSession, store: Store, fleet: Fleet
 ) -> None:
     write(store, fleet.estate)
-    facts.run(spark, store, {})
-    known = manifest.read(store)
-    snapshot = snapshots.newest(store)
-    assert snapshot is not None
-    all_facts = facts.read_facts(spark, store, known)
-    given = inputs.read(spark, store, all_facts, known.newest, snapshot, WINDOW_DAYS)
-    rows = findings(given).collect()
+    rows = found_in(spark, store)
     found = [Answer(Code(row["code"]), row["pair"], row["appid"], row["name"]) for row in rows]
     wrong, missed = faults(found, fleet.estate)
     why = {miss.answer: miss.why for miss in fleet.near_misses}

@@ -6,40 +6,36 @@ import pytest
 from pyspark.sql import SparkSession
 
 from hadash.governance.catalogue import CATALOGUE, Code
-from hadash.lake import snapshots
 from hadash.lake.store import Store
 from hadash.sentences import fill
-from spark import manifest
+from spark import session
 from spark.estate.clean import Size
 from spark.estate.model import Answer, faults, write
 from spark.estate.planted import PLANTS, generate
-from spark.jobs import facts
-from spark.rules import inputs
 from spark.rules.all import RULES
-from spark.rules.base import findings
+from spark_jobs.looking import found_in
 
 pytestmark = pytest.mark.spark
-
-WINDOW_DAYS = 7
 
 
 def test_every_rule_of_the_catalogue_is_there_once_and_is_tried() -> None:
     assert set(RULES) == set(CATALOGUE) == set(PLANTS) == set(Code)
 
 
-@pytest.mark.parametrize("seed", [7, pytest.param(2026, marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    ("seed", "bytes_a_partition"),
+    [
+        (7, session.BYTES_A_PARTITION),
+        pytest.param(2026, 0, marks=pytest.mark.long, id="plans of a large estate"),
+    ],
+)
 def test_what_is_wrong_in_an_estate_is_found_and_nothing_else(
-    spark: SparkSession, store: Store, seed: int
+    spark: SparkSession, store: Store, seed: int, bytes_a_partition: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(session, "BYTES_A_PARTITION", bytes_a_partition)
     estate = generate(Size(appids=120, seed=seed), times=3)
     write(store, estate)
-    facts.run(spark, store, {})
-    known = manifest.read(store)
-    snapshot = snapshots.newest(store)
-    assert snapshot is not None
-    all_facts = facts.read_facts(spark, store, known)
-    given = inputs.read(spark, store, all_facts, known.newest, snapshot, WINDOW_DAYS)
-    rows = findings(given).collect()
+    rows = found_in(spark, store)
     found = [Answer(Code(row["code"]), row["pair"], row["appid"], row["name"]) for row in rows]
     wrong, missed = faults(found, estate)
     assert (wrong, missed) == ([], []), "precision and recall of every rule are 1"

@@ -1,0 +1,201 @@
+"""Spark applications of this worker: each a process, ``python -m spark serve``, that carries out one job after the other.
+
+To start Spark takes longer than most jobs, so an application that has done its job waits a while for the next one
+(``HADASH_PIPELINE_IDLE_SECONDS``). It ends with this worker, however that ends: its standard input is a pipe from here.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import subprocess
+import sys
+import threading
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from queue import Empty, SimpleQueue
+from typing import IO
+
+from django.conf import settings
+
+from spark.codes import FAILED
+
+log = logging.getLogger(__name__)
+
+#: Seconds for a process of Spark's to end when it is told to.
+END_SECONDS = 20.0
+
+#: Lines of what a process has said last that are kept: of one that has died without a word they say why.
+LINES_KEPT = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a job ended. ``code``: 0, or one of :mod:`spark.codes`; of a process that has died its own (``-9``: killed). ``said``: its last
+    word. ``died``: the process did not answer any more."""
+
+    code: int
+    said: str
+    died: bool = False
+
+
+class TookTooLong(Exception):
+    """A job was not done in the time that it had. Its process has been ended."""
+
+
+def command(with_kafka: bool) -> list[str]:
+    """What is started. (The database's address has a password in it, so it is in the environment.)"""
+    back = ["nice", "-n", str(settings.PIPELINE_NICE)] if settings.PIPELINE_NICE else []
+    found = [*back, sys.executable, "-m", "spark", "serve", "--lake", settings.LAKE]
+    return [*found, "--with-kafka"] if with_kafka else found
+
+
+class Application:
+    """One process. It does one job at a time.
+
+    :param with_kafka: whether it can read a Topic. :param environment: besides this process's.
+    """
+
+    def __init__(self, with_kafka: bool, environment: Mapping[str, str]) -> None:
+        self.with_kafka = with_kafka
+        self._process = subprocess.Popen(
+            command(with_kafka),
+            cwd=settings.BASE_DIR,
+            env={**os.environ, **environment},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+        )
+        assert self._process.stdin and self._process.stdout and self._process.stderr
+        self._orders = self._process.stdin
+        self._answers: SimpleQueue[str | None] = SimpleQueue()
+        self._last: deque[str] = deque(maxlen=LINES_KEPT)
+        self._readers = [
+            threading.Thread(target=self._hear, args=[self._process.stdout], daemon=True),
+            threading.Thread(target=self._keep, args=[self._process.stderr], daemon=True),
+        ]
+        for reader in self._readers:
+            reader.start()
+
+    def carry_out(self, order: Sequence[str], seconds: float) -> Ended:
+        """Do one job. :param order: arguments of ``python -m spark``.
+
+        :raises TookTooLong: it was not done within ``seconds``.
+        """
+        try:
+            print(json.dumps(order), file=self._orders, flush=True)
+        except OSError:
+            return self._dead()
+        try:
+            answer = self._answers.get(timeout=seconds)
+        except Empty:
+            self.end()
+            raise TookTooLong from None
+        if answer is None:
+            return self._dead()
+        try:
+            told = json.loads(answer)
+            return Ended(told["code"], told["said"])
+        except (ValueError, TypeError, KeyError):
+            self.end()
+            return Ended(FAILED, f"Its process has answered: {answer.strip()}")
+
+    @property
+    def is_alive(self) -> bool:
+        return self._process.poll() is None
+
+    def end(self) -> None:
+        """End it by closing what it listens to, and by force if that does not help."""
+        try:
+            self._orders.close()
+        except OSError:
+            pass  # it has gone by itself
+        try:
+            self._process.wait(END_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        for reader in self._readers:
+            reader.join()
+
+    def _dead(self) -> Ended:
+        self.end()
+        return Ended(self._process.returncode or FAILED, self._last[-1] if self._last else "", died=True)
+
+    def _hear(self, answers: IO[str]) -> None:
+        with answers:
+            for line in answers:
+                self._answers.put(line)
+        self._answers.put(None)
+
+    def _keep(self, said: IO[str]) -> None:
+        with said:
+            for line in said:
+                if line.strip():
+                    self._last.append(line.strip())
+
+
+class Applications:
+    """Those of this worker: as many as jobs are done at the same time."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._idle: list[tuple[Application, threading.Timer]] = []
+
+    @contextmanager
+    def lent(self, with_kafka: bool, environment: Mapping[str, str]) -> Iterator[Application]:
+        """An application for one job: one that waits, or a new one. One that has ended is not kept, and none after an exception."""
+        application = self._take(with_kafka) or Application(with_kafka, environment)
+        try:
+            yield application
+        except BaseException:
+            application.end()
+            raise
+        self._keep(application)
+
+    def _take(self, with_kafka: bool) -> Application | None:
+        with self._lock:
+            for number, (application, timer) in enumerate(self._idle):
+                if application.with_kafka == with_kafka and application.is_alive:
+                    del self._idle[number]
+                    timer.cancel()
+                    return application
+        return None
+
+    def _keep(self, application: Application) -> None:
+        if not application.is_alive:
+            return
+        if settings.PIPELINE_IDLE_SECONDS <= 0:
+            application.end()
+            return
+        timer = threading.Timer(settings.PIPELINE_IDLE_SECONDS, self._end, [application])
+        timer.daemon = True
+        with self._lock:
+            self._idle.append((application, timer))
+        timer.start()
+
+    def _end(self, application: Application) -> None:
+        """(Unless somebody has taken it meanwhile.)"""
+        with self._lock:
+            kept = [each for each in self._idle if each[0] is not application]
+            mine = len(kept) < len(self._idle)
+            self._idle = kept
+        if mine:
+            application.end()
+
+    def end_idle(self) -> None:
+        """End all that wait now."""
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for application, timer in idle:
+            timer.cancel()
+            application.end()
+
+
+#: Of this process.
+APPLICATIONS = Applications()

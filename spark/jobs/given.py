@@ -1,0 +1,125 @@
+"""What the jobs that publish are made from: the facts and the newest snapshot, read once for all jobs of one application."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from hadash.identity.names import printable
+from hadash.lake import snapshots
+from hadash.lake.snapshots import Snapshot
+from hadash.lake.store import Store
+from spark import manifest
+from spark.jobs import facts
+from spark.manifest import Manifest
+from spark.publishing.runs import Kept
+from spark.rules import inputs
+from spark.rules.base import Inputs
+from spark.rules.holding import Held
+from spark.rules.sides import sides
+from spark.session import fit
+from spark.transform.topology import edges
+
+#: Clusters of no pair that a run names.
+SHOWN_CLUSTERS = 10
+
+
+class NothingYet(Exception):
+    """There is nothing in the lake to make tables of; the message says what is missing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """``window_days``: what was seen within so many days counts as use. ``coverage_days``: in which new client.ids are counted.
+    ``kept``: how many published runs stay."""
+
+    window_days: int = 7
+    coverage_days: int = 7
+    kept: Kept = field(default_factory=Kept)
+
+
+@dataclass(frozen=True)
+class Given:
+    """What a job is made from. ``held``: what is kept in memory of it."""
+
+    spark: SparkSession
+    store: Store
+    settings: Settings
+    manifest: Manifest
+    snapshot: Snapshot
+    inputs: Inputs
+    held: Held
+
+    @cached_property
+    def edges(self) -> DataFrame:
+        """:data:`spark.schemas.EDGES`."""
+        return self.held.hold(edges(self.inputs.facts))
+
+    @cached_property
+    def of_no_pair(self) -> list[str]:
+        """The clusters of facts that count for nobody, because their pair does not have them; the first few."""
+        found = facts.read_facts(self.spark, self.store, self.manifest)
+        unknown = found.join(F.broadcast(sides(self.inputs.pairs)), ["pair", "cluster"], "left_anti")
+        rows = unknown.select("cluster").distinct().orderBy("cluster").limit(SHOWN_CLUSTERS).collect()
+        return [printable(row["cluster"]) for row in rows]
+
+    @cached_property
+    def away(self) -> frozenset[str]:
+        """The clusters that did not answer when the snapshot was taken."""
+        table = snapshots.read(self.store, self.snapshot, "clusters").to_pylist()
+        return frozenset(row["cluster"] for row in table if row["fault"])
+
+    def is_of(self, now: Manifest, newest: Snapshot, settings: Settings) -> bool:
+        """Whether it is what would be read now."""
+        return (self.manifest.version, self.snapshot, self.settings.window_days) == (
+            now.version,
+            newest,
+            settings.window_days,
+        )
+
+
+class Reader:
+    """Reads what jobs are made from, and remembers it until there is something newer: of jobs that are due together only the first one
+    reads."""
+
+    def __init__(self, spark: SparkSession, store: Store) -> None:
+        self._spark = spark
+        self._store = store
+        self._last: Given | None = None
+
+    def read(self, settings: Settings) -> Given:
+        """:raises NothingYet: there are no facts, or no snapshot."""
+        known = manifest.read(self._store)
+        if not known.newest:
+            raise NothingYet(
+                "There are no facts in the lake yet: no Gateway has written there, or the job facts has not run."
+            )
+        snapshot = snapshots.newest(self._store)
+        if snapshot is None:
+            raise NothingYet("There is no snapshot in the lake yet: hadash takes one on its schedule.")
+        size = sum(self._store.files(known.facts).values())
+        fit(self._spark, size)
+        if self._last is not None:
+            if self._last.is_of(known, snapshot, settings):
+                return self._last
+            self.forget()
+        held = Held(self._spark, size)
+        used = inputs.read(
+            held,
+            self._store,
+            facts.read_facts(self._spark, self._store, known),
+            known.newest,
+            snapshot,
+            settings.window_days,
+        )
+        self._last = Given(self._spark, self._store, settings, known, snapshot, used, held)
+        return self._last
+
+    def forget(self) -> None:
+        """Let go of what is in memory."""
+        if self._last is not None:
+            self._last.held.release()
+            self._last = None
