@@ -6,6 +6,7 @@ import json
 import os
 from datetime import timedelta
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import dj_database_url
 import django_htmx
@@ -65,6 +66,8 @@ CSRF_COOKIE_NAME = "hadash_csrf"
 #: A working day: nobody approves with yesterday's open browser.
 SESSION_COOKIE_AGE = int(number("HADASH_SESSION_SECONDS", 12 * 3600))
 X_FRAME_OPTIONS = "DENY"
+#: Seconds for which browsers reach hadash over TLS only, once they have: a year, as soon as cookies are for TLS only.
+SECURE_HSTS_SECONDS = int(number("HADASH_HSTS_SECONDS", 365 * 24 * 3600 if SESSION_COOKIE_SECURE else 0))
 
 INSTALLED_APPS = [
     "django.contrib.auth",
@@ -90,6 +93,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
+    "csp.middleware.CSPMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
@@ -262,6 +266,25 @@ OIDC_RP_SIGN_ALGO = "RS256"
 #: The provider wants it back at the end: it says whose session there is to be ended.
 OIDC_STORE_ID_TOKEN = True
 OIDC_AUTHENTICATION_CALLBACK_URL = "oidc-return"
+
+#: What pages may load: hadash's own files, and no script or style that stands in a page. (Charts are saved as pictures by way of ``data:`` and
+#: ``blob:``.) Who signs out is sent on to the provider of OpenID Connect, to sign out there.
+_PROVIDER = urlsplit(OIDC_ISSUER)
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": ["'none'"],
+        "script-src": ["'self'"],
+        "style-src": ["'self'"],
+        "img-src": ["'self'", "data:", "blob:"],
+        "connect-src": ["'self'"],
+        "form-action": [
+            "'self'",
+            *([f"{_PROVIDER.scheme}://{_PROVIDER.netloc}"] if _PROVIDER.netloc else []),
+        ],
+        "frame-ancestors": ["'none'"],
+        "base-uri": ["'none'"],
+    }
+}
 
 # -- servers ------------------------------------------------------------------------------------------------------
 

@@ -108,6 +108,7 @@ ADVICE = _struct(
 #: How well one AppID's clients are known, in numbers of clients (client.ids). ``nameless``: without a client.id;
 #: ``new_clients``: seen on one day only, and lately; ``days``: on how many of these days any was seen; ``duplicates``: ran on
 #: several hosts at once; ``bypassing``: brokers saw them, and no Gateway did.
+#: ``topics`` that it uses, of which ``mirrored`` are copied by a mirror.
 COVERAGE = _struct(
     pair=_TEXT,
     appid=_TEXT,
@@ -118,6 +119,8 @@ COVERAGE = _struct(
     days=_COUNT,
     duplicates=_COUNT,
     bypassing=_COUNT,
+    topics=_COUNT,
+    mirrored=_COUNT,
 )
 
 #: A row for each name that has a binding of its own in its AppID's document. ``kind``: instance, topic or group.

@@ -1,3 +1,4 @@
+import { colour, localTime as local } from "./drawing.js";
 import { isUnknown } from "./picture.js";
 
 // Records per second over time, by cluster: produced solid, consumed dashed. Gaps in the data are gaps.
@@ -34,19 +35,6 @@ export function rates(samples, seconds, names) {
   const at = Array.from({ length: size }, (_, index) => new Date((first + index + 0.5) * step * 1000));
   const values = (array) => Array.from(array, (value, index) => known(index) ? Math.round(value * usual / covered[index] * 10) / 10 : null);
   return { at, series: Object.fromEntries(names.map((name) => [name, series[name].map(values)])) };
-}
-
-const probe = document.createElement("span");
-probe.hidden = true;
-document.body.append(probe);
-function colour(token) {
-  probe.style.color = `var(--${token})`;
-  return getComputedStyle(probe).color;
-}
-
-// Plotly writes a date as it is given: local time without a zone, the zone stands on the axis.
-function local(date) {
-  return new Date(date.getTime() - date.getTimezoneOffset() * 60000).toISOString().replace("Z", "");
 }
 
 function spans(model) {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from django.conf import settings
@@ -72,4 +73,39 @@ def sparkline_svg(history: list[tuple[datetime, int | None]]) -> SafeString:
         lines=lines,
         x=f"{end_x:.1f}",
         y=f"{end_y:.1f}",
+    )
+
+
+def trend_svg(values: Sequence[float | None], label: str) -> SafeString:
+    """A line over days, a dot at its end; days that nobody has told of are gaps. The scale begins at zero."""
+    known = [value for value in values if value is not None]
+    if len(known) < 2:
+        return format_html("")
+    top = max(1e-9, *known)
+    step = (WIDTH - 2 * PAD) / max(1, len(values) - 1)
+    points = [
+        None if value is None else (PAD + number * step, HEIGHT - PAD - value / top * (HEIGHT - 2 * PAD))
+        for number, value in enumerate(values)
+    ]
+    pieces: list[list[Point]] = [[]]
+    for point in points:
+        if point is None:
+            pieces.append([])
+        else:
+            pieces[-1].append(point)
+    lines = format_html_join(
+        "",
+        '<polyline points="{}"/>',
+        ((" ".join(f"{x:.1f},{y:.1f}" for x, y in piece),) for piece in pieces if piece),
+    )
+    x, y = next(point for point in reversed(points) if point is not None)
+    return format_html(
+        '<svg class="spark" viewBox="0 0 {w} {h}" role="img" aria-label="{label}"><title>{label}</title>{lines}'
+        '<circle cx="{x}" cy="{y}" r="2"/></svg>',
+        w=WIDTH,
+        h=HEIGHT,
+        label=label,
+        lines=lines,
+        x=f"{x:.1f}",
+        y=f"{y:.1f}",
     )

@@ -13,14 +13,19 @@ from hadash.governance.models import AdviceStep, Coverage, Edge, LagDay, Node, R
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """``kind``: text, name (of an AppID, with a link), number, time, day, cluster, names, seconds, kind (of a thing) or use. ``hint`` says what is
-    counted; ``none`` stands where there is nothing to be counted."""
+    """``kind``: text, name (of an AppID, with a link), number, percent (a share, 0 to 1), time, day, cluster, names, seconds, kind (of a thing) or use.
+    ``hint`` says what is counted; ``none`` stands where there is nothing to be counted."""
 
     name: str
     word: Any
     kind: str = "text"
     hint: Any = ""
     none: str = ""
+
+    @property
+    def is_number(self) -> bool:
+        """Whether its values stand below each other digit by digit."""
+        return self.kind in ("number", "seconds", "percent")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +79,8 @@ TABLES: dict[str, Table] = {
                     "duplicates", _("Twice at once"), "number", _("ran on several hosts at the same time")
                 ),
                 Column("bypassing", _("Bypassing"), "number", _("were seen by brokers, and by no Gateway")),
+                Column("topics", _("Topics"), "number", _("that its clients use")),
+                Column("mirrored", _("Mirrored"), "number", _("of these are copied by a mirror")),
             ),
             ("pair", "-clients"),
         ),

@@ -21,7 +21,7 @@ COMPARED: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "sharing": (("pair", "appid"), ("clients", "hosts", "libraries", "groups", "topics")),
     "coverage": (
         ("pair", "appid"),
-        ("clients", "registered", "nameless", "new_clients", "duplicates", "bypassing"),
+        ("clients", "registered", "nameless", "new_clients", "duplicates", "bypassing", "topics", "mirrored"),
     ),
     "advice": (("pair", "appid"), ("place", "before", "after", "critical_before", "critical_after")),
     "findings": (("pair", "code", "appid", "name"), ()),

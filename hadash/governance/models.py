@@ -154,9 +154,14 @@ class Coverage(_Row):
     days = models.BigIntegerField()
     duplicates = models.BigIntegerField()
     bypassing = models.BigIntegerField()
+    topics = models.BigIntegerField(default=0)
+    mirrored = models.BigIntegerField(default=0)
 
     class Meta:
-        indexes = [models.Index(fields=["run", "pair", "appid"])]
+        indexes = [
+            models.Index(fields=["run", "pair", "appid"]),
+            models.Index(fields=["run", "pair", "-clients"]),
+        ]
 
 
 class AdviceStep(_Row):
@@ -243,6 +248,35 @@ class Finding(models.Model):
     def entry(self) -> Entry | None:
         """The rule; ``None`` for one that this version does not know any more."""
         return CATALOGUE.get(Code(self.code)) if self.code in set(Code) else None
+
+
+class Posture(models.Model):
+    """How a pair stands on a day (UTC), in figures: what runs have last said of it on that day (:mod:`spark.publishing.posture`). They outlive the
+    runs. What no run has said is null."""
+
+    pair = models.CharField(max_length=40)
+    day = models.DateField()
+    #: AppIDs that were seen, and those of them all of whose Topics are mirrored.
+    appids = models.BigIntegerField(null=True)
+    mirrored_appids = models.BigIntegerField(null=True)
+    #: client.ids that were seen, and those of them that are registered.
+    clients = models.BigIntegerField(null=True)
+    registered = models.BigIntegerField(null=True)
+    #: AppIDs that several clients use, and how many things move together at most, by InstanceIDs and by AppIDs.
+    shared_appids = models.BigIntegerField(null=True)
+    largest_radius = models.BigIntegerField(null=True)
+    largest_radius_by_appid = models.BigIntegerField(null=True)
+    #: Findings that count, by severity.
+    high = models.BigIntegerField(null=True)
+    medium = models.BigIntegerField(null=True)
+    low = models.BigIntegerField(null=True)
+
+    class Meta:
+        ordering = ("pair", "day")
+        constraints = [models.UniqueConstraint(fields=["pair", "day"], name="posture_once_a_day")]
+
+    def __str__(self) -> str:
+        return f"{self.pair} {self.day}"
 
 
 class Acceptance(models.Model):

@@ -5,7 +5,7 @@ What a policy leaves open is as in the settings.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -49,6 +49,15 @@ def rpo_of(pair: Pair) -> float:
     """Seconds by which a mirror of the pair may be late."""
     own = policy_of(pair).rpo_seconds
     return float(settings.RPO_SECONDS if own is None else own)
+
+
+def rpos(pairs: Iterable[Pair]) -> dict[int, float]:
+    """The same of several pairs, by their keys. One query."""
+    wanted = [pair.pk for pair in pairs]
+    own = dict(
+        Policy.objects.filter(pair__in=wanted, rpo_seconds__isnull=False).values_list("pair", "rpo_seconds")
+    )
+    return {pk: float(own.get(pk) or settings.RPO_SECONDS) for pk in wanted}
 
 
 def limits_of(pair: Pair) -> Limits:

@@ -62,7 +62,11 @@ def _coverage(given: Given) -> Tables:
     daily = facts.read_days(given.spark, given.store, days) if days else None
     return {
         "coverage": coverage(
-            given.inputs.facts, given.inputs.instances, daily, days=given.settings.coverage_days
+            given.inputs.facts,
+            given.inputs.instances,
+            given.inputs.mirrors,
+            daily,
+            days=given.settings.coverage_days,
         )
     }
 

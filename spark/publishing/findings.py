@@ -10,6 +10,13 @@ import psycopg
 from hadash.governance.catalogue import CATALOGUE
 
 
+#: The acceptance of a ``finding`` that holds today (as :func:`hadash.governance.selectors.in_force`).
+IN_FORCE = (
+    "SELECT FROM governance_acceptance WHERE finding_id = finding.id AND withdrawn_at IS NULL"
+    " AND until >= (now() AT TIME ZONE 'UTC')::date"
+)
+
+
 def carry_on(cursor: psycopg.Cursor[Any], run: int, undecided: frozenset[tuple[str, str]]) -> None:
     """Bring ``governance_finding`` up to what ``run`` has found (its rows in ``governance_found``).
 

@@ -14,7 +14,7 @@ import psycopg
 from psycopg import sql
 
 from hadash.lake.store import Store
-from spark.publishing import findings
+from spark.publishing import findings, posture
 from spark.publishing.copying import copy_rows
 
 log = logging.getLogger(__name__)
@@ -96,6 +96,7 @@ class Run:
             if "findings" in made.tables:
                 self.tell("findings")
                 findings.carry_on(cursor, self.number, made.undecided)
+            posture.note(cursor, self.number, made.tables)
             self.tell("published")
             cursor.execute(
                 "UPDATE governance_run SET state = 'published', ended_at = now(), watermark = %s, rows = %s, seconds = %s,"

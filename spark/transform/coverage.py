@@ -19,12 +19,13 @@ _CLIENT = ("pair", "appid", "client_id")
 
 
 def coverage(
-    facts: DataFrame, instances: DataFrame, daily: DataFrame | None = None, *, days: int
+    facts: DataFrame, instances: DataFrame, mirrors: DataFrame, daily: DataFrame | None = None, *, days: int
 ) -> DataFrame:
     """:data:`spark.schemas.COVERAGE`: one row an AppID.
 
     :param facts: those that count as use.
     :param instances: the registered InstanceIDs: pair, appid, name.
+    :param mirrors: pair and ``topics`` that they copy.
     :param daily: the rows of some days, of which two hosts at once are looked for; ``None``: they are not.
     :param days: how many of the newest days new client.ids are counted in.
     """
@@ -51,7 +52,22 @@ def coverage(
         _how_many(F.col("twice").isNotNull()).alias("duplicates"),
         _how_many((F.col("by_gateway") == 0) & (F.col("by_brokers") == 1)).alias("bypassing"),
     )
-    return found.select(*COVERAGE.names)
+    return found.join(_topics(facts, mirrors), ["pair", "appid"], "left").fillna(0).select(*COVERAGE.names)
+
+
+def _topics(facts: DataFrame, mirrors: DataFrame) -> DataFrame:
+    """pair, appid, ``topics`` that it uses, and how many of them are ``mirrored``."""
+    used = (
+        facts.where(F.col("kind") != "group")
+        .select("pair", "appid", F.col("resource").alias("topic"))
+        .distinct()
+    )
+    copied = mirrors.select("pair", F.explode("topics").alias("topic"), F.lit(1).alias("copied")).distinct()
+    return (
+        used.join(copied, ["pair", "topic"], "left")
+        .groupBy("pair", "appid")
+        .agg(F.count(F.lit(1)).alias("topics"), F.count("copied").alias("mirrored"))
+    )
 
 
 def _how_many(holds: Column) -> Column:

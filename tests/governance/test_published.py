@@ -18,7 +18,8 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from hadash.governance.catalogue import CATALOGUE, Code
-from hadash.governance.models import Acceptance, Edge, Finding, Found, Run
+from hadash.governance.models import Acceptance, Edge, Finding, Found, Posture, Run
+from hadash.inventory.models import Cluster, Pair
 from hadash.lake.store import Store
 from hadash.pipeline.running import conninfo
 from spark import schemas
@@ -125,6 +126,40 @@ def test_a_run_is_there_with_all_its_rows_or_not_at_all(store: Store, database: 
     assert (nobody.client_id, empty.client_id) == (None, "")
     assert nobody.resource == edge["resource"]
     assert nobody.first_seen == seen
+
+
+def test_a_run_notes_how_each_pair_stands_today(store: Store, database: str) -> None:
+    for name, number in (("main", 1), ("quiet", 3)):
+        first, second = (
+            Cluster.objects.create(name=f"{name}-{side}", number=number + side) for side in (0, 1)
+        )
+        Pair.objects.create(name=name, first=first, second=second, default=first)
+    zero = dict.fromkeys(("nameless", "new_clients", "days", "duplicates", "bypassing"), 0)
+    shop = {
+        "pair": "main",
+        "appid": "shop",
+        "clients": 3,
+        "registered": 1,
+        "topics": 2,
+        "mirrored": 2,
+        **zero,
+    }
+    audit = shop | {"appid": "audit", "clients": 2, "registered": 0, "mirrored": 1}
+    with begun(database, "coverage") as run:
+        run.publish(store, Made({"coverage": put(store, "coverage", [shop, audit])}), Kept())
+    publish(store, database, LOST_ACKS, SHARED)
+    accepted = Finding.objects.get(name="web-1")
+    who = get_user_model().objects.create_user("olga")
+    Acceptance.objects.create(finding=accepted, until=date.today(), reason="x", accepted_by=who)
+    publish(store, database, LOST_ACKS, SHARED, LEADERLESS)
+    main = Posture.objects.get(pair="main")
+    assert (main.appids, main.mirrored_appids, main.clients, main.registered) == (2, 1, 5, 1)
+    weights = sorted(CATALOGUE[Code(code)].weight for _pair, code, *_ in (SHARED, LEADERLESS))
+    counted = {10: main.high, 4: main.medium, 1: main.low}
+    assert [counted[weight] for weight in (1, 4, 10)] == [weights.count(weight) for weight in (1, 4, 10)]
+    assert main.shared_appids is None, "no run has said it"
+    quiet = Posture.objects.get(pair="quiet")
+    assert (quiet.high, quiet.medium, quiet.low, quiet.appids) == (0, 0, 0, None)
 
 
 def test_one_that_fails_says_why_and_leaves_what_was_published(store: Store, database: str) -> None:

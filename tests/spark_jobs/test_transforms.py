@@ -103,7 +103,10 @@ def test_coverage_counts_clients_by_how_well_they_are_known(spark: SparkSession,
         report("aside-too"),
     )
     registered = registry_of(spark, {"pair": "main", "what": "instance", "appid": "shop", "name": "known"})
-    row = by(coverage(found, registered, days=7), "appid")["shop",]
+    mirrors = registry_of(spark, {"pair": "main", "what": "mirror", "names": ["orders", "other"]})
+    row = by(coverage(found, registered, mirrors.withColumnRenamed("names", "topics"), days=7), "appid")[
+        "shop",
+    ]
     assert row == {
         "pair": "main",
         "appid": "shop",
@@ -114,6 +117,8 @@ def test_coverage_counts_clients_by_how_well_they_are_known(spark: SparkSession,
         "days": 2,
         "duplicates": 0,
         "bypassing": 1,
+        "topics": 1,
+        "mirrored": 1,
     }
 
 
@@ -144,7 +149,8 @@ def test_a_client_id_on_two_hosts_at_once_is_there_twice(spark: SparkSession, st
     )
     days = facts.read_days(spark, store, manifest.read(store).days.values())
     nobody = registry_of(spark, PAIR)
-    row = by(coverage(found, nobody, days, days=7), "appid")["shop",]
+    none = registry_of(spark).withColumnRenamed("names", "topics")
+    row = by(coverage(found, nobody, none, days, days=7), "appid")["shop",]
     assert (row["clients"], row["duplicates"]) == (6, 2)
 
 

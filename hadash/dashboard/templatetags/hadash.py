@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -89,6 +89,12 @@ def double(value: float) -> float:
 @register.filter
 def percent_of(part: int, whole: int) -> str:
     return f"{round(100 * part / whole)} %" if whole else "?"
+
+
+@register.filter
+def percent(share: float | None) -> str:
+    """Of a share from 0 to 1."""
+    return "?" if share is None else f"{100 * share:.0f} %"
 
 
 @register.filter
@@ -281,6 +287,16 @@ def sparkline(history: list[tuple[datetime, int | None]]) -> SafeString:
     from hadash.dashboard.figures import sparkline_svg
 
     return sparkline_svg(history)
+
+
+@register.simple_tag
+def trend(values: Sequence[float | None], word: Any) -> SafeString:
+    """A figure over the last days; nothing while fewer than two are known."""
+    from hadash.dashboard.figures import trend_svg
+
+    return trend_svg(
+        values, gettext("%(what)s over the last %(days)s days") % {"what": word, "days": len(values)}
+    )
 
 
 @register.simple_tag

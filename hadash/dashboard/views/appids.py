@@ -34,16 +34,21 @@ ROWS_SHOWN = 50
 
 @require_GET
 def appids(request: HttpRequest) -> HttpResponse:
-    """All AppIDs, searched by name with ``?q=``."""
-    query = searched(request, "q")
+    """All AppIDs with their bindings, searched by name with ``?q=``, of one pair with ``?pair=``."""
+    query, pair = searched(request, "q"), searched(request, "pair")
+    pairs = governance.pair_names(user_of(request))
     found = selectors.appids(user_of(request))
     if query:
         found = found.filter(name__icontains=query)
+    if pair in pairs:
+        found = found.filter(pair__name=pair)
     page = paged(request, found)
     look = engines.look()
     context = {
         "page": page,
         "query": query,
+        "pair": pair if pair in pairs else "",
+        "pairs": pairs,
         "engines": look,
         "appids": selectors.bound_appids(page.object_list, look),
     }

@@ -1,0 +1,79 @@
+"""What every chart has: its table twin, what Plotly is told, and what stands there when there is nothing to draw."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from django.http import HttpRequest, StreamingHttpResponse
+
+from hadash.dashboard.csv_export import csv_response
+from hadash.dashboard.tables import Column
+
+#: Rows of a twin that stand on the page; the CSV has all of them.
+TWIN_ROWS = 40
+
+#: Colours by what they say. ``static/charts.js`` looks up what they are in the light and in the dark, in ``hadash.css``.
+FIRST, SECOND = "@first", "@second"
+FINE, WAITING, BAD, UNKNOWN = "@fine", "@waiting", "@bad", "@unknown"
+INK, QUIET, LINE, SURFACE = "@ink-2", "@ink-3", "@line", "@surface"
+#: For what says neither a cluster nor a state, from strong to faint.
+GREYS = ("@ink-2", "@ink-3", "@line-strong")
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """One chart. ``name`` stands in addresses and names of files. ``says``: what can be read from it, in a sentence. ``columns`` and ``rows``
+    are the table twin. ``traces`` and ``layout`` are Plotly's; ``layout`` lies over what all charts share. Moments are numbers,
+    milliseconds since 1970, and the axis that has them is of type ``date``: the browser knows the viewer's zone. A point leads to the address that
+    stands first in its ``customdata``. ``empty`` stands there when there is nothing to draw."""
+
+    name: str
+    title: Any
+    columns: tuple[Column, ...]
+    rows: Sequence[Sequence[Any]]
+    traces: Sequence[dict[str, Any]]
+    layout: dict[str, Any] = field(default_factory=dict)
+    says: Any = ""
+    empty: Any = ""
+    height: int = 280
+
+    @property
+    def twin(self) -> list[list[tuple[Column, Any]]]:
+        """The first rows, each cell with its column."""
+        return [list(zip(self.columns, row, strict=True)) for row in self.rows[:TWIN_ROWS]]
+
+    @property
+    def more(self) -> int:
+        """How many rows the twin leaves out."""
+        return max(0, len(self.rows) - TWIN_ROWS)
+
+    @property
+    def drawn(self) -> dict[str, Any]:
+        """What the browser is told."""
+        return {"name": self.name, "traces": list(self.traces), "layout": self.layout}
+
+    @property
+    def element(self) -> str:
+        """The id of the element that holds :attr:`drawn`."""
+        return f"chart-data-{self.name}"
+
+
+def milliseconds(at: datetime) -> int:
+    """As charts count moments.
+
+    >>> milliseconds(datetime.fromisoformat("2026-11-21T17:05:00+00:00"))
+    1795280700000
+    """
+    return round(at.timestamp() * 1000)
+
+
+def asked_csv(request: HttpRequest, charts: Iterable[Chart]) -> StreamingHttpResponse | None:
+    """The table of the chart that ``?csv=`` names; ``None`` when it names none of these."""
+    name = request.GET.get("csv", "")
+    for chart in charts:
+        if chart.name == name:
+            return csv_response(name, [column.name for column in chart.columns], chart.rows)
+    return None

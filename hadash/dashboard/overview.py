@@ -1,0 +1,147 @@
+"""What the overview shows of each pair: whether it can be switched now, and the mirrors that are furthest behind."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from django.db.models import F
+from django.utils import timezone
+
+from hadash.accounts.roles import pairs_where
+from hadash.dashboard import states
+from hadash.dashboard.engines import Engines
+from hadash.dashboard.posture import Standing
+from hadash.dashboard.readiness import (
+    ClusterFacts,
+    GatewayFacts,
+    MirrorFacts,
+    PairFacts,
+    Readiness,
+    readiness,
+)
+from hadash.dashboard.states import State
+from hadash.inventory.models import Cluster, Pair
+from hadash.mirroring.models import LagSample, Mirror
+from hadash.switching import policy
+from hadash.switching.machine import Status
+from hadash.switching.models import Blackout, Switch
+
+#: Mirrors of a pair that the overview shows: those that are furthest behind. All of them have a page.
+MIRRORS_SHOWN = 6
+#: Minutes of mirror lag in the small line beside a mirror.
+LAG_MINUTES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class PairView:
+    """``mirrors``: the worst ones, of ``mirror_count``."""
+
+    pair: Pair
+    readiness: Readiness
+    clusters: Sequence[tuple[Cluster, State]]
+    mirrors: Sequence[tuple[Mirror, State]]
+    mirror_count: int
+
+
+def pair_views(user: Any, engines: Engines, silent: Collection[str], standing: Standing) -> list[PairView]:
+    """Of the pairs that ``user`` may see. Six queries, however many mirrors there are.
+
+    :param silent: ids of Gateways that did not say who is connected. :param standing: what runs have said of the pairs.
+    """
+    pairs = list(pairs_where(user).select_related("first", "second", "default"))
+    by_pair: dict[int, list[Mirror]] = defaultdict(list)
+    light = Mirror.objects.filter(pair__in=pairs).only(
+        "pair_id", "name", "state", "turning", "lag_seconds", "looked_at"
+    )
+    for mirror in light.order_by(F("lag_seconds").desc(nulls_first=True), "name"):
+        by_pair[mirror.pair_id].append(mirror)
+    worst = [mirror.pk for pair in pairs for mirror in _worst(by_pair[pair.pk])]
+    shown = {mirror.pk: mirror for mirror in _with_history(worst)}
+    blackouts = _blackouts(pairs)
+    running = _running(pairs)
+    rpos = policy.rpos(pairs)
+    gateways = _gateways(engines, silent)
+    found = []
+    for pair in pairs:
+        clusters = [(cluster, states.of_cluster(cluster)) for cluster in pair.clusters]
+        mirrors = [(mirror, states.of_mirror(mirror)) for mirror in by_pair[pair.pk]]
+        posture = standing.newest.get(pair.name)
+        counted = posture is not None and posture.appids is not None and posture.mirrored_appids is not None
+        facts = PairFacts(
+            pair=pair.name,
+            rpo_seconds=rpos[pair.pk],
+            zookeeper_fault=engines.fault,
+            clusters=[ClusterFacts(cluster.name, _holds(state)) for cluster, state in clusters],
+            gateways=gateways,
+            mirrors=[
+                MirrorFacts(
+                    mirror.name, _holds(state), mirror.lag_seconds, mirror.state == Mirror.State.TURNING
+                )
+                for mirror, state in mirrors
+            ],
+            blackout=blackouts.get(pair.pk),
+            switching=running[pair.pk],
+            appids=posture.appids if posture else None,
+            unmirrored=posture.appids - posture.mirrored_appids if posture and counted else None,  # type: ignore[operator]
+            high=posture.high if posture else None,
+        )
+        by_key = {mirror.pk: state for mirror, state in mirrors}
+        rows = [(shown[mirror.pk], by_key[mirror.pk]) for mirror in _worst(by_pair[pair.pk])]
+        found.append(PairView(pair, readiness(facts), clusters, rows, len(mirrors)))
+    return found
+
+
+def _holds(state: State) -> bool | None:
+    """Whether all is well; ``None`` when nobody knows."""
+    return None if state.look == "unknown" else state.look == "fine"
+
+
+def _worst(mirrors: Sequence[Mirror]) -> Sequence[Mirror]:
+    return mirrors[:MIRRORS_SHOWN]
+
+
+def _with_history(wanted: Iterable[int]) -> list[Mirror]:
+    """Mirrors with their ``lag_history`` of the last minutes: (when, records)."""
+    mirrors = list(
+        Mirror.objects.filter(pk__in=list(wanted)).select_related("source", "pair__first", "pair__second")
+    )
+    since = timezone.now() - timedelta(minutes=LAG_MINUTES)
+    history: dict[int, list[Any]] = defaultdict(list)
+    samples = LagSample.objects.filter(mirror__in=mirrors, at__gte=since).order_by("at")
+    for key, at, records in samples.values_list("mirror_id", "at", "records"):
+        history[key].append((at, records))
+    for mirror in mirrors:
+        mirror.lag_history = history[mirror.pk]  # type: ignore[attr-defined]
+    return mirrors
+
+
+def _gateways(engines: Engines, silent: Collection[str]) -> list[GatewayFacts]:
+    return [
+        GatewayFacts(
+            gateway.id,
+            gateway.live,
+            engines.epoch is None or gateway.report.has(engines.epoch),
+            gateway.id in silent,
+        )
+        for gateway in engines.gateways
+        if not gateway.excluded
+    ]
+
+
+def _blackouts(pairs: Iterable[Pair]) -> dict[int, str]:
+    """By pair, why nothing may be switched now."""
+    now = timezone.now()
+    found = Blackout.objects.filter(pair__in=list(pairs), begins__lte=now, ends__gt=now).order_by("ends")
+    return {each.pair_id: each.reason for each in found}
+
+
+def _running(pairs: Iterable[Pair]) -> dict[int, int]:
+    found: dict[int, int] = defaultdict(int)
+    running = Switch.objects.filter(pair__in=list(pairs), status=Status.RUNNING.value).order_by()
+    for pair in running.values_list("pair_id", flat=True):
+        found[pair] += 1
+    return found

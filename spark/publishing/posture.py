@@ -1,0 +1,63 @@
+"""How each pair stands today, in figures, for lines over months: runs and their rows are gone by then. Within the transaction that
+publishes a run."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping
+from typing import Any
+
+import psycopg
+
+from hadash.governance.catalogue import WEIGHTS
+from spark.publishing.findings import IN_FORCE
+
+_WEIGHTS = {severity.value: weight for severity, weight in WEIGHTS.items()}
+
+#: By table that a run has: what it says of each pair. Each gives ``pair`` and the columns that it names, in order.
+_SAID: Mapping[str, tuple[tuple[str, ...], str]] = {
+    "coverage": (
+        ("appids", "mirrored_appids", "clients", "registered"),
+        """
+        SELECT pair, count(*), count(*) FILTER (WHERE mirrored >= topics), sum(clients), sum(registered)
+        FROM governance_coverage WHERE run_id = %(run)s GROUP BY pair
+        """,
+    ),
+    "sharing": (
+        ("shared_appids",),
+        """
+        SELECT pair, count(*) FILTER (WHERE clients > 1) FROM governance_sharing WHERE run_id = %(run)s GROUP BY pair
+        """,
+    ),
+    "nodes": (
+        ("largest_radius", "largest_radius_by_appid"),
+        """
+        SELECT pair, max(radius_instance), max(radius_appid) FROM governance_node WHERE run_id = %(run)s GROUP BY pair
+        """,
+    ),
+    # (A pair without findings has none of them: that is known, too.)
+    "findings": (
+        ("high", "medium", "low"),
+        f"""
+        SELECT pairs.name, count(counting.id) FILTER (WHERE weight = %(high)s), count(counting.id) FILTER (WHERE weight = %(medium)s),
+            count(counting.id) FILTER (WHERE weight = %(low)s)
+        FROM inventory_pair AS pairs LEFT JOIN (
+            SELECT * FROM governance_finding AS finding WHERE state = 'open' AND NOT EXISTS ({IN_FORCE})
+        ) AS counting ON counting.pair = pairs.name GROUP BY pairs.name
+        """,
+    ),
+}
+
+
+def note(cursor: psycopg.Cursor[Any], run: int, tables: Container[str]) -> None:
+    """Keep what a run says as today's. :param tables: those that it has, by name."""
+    for table, (columns, said) in _SAID.items():
+        if table not in tables:
+            continue
+        names = ", ".join(columns)
+        new = ", ".join(f"{column} = excluded.{column}" for column in columns)
+        cursor.execute(
+            f"INSERT INTO governance_posture (pair, day, {names})"
+            f" SELECT pair, (now() AT TIME ZONE 'UTC')::date, {names} FROM ({said}) AS said (pair, {names})"
+            f" ON CONFLICT (pair, day) DO UPDATE SET {new}",
+            {"run": run, **_WEIGHTS},
+        )

@@ -1,0 +1,117 @@
+// Draws what the server says (hadash/dashboard/charts): one look for all charts, in the light and in the dark. No rules.
+import { colour, localTime } from "./drawing.js";
+import { zone } from "./times.js";
+
+const boxes = new Map();
+
+// "@name" is a colour of hadash.css; ["@name", 0.3] one that shows through.
+function resolved(value) {
+  if (typeof value === "string") return value.startsWith("@") ? colour(value.slice(1)) : value;
+  if (Array.isArray(value)) {
+    if (value.length === 2 && typeof value[0] === "string" && value[0].startsWith("@") && typeof value[1] === "number" && value[1] <= 1 && value[1] > 0) {
+      return colour(value[0].slice(1)).replace(/^rgb\((.*)\)$/, `rgba($1, ${value[1]})`);
+    }
+    return value.map(resolved);
+  }
+  if (value && typeof value === "object") return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, resolved(inner)]));
+  return value;
+}
+
+const moments = (values) => values?.map((value) => (typeof value === "number" ? localTime(new Date(value)) : value));
+
+function axis(own, ink, quiet, line) {
+  const isTime = own?.type === "date";
+  const title = own?.title?.text ?? (typeof own?.title === "string" ? own.title : "");
+  const words = isTime && !own?.withoutZone ? [title, zone].filter(Boolean).join(" · ") : title;
+  return {
+    gridcolor: line, linecolor: line, zerolinecolor: line, automargin: true, tickfont: { color: ink }, ...own,
+    title: { text: words, font: { size: 11, color: quiet }, standoff: 8 },
+    ...(isTime && own?.range ? { range: moments(own.range) } : {}),
+  };
+}
+
+export function layoutOf(own) {
+  const ink = colour("ink-2"), quiet = colour("ink-3"), line = colour("line");
+  const told = resolved(own);
+  const axes = Object.fromEntries(Object.keys(told).filter((key) => /^[xy]axis\d*$/.test(key)).map((key) => [key, axis(told[key], ink, quiet, line)]));
+  const onTime = (key) => told[`${key}axis`]?.type === "date";
+  const shapes = (told.shapes ?? []).map((shape) => ({ ...shape, ...(onTime("x") && shape.xref !== "paper" ? { x0: moments([shape.x0])[0], x1: moments([shape.x1])[0] } : {}) }));
+  const annotations = (told.annotations ?? []).map((note) => ({ showarrow: false, font: { size: 11, color: quiet }, ...note, ...(onTime("x") && note.xref !== "paper" ? { x: moments([note.x])[0] } : {}) }));
+  return {
+    paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", showlegend: false, hovermode: "closest", dragmode: "zoom",
+    margin: { l: 56, r: 24, t: 12, b: 44 },
+    font: { family: getComputedStyle(document.body).fontFamily, size: 12, color: ink },
+    hoverlabel: { bgcolor: colour("surface"), bordercolor: line, font: { color: colour("ink") } },
+    ...told, xaxis: axis(told.xaxis, ink, quiet, line), yaxis: axis(told.yaxis, ink, quiet, line), ...axes, shapes, annotations,
+  };
+}
+
+function tracesOf(traces, layout) {
+  return resolved(traces).map((trace) => {
+    const of = (name) => layout[(trace[`${name}axis`] ?? name).replace(/^([xy])(\d*)$/, "$1axis$2")];
+    return {
+      connectgaps: false, ...trace,
+      ...(of("x")?.type === "date" && trace.x ? { x: moments(trace.x) } : {}),
+    };
+  });
+}
+
+// What somebody has zoomed into stands in the address, so that it can be sent to others.
+const PREFIX = "zoom-";
+function zoomed(name) {
+  const text = new URLSearchParams(location.search).get(PREFIX + name) ?? "";
+  const ends = text.split("~");
+  return ends.length === 2 && ends.every(Boolean) ? ends.map((end) => (/^-?[\d.e+]+$/i.test(end) ? Number(end) : end)) : null;
+}
+function keepZoom(name, range) {
+  const query = new URLSearchParams(location.search);
+  if (range) query.set(PREFIX + name, range.map((end) => (typeof end === "number" ? Number(end.toPrecision(6)) : end)).join("~"));
+  else query.delete(PREFIX + name);
+  const text = query.toString();
+  history.replaceState(history.state, "", text ? `?${text}` : location.pathname);
+  const all = document.querySelector(`[data-chart-reset="${CSS.escape(name)}"]`);
+  if (all) all.hidden = !range;
+}
+
+function draw(box) {
+  const data = JSON.parse(document.getElementById(box.dataset.chart).textContent);
+  const layout = layoutOf(data.layout);
+  const range = zoomed(data.name);
+  if (range) layout.xaxis = { ...layout.xaxis, range, autorange: false };
+  window.Plotly.react(box, tracesOf(data.traces, layout), layout, { responsive: true, displayModeBar: false, scrollZoom: false, locale: document.documentElement.lang });
+  if (boxes.has(data.name)) return;
+  boxes.set(data.name, box);
+  keepZoom(data.name, range);
+  box.on("plotly_click", (event) => {
+    const [point] = event.points;
+    const to = Array.isArray(point?.customdata) ? point.customdata[0] : point?.customdata;
+    if (typeof to === "string" && to.startsWith("/")) location.assign(to);
+  });
+  box.on("plotly_relayout", (change) => {
+    if ("xaxis.range[0]" in change) keepZoom(data.name, [change["xaxis.range[0]"], change["xaxis.range[1]"]]);
+    else if (change["xaxis.autorange"]) keepZoom(data.name, null);
+  });
+}
+
+document.addEventListener("click", (event) => {
+  const png = event.target.closest("[data-chart-png]");
+  const all = event.target.closest("[data-chart-reset]");
+  const box = boxes.get((png ?? all)?.dataset[png ? "chartPng" : "chartReset"]);
+  if (!box) return;
+  if (all) window.Plotly.relayout(box, { "xaxis.autorange": true, "yaxis.autorange": true });
+  else window.Plotly.downloadImage(box, { format: "png", scale: 2, width: box.clientWidth, height: box.clientHeight, filename: `hadash-${png.dataset.chartPng}` });
+});
+
+// A chart is drawn when it comes into sight: a page may have many.
+const seen = new IntersectionObserver((entries) => {
+  for (const entry of entries) {
+    if (!entry.isIntersecting) continue;
+    seen.unobserve(entry.target);
+    draw(entry.target);
+  }
+}, { rootMargin: "200px" });
+const watch = (root) => { for (const box of root.querySelectorAll("[data-chart]")) seen.observe(box); };
+watch(document);
+document.addEventListener("htmx:afterSettle", (event) => watch(event.target));
+document.addEventListener("hadash:theme", () => { for (const box of boxes.values()) draw(box); });
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { for (const box of boxes.values()) draw(box); });
