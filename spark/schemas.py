@@ -88,6 +88,9 @@ SHARING = _struct(
     libraries=_COUNT,
     groups=_COUNT,
     topics=_COUNT,
+    applications=_COUNT,
+    radius=_COUNT,
+    radius_by_appid=_COUNT,
 )
 
 #: Which AppID's InstanceIDs to register, in order (``place`` from 1): the largest radius before and after, with all those
@@ -121,6 +124,20 @@ COVERAGE = _struct(
     bypassing=_COUNT,
     topics=_COUNT,
     mirrored=_COUNT,
+)
+
+#: The same of the clients of an AppID that use one Topic, of the AppIDs that have the most clients which are not registered. ``changing``: of these
+#: the names are made anew at each start.
+COVERAGE_CELLS = _struct(
+    pair=_TEXT,
+    appid=_TEXT,
+    topic=_TEXT,
+    clients=_COUNT,
+    registered=_COUNT,
+    nameless=_COUNT,
+    changing=_COUNT,
+    duplicates=_COUNT,
+    bypassing=_COUNT,
 )
 
 #: A row for each name that has a binding of its own in its AppID's document. ``kind``: instance, topic or group.

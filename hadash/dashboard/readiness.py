@@ -31,12 +31,13 @@ class Grade(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """``page``: the name of the page that shows more, with ``query`` behind its address."""
+    """``page``: the name of the page that shows more, with its ``arguments``, and ``query`` behind its address."""
 
     grade: Grade
     sentence: Sentence
     page: str
     query: str = ""
+    arguments: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +255,7 @@ def _some_clients(facts: PairFacts) -> list[Reason]:
             count=facts.unmirrored,
             all=facts.appids,
         )
-        found.append(Reason(Grade.NOTICE, why, "coverage", f"?pair={facts.pair}"))
+        found.append(Reason(Grade.NOTICE, why, "table", f"?pair={facts.pair}", ("coverage",)))
     if facts.high:
         why = (
             say("A finding of high severity is open.")

@@ -176,6 +176,7 @@ RUN_WORDS: dict[str, Any] = {
     "nodes": _("things that move"),
     "sharing": _("AppIDs and who uses them"),
     "coverage": _("AppIDs and their coverage"),
+    "coverage_cells": _("cells of the map of coverage"),
     "advice": _("steps of the work list"),
     "findings": _("findings"),
     "lag_days": _("days of mirrors"),

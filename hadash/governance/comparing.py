@@ -14,11 +14,14 @@ from hadash.governance.models import Run
 from hadash.governance.selectors import TABLES
 
 #: By table: what makes rows of two runs the same, and what of them is compared. (Counts of requests grow all the time: an edge that is
-#: there in both is the same.) What is compared has a key without nulls.
+#: there in both is the same, and the cells of the map of coverage are of other AppIDs each time.) What is compared has a key without nulls.
 COMPARED: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "edges": (("pair", "appid", "client_id", "kind", "resource", "cluster"), ()),
     "nodes": (("pair", "kind", "appid", "names"), ("cluster", "radius_instance", "radius_appid")),
-    "sharing": (("pair", "appid"), ("clients", "hosts", "libraries", "groups", "topics")),
+    "sharing": (
+        ("pair", "appid"),
+        ("clients", "hosts", "libraries", "groups", "topics", "applications", "radius", "radius_by_appid"),
+    ),
     "coverage": (
         ("pair", "appid"),
         ("clients", "registered", "nameless", "new_clients", "duplicates", "bypassing", "topics", "mirrored"),
@@ -68,6 +71,7 @@ def differences(before: Run, now: Run, pairs: Iterable[str]) -> list[Difference]
     return [
         _difference(name, model._meta.db_table, before.pk, now.pk, wanted)
         for name, model in TABLES.get(Run.Job(now.job), {}).items()
+        if name in COMPARED
     ]
 
 

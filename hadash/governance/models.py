@@ -138,9 +138,16 @@ class Sharing(_Row):
     libraries = models.BigIntegerField()
     groups = models.BigIntegerField()
     topics = models.BigIntegerField()
+    #: Applications that can be told apart by the names, hosts and groups of its clients, and how many things move with it at most.
+    applications = models.BigIntegerField(default=1)
+    radius = models.BigIntegerField(default=0)
+    radius_by_appid = models.BigIntegerField(default=0)
 
     class Meta:
-        indexes = [models.Index(fields=["run", "pair", "appid"])]
+        indexes = [
+            models.Index(fields=["run", "pair", "appid"]),
+            models.Index(fields=["run", "pair", "-clients"]),
+        ]
 
 
 class Coverage(_Row):
@@ -162,6 +169,22 @@ class Coverage(_Row):
             models.Index(fields=["run", "pair", "appid"]),
             models.Index(fields=["run", "pair", "-clients"]),
         ]
+
+
+class CoverageCell(_Row):
+    """How well the clients of an AppID are known that use one Topic (:data:`spark.schemas.COVERAGE_CELLS`)."""
+
+    appid = _name()
+    topic = models.CharField(max_length=MAX_RESOURCE_LENGTH)
+    clients = models.BigIntegerField()
+    registered = models.BigIntegerField()
+    nameless = models.BigIntegerField()
+    changing = models.BigIntegerField()
+    duplicates = models.BigIntegerField()
+    bypassing = models.BigIntegerField()
+
+    class Meta:
+        indexes = [models.Index(fields=["run", "pair"])]
 
 
 class AdviceStep(_Row):

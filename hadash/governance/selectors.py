@@ -16,6 +16,7 @@ from hadash.governance.models import (
     Acceptance,
     AdviceStep,
     Coverage,
+    CoverageCell,
     Edge,
     Finding,
     Found,
@@ -28,7 +29,7 @@ from hadash.governance.models import (
 #: The tables of each job, by name.
 TABLES: dict[Run.Job, dict[str, Any]] = {
     Run.Job.TOPOLOGY: {"edges": Edge, "nodes": Node, "sharing": Sharing},
-    Run.Job.COVERAGE: {"coverage": Coverage},
+    Run.Job.COVERAGE: {"coverage": Coverage, "coverage_cells": CoverageCell},
     Run.Job.ADVICE: {"advice": AdviceStep},
     Run.Job.RISK: {"findings": Found},
     Run.Job.LAG: {"lag_days": LagDay},

@@ -15,7 +15,7 @@ from typing import Any
 from hadash.sandbox.bench.records import explain, judge_records
 from hadash.sandbox.bench.report import Report, begin
 from hadash.sandbox.bench.tools import await_calm
-from hadash.sandbox.demo import MEASURING_RATE, ROOT, Demo
+from hadash.sandbox.demo import ROOT, Demo
 from hadash.sandbox.errors import SandboxError
 from hadash.sandbox.traffic.verdict import percentile
 from hadash.sandbox.trial import Measured, Trial
@@ -52,7 +52,7 @@ def _run(
     folder = keep or Path(tempfile.mkdtemp(prefix="hadash-check-"))
     measured: list[Measured] = []
     try:
-        with Demo(folder, rate=MEASURING_RATE, log=_log) as demo:
+        with Demo(folder, log=_log) as demo:
             trial = Trial(demo, _log)
             trial.await_traffic()
             if calm:

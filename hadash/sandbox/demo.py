@@ -28,9 +28,6 @@ PORTS_PER_CLUSTER = 10
 #: Seconds for a client to end by itself.
 STOP_SECONDS = 20.0
 
-#: Records a second of each producer where pauses are measured: they show to a hundredth of a second.
-MEASURING_RATE = 100.0
-
 Log = Callable[[str], None]
 
 

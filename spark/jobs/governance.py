@@ -24,7 +24,7 @@ from spark.publishing.runs import Made, Run
 from spark.rules.all import RULES
 from spark.rules.base import findings_of
 from spark.rules.identity import changing
-from spark.transform.coverage import coverage
+from spark.transform.coverage import cells, coverage, known_clients
 from spark.transform.registry import registry
 from spark.transform.topology import nodes, sharing
 from spark.transform.work_list import advice
@@ -46,10 +46,11 @@ Tables = Mapping[str, DataFrame | Parts]
 
 
 def _topology(given: Given) -> Tables:
+    found = given.held.hold(nodes(given.edges, registry(given.inputs)))
     return {
         "edges": given.edges,
-        "nodes": nodes(given.edges, registry(given.inputs)),
-        "sharing": sharing(given.inputs.facts),
+        "nodes": found,
+        "sharing": sharing(given.inputs.facts, found, given.inputs.applications),
     }
 
 
@@ -60,14 +61,11 @@ def _coverage(given: Given) -> Tables:
         if given.manifest.days[day].is_there
     ]
     daily = facts.read_days(given.spark, given.store, days) if days else None
+    used, window = given.inputs.facts, given.settings.coverage_days
+    clients = given.held.hold(known_clients(used, given.inputs.instances, daily, days=window))
     return {
-        "coverage": coverage(
-            given.inputs.facts,
-            given.inputs.instances,
-            given.inputs.mirrors,
-            daily,
-            days=given.settings.coverage_days,
-        )
+        "coverage": coverage(clients, used, given.inputs.mirrors, days=window),
+        "coverage_cells": cells(clients, used, changing(given.inputs)),
     }
 
 

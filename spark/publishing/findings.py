@@ -9,7 +9,6 @@ import psycopg
 
 from hadash.governance.catalogue import CATALOGUE
 
-
 #: The acceptance of a ``finding`` that holds today (as :func:`hadash.governance.selectors.in_force`).
 IN_FORCE = (
     "SELECT FROM governance_acceptance WHERE finding_id = finding.id AND withdrawn_at IS NULL"

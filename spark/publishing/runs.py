@@ -31,6 +31,7 @@ TABLES: Mapping[str, str] = {
     "nodes": "governance_node",
     "sharing": "governance_sharing",
     "coverage": "governance_coverage",
+    "coverage_cells": "governance_coveragecell",
     "advice": "governance_advicestep",
     "lag_days": "governance_lagday",
     "findings": "governance_found",

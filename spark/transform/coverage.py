@@ -6,7 +6,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from hadash.lake.access import GATEWAY, SURVIVE_USER
-from spark.schemas import COVERAGE
+from spark.schemas import COVERAGE, COVERAGE_CELLS
 
 #: Seconds that one client.id has to be seen on two hosts at once before it counts as two clients: a restart on another
 #: host overlaps by what a report and a clock are late.
@@ -18,19 +18,22 @@ SURE_DAYS = 2
 _CLIENT = ("pair", "appid", "client_id")
 
 
-def coverage(
-    facts: DataFrame, instances: DataFrame, mirrors: DataFrame, daily: DataFrame | None = None, *, days: int
+#: AppIDs and Topics of a pair that the map of coverage has: more than anybody looks at.
+CELL_APPIDS, CELL_TOPICS = 60, 60
+
+
+def known_clients(
+    facts: DataFrame, instances: DataFrame, daily: DataFrame | None = None, *, days: int
 ) -> DataFrame:
-    """:data:`spark.schemas.COVERAGE`: one row an AppID.
+    """One row a client, with how well it is known: pair, appid, client_id, ``days`` on which it was seen, and the flags (0 or 1)
+    ``registered``, ``nameless``, ``new``, ``twice``, ``bypassing``.
 
     :param facts: those that count as use.
     :param instances: the registered InstanceIDs: pair, appid, name.
-    :param mirrors: pair and ``topics`` that they copy.
     :param daily: the rows of some days, of which two hosts at once are looked for; ``None``: they are not.
     :param days: how many of the newest days new client.ids are counted in.
     """
     clients = facts.groupBy(*_CLIENT).agg(
-        F.min("first_seen").alias("first_seen"),
         F.bit_or("days").alias("days"),
         F.max((F.col("source") == GATEWAY).cast("int")).alias("by_gateway"),
         F.max((F.col("source") == SURVIVE_USER).cast("int")).alias("by_brokers"),
@@ -43,16 +46,67 @@ def coverage(
         counted = counted.join(twice_at_once(daily), [*_CLIENT], "left")
     else:
         counted = counted.withColumn("twice", F.lit(None).cast("int"))
-    found = counted.groupBy("pair", "appid").agg(
+    return counted.select(
+        *_CLIENT,
+        "days",
+        _flag(F.col("known").isNotNull()).alias("registered"),
+        _flag(F.coalesce("client_id", F.lit("")) == "").alias("nameless"),
+        _flag(_is_new(days)).alias("new"),
+        _flag(F.col("twice").isNotNull()).alias("twice"),
+        _flag((F.col("by_gateway") == 0) & (F.col("by_brokers") == 1)).alias("bypassing"),
+    )
+
+
+def coverage(clients: DataFrame, facts: DataFrame, mirrors: DataFrame, *, days: int) -> DataFrame:
+    """:data:`spark.schemas.COVERAGE`: one row an AppID.
+
+    :param clients: of :func:`known_clients`. :param mirrors: pair and ``topics`` that they copy.
+    """
+    found = clients.groupBy("pair", "appid").agg(
         F.count(F.lit(1)).alias("clients"),
-        _how_many(F.col("known").isNotNull()).alias("registered"),
-        _how_many(F.coalesce("client_id", F.lit("")) == "").alias("nameless"),
-        _how_many(_is_new(days)).alias("new_clients"),
+        F.sum("registered").alias("registered"),
+        F.sum("nameless").alias("nameless"),
+        F.sum("new").alias("new_clients"),
         F.bit_count(F.bit_or("days").bitwiseAND(F.lit((1 << days) - 1))).cast("long").alias("days"),
-        _how_many(F.col("twice").isNotNull()).alias("duplicates"),
-        _how_many((F.col("by_gateway") == 0) & (F.col("by_brokers") == 1)).alias("bypassing"),
+        F.sum("twice").alias("duplicates"),
+        F.sum("bypassing").alias("bypassing"),
     )
     return found.join(_topics(facts, mirrors), ["pair", "appid"], "left").fillna(0).select(*COVERAGE.names)
+
+
+def cells(clients: DataFrame, facts: DataFrame, changing: DataFrame) -> DataFrame:
+    """:data:`spark.schemas.COVERAGE_CELLS`: how well the clients are known that use a Topic, of the AppIDs that need it most.
+
+    :param clients: of :func:`known_clients`. :param changing: pair and appid of those whose client.ids are made anew at each start.
+    """
+    unknown = clients.groupBy("pair", "appid").agg(F.sum(1 - F.col("registered")).alias("unknown"))
+    worst = Window.partitionBy("pair").orderBy(F.desc("unknown"), "appid")
+    chosen = unknown.withColumn("place", F.row_number().over(worst)).where(F.col("place") <= CELL_APPIDS)
+    uses = facts.where(F.col("kind") != "group").select(*_CLIENT, F.col("resource").alias("topic")).distinct()
+    own = uses.join(chosen.select("pair", "appid"), ["pair", "appid"])
+    most = Window.partitionBy("pair").orderBy(F.desc("users"), "topic")
+    topics = (
+        own.groupBy("pair", "topic")
+        .agg(F.count(F.lit(1)).alias("users"))
+        .withColumn("place", F.row_number().over(most))
+        .where(F.col("place") <= CELL_TOPICS)
+    )
+    anew = changing.select("pair", "appid", F.lit(1).alias("anew")).distinct()
+    return (
+        own.join(topics.select("pair", "topic"), ["pair", "topic"])
+        .join(clients, [*_CLIENT])
+        .join(anew, ["pair", "appid"], "left")
+        .groupBy("pair", "appid", "topic")
+        .agg(
+            F.count(F.lit(1)).alias("clients"),
+            F.sum("registered").alias("registered"),
+            F.sum("nameless").alias("nameless"),
+            F.sum(_flag(F.col("anew").isNotNull() & (F.col("registered") == 0))).alias("changing"),
+            F.sum("twice").alias("duplicates"),
+            F.sum("bypassing").alias("bypassing"),
+        )
+        .select(*COVERAGE_CELLS.names)
+    )
 
 
 def _topics(facts: DataFrame, mirrors: DataFrame) -> DataFrame:
@@ -70,8 +124,8 @@ def _topics(facts: DataFrame, mirrors: DataFrame) -> DataFrame:
     )
 
 
-def _how_many(holds: Column) -> Column:
-    return F.sum(holds.cast("long"))
+def _flag(holds: Column) -> Column:
+    return holds.cast("long")
 
 
 def _is_new(days: int) -> Column:

@@ -12,7 +12,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from hadash.lake.access import LISTING, USES
 from hadash.switching.things import Use
-from spark.schemas import EDGES, NODES
+from spark.schemas import EDGES, NODES, SHARING
 from spark.transform.estate import NoPair, estate_of
 from spark.transform.pairwise import SEEN, by_pair
 from spark.transform.radii import node_rows
@@ -46,15 +46,30 @@ def edges(facts: DataFrame) -> DataFrame:
     )
 
 
-def sharing(facts: DataFrame) -> DataFrame:
-    """:data:`spark.schemas.SHARING`: how many use each AppID."""
+def sharing(facts: DataFrame, nodes: DataFrame, applications: DataFrame) -> DataFrame:
+    """:data:`spark.schemas.SHARING`: how many use each AppID, and how many things move with it at most.
+
+    :param nodes: :data:`spark.schemas.NODES`. :param applications: :data:`spark.schemas.APPLICATIONS`; an AppID that is not among them is one
+        application's.
+    """
     is_group = F.col("kind") == "group"
-    return facts.groupBy("pair", "appid").agg(
+    used = facts.groupBy("pair", "appid").agg(
         F.count_distinct("client_id").alias("clients"),
         F.count_distinct("host").alias("hosts"),
         F.count_distinct("library").alias("libraries"),
         F.count_distinct(F.when(is_group, F.col("resource"))).alias("groups"),
         F.count_distinct(F.when(~is_group, F.col("resource"))).alias("topics"),
+    )
+    several = applications.groupBy("pair", "appid").agg(F.count_distinct("application").alias("applications"))
+    moving = nodes.groupBy("pair", "appid").agg(
+        F.max("radius_instance").alias("radius"), F.max("radius_appid").alias("radius_by_appid")
+    )
+    return (
+        used.join(several, ["pair", "appid"], "left")
+        .join(moving, ["pair", "appid"], "left")
+        .fillna(1, ["applications"])
+        .fillna(0, ["radius", "radius_by_appid"])
+        .select(*SHARING.names)
     )
 
 

@@ -30,6 +30,7 @@ SCHEMAS: dict[str, StructType] = {
     "nodes": schemas.NODES,
     "sharing": schemas.SHARING,
     "coverage": schemas.COVERAGE,
+    "coverage_cells": schemas.COVERAGE_CELLS,
     "advice": schemas.ADVICE,
     "lag_days": schemas.LAG_DAYS,
     "findings": schemas.FINDINGS,

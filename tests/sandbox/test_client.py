@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import socket
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -215,22 +214,3 @@ def test_a_record_that_is_refused_at_once_is_a_failure_and_not_the_end(
     failed = load(tmp_path / "w.jsonl").failed
     assert len(failed) == 2
     assert all("_UNKNOWN_PARTITION" in str(failure) for failure in failed)
-
-
-class Delivering:
-    """A producer whose poll returns at once with a delivery, as librdkafka's does."""
-
-    def __init__(self) -> None:
-        self.polls = 0
-
-    def poll(self, seconds: float) -> int:
-        self.polls += 1
-        return 1
-
-
-def test_deliveries_do_not_make_a_producer_faster() -> None:
-    producer = Delivering()
-    due = time.monotonic() + 0.05
-    client._serve_until(due, producer)
-    assert time.monotonic() >= due
-    assert producer.polls > 1

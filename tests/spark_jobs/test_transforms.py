@@ -12,8 +12,8 @@ from pyspark.sql import DataFrame, SparkSession
 from hadash.lake.store import Store
 from spark import manifest
 from spark.jobs import facts
-from spark.schemas import REGISTRY
-from spark.transform.coverage import coverage
+from spark.schemas import APPLICATIONS, REGISTRY
+from spark.transform.coverage import cells, coverage, known_clients
 from spark.transform.topology import edges, lately, nodes, sharing
 from spark.transform.work_list import advice
 
@@ -84,8 +84,18 @@ def test_the_sharing_degree_counts_clients_and_where_they_are(spark: SparkSessio
         report("web-2", host="10.0.0.2", library="sarama"),
         report("web-2", kind="group", resource="readers"),
     )
-    row = by(sharing(found), "appid")["shop",]
+    together = nodes(edges(found), registry_of(spark, PAIR))
+    told_apart = spark.createDataFrame(
+        [("main", "shop", client, application) for client, application in (("web-1", "web"), ("job", "job"))],
+        APPLICATIONS,
+    )
+    row = by(sharing(found, together, told_apart), "appid")["shop",]
     assert (row["clients"], row["hosts"], row["libraries"], row["groups"], row["topics"]) == (2, 2, 2, 1, 1)
+    whole = by(together, "kind", "appid")["appid", "shop"]
+    assert (row["applications"], row["radius_by_appid"]) == (2, whole["radius_appid"])
+    assert row["radius_by_appid"] > 0
+    row = by(sharing(found, together, told_apart.where("false")), "appid")["shop",]
+    assert row["applications"] == 1
 
 
 def test_coverage_counts_clients_by_how_well_they_are_known(spark: SparkSession, store: Store) -> None:
@@ -104,9 +114,8 @@ def test_coverage_counts_clients_by_how_well_they_are_known(spark: SparkSession,
     )
     registered = registry_of(spark, {"pair": "main", "what": "instance", "appid": "shop", "name": "known"})
     mirrors = registry_of(spark, {"pair": "main", "what": "mirror", "names": ["orders", "other"]})
-    row = by(coverage(found, registered, mirrors.withColumnRenamed("names", "topics"), days=7), "appid")[
-        "shop",
-    ]
+    clients = known_clients(found, registered, days=7)
+    row = by(coverage(clients, found, mirrors.withColumnRenamed("names", "topics"), days=7), "appid")["shop",]
     assert row == {
         "pair": "main",
         "appid": "shop",
@@ -120,6 +129,27 @@ def test_coverage_counts_clients_by_how_well_they_are_known(spark: SparkSession,
         "topics": 1,
         "mirrored": 1,
     }
+
+
+def test_the_map_of_coverage_says_it_of_each_topic(spark: SparkSession, store: Store) -> None:
+    found = facts_of(
+        spark,
+        store,
+        report("known"),
+        report("known", resource="people"),
+        report("job-1234"),
+        report(""),
+        report("known", kind="group", resource="readers"),
+        report("web", appid="audit"),
+    )
+    registered = registry_of(spark, {"pair": "main", "what": "instance", "appid": "shop", "name": "known"})
+    anew = spark.createDataFrame([("main", "shop")], "pair string, appid string")
+    rows = by(cells(known_clients(found, registered, days=7), found, anew), "appid", "topic")
+    assert set(rows) == {("shop", "orders"), ("shop", "people"), ("audit", "orders")}
+    names = ("clients", "registered", "nameless", "changing")
+    assert [rows["shop", "orders"][name] for name in names] == [3, 1, 1, 2]
+    assert [rows["shop", "people"][name] for name in names] == [1, 1, 0, 0]
+    assert [rows["audit", "orders"][name] for name in names] == [1, 0, 0, 0]
 
 
 def test_a_client_id_on_two_hosts_at_once_is_there_twice(spark: SparkSession, store: Store) -> None:
@@ -150,7 +180,7 @@ def test_a_client_id_on_two_hosts_at_once_is_there_twice(spark: SparkSession, st
     days = facts.read_days(spark, store, manifest.read(store).days.values())
     nobody = registry_of(spark, PAIR)
     none = registry_of(spark).withColumnRenamed("names", "topics")
-    row = by(coverage(found, nobody, none, days, days=7), "appid")["shop",]
+    row = by(coverage(known_clients(found, nobody, days, days=7), found, none, days=7), "appid")["shop",]
     assert (row["clients"], row["duplicates"]) == (6, 2)
 
 

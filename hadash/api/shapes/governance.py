@@ -107,8 +107,6 @@ class CoverageShape(s.Serializer):
     new_clients = s.IntegerField(help_text="Those whose client.id was seen on one day only, lately.")
     duplicates = s.IntegerField(help_text="Those that were on two hosts at once.")
     bypassing = s.IntegerField(help_text="Those that brokers see and no Gateway does.")
-    topics = s.IntegerField(help_text="Topics that its clients use.")
-    mirrored = s.IntegerField(help_text="Those of them that a mirror copies.")
 
 
 class TableRowShape(s.Serializer):

@@ -17,6 +17,7 @@ from django.utils.translation import gettext
 from hadash.accounts import roles
 from hadash.bindings.model import BindingState
 from hadash.dashboard import states, words
+from hadash.dashboard.readiness import Reason
 from hadash.dashboard.states import State
 from hadash.inventory.models import Access
 from hadash.sentences import Sentence, fill
@@ -297,6 +298,12 @@ def trend(values: Sequence[float | None], word: Any) -> SafeString:
     return trend_svg(
         values, gettext("%(what)s over the last %(days)s days") % {"what": word, "days": len(values)}
     )
+
+
+@register.filter
+def address_of_reason(reason: Reason) -> str:
+    """Where more is said of a reason."""
+    return reverse(reason.page, args=reason.arguments) + reason.query
 
 
 @register.simple_tag

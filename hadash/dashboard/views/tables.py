@@ -10,6 +10,8 @@ from django.shortcuts import render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
 
+from hadash.dashboard.charts.chart import asked_csv
+from hadash.dashboard.charts.of_tables import charts_of
 from hadash.dashboard.csv_export import csv_response
 from hadash.dashboard.published_tables import rows_of
 from hadash.dashboard.tables import TABLES, THING_WORDS, Table
@@ -23,7 +25,7 @@ PAGE_SIZE = 50
 
 @require_GET
 def table(request: HttpRequest, name: str) -> HttpResponseBase:
-    """``?pair=``, ``?q=`` in the names, ``?sort=column`` or ``-column``, ``?format=csv``."""
+    """``?pair=``, ``?q=`` in the names, ``?sort=column`` or ``-column``, ``?format=csv``, ``?csv=`` and the name of a chart."""
     found = TABLES.get(name)
     if found is None:
         raise Http404(_("There is no table %(name)s.") % {"name": name})
@@ -33,13 +35,18 @@ def table(request: HttpRequest, name: str) -> HttpResponseBase:
     sort = searched(request, "sort")
     sort = sort if found.column(sort.removeprefix("-")) else ""
     run = selectors.published(found.job)
-    rows = rows_of(found, [pair] if pair else pairs, query, sort)
+    shown = [pair] if pair else pairs
+    charts = charts_of(found.name, run, shown)
+    if (asked := asked_csv(request, charts)) is not None:
+        return asked
+    rows = rows_of(found, shown, query, sort)
     if request.GET.get("format") == "csv":
         names = [column.name for column in found.columns]
         return csv_response(found.name, names, rows.values_list(*names).iterator(chunk_size=2000))
     page = paged(request, rows, PAGE_SIZE)
     context = {
         "table": found,
+        "charts": charts,
         "tables": TABLES,
         "columns": [(column, *_turned(request, column.name, sort)) for column in found.columns],
         "page": page,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from hadash.sandbox.demo import MEASURING_RATE, ROOT, Demo, Log
+from hadash.sandbox.demo import ROOT, Demo, Log
 from hadash.sandbox.errors import SandboxError
 from hadash.sandbox.fault.gate import Gate
 from hadash.sandbox.fault.points import FOLDER, Points
@@ -25,7 +25,7 @@ class Estate(Demo):
     worker_app = "hadash.sandbox.fault.pausing_worker"
 
     def __init__(self, data_dir: Path, log: Log) -> None:
-        super().__init__(data_dir, world=WORLD, rate=MEASURING_RATE, log=log)
+        super().__init__(data_dir, world=WORLD, log=log)
         self.points = Points(self._points_folder)
         self.gate: Gate | None = None
 

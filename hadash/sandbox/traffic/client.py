@@ -111,23 +111,13 @@ def produce(options: argparse.Namespace, journal: Writer, stop: Stop) -> None:
             journal.failed(key, numbers[key], f"{refusal.name()}: {refusal}")
             numbers[key] += 1
         due += interval
-        _serve_until(due, producer)
+        producer.poll(max(due - time.monotonic(), 0))
         if time.monotonic() - flushed > FLUSH_SECONDS:
             journal.flush()
             flushed = time.monotonic()
     producer.flush(FLUSH_AT_END_SECONDS)
     for key, number in sorted(under_way):
         journal.unknown(key, number, f"no answer {FLUSH_AT_END_SECONDS} s after the last record was sent")
-
-
-def _serve_until(due: float, producer: Producer) -> None:
-    """Hear of deliveries until then. (A poll returns with the first of them.)
-
-    :param due: of :func:`time.monotonic`; what has passed already is caught up with at once.
-    """
-    producer.poll(0)
-    while (left := due - time.monotonic()) > 0:
-        producer.poll(left)
 
 
 def consume(options: argparse.Namespace, journal: Writer, stop: Stop) -> None:

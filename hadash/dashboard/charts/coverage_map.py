@@ -1,0 +1,170 @@
+"""How well clients are known, AppID by Topic. Pure."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from hadash.dashboard.charts.chart import Chart
+from hadash.dashboard.tables import Column
+
+#: AppIDs and Topics that are drawn: as many as have room for their names.
+APPIDS, TOPICS = 24, 30
+
+
+class Known(IntEnum):
+    """How well the clients of a cell are known: the gravest that holds for one of them."""
+
+    REGISTERED = 0
+    UNREGISTERED = 1
+    CHANGING = 2
+    TWICE = 3
+    BYPASSING = 4
+
+    @property
+    def word(self) -> Any:
+        return _WORDS[self]
+
+    @property
+    def mark(self) -> str:
+        """What stands in the cell: colour is not the only signal."""
+        return "✓○↻²⤳"[self]
+
+    @property
+    def colour(self) -> str:
+        return ("@fine-tint", "@waiting-tint", "@waiting-strong", "@bad-tint", "@bad-strong")[self]
+
+
+_WORDS: dict[Known, Any] = {
+    Known.REGISTERED: gettext_lazy("registered"),
+    Known.UNREGISTERED: gettext_lazy("not registered"),
+    Known.CHANGING: gettext_lazy("changing at each start"),
+    Known.TWICE: gettext_lazy("twice at once"),
+    Known.BYPASSING: gettext_lazy("bypassing the Gateways"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """The clients of an AppID that use a Topic, and how many of them are how. ``href``: the AppID's page."""
+
+    pair: str
+    appid: str
+    topic: str
+    clients: int
+    registered: int
+    changing: int
+    twice: int
+    bypassing: int
+    href: str = ""
+
+    @property
+    def known(self) -> Known:
+        if self.bypassing:
+            return Known.BYPASSING
+        if self.twice:
+            return Known.TWICE
+        if self.changing:
+            return Known.CHANGING
+        return Known.UNREGISTERED if self.registered < self.clients else Known.REGISTERED
+
+
+def coverage_map(cells: Sequence[Cell]) -> Chart:
+    """A row for each AppID, those with the most clients that are not registered first; a column for each Topic."""
+    missing: dict[tuple[str, str], int] = defaultdict(int)
+    users: dict[str, int] = defaultdict(int)
+    for cell in cells:
+        missing[cell.pair, cell.appid] += cell.clients - cell.registered
+    rows = sorted(missing, key=lambda key: (-missing[key], key))[:APPIDS]
+    for cell in cells:
+        if (cell.pair, cell.appid) in set(rows):
+            users[cell.topic] += 1
+    columns = sorted(users, key=lambda topic: (-users[topic], topic))[:TOPICS]
+    by_place = {((cell.pair, cell.appid), cell.topic): cell for cell in cells}
+    several = len({pair for pair, _appid in rows}) > 1
+    names = [f"{appid} ({pair})" if several else appid for pair, appid in rows]
+    grid = [[by_place.get((row, topic)) for topic in columns] for row in reversed(rows)]
+    scale = [
+        point for known in Known for point in ([known / 5, known.colour], [(known + 1) / 5, known.colour])
+    ]
+    return Chart(
+        "coverage-map",
+        _("Who is known where"),
+        (
+            Column("pair", _("Pair")),
+            Column("appid", _("AppID")),
+            Column("topic", _("Topic")),
+            Column("state", _("State")),
+            Column("clients", _("Clients"), "number"),
+            Column("registered", _("Registered"), "number"),
+            Column("changing", _("Changing"), "number"),
+            Column("twice", _("Twice at once"), "number"),
+            Column("bypassing", _("Bypassing"), "number"),
+        ),
+        [
+            (
+                c.pair,
+                c.appid,
+                c.topic,
+                str(c.known.word),
+                c.clients,
+                c.registered,
+                c.changing,
+                c.twice,
+                c.bypassing,
+            )
+            for c in sorted(cells, key=lambda cell: (-cell.known, cell.pair, cell.appid, cell.topic))
+        ],
+        [
+            {
+                "type": "heatmap",
+                "x": columns,
+                "y": names[::-1],
+                "z": [[cell.known + 0.5 if cell else None for cell in line] for line in grid],
+                "text": [[cell.known.mark if cell else "" for cell in line] for line in grid],
+                "texttemplate": "%{text}",
+                "customdata": [
+                    [[cell.href, _said(cell)] if cell else None for cell in line] for line in grid
+                ],
+                "zmin": 0,
+                "zmax": 5,
+                "colorscale": scale,
+                "showscale": False,
+                "xgap": 2,
+                "ygap": 2,
+                "hoverongaps": False,
+                "hovertemplate": "<b>%{y}</b> · %{x}<br>%{customdata[1]}<extra></extra>",
+            }
+        ],
+        {
+            "xaxis": {"type": "category", "side": "top", "tickangle": -40, "showgrid": False},
+            "yaxis": {"type": "category", "showgrid": False},
+            "margin": {"l": 120, "r": 60, "t": 90, "b": 12},
+        },
+        says=" · ".join(f"{known.mark} {known.word}" for known in Known),
+        empty=_("No run has counted clients yet."),
+        height=640 if len(rows) > 14 else 360,
+    )
+
+
+def _said(cell: Cell) -> str:
+    parts = [
+        ngettext(
+            "%(n)s of %(all)s client is registered", "%(n)s of %(all)s clients are registered", cell.clients
+        )
+        % {"n": cell.registered, "all": cell.clients}
+    ]
+    for known, count in (
+        (Known.CHANGING, cell.changing),
+        (Known.TWICE, cell.twice),
+        (Known.BYPASSING, cell.bypassing),
+    ):
+        if count:
+            parts.append(f"{count} {known.word}")
+    return ", ".join(parts)

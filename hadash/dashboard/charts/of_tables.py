@@ -1,0 +1,161 @@
+"""The charts above the tables that jobs publish, from the rows of the last published run. Reads only, with as many queries for a large
+estate as for a small one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, timedelta
+from typing import Any
+
+from django.db import connection
+from django.db.models import Count
+from django.urls import reverse
+from django.utils import timezone
+
+from hadash.dashboard.charts import coverage_map, over_time, sharing, work_list
+from hadash.dashboard.charts.chart import Chart
+from hadash.dashboard.posture import TREND_DAYS
+from hadash.governance import selectors
+from hadash.governance.models import AdviceStep, CoverageCell, LagDay, Posture, Run, Sharing
+from hadash.inventory.models import AppID, Pair
+from hadash.switching import policy
+
+
+def charts_of(table: str, run: Run | None, pairs: Sequence[str]) -> list[Chart]:
+    """Those of a table; none for one that has no picture, or while no run has been published.
+
+    :param pairs: the names of those that are shown.
+    """
+    make = _CHARTS.get(table)
+    return make(run, pairs) if make is not None and run is not None else []
+
+
+def _pages(rows: Iterable[Any]) -> dict[tuple[str, str], str]:
+    """The page of each AppID among some rows, by pair and name. One query."""
+    names = {row.appid for row in rows}
+    known = AppID.objects.filter(name__in=names).values_list("pair__name", "name", "pk")
+    return {(pair, name): reverse("appid", args=[pk]) for pair, name, pk in known}
+
+
+def _sharing(run: Run, pairs: Sequence[str]) -> list[Chart]:
+    rows = selectors.rows(Sharing, run, pairs)
+    counts = dict(rows.order_by().values_list("clients").annotate(Count("pk")))
+    most = list(rows.order_by("-clients", "pair", "appid")[: sharing.RANKED])
+    widest = list(rows.order_by("-radius", "-clients", "pair", "appid")[: sharing.NAMED // 2])
+    named = {
+        row.pk: row for row in [*rows.order_by("-clients", "pair", "appid")[: sharing.NAMED // 2], *widest]
+    }
+    pages = _pages([*most, *named.values()])
+
+    def shared(row: Sharing) -> sharing.Shared:
+        href = pages.get((row.pair, row.appid), "")
+        return sharing.Shared(row.pair, row.appid, row.clients, row.applications, row.hosts, row.radius, href)
+
+    return [
+        sharing.distribution(counts),
+        sharing.ranking([shared(row) for row in most]),
+        sharing.against_radius(
+            [shared(row) for row in named.values()], _crowds(run, pairs, list(named)) if len(counts) else []
+        ),
+    ]
+
+
+def _crowds(run: Run, pairs: Sequence[str], named: Sequence[int]) -> list[sharing.Crowd]:
+    """All AppIDs but those that are named, by how many clients they have and how much moves with them, each to a power of the root of two."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT round(2 * log(2, greatest(clients, 1))) AS many, round(2 * log(2, greatest(radius, 1))) AS wide, count(*)"
+            " FROM governance_sharing WHERE run_id = %s AND pair = ANY(%s) AND NOT id = ANY(%s) GROUP BY 1, 2 ORDER BY 1, 2",
+            [run.pk, list(pairs), list(named)],
+        )
+        return [
+            sharing.Crowd(round(2 ** (float(many) / 2)), round(2 ** (float(wide) / 2)), appids)
+            for many, wide, appids in cursor.fetchall()
+        ]
+
+
+def _coverage(run: Run, pairs: Sequence[str]) -> list[Chart]:
+    cells = list(selectors.rows(CoverageCell, run, pairs).order_by("pair", "appid", "topic"))
+    pages = _pages(cells)
+    since = timezone.now().astimezone(UTC).date() - timedelta(days=TREND_DAYS - 1)
+    days = Posture.objects.filter(pair__in=pairs, day__gte=since, clients__isnull=False).order_by(
+        "day", "pair"
+    )
+    return [
+        over_time.coverage(
+            [over_time.CoverageDay(day.day, day.pair, day.clients or 0, day.registered or 0) for day in days]
+        ),
+        coverage_map.coverage_map(
+            [
+                coverage_map.Cell(
+                    cell.pair,
+                    cell.appid,
+                    cell.topic,
+                    cell.clients,
+                    cell.registered,
+                    cell.changing,
+                    cell.duplicates,
+                    cell.bypassing,
+                    pages.get((cell.pair, cell.appid), ""),
+                )
+                for cell in cells
+            ]
+        ),
+    ]
+
+
+def _advice(run: Run, pairs: Sequence[str]) -> list[Chart]:
+    steps = list(selectors.rows(AdviceStep, run, pairs).order_by("pair", "place"))
+    if not steps:
+        return []
+    pages = _pages(steps)
+    return [
+        work_list.falling_apart(
+            [
+                work_list.Step(
+                    step.pair,
+                    step.place,
+                    step.appid,
+                    len(step.clients),
+                    step.before,
+                    step.after,
+                    pages.get((step.pair, step.appid), ""),
+                )
+                for step in steps
+            ]
+        )
+    ]
+
+
+def _lag(run: Run, pairs: Sequence[str]) -> list[Chart]:
+    since = timezone.now().astimezone(UTC).date() - timedelta(days=TREND_DAYS - 1)
+    days = selectors.rows(LagDay, run, pairs).filter(date__gte=since).order_by("date", "pair", "mirror")
+    known = list(Pair.objects.filter(name__in=pairs))
+    rpos = policy.rpos(known)
+    return [
+        over_time.lag(
+            [
+                over_time.MirrorDay(
+                    day.date,
+                    day.pair,
+                    day.mirror,
+                    day.samples,
+                    day.unknown,
+                    day.over_rpo,
+                    day.seconds_p50,
+                    day.seconds_p95,
+                    day.seconds_most,
+                )
+                for day in days
+            ],
+            {pair.name: rpos[pair.pk] for pair in known},
+        )
+    ]
+
+
+_CHARTS: dict[str, Callable[[Run, Sequence[str]], list[Chart]]] = {
+    "sharing": _sharing,
+    "coverage": _coverage,
+    "advice": _advice,
+    "lag": _lag,
+}

@@ -1,0 +1,214 @@
+"""Figures over days: coverage of each pair, and the lag of mirrors against their RPO. Pure."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+
+from django.utils.translation import gettext as _
+
+from hadash.dashboard.charts.chart import BAD, GREYS, INK, QUIET, Chart, milliseconds
+from hadash.dashboard.tables import Column
+
+#: Lines that are told apart; of more only the worst are drawn.
+LINES = 4
+
+
+def noon(day: date) -> int:
+    """Where a day (UTC) is drawn: in its middle."""
+    return milliseconds(datetime.combine(day, time(12), UTC))
+
+
+@dataclass(frozen=True, slots=True)
+class CoverageDay:
+    """One pair on one day."""
+
+    day: date
+    pair: str
+    clients: int
+    registered: int
+
+
+def coverage(days: Sequence[CoverageDay]) -> Chart:
+    """The share of clients that are registered, a line a pair. :param days: in the order of days."""
+    by_pair: dict[str, list[CoverageDay]] = defaultdict(list)
+    for each in days:
+        if each.clients:
+            by_pair[each.pair].append(each)
+    lines = sorted(by_pair)[:LINES]
+    traces, labels = [], []
+    for grey, pair in enumerate(lines):
+        points = _without_gaps_hidden(by_pair[pair])
+        colour = GREYS[grey % len(GREYS)]
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "lines+markers",
+                "name": pair,
+                "x": [noon(day) for day, _each in points],
+                "y": [None if each is None else each.registered / each.clients for _day, each in points],
+                "line": {"color": colour, "width": 2, "dash": ("solid", "dash", "dot", "dashdot")[grey]},
+                "marker": {"size": 5},
+                "hovertemplate": f"<b>{pair}</b> %{{y:.0%}}<extra></extra>",
+            }
+        )
+        last = by_pair[pair][-1]
+        labels.append(_label(noon(last.day), last.registered / last.clients, pair, colour))
+    return Chart(
+        "coverage-over-time",
+        _("Coverage over time"),
+        (
+            Column("day", _("Day"), "day"),
+            Column("pair", _("Pair")),
+            Column("registered", _("Registered"), "number"),
+            Column("clients", _("Clients"), "number"),
+            Column("share", _("Share"), "percent"),
+        ),
+        [
+            (
+                each.day,
+                each.pair,
+                each.registered,
+                each.clients,
+                each.registered / each.clients if each.clients else None,
+            )
+            for each in reversed(days)
+        ],
+        traces,
+        {
+            "xaxis": {"type": "date"},
+            "yaxis": {"range": [0, 1.04], "tickformat": ".0%", "title": {"text": _("registered")}},
+            "annotations": labels,
+            "margin": {"l": 56, "r": 90, "t": 12, "b": 44},
+        },
+        says=_(
+            "The share of the clients that were seen which are registered as InstanceIDs: only they can move by themselves."
+        ),
+        empty=_("No run has counted clients yet."),
+        height=220,
+    )
+
+
+def _without_gaps_hidden(days: Sequence[CoverageDay]) -> list[tuple[date, CoverageDay | None]]:
+    """Every day from the first to the last: one that nobody has told of is a gap."""
+    known = {each.day: each for each in days}
+    first, last = days[0].day, days[-1].day
+    every = (first + timedelta(days=number) for number in range((last - first).days + 1))
+    return [(day, known.get(day)) for day in every]
+
+
+def _label(x: int, y: float, text: str, colour: str) -> dict[str, object]:
+    """At the end of a line, instead of a legend."""
+    return {
+        "x": x,
+        "y": y,
+        "text": text,
+        "xanchor": "left",
+        "xshift": 8,
+        "font": {"size": 12, "color": colour},
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class MirrorDay:
+    """One mirror on one day: how late it was in half of the samples, in 19 of 20, and at most, in seconds; ``None`` when nobody knows."""
+
+    day: date
+    pair: str
+    mirror: str
+    samples: int
+    unknown: int
+    over_rpo: int
+    half: float | None
+    most_of_the_time: float | None
+    most: float | None
+
+
+def lag(days: Sequence[MirrorDay], rpos: Mapping[str, float]) -> Chart:
+    """How late mirrors were, a line each: the worst few by name, the others grey. :param rpos: by pair, in seconds."""
+    by_mirror: dict[tuple[str, str], dict[date, MirrorDay]] = defaultdict(dict)
+    for each in days:
+        by_mirror[each.pair, each.mirror][each.day] = each
+    ranked = sorted(by_mirror, key=lambda key: (-_worst(by_mirror[key].values()), key))
+    every = sorted({each.day for each in days})
+    every = [every[0] + timedelta(days=n) for n in range((every[-1] - every[0]).days + 1)] if every else []
+    several = len({pair for pair, _mirror in ranked}) > 1
+    traces, labels = [], []
+    for place, key in enumerate(ranked):
+        own = by_mirror[key]
+        name = f"{key[1]} ({key[0]})" if several else key[1]
+        named = place < LINES
+        values = [own[day].most_of_the_time if day in own else None for day in every]
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "lines+markers",
+                "name": name,
+                "x": [noon(day) for day in every],
+                "y": values,
+                "line": {
+                    "color": INK if named else [QUIET, 0.5],
+                    "width": 2 if named else 1,
+                    "dash": ("solid", "dash", "dot", "dashdot")[place] if named else "solid",
+                },
+                "marker": {"size": 5 if named else 3},
+                "hovertemplate": f"<b>{name}</b> %{{y:.1f}} s<extra></extra>",
+            }
+        )
+        last = next(
+            (day for day, value in zip(reversed(every), reversed(values), strict=True) if value is not None),
+            None,
+        )
+        if named and last is not None:
+            value = own[last].most_of_the_time
+            assert value is not None
+            labels.append(_label(noon(last), value, name, INK))
+    lines = [
+        {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": rpo, "y1": rpo, "line": {"color": BAD, "width": 1.5, "dash": "dash"}}
+        for rpo in sorted(set(rpos.values()))
+    ]  # fmt: skip
+    named_lines = [
+        {
+            "xref": "paper", "x": 0, "xanchor": "left", "y": rpo, "yanchor": "bottom",
+            "text": _("RPO of %(pairs)s: %(rpo)s s") % {
+                "pairs": ", ".join(sorted(pair for pair, own_rpo in rpos.items() if own_rpo == rpo)), "rpo": f"{rpo:g}",
+            },
+            "font": {"size": 11, "color": BAD},
+        }
+        for rpo in sorted(set(rpos.values()))
+    ]  # fmt: skip
+    return Chart(
+        "lag-by-day",
+        _("Lag by day"),
+        (
+            Column("day", _("Day"), "day"),
+            Column("pair", _("Pair")),
+            Column("mirror", _("Mirror")),
+            Column("half", _("Median"), "seconds"),
+            Column("most_of_the_time", _("95 %"), "seconds"),
+            Column("most", _("Most"), "seconds"),
+            Column("samples", _("Samples"), "number"),
+            Column("unknown", _("Not known"), "number"),
+            Column("over_rpo", _("Over the RPO"), "number"),
+        ),
+        [
+            (e.day, e.pair, e.mirror, e.half, e.most_of_the_time, e.most, e.samples, e.unknown, e.over_rpo)
+            for e in sorted(days, key=lambda each: (each.day, each.pair, each.mirror), reverse=True)
+        ],
+        traces,
+        {
+            "xaxis": {"type": "date"},
+            "yaxis": {"title": {"text": _("seconds")}, "rangemode": "tozero"},
+            "shapes": lines,
+            "annotations": [*labels, *named_lines],
+            "margin": {"l": 56, "r": 110, "t": 16, "b": 44},
+        },
+        says=_("How late each mirror was in 19 of 20 samples of a day (UTC). Days without samples are gaps."),
+        empty=_("No mirror has been sampled yet."),
+    )
+
+
+def _worst(days: object) -> float:
+    return max((each.most_of_the_time or 0.0 for each in days), default=0.0)  # type: ignore[attr-defined]

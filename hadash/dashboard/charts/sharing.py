@@ -1,0 +1,218 @@
+"""How AppIDs are shared: how many have how many clients, which most, and what moves with them. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import log10
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from hadash.dashboard.charts.chart import INK, QUIET, Chart
+from hadash.dashboard.tables import Column
+
+#: AppIDs of the ranking, and points of the scatter that have a name; the others are drawn together.
+RANKED = 20
+NAMED = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """One AppID. ``href``: its page; empty when it has none."""
+
+    pair: str
+    appid: str
+    clients: int
+    applications: int
+    hosts: int
+    radius: int
+    href: str = ""
+
+
+def bins_of(counts: Mapping[int, int]) -> list[tuple[int, int, int]]:
+    """(from, to, how many AppIDs): bins that double, from 1 to the largest.
+
+    :param counts: how many AppIDs have so many clients.
+
+    >>> bins_of({1: 5, 2: 3, 3: 1, 9: 2})
+    [(1, 1, 5), (2, 3, 4), (4, 7, 0), (8, 15, 2)]
+    """
+    if not counts:
+        return []
+    found: Counter[int] = Counter()
+    for clients, appids in counts.items():
+        found[max(1, clients).bit_length() - 1] += appids
+    return [(1 << power, (2 << power) - 1, found[power]) for power in range(max(found) + 1)]
+
+
+def distribution(counts: Mapping[int, int]) -> Chart:
+    """How many AppIDs have how many clients; the axis of AppIDs is logarithmic."""
+    bins = bins_of(counts)
+    words = [f"{low}" if low == high else f"{low}–{high}" for low, high, _appids in bins]
+    sizes = [appids for _low, _high, appids in bins]
+    shared = sum(appids for clients, appids in counts.items() if clients > 1)
+    all_of_them = sum(counts.values())
+    return Chart(
+        "distribution",
+        _("Clients of one AppID"),
+        (Column("clients", _("Clients")), Column("appids", _("AppIDs"), "number")),
+        list(zip(words, sizes, strict=True)),
+        [
+            {
+                "type": "bar",
+                "x": words,
+                "y": [appids or None for appids in sizes],
+                "text": [f"{appids:,}" if appids else "" for appids in sizes],
+                "textposition": "outside",
+                "cliponaxis": False,
+                "marker": {"color": INK},
+                "hovertemplate": _("%(y)s AppIDs with %(x)s clients") % {"y": "%{y:,}", "x": "%{x}"}
+                + "<extra></extra>",
+            }
+        ],
+        {
+            "xaxis": {"type": "category", "title": {"text": _("clients of one AppID")}},
+            "yaxis": {
+                "type": "log",
+                "title": {"text": _("AppIDs")},
+                "dtick": 1,
+                "range": [-0.3, _top(sizes)],
+            },
+        },
+        says=ngettext(
+            "%(shared)s of %(all)s AppID is used by several clients.",
+            "%(shared)s of %(all)s AppIDs are used by several clients.",
+            all_of_them,
+        )
+        % {"shared": f"{shared:,}", "all": f"{all_of_them:,}"},
+        empty=_("No AppID has been seen within the days that count."),
+    )
+
+
+def _top(sizes: Sequence[int]) -> float:
+    """The upper end of a logarithmic axis, with room for a figure."""
+    return log10(max([*sizes, 1])) + 0.35
+
+
+def ranking(rows: Sequence[Shared]) -> Chart:
+    """The AppIDs with the most clients. :param rows: in this order."""
+    rows = rows[:RANKED]
+    names = _told_apart(rows)
+    return Chart(
+        "ranking",
+        _("Most clients"),
+        (
+            Column("pair", _("Pair")),
+            Column("appid", _("AppID")),
+            Column("clients", _("Clients"), "number"),
+            Column("applications", _("Applications"), "number"),
+            Column("hosts", _("Hosts"), "number"),
+        ),
+        [(row.pair, row.appid, row.clients, row.applications, row.hosts) for row in rows],
+        [
+            {
+                "type": "bar",
+                "orientation": "h",
+                "y": names[::-1],
+                "x": [row.clients for row in rows[::-1]],
+                "text": [f"{row.clients:,}" for row in rows[::-1]],
+                "textposition": "outside",
+                "cliponaxis": False,
+                "customdata": [[row.href, row.applications, row.hosts] for row in rows[::-1]],
+                "marker": {"color": INK},
+                "hovertemplate": "<b>%{y}</b><br>"
+                + _("%(x)s clients, %(applications)s applications on %(hosts)s hosts")
+                % {"x": "%{x:,}", "applications": "%{customdata[1]:,}", "hosts": "%{customdata[2]:,}"}
+                + "<extra></extra>",
+            }
+        ],
+        {
+            "xaxis": {"title": {"text": _("clients")}, "rangemode": "tozero"},
+            "yaxis": {"type": "category"},
+            "margin": {"l": 120, "r": 56, "t": 8, "b": 40},
+        },
+        says=_(
+            "Whoever moves one of these moves all of its clients at once, but for those with an InstanceID."
+        ),
+        empty=_("No AppID has been seen within the days that count."),
+        height=480,
+    )
+
+
+def _told_apart(rows: Iterable[Shared]) -> list[str]:
+    """Their names; with the pair where two have the same."""
+    rows = list(rows)
+    times = Counter(row.appid for row in rows)
+    return [f"{row.appid} ({row.pair})" if times[row.appid] > 1 else row.appid for row in rows]
+
+
+@dataclass(frozen=True, slots=True)
+class Crowd:
+    """AppIDs that are drawn as one: so many, of about so many clients and so large a radius."""
+
+    clients: int
+    radius: int
+    appids: int
+
+
+def against_radius(rows: Sequence[Shared], crowds: Sequence[Crowd]) -> Chart:
+    """Sharing against blast radius.
+
+    :param rows: those with a name. :param crowds: all others.
+    """
+    columns = (
+        Column("pair", _("Pair")),
+        Column("appid", _("AppID")),
+        Column("clients", _("Clients"), "number"),
+        Column("radius", _("Moves together"), "number"),
+        Column("appids", _("AppIDs"), "number"),
+    )
+    twin: list[tuple[object, ...]] = [(row.pair, row.appid, row.clients, row.radius, 1) for row in rows]
+    twin += [("", "", crowd.clients, crowd.radius, crowd.appids) for crowd in crowds]
+    axis = {"type": "log", "dtick": 1}
+    return Chart(
+        "sharing-radius",
+        _("Sharing and blast radius"),
+        columns,
+        twin,
+        [
+            {
+                "type": "scatter",
+                "mode": "markers",
+                "x": [crowd.clients for crowd in crowds],
+                "y": [max(1, crowd.radius) for crowd in crowds],
+                "customdata": [["", crowd.appids] for crowd in crowds],
+                "marker": {
+                    "size": [6 + 7 * log10(1 + crowd.appids) for crowd in crowds],
+                    "color": [QUIET, 0.25],
+                    "line": {"width": 0},
+                },
+                "hovertemplate": _("%(n)s AppIDs of about %(x)s clients; about %(y)s things move together")
+                % {"n": "%{customdata[1]:,}", "x": "%{x:,}", "y": "%{y:,}"}
+                + "<extra></extra>",
+            },
+            {
+                "type": "scatter",
+                "mode": "markers",
+                "x": [row.clients for row in rows],
+                "y": [max(1, row.radius) for row in rows],
+                "text": _told_apart(rows),
+                "customdata": [[row.href] for row in rows],
+                "marker": {"size": 9, "color": INK, "line": {"width": 1, "color": "@surface"}},
+                "hovertemplate": "<b>%{text}</b><br>"
+                + _("%(x)s clients; %(y)s things move together") % {"x": "%{x:,}", "y": "%{y:,}"}
+                + "<extra></extra>",
+            },
+        ],
+        {
+            "xaxis": {**axis, "title": {"text": _("clients")}},
+            "yaxis": {**axis, "title": {"text": _("things that move together")}},
+        },
+        says=_(
+            "On the upper right is what is hardest to move: many clients, and much that comes along. A point leads to its AppID."
+        ),
+        empty=_("No AppID has been seen within the days that count."),
+        height=360,
+    )

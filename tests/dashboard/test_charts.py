@@ -1,0 +1,140 @@
+"""Charts: what is drawn, and the table that says the same."""
+
+from __future__ import annotations
+
+import json
+from datetime import date
+from typing import Any
+
+import pytest
+
+from hadash.dashboard.charts import coverage_map, over_time, sharing, work_list
+from hadash.dashboard.charts.chart import TWIN_ROWS, Chart
+from hadash.dashboard.charts.coverage_map import Cell, Known
+
+DAY = date(2026, 11, 20)
+
+
+def shared(appid: str = "shop", **more: Any) -> sharing.Shared:
+    return sharing.Shared(
+        **{"pair": "main", "appid": appid, "clients": 3, "applications": 1, "hosts": 2, "radius": 4, **more}
+    )
+
+
+def cell(**more: Any) -> Cell:
+    counts = {"clients": 2, "registered": 2, "changing": 0, "twice": 0, "bypassing": 0}
+    return Cell(**{"pair": "main", "appid": "shop", "topic": "orders", **counts, **more})
+
+
+def mirror_day(
+    day: int, seconds: float | None, mirror: str = "carts", pair: str = "main"
+) -> over_time.MirrorDay:
+    return over_time.MirrorDay(date(2026, 11, day), pair, mirror, 100, 0, 0, seconds, seconds, seconds)
+
+
+EXAMPLES: list[Chart] = [
+    sharing.distribution({1: 5, 9: 2}),
+    sharing.ranking([shared(), shared("audit", pair="other")]),
+    sharing.against_radius([shared()], [sharing.Crowd(2, 3, 312)]),
+    over_time.coverage([over_time.CoverageDay(DAY, "main", 4, 3)]),
+    over_time.lag([mirror_day(20, 1.5)], {"main": 30.0}),
+    coverage_map.coverage_map([cell()]),
+    work_list.falling_apart([work_list.Step("main", 1, "shop", 3, 40, 7)]),
+]
+
+
+@pytest.mark.parametrize("chart", EXAMPLES, ids=[chart.name for chart in EXAMPLES])
+def test_each_can_be_sent_and_has_a_twin_with_all_of_its_columns(chart: Chart) -> None:
+    json.dumps(chart.drawn, allow_nan=False)
+    assert chart.rows and all(len(row) == len(chart.columns) for row in chart.rows)
+    assert chart.title and chart.empty and chart.traces
+
+
+@pytest.mark.parametrize(
+    "empty",
+    [
+        sharing.distribution({}),
+        sharing.ranking([]),
+        sharing.against_radius([], []),
+        over_time.coverage([]),
+        over_time.lag([], {}),
+        coverage_map.coverage_map([]),
+        work_list.falling_apart([]),
+    ],
+    ids=lambda chart: chart.name,
+)
+def test_without_rows_there_is_a_sentence_instead(empty: Chart) -> None:
+    assert not empty.rows and empty.empty
+
+
+def test_a_twin_shows_the_first_rows_and_says_how_many_more_there_are() -> None:
+    chart = sharing.against_radius([shared(f"app-{n}") for n in range(TWIN_ROWS + 5)], [])
+    assert (len(chart.twin), chart.more) == (TWIN_ROWS, 5)
+
+
+class TestSharing:
+    def test_it_says_how_many_are_shared(self) -> None:
+        assert sharing.distribution({1: 5, 2: 1, 9: 2}).says == "3 of 8 AppIDs are used by several clients."
+
+    def test_a_point_leads_to_its_appid(self) -> None:
+        chart = sharing.against_radius([shared(href="/appids/7/")], [])
+        assert chart.traces[1]["customdata"] == [["/appids/7/"]]
+
+    def test_two_of_one_name_are_told_apart(self) -> None:
+        (bars,) = sharing.ranking([shared(), shared(pair="other"), shared("audit")]).traces
+        assert bars["y"] == ["audit", "shop (other)", "shop (main)"]
+
+
+class TestCoverageMap:
+    @pytest.mark.parametrize(
+        ("counts", "known"),
+        [
+            ({}, Known.REGISTERED),
+            ({"registered": 1}, Known.UNREGISTERED),
+            ({"registered": 1, "changing": 1}, Known.CHANGING),
+            ({"changing": 1, "twice": 1}, Known.TWICE),
+            ({"twice": 1, "bypassing": 1}, Known.BYPASSING),
+        ],
+    )
+    def test_a_cell_shows_the_gravest(self, counts: dict[str, int], known: Known) -> None:
+        assert cell(**counts).known is known
+
+    def test_those_with_most_to_do_are_on_top(self) -> None:
+        chart = coverage_map.coverage_map([cell(), cell(appid="audit", registered=0, topic="people")])
+        (drawn,) = chart.traces
+        assert drawn["y"] == ["shop", "audit"], "Plotly draws from below"
+        assert drawn["x"] == ["orders", "people"]
+        assert drawn["z"] == [[0.5, None], [None, 1.5]], "what does not use a Topic has no cell"
+        assert drawn["text"] == [["✓", ""], ["", "○"]], "colour is not the only signal"
+
+
+class TestOverTime:
+    def test_days_that_nobody_has_told_of_are_gaps(self) -> None:
+        days = [over_time.CoverageDay(date(2026, 11, day), "main", 4, 2) for day in (18, 20)]
+        (line,) = over_time.coverage(days).traces
+        assert line["y"] == [0.5, None, 0.5]
+        (line,) = over_time.lag([mirror_day(18, 1.0), mirror_day(20, 2.0)], {}).traces
+        assert line["y"] == [1.0, None, 2.0]
+
+    def test_the_rpo_is_a_line_with_its_name(self) -> None:
+        layout = over_time.lag([mirror_day(20, 1.0)], {"main": 30.0, "other": 30.0, "third": 5.0}).layout
+        assert [shape["y0"] for shape in layout["shapes"]] == [5.0, 30.0]
+        names = [note["text"] for note in layout["annotations"]]
+        assert "RPO of main, other: 30 s" in names and "RPO of third: 5 s" in names
+
+    def test_of_many_mirrors_the_worst_have_a_name(self) -> None:
+        days = [mirror_day(20, float(number), f"mirror-{number}") for number in range(9)]
+        chart = over_time.lag(days, {})
+        named = [note["text"] for note in chart.layout["annotations"]]
+        assert named == ["mirror-8", "mirror-7", "mirror-6", "mirror-5"]
+        assert len(chart.traces) == 9
+
+
+def test_as_the_work_list_is_done_the_largest_island_gets_smaller() -> None:
+    """Steps may be about other islands than the largest: what is left is the largest of all."""
+    steps = [
+        work_list.Step("main", 1, "shop", 3, before=40, after=7),
+        work_list.Step("main", 2, "audit", 1, before=12, after=5),
+    ]
+    (line,) = work_list.falling_apart(steps).traces
+    assert line["y"] == [40, 12, 5]
