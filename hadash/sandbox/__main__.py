@@ -29,6 +29,10 @@ from hadash.sandbox.recording.run import record_demo
 from hadash.sandbox.stack import Stack, is_running
 from spark.estate.recorded import FOLDER as RECORDED
 
+#: Records a second of each producer of ``make demo``: every chart of half a second has some, and a machine on which nobody
+#: does anything rests. (Each record is a write, a read by its group, and a fetch and a write of the mirror.)
+DEMO_RATE = 10.0
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; return the exit code."""
@@ -158,7 +162,7 @@ def up(data: Path, brokers: int, env_file: Path | None) -> int:
 
 def demo(data: Path) -> int:
     """All of hadash, with its people and live clients."""
-    with Demo(data, pipeline=True) as running:
+    with Demo(data, pipeline=True, rate=DEMO_RATE, closed_loop=False) as running:
         print(
             f"""
 hadash is up: {running.url}

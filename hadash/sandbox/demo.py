@@ -44,15 +44,21 @@ class Demo:
         clients: bool = True,
         web: bool = True,
         rate: float = 20.0,
+        closed_loop: bool = True,
         world: str = "demo",
         gateways: int = 1,
         pipeline: bool = False,
         log: Log = say,
     ) -> None:
-        """:param pipeline: with a worker for the jobs of the pipeline, too: Spark wants a gigabyte, and a core."""
+        """:param rate: records a second of each producer.
+        :param closed_loop: librdkafka's producers send each record as soon as the one before it is acknowledged (150 a second and more),
+            whatever the rate: what measures pauses sees them to some hundredths of a second.
+        :param pipeline: with a worker for the jobs of the pipeline, too: Spark wants a gigabyte, and a core.
+        """
         self.data_dir = data_dir.resolve()
         self.log = log
         self.rate = rate
+        self.closed_loop = closed_loop
         self.world_name = world
         self.world = world_named(world)
         #: Processes of the Gateway, on the same port.
@@ -252,6 +258,8 @@ class Demo:
             "--user", spec.appid, "--mechanism", spec.mechanism,
             "--rate", str(self.rate), "--library", spec.library, "--journal", str(journals / f"{spec.name}.jsonl"),
         ]  # fmt: skip
+        if self.closed_loop:
+            arguments.append("--closed-loop")
         for topic in spec.topics:
             arguments += ["--topic", topic]
         for setting in spec.config:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -88,6 +88,7 @@ def options(monkeypatch: pytest.MonkeyPatch) -> argparse.Namespace:
         group="g",
         topic=["t"],
         rate=1000.0,
+        closed_loop=False,
     )
 
 
@@ -123,6 +124,61 @@ def test_nor_of_a_client_of_another_library(value: bytes | None, tmp_path: Path)
     assert [stranger[2] for stranger in found.strangers] == [1]
 
 
+class Acknowledging:
+    """A producer whose broker acknowledges each record 5 ms after it was sent; its polls are what time passes in."""
+
+    def __init__(self, stop: Stop, until: float) -> None:
+        self.stop, self.until = stop, until
+        self.now = 0.0
+        self.polls = 0
+        self.sent: list[float] = []
+        self._answers: list[tuple[float, Callable[[], None]]] = []
+
+    def produce(self, topic: str, value: bytes, key: bytes, on_delivery: Any, **_: Any) -> None:
+        self.sent.append(self.now)
+        self._answers.append((self.now + 0.005, lambda: on_delivery(None, Message(key, value, 0))))
+
+    def poll(self, seconds: float) -> None:
+        """Returns with the first answers, as the library's does; and it cuts off parts of a millisecond."""
+        self.polls += 1
+        end = self.now + int(1000 * seconds + 1e-6) / 1000
+        answered = [due for due, _ in self._answers if due <= end]
+        self.now = max(self.now, min(answered, default=end)) + 1e-5
+        self.stop.wanted = self.now >= self.until
+        due, self._answers = (
+            [answer for at, answer in self._answers if at <= self.now],
+            [(at, answer) for at, answer in self._answers if at > self.now],
+        )
+        for answer in due:
+            answer()
+
+    def flush(self, _: float) -> None:
+        pass
+
+
+@pytest.mark.parametrize(("closed_loop", "records"), [(False, 20), (True, 199)])
+def test_records_are_sent_at_the_rate_or_in_a_closed_loop(
+    closed_loop: bool,
+    records: int,
+    options: argparse.Namespace,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """An acknowledgement long before the next record is due does not bring that forward; and nobody asks all the time for what is due."""
+    stop = Stop()
+    producer = Acknowledging(stop, until=1.0)
+    monkeypatch.setattr(client, "Producer", lambda _: producer)
+    clock = SimpleNamespace(monotonic=lambda: producer.now, time=lambda: producer.now)
+    monkeypatch.setattr(client, "time", clock)
+    options.rate, options.closed_loop = 20.0, closed_loop
+    journal = Writer(tmp_path / "w.jsonl", "acked", {})
+    client.produce(options, journal, stop)  # type: ignore[arg-type]
+    journal.close()
+    assert abs(len(producer.sent) - records) <= 1
+    assert producer.polls <= 3 * len(producer.sent)
+    assert sum(run.last - run.first + 1 for run in load(tmp_path / "w.jsonl").acked) >= len(producer.sent) - 1
+
+
 class Refusing:
     """A producer whose library believes for two records that the Topic is gone."""
 
@@ -152,6 +208,7 @@ def options_with(tmp_path: Path, **values: Any) -> argparse.Namespace:
         "name": "w",
         "topic": ["t"],
         "rate": 1000.0,
+        "closed_loop": False,
         "role": "produce",
         "journal": tmp_path / "w.jsonl",
     }

@@ -28,6 +28,9 @@ PARTITIONS = 3
 #: Seconds between two writes of the journal's open runs.
 FLUSH_SECONDS = 0.5
 
+#: Seconds to which librdkafka's poll() waits exactly.
+POLL_STEP_SECONDS = 0.001
+
 #: Seconds to wait at the end for what is under way.
 FLUSH_AT_END_SECONDS = 15
 
@@ -62,7 +65,7 @@ def configuration(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def produce(options: argparse.Namespace, journal: Writer, stop: Stop) -> None:
-    """Send numbered records at a steady rate until told to stop; then wait for the last acknowledgements."""
+    """Send numbered records until told to stop, at a steady rate or in a closed loop; then wait for the last acknowledgements."""
     config = configuration(options)
     config["error_cb"] = lambda error: journal.note(str(error))
     producer = Producer(config)
@@ -91,6 +94,7 @@ def produce(options: argparse.Namespace, journal: Writer, stop: Stop) -> None:
         key, topic = keys[index], topics[index % len(topics)]
         turn += 1
         value = value_of(numbers[key], options.name)
+        sent = False
         try:
             producer.produce(
                 topic,
@@ -102,6 +106,7 @@ def produce(options: argparse.Namespace, journal: Writer, stop: Stop) -> None:
             )
             under_way.add((key, numbers[key]))
             numbers[key] += 1
+            sent = True
         except BufferError:
             journal.note("the producer's queue is full")
         except (
@@ -110,11 +115,18 @@ def produce(options: argparse.Namespace, journal: Writer, stop: Stop) -> None:
             refusal: KafkaError = error.args[0]
             journal.failed(key, numbers[key], f"{refusal.name()}: {refusal}")
             numbers[key] += 1
-        due += interval
-        producer.poll(max(due - time.monotonic(), 0))
-        if time.monotonic() - flushed > FLUSH_SECONDS:
-            journal.flush()
-            flushed = time.monotonic()
+        in_loop = options.closed_loop and sent
+        due = time.monotonic() + interval if options.closed_loop else due + interval
+        while True:
+            left = FLUSH_SECONDS if in_loop else max(due - time.monotonic(), 0)
+            # It returns with each acknowledgement, long before the next record is due. And it cuts off parts of a millisecond:
+            # without one more, the last of each wait would be spent on asking again and again.
+            producer.poll(min(left + POLL_STEP_SECONDS, FLUSH_SECONDS) if left else 0)
+            if time.monotonic() - flushed > FLUSH_SECONDS:
+                journal.flush()
+                flushed = time.monotonic()
+            if not (under_way if in_loop else time.monotonic() < due) or stop.wanted:
+                break
     producer.flush(FLUSH_AT_END_SECONDS)
     for key, number in sorted(under_way):
         journal.unknown(key, number, f"no answer {FLUSH_AT_END_SECONDS} s after the last record was sent")
@@ -166,7 +178,12 @@ def main() -> None:
     parser.add_argument("--client-id", default="")
     parser.add_argument("--topic", action="append", required=True)
     parser.add_argument("--group", default="")
-    parser.add_argument("--rate", type=float, default=20.0)
+    parser.add_argument("--rate", type=float, default=20.0, help="records a second of a producer")
+    parser.add_argument(
+        "--closed-loop",
+        action="store_true",
+        help="librdkafka's producer: each record as soon as the one before it is acknowledged, whatever the rate",
+    )
     parser.add_argument("--config", action="append", default=[], help="librdkafka setting, name=value")
     parser.add_argument("--library", default="librdkafka", help="see hadash.sandbox.traffic.libraries")
     parser.add_argument("--journal", type=Path, required=True)
