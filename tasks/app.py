@@ -7,6 +7,7 @@ import os
 from celery import Celery
 from celery.signals import beat_init, worker_init
 
+from tasks.database import keep_connections
 from tasks.outliving import outlive_redis
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "hadash.settings")
@@ -17,6 +18,7 @@ app = Celery("hadash")
 # Celery makes that itself, without a broker, when a schedule is asked for its next time before this module is imported.
 app.set_default()
 app.config_from_object("django.conf:settings", namespace="CELERY")
+keep_connections(app)
 app.autodiscover_tasks(["tasks"], related_name="switching")
 app.autodiscover_tasks(["tasks"], related_name="retirement")
 app.autodiscover_tasks(["tasks"], related_name="watching")
