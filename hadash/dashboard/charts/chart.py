@@ -61,6 +61,19 @@ class Chart:
         return f"chart-data-{self.name}"
 
 
+#: Heights that ``static/hadash.css`` knows, in pixels.
+HEIGHTS = (220, 280, 360, 480, 640)
+
+
+def height_of(rows: int) -> int:
+    """Room for so many rows below each other, each as high as a line of text.
+
+    >>> height_of(3), height_of(12), height_of(200)
+    (220, 360, 640)
+    """
+    return next((height for height in HEIGHTS if height >= 60 + 22 * rows), HEIGHTS[-1])
+
+
 def milliseconds(at: datetime) -> int:
     """As charts count moments.
 

@@ -11,7 +11,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from hadash.dashboard.charts.chart import Chart
+from hadash.dashboard.charts.chart import Chart, height_of
 from hadash.dashboard.tables import Column
 
 #: AppIDs and Topics that are drawn: as many as have room for their names.
@@ -149,7 +149,7 @@ def coverage_map(cells: Sequence[Cell]) -> Chart:
         },
         says=" · ".join(f"{known.mark} {known.word}" for known in Known),
         empty=_("No run has counted clients yet."),
-        height=640 if len(rows) > 14 else 360,
+        height=height_of(len(rows) + 4),
     )
 
 

@@ -10,7 +10,7 @@ from math import log10
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from hadash.dashboard.charts.chart import INK, QUIET, Chart
+from hadash.dashboard.charts.chart import INK, QUIET, Chart, height_of
 from hadash.dashboard.tables import Column
 
 #: AppIDs of the ranking, and points of the scatter that have a name; the others are drawn together.
@@ -77,7 +77,7 @@ def distribution(counts: Mapping[int, int]) -> Chart:
             "yaxis": {
                 "type": "log",
                 "title": {"text": _("AppIDs")},
-                "dtick": 1,
+                "dtick": "D2",
                 "range": [-0.3, _top(sizes)],
             },
         },
@@ -122,6 +122,7 @@ def ranking(rows: Sequence[Shared]) -> Chart:
                 "cliponaxis": False,
                 "customdata": [[row.href, row.applications, row.hosts] for row in rows[::-1]],
                 "marker": {"color": INK},
+                "width": 0.7,
                 "hovertemplate": "<b>%{y}</b><br>"
                 + _("%(x)s clients, %(applications)s applications on %(hosts)s hosts")
                 % {"x": "%{x:,}", "applications": "%{customdata[1]:,}", "hosts": "%{customdata[2]:,}"}
@@ -129,7 +130,7 @@ def ranking(rows: Sequence[Shared]) -> Chart:
             }
         ],
         {
-            "xaxis": {"title": {"text": _("clients")}, "rangemode": "tozero"},
+            "xaxis": {"title": {"text": _("clients")}, "rangemode": "tozero", "tickformat": ",d"},
             "yaxis": {"type": "category"},
             "margin": {"l": 120, "r": 56, "t": 8, "b": 40},
         },
@@ -137,7 +138,7 @@ def ranking(rows: Sequence[Shared]) -> Chart:
             "Whoever moves one of these moves all of its clients at once, but for those with an InstanceID."
         ),
         empty=_("No AppID has been seen within the days that count."),
-        height=480,
+        height=height_of(len(rows)),
     )
 
 
@@ -171,7 +172,7 @@ def against_radius(rows: Sequence[Shared], crowds: Sequence[Crowd]) -> Chart:
     )
     twin: list[tuple[object, ...]] = [(row.pair, row.appid, row.clients, row.radius, 1) for row in rows]
     twin += [("", "", crowd.clients, crowd.radius, crowd.appids) for crowd in crowds]
-    axis = {"type": "log", "dtick": 1}
+    axis = {"type": "log", "dtick": "D2"}
     return Chart(
         "sharing-radius",
         _("Sharing and blast radius"),

@@ -37,6 +37,7 @@ def _context(request: HttpRequest) -> dict[str, Any]:
     visible = {cluster.name for each in pairs for cluster in each.pair.clusters}
     connected = [client for client in connected if client["cluster"] in visible]
     running, waiting = _with_state(selectors.running(user)), list(selectors.waiting_for(user))
+    gateways = [(gateway, states.of_gateway(gateway, look.epoch)) for gateway in look.gateways]
     jobs = jobs_for(user)
     rpos = set(policy.rpos(each.pair for each in pairs).values())
     return {
@@ -49,7 +50,8 @@ def _context(request: HttpRequest) -> dict[str, Any]:
             tiles.of_switches(user, len(running), len(waiting)),
             tiles.of_pipeline(jobs, sum(job.alarm is not None for job in jobs)),
         ],
-        "gateways": [(gateway, states.of_gateway(gateway, look.epoch)) for gateway in look.gateways],
+        "gateways": gateways,
+        "gateways_fine": sum(state.look == "fine" for _gateway, state in gateways),
         "silent": silent,
         "handover_faults": handovers.faults(),
         "handover_days": handovers.SHOWN_DAYS,
