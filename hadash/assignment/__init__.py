@@ -7,7 +7,8 @@
 :mod:`hadash.assignment.values` has the shapes, :mod:`hadash.assignment.what_if` the questions.
 """
 
-from hadash.assignment.assignors import ASSIGNORS, AssignorFails, NotKnown, assign
+from hadash.assignment.assignors import ASSIGNORS, assign
+from hadash.assignment.errors import AssignorFails, AssignorHangs, NotKnown
 from hadash.assignment.rebalance import Protocol, Rebalance, Round, rebalance
 from hadash.assignment.values import Assignment, Group, Member, Partition
 from hadash.assignment.what_if import (
@@ -28,6 +29,7 @@ __all__ = [
     "AddMember",
     "Assignment",
     "AssignorFails",
+    "AssignorHangs",
     "Balance",
     "ChangeAssignor",
     "Group",

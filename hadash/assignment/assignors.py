@@ -9,12 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from hadash.assignment.errors import AssignorFails, NotKnown
+from hadash.assignment.errors import NotKnown
 from hadash.assignment.plain import assign_range, assign_round_robin
 from hadash.assignment.sticky import assign_cooperative, assign_sticky
 from hadash.assignment.values import Assignment, Group, Partition
-
-__all__ = ["ASSIGNORS", "Assignor", "AssignorFails", "NotKnown", "assign", "known"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +44,8 @@ def assign(group: Group) -> Assignment:
     until they are given. A group without members gets nothing (Java has no leader then).
 
     Raises NotKnown for another assignor, for members with racks unless it is known that no broker shares one with them (roundrobin does
-    not look at racks), and for a few groups that the sticky assignors do strange things to; AssignorFails where Java itself raises.
+    not look at racks), and for a few groups that the sticky assignors do strange things to; AssignorFails where Java
+    itself raises, and AssignorHangs where it never ends (both only with members of several generations).
 
     >>> from hadash.assignment.values import Member
     >>> members = (Member("a", topics=("t",)), Member("b", topics=("t",)))

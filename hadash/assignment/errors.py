@@ -9,3 +9,7 @@ class NotKnown(Exception):
 
 class AssignorFails(NotKnown):
     """Kafka's own assignor ends with an exception for this group: its leader fails, and nobody gets anything."""
+
+
+class AssignorHangs(AssignorFails):
+    """Kafka's own assignor moves partitions in a circle for this group and never ends: its leader hangs."""

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 
 from hadash.assignment.claims import Claims, GenerationOf
-from hadash.assignment.errors import AssignorFails
+from hadash.assignment.errors import AssignorFails, AssignorHangs
 from hadash.assignment.java_order import sort_key
 from hadash.assignment.movements import Movements
 from hadash.assignment.values import Partition
@@ -20,7 +20,7 @@ Given = dict[str, set[Partition]]
 
 
 def assign_different(claims: Claims, generation_of: GenerationOf) -> Given:
-    """Who gets what. There must be a member. Raises AssignorFails where Kafka's code ends with an exception."""
+    """Who gets what. There must be a member. Raises AssignorFails where Kafka's code ends with an exception, or never."""
     potential = {
         topic: [member.id for member in claims.members if topic in member.topics] for topic in claims.topics
     }
@@ -108,6 +108,10 @@ class _Table:
     def copy(self) -> Given:
         return {member: set(each) for member, each in self.given.items()}
 
+    def state(self) -> object:
+        """Who has what, and where it has come from: all that further moves depend on."""
+        return frozenset(self._holder.items()), self.movements.state()
+
     def by_size(self) -> Iterator[str]:
         """The members, those with the least first."""
         return (member for _, _, member in self._sorted)
@@ -166,8 +170,9 @@ class _Table:
 
 
 def _even_out(table: _Table, partitions: list[Partition], earlier: dict[Partition, str]) -> bool:
-    """Move partitions as long as it helps; whether any was moved."""
+    """Move partitions as long as it helps; whether any was moved. Raises AssignorHangs when that goes round in a circle."""
     moved = False
+    seen: set[object] = set()
     while True:
         again = False
         for partition in partitions:
@@ -186,6 +191,9 @@ def _even_out(table: _Table, partitions: list[Partition], earlier: dict[Partitio
         if not again:
             return moved
         moved = True
+        if table.state() in seen:
+            raise AssignorHangs("The sticky assignor moves partitions in a circle and never ends")
+        seen.add(table.state())
 
 
 def _unevenness(given: Collection[set[Partition]]) -> int:

@@ -54,7 +54,7 @@ class JavaHashSet(Generic[K]):
     """The keys of a ``new HashMap()`` (or the elements of a ``new HashSet()``) in the order in which Java yields them.
 
     >>> list(JavaHashSet(string_hash, ["q", "a", "b", "p"]))
-    ['p', 'a', 'q', 'b']
+    ['p', 'q', 'a', 'b']
     """
 
     def __init__(self, hash_code: Callable[[K], int], keys: Iterable[K] = ()) -> None:

@@ -34,6 +34,10 @@ class Movements:
         back = (target, source if way is None else way[0])
         return next(iter(self._moved.get((partition.topic, back), ())), partition)
 
+    def state(self) -> frozenset[tuple[Partition, Way]]:
+        """All ways, to compare."""
+        return frozenset(self._ways.items())
+
     def _forget(self, partition: Partition, way: Way) -> None:
         moved = self._moved[partition.topic, way]
         moved.discard(partition)

@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Sequence
 from typing import Any
 
-from support.java_program import answers
+from support.java_program import SECONDS, answers
 
 from hadash.assignment import Assignment, Group, Member, Partition
 
@@ -18,9 +18,10 @@ Answer = Assignment | str
 TOPICS = [f"t{number}" for number in range(6)] + ["orders", "Orders.dlq", "a-b_c.d"]
 
 
-def ask_java(groups: Sequence[Group]) -> list[Answer]:
-    """What Kafka's assignors of Java give to whom."""
-    return [as_answer(json.loads(line)) for line in answers("Assignments", list(map(question, groups)))]
+def ask_java(groups: Sequence[Group], seconds: float = SECONDS) -> list[Answer]:
+    """What Kafka's assignors of Java give to whom. Raises subprocess.TimeoutExpired."""
+    lines = answers("Assignments", list(map(question, groups)), seconds)
+    return [as_answer(json.loads(line)) for line in lines]
 
 
 def as_answer(said: Any) -> Answer:
@@ -94,6 +95,46 @@ def some_group(rng: random.Random, assignor: str) -> Group:
         for place in range(count)
     )
     return Group(members, topics, assignor, rng.choice([frozenset(), frozenset({"attic", "hall"})]))
+
+
+def crowded_group(rng: random.Random, assignor: str) -> Group:
+    """Few members with much in common, and much to move: partitions that go back whence they came are frequent here."""
+    topics = {name: rng.randint(2, 8) for name in rng.sample(TOPICS, rng.randint(2, 5))}
+    subscriptions = [rng.sample(list(topics), rng.randint(1, len(topics))) for _ in range(rng.randint(3, 7))]
+    weights = [rng.choice([0, 0, 1, 8]) for _ in subscriptions]
+    owned: list[list[Partition]] = [[] for _ in subscriptions]
+    for partition in [Partition(name, number) for name in topics for number in range(topics[name])]:
+        entitled = [place for place, mine in enumerate(subscriptions) if partition.topic in mine]
+        if any(weights[place] for place in entitled):
+            owned[rng.choices(entitled, [weights[place] for place in entitled])[0]].append(partition)
+    told = rng.choice(["nothing", "several"])
+    ids = _ids(rng, len(subscriptions))
+    return Group(
+        tuple(
+            Member(ids[place], topics=tuple(mine), owned=tuple(owned[place]), **_generations(rng, told))
+            for place, mine in enumerate(subscriptions)
+        ),
+        topics,
+        assignor,
+    )
+
+
+def hanging_group() -> Group:
+    """One of a hundred thousand crowded ones: partitions go to an earlier owner and back, for ever."""
+    old = {"generation": 6, "user_data_generation": 6}
+    new = {"generation": 7, "user_data_generation": 7}
+    first = [Partition("t0", number) for number in range(8)]
+    last = [Partition("t3", number) for number in range(8)]
+    t1, t2 = ([Partition(name, number) for number in range(3)] for name in ("t1", "t2"))
+    members = (
+        Member("c0", topics=("t3", "t2", "t0", "t1"), **new),
+        Member("c1", topics=("t0",), **old),
+        Member("c2", topics=("t3", "t2"), owned=(*t2[:2], *last), **old),
+        Member("c3", topics=("t1", "t0"), **old),
+        Member("c4", topics=("t0", "t2", "t1"), owned=(*first, *t1[:2], t2[2]), **new),
+        Member("c5", topics=("t0",), **new),
+    )
+    return Group(members, {"t0": 8, "t1": 2, "t2": 3, "t3": 8}, "sticky")
 
 
 def _ids(rng: random.Random, count: int) -> list[str]:
