@@ -13,8 +13,8 @@ from hadash.sandbox.java import find_java
 SECONDS = 120
 
 
-def answers(program: str, lines: Sequence[str]) -> list[str]:
-    """What ``tests/support/<program>.java`` says to each line."""
+def answers(program: str, lines: Sequence[str], seconds: float = SECONDS) -> list[str]:
+    """What ``tests/support/<program>.java`` says to each line. Raises subprocess.TimeoutExpired."""
     machine = find_java()
     classpath = ":".join(map(str, kafka_jars(machine, lambda line: None)))
     source = Path(__file__).with_name(f"{program}.java")
@@ -23,7 +23,7 @@ def answers(program: str, lines: Sequence[str]) -> list[str]:
         input="\n".join(lines),
         capture_output=True,
         text=True,
-        timeout=SECONDS,
+        timeout=seconds,
         check=False,
     )
     assert done.returncode == 0, done.stderr
