@@ -14,6 +14,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from hadash.dashboard import selectors
+from hadash.dashboard.figures import whole_percent
 from hadash.dashboard.posture import TREND_DAYS, Standing, Tile, Trend, lag_trend, share, total
 from hadash.governance.models import Run
 from hadash.pipeline import schedules
@@ -123,5 +124,4 @@ def _number(value: float | None) -> str:
 
 
 def _percent(value: float | None) -> str:
-    """Rounded down: 100 % is said of all of them only."""
-    return "" if value is None else f"{int(value)} %"
+    return "" if value is None else f"{whole_percent(value, 100.0)} %"

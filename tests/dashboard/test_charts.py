@@ -36,8 +36,8 @@ EXAMPLES: list[Chart] = [
     sharing.distribution({1: 5, 9: 2}),
     sharing.ranking([shared(), shared("audit", pair="other")]),
     sharing.against_radius([shared()], [sharing.Crowd(2, 3, 312)]),
-    over_time.coverage([over_time.CoverageDay(DAY, "main", 4, 3)]),
-    over_time.lag([mirror_day(20, 1.5)], {"main": 30.0}),
+    over_time.coverage([over_time.CoverageDay(DAY, "main", 4, 3)], DAY),
+    over_time.lag([mirror_day(20, 1.5)], {"main": 30.0}, DAY),
     coverage_map.coverage_map([cell()]),
     work_list.falling_apart([work_list.Step("main", 1, "shop", 3, 40, 7)]),
 ]
@@ -56,8 +56,8 @@ def test_each_can_be_sent_and_has_a_twin_with_all_of_its_columns(chart: Chart) -
         sharing.distribution({}),
         sharing.ranking([]),
         sharing.against_radius([], []),
-        over_time.coverage([]),
-        over_time.lag([], {}),
+        over_time.coverage([], DAY),
+        over_time.lag([], {}, DAY),
         coverage_map.coverage_map([]),
         work_list.falling_apart([]),
     ],
@@ -111,20 +111,20 @@ class TestCoverageMap:
 class TestOverTime:
     def test_days_that_nobody_has_told_of_are_gaps(self) -> None:
         days = [over_time.CoverageDay(date(2026, 11, day), "main", 4, 2) for day in (18, 20)]
-        (line,) = over_time.coverage(days).traces
+        (line,) = over_time.coverage(days, DAY).traces
         assert line["y"] == [0.5, None, 0.5]
-        (line,) = over_time.lag([mirror_day(18, 1.0), mirror_day(20, 2.0)], {}).traces
+        (line,) = over_time.lag([mirror_day(18, 1.0), mirror_day(20, 2.0)], {}, DAY).traces
         assert line["y"] == [1.0, None, 2.0]
 
     def test_the_rpo_is_a_line_with_its_name(self) -> None:
-        layout = over_time.lag([mirror_day(20, 1.0)], {"main": 30.0, "other": 30.0, "third": 5.0}).layout
+        layout = over_time.lag([mirror_day(20, 1.0)], {"main": 30.0, "other": 30.0, "third": 5.0}, DAY).layout
         assert [shape["y0"] for shape in layout["shapes"]] == [5.0, 30.0]
         names = [note["text"] for note in layout["annotations"]]
         assert "RPO of main, other: 30 s" in names and "RPO of third: 5 s" in names
 
     def test_of_many_mirrors_the_worst_have_a_name(self) -> None:
         days = [mirror_day(20, float(number), f"mirror-{number}") for number in range(9)]
-        chart = over_time.lag(days, {})
+        chart = over_time.lag(days, {}, DAY)
         named = [note["text"] for note in chart.layout["annotations"]]
         assert named == ["mirror-8", "mirror-7", "mirror-6", "mirror-5"]
         assert len(chart.traces) == 9

@@ -77,13 +77,15 @@ def _crowds(run: Run, pairs: Sequence[str], named: Sequence[int]) -> list[sharin
 def _coverage(run: Run, pairs: Sequence[str]) -> list[Chart]:
     cells = list(selectors.rows(CoverageCell, run, pairs).order_by("pair", "appid", "topic"))
     pages = _pages(cells)
-    since = timezone.now().astimezone(UTC).date() - timedelta(days=TREND_DAYS - 1)
+    today = timezone.now().astimezone(UTC).date()
+    since = today - timedelta(days=TREND_DAYS - 1)
     days = Posture.objects.filter(pair__in=pairs, day__gte=since, clients__isnull=False).order_by(
         "day", "pair"
     )
     return [
         over_time.coverage(
-            [over_time.CoverageDay(day.day, day.pair, day.clients or 0, day.registered or 0) for day in days]
+            [over_time.CoverageDay(day.day, day.pair, day.clients or 0, day.registered or 0) for day in days],
+            today,
         ),
         coverage_map.coverage_map(
             [
@@ -128,7 +130,8 @@ def _advice(run: Run, pairs: Sequence[str]) -> list[Chart]:
 
 
 def _lag(run: Run, pairs: Sequence[str]) -> list[Chart]:
-    since = timezone.now().astimezone(UTC).date() - timedelta(days=TREND_DAYS - 1)
+    today = timezone.now().astimezone(UTC).date()
+    since = today - timedelta(days=TREND_DAYS - 1)
     days = selectors.rows(LagDay, run, pairs).filter(date__gte=since).order_by("date", "pair", "mirror")
     known = list(Pair.objects.filter(name__in=pairs))
     rpos = policy.rpos(known)
@@ -149,6 +152,7 @@ def _lag(run: Run, pairs: Sequence[str]) -> list[Chart]:
                 for day in days
             ],
             {pair.name: rpos[pair.pk] for pair in known},
+            today,
         )
     ]
 

@@ -10,6 +10,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from django.utils.translation import gettext as _
 
 from hadash.dashboard.charts.chart import BAD, GREYS, INK, QUIET, Chart, milliseconds
+from hadash.dashboard.posture import TREND_DAYS
 from hadash.dashboard.tables import Column
 
 #: Lines that are told apart; of more only the worst are drawn.
@@ -31,7 +32,13 @@ class CoverageDay:
     registered: int
 
 
-def coverage(days: Sequence[CoverageDay]) -> Chart:
+def _axis(today: date) -> dict[str, object]:
+    """Days up to today, as many as a trend has: a first day is one of many."""
+    ends = [noon(today - timedelta(days=TREND_DAYS - 1)), noon(today) + 12 * 3600 * 1000]
+    return {"type": "date", "range": ends, "tickformat": "%-d %b", "title": {"text": _("day")}}
+
+
+def coverage(days: Sequence[CoverageDay], today: date) -> Chart:
     """The share of clients that are registered, a line a pair. :param days: in the order of days."""
     by_pair: dict[str, list[CoverageDay]] = defaultdict(list)
     for each in days:
@@ -78,7 +85,7 @@ def coverage(days: Sequence[CoverageDay]) -> Chart:
         ],
         traces,
         {
-            "xaxis": {"type": "date"},
+            "xaxis": _axis(today),
             "yaxis": {"range": [0, 1.04], "tickformat": ".0%", "title": {"text": _("registered")}},
             "annotations": labels,
             "margin": {"l": 56, "r": 90, "t": 12, "b": 44},
@@ -126,7 +133,7 @@ class MirrorDay:
     most: float | None
 
 
-def lag(days: Sequence[MirrorDay], rpos: Mapping[str, float]) -> Chart:
+def lag(days: Sequence[MirrorDay], rpos: Mapping[str, float], today: date) -> Chart:
     """How late mirrors were, a line each: the worst few by name, the others grey. :param rpos: by pair, in seconds."""
     by_mirror: dict[tuple[str, str], dict[date, MirrorDay]] = defaultdict(dict)
     for each in days:
@@ -199,7 +206,7 @@ def lag(days: Sequence[MirrorDay], rpos: Mapping[str, float]) -> Chart:
         ],
         traces,
         {
-            "xaxis": {"type": "date"},
+            "xaxis": _axis(today),
             "yaxis": {"title": {"text": _("seconds")}, "rangemode": "tozero"},
             "shapes": lines,
             "annotations": [*labels, *named_lines],

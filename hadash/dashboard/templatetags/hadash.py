@@ -89,13 +89,17 @@ def double(value: float) -> float:
 
 @register.filter
 def percent_of(part: int, whole: int) -> str:
-    return f"{round(100 * part / whole)} %" if whole else "?"
+    from hadash.dashboard.figures import whole_percent
+
+    return f"{whole_percent(part, whole)} %" if whole else "?"
 
 
 @register.filter
 def percent(share: float | None) -> str:
     """Of a share from 0 to 1."""
-    return "?" if share is None else f"{100 * share:.0f} %"
+    from hadash.dashboard.figures import whole_percent
+
+    return "?" if share is None else f"{whole_percent(share, 1.0)} %"
 
 
 @register.filter
