@@ -111,3 +111,13 @@ document.addEventListener("htmx:afterSwap", (event) => {
 for (const name of ["htmx:sendError", "htmx:responseError"]) {
   document.addEventListener(name, (event) => event.detail.target?.classList.add("stale"));
 }
+
+// What is wider than its place can be moved with the arrow keys: it is reached with Tab, and only while it is wider.
+const reach = (box) => {
+  if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
+  else box.removeAttribute("tabindex");
+};
+const sizes = new ResizeObserver((entries) => { for (const { target } of entries) reach(target); });
+const watchScrolling = (root) => { for (const box of root.querySelectorAll(".scroll")) sizes.observe(box); };
+watchScrolling(document);
+document.addEventListener("htmx:afterSettle", (event) => watchScrolling(event.target));

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from django.test import Client
+from django.test import Client, override_settings
 from django.utils import timezone
 from kazoo.client import KazooClient
+from playwright.sync_api import Browser
+from support.browser import chromium
 
 from dashboard.parts import NASTY, PASSWORD, cluster, gateway, signed_in
 from hadash.accounts.roles import ensure_roles, ensure_user
@@ -302,3 +305,24 @@ def engines(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     monkeypatch.setattr(engines_module, "ask_each", ask_each)
     live._rate_cache.clear()
     return said
+
+
+# -- a real browser ---------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="session")
+def collected(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A folder for collected static files, before the server of the session asks for it."""
+    with override_settings(STATIC_ROOT=tmp_path_factory.mktemp("static")):
+        yield
+
+
+@pytest.fixture(scope="module")
+def browser(collected: None) -> Iterator[Browser]:
+    # Playwright keeps a loop in this thread, which Django takes for a reason not to reach its database.
+    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
+    try:
+        with chromium() as running:
+            yield running
+    finally:
+        del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]

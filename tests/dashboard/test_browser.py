@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,11 +11,11 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.contrib.auth.models import Group
-from django.test import RequestFactory, override_settings
+from django.test import RequestFactory
 from django.urls import reverse
 from django.utils import timezone
 from playwright.sync_api import Browser, expect
-from support.browser import Window, chromium
+from support.browser import Window
 
 from dashboard.parts import PASSWORD, gateway
 from hadash.dashboard.engines import Engines
@@ -42,24 +41,6 @@ window.EventSource = class {
 HEAR = "(state) => window.theStream.heard.state({ data: JSON.stringify(state) })"
 
 ABORT = "form[action$='/abort/'] button"
-
-
-@pytest.fixture(scope="session", autouse=True)
-def collected(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """A folder for collected static files, before the server of the session asks for it."""
-    with override_settings(STATIC_ROOT=tmp_path_factory.mktemp("static")):
-        yield
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    # Playwright keeps a loop in this thread, which Django takes for a reason not to reach its database.
-    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
-    try:
-        with chromium() as running:
-            yield running
-    finally:
-        del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Literal
 
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
@@ -37,12 +38,22 @@ _ABORTED = ("htmx:sendAbort", "htmx:afterRequest")
 
 
 class Window:
-    """One person's browser. ``errors`` are what its console complained of."""
+    """One person's browser. ``errors`` are what its console complained of: also what a page may not load (Content-Security-Policy)."""
 
-    def __init__(self, browser: Browser, url: str, language: str = "en") -> None:
+    def __init__(
+        self,
+        browser: Browser,
+        url: str,
+        language: str = "en",
+        *,
+        width: int = 1440,
+        scheme: Literal["light", "dark"] = "light",
+    ) -> None:
         self.url = url
         self.errors: list[str] = []
-        self._context = browser.new_context(viewport={"width": 1440, "height": 900}, locale=language)
+        self._context = browser.new_context(
+            viewport={"width": width, "height": 900}, locale=language, color_scheme=scheme
+        )
         self.page: Page = self._context.new_page()
         self.page.on(
             "console",

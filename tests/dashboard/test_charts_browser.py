@@ -1,0 +1,209 @@
+"""Pages with charts in a real browser, in both languages, light and dark, on a desk and on a telephone.
+
+Pictures are kept in ``var/pictures``: whoever changes a page looks at them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import timedelta
+from types import SimpleNamespace
+from typing import Any, Literal
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from django.conf import settings
+from django.urls import reverse
+from django.utils import timezone
+from playwright.sync_api import Browser, Page, expect
+from support.browser import Window
+
+from dashboard.parts import PASSWORD
+from hadash.governance.models import AdviceStep, Coverage, CoverageCell, LagDay, Posture, Run, Sharing
+from hadash.inventory.models import AppID
+
+pytestmark = [pytest.mark.stack, pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+PAGES = {
+    "overview": "",
+    "coverage": "governance/tables/coverage/",
+    "sharing": "governance/tables/sharing/",
+    "advice": "governance/tables/advice/",
+    "lag": "governance/tables/lag/",
+}
+
+#: How many charts each of them has.
+CHARTS = {"overview": 0, "coverage": 2, "sharing": 3, "advice": 1, "lag": 1}
+
+APPIDS, DAYS = 500, 30
+
+
+@pytest.fixture
+def published(estate: SimpleNamespace, engines: SimpleNamespace) -> SimpleNamespace:
+    """What runs have published of 500 AppIDs, and how the pair has stood for thirty days."""
+    now = timezone.now()
+    runs = {
+        job: Run.objects.create(job=job, state=Run.State.PUBLISHED, began_at=now, ended_at=now)
+        for job in (Run.Job.TOPOLOGY, Run.Job.COVERAGE, Run.Job.ADVICE, Run.Job.LAG)
+    }
+    names = ["shop", "购物", *(f"app-{number:03d}" for number in range(APPIDS - 2))]
+    AppID.objects.bulk_create(AppID(name=name, pair=estate.pair) for name in names[1:])
+    clients = [1 + 300 // (number + 1) for number in range(APPIDS)]
+    Sharing.objects.bulk_create(
+        Sharing(
+            run=runs[Run.Job.TOPOLOGY], pair="main", appid=name, clients=many, hosts=2, libraries=1, groups=1, topics=3,
+            applications=1 + many // 9, radius=2 + number % 40 * many // 3, radius_by_appid=60,
+        )
+        for number, (name, many) in enumerate(zip(names, clients, strict=True))
+    )  # fmt: skip
+    Coverage.objects.bulk_create(
+        Coverage(
+            run=runs[Run.Job.COVERAGE], pair="main", appid=name, clients=many, registered=many // 2, nameless=0,
+            new_clients=1, days=7, duplicates=0, bypassing=0, topics=3, mirrored=3,
+        )
+        for name, many in zip(names, clients, strict=True)
+    )  # fmt: skip
+    CoverageCell.objects.bulk_create(
+        CoverageCell(
+            run=runs[Run.Job.COVERAGE], pair="main", appid=name, topic=f"{name}.topic-{topic}", clients=4,
+            registered=4 if (number + topic) % 3 else 1, nameless=0, changing=int(number == 3), duplicates=int(number == 4),
+            bypassing=int(number == 5),
+        )
+        for number, name in enumerate(names[:20]) for topic in range(3)
+    )  # fmt: skip
+    AdviceStep.objects.bulk_create(
+        AdviceStep(
+            run=runs[Run.Job.ADVICE], pair="main", place=place, appid=names[place], before=90 - 8 * place,
+            after=80 - 8 * place, clients=["web-1", "web-2"], hosts=["10.0.0.1"],
+        )
+        for place in range(1, 9)
+    )  # fmt: skip
+    today = now.date()
+    for age in range(DAYS):
+        day = today - timedelta(days=age)
+        Posture.objects.create(
+            pair="main", day=day, appids=500, mirrored_appids=500 - age, clients=2000, registered=1600 - 25 * age,
+            shared_appids=300 + age, largest_radius=90 + age, largest_radius_by_appid=250, high=age // 5, medium=10, low=4,
+        )  # fmt: skip
+        for mirror in ("carts", "stock"):
+            if age in (11, 12):
+                continue  # nobody has sampled
+            LagDay.objects.create(
+                run=runs[Run.Job.LAG], pair="main", mirror=mirror, date=day, samples=1000, unknown=0,
+                over_rpo=int(age == 20), seconds_p50=0.4, seconds_p95=1.5 + age % 4, seconds_most=45.0 if age == 20 else 8.0,
+                records_most=900,
+            )  # fmt: skip
+    return SimpleNamespace(pages={appid.name: appid.pk for appid in AppID.objects.all()})
+
+
+@pytest.fixture
+def olga(browser: Browser, live_server: Any, people: SimpleNamespace, published: Any) -> Iterator[Window]:
+    window = Window(browser, f"{live_server.url}/")
+    window.sign_in("olga", PASSWORD)
+    yield window
+    window.close()
+
+
+def drawn(page: Page, charts: int) -> None:
+    """Wait until all charts are drawn: they are when they come into sight."""
+    for number in range(charts):
+        chart = page.locator("[data-chart]").nth(number)
+        chart.scroll_into_view_if_needed()
+        expect(chart.locator(".main-svg").first).to_be_visible()
+    page.evaluate("scrollTo(0, 0)")
+
+
+@pytest.mark.parametrize(
+    ("language", "scheme", "width"),
+    [("en", "light", 1440), ("zh-CN", "dark", 1440), ("en", "dark", 390), ("zh-CN", "light", 390)],
+)
+def test_every_page_loads_only_what_it_may_and_can_be_read_by_everybody(
+    browser: Browser,
+    live_server: Any,
+    people: SimpleNamespace,
+    published: Any,
+    language: str,
+    scheme: Literal["light", "dark"],
+    width: int,
+) -> None:
+    window = Window(browser, f"{live_server.url}/", language, width=width, scheme=scheme)
+    try:
+        window.sign_in("olga", PASSWORD)
+        for name, address in PAGES.items():
+            page = window.open(address)
+            drawn(page, CHARTS[name])
+            assert page.evaluate(
+                "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
+            ), f"{name} is wider than the screen"
+            folder = settings.BASE_DIR / "var" / "pictures"
+            folder.mkdir(parents=True, exist_ok=True)
+            page.screenshot(path=folder / f"{name}-{language}-{scheme}-{width}.png", full_page=True)
+            found = Axe().run(page, options={"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]})
+            assert not found.response["violations"], f"{name}: {found.generate_report()}"
+        assert window.errors == [] and window.strangers == []
+    finally:
+        window.close()
+
+
+def test_a_bar_leads_to_its_appid(olga: Window, published: SimpleNamespace) -> None:
+    page = olga.open(PAGES["sharing"])
+    drawn(page, 3)
+    # (Plotly draws bars from below: the last one is on top.)
+    bar = page.locator("[data-chart='chart-data-ranking'] .bars .point path").last
+    bar.scroll_into_view_if_needed()
+    box = bar.bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + 40, box["y"] + box["height"] / 2, steps=3)
+    page.mouse.click(box["x"] + 42, box["y"] + box["height"] / 2)
+    page.wait_for_url(re.compile(r"/appids/\d+/"))
+    assert page.url.endswith(reverse("appid", args=[published.pages["shop"]]))
+
+
+def test_what_somebody_has_zoomed_into_stands_in_the_address(olga: Window) -> None:
+    page = olga.open(PAGES["lag"])
+    drawn(page, 1)
+    box = page.locator("[data-chart] .nsewdrag").first.bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + box["width"] * 0.5, box["y"] + 20)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.9, box["y"] + box["height"] - 20, steps=5)
+    page.mouse.up()
+    page.wait_for_url(re.compile("zoom-lag-by-day="))
+    shown = page.evaluate("document.querySelector('[data-chart]').layout.xaxis.range")
+    page.reload()
+    drawn(page, 1)
+    assert page.evaluate("document.querySelector('[data-chart]').layout.xaxis.range") == shown
+    page.get_by_role("button", name="Show all").click()
+    page.wait_for_url(lambda url: "zoom" not in url)
+
+
+def test_a_chart_can_be_taken_along_as_a_table_and_as_a_picture(olga: Window) -> None:
+    page = olga.open(PAGES["sharing"])
+    drawn(page, 3)
+    with page.expect_download() as csv:
+        page.get_by_role("link", name=re.compile("CSV.*Most clients")).click()
+    text = csv.value.path().read_text()
+    assert text.splitlines()[0] == "pair,appid,clients,applications,hosts"
+    assert text.splitlines()[1] == "main,shop,301,34,2"
+    with page.expect_download() as png:
+        page.get_by_role("button", name=re.compile("PNG.*Most clients")).click()
+    assert png.value.suggested_filename == "hadash-ranking.png"
+    assert png.value.path().read_bytes().startswith(b"\x89PNG")
+    assert olga.errors == []
+
+
+def test_the_table_says_the_same(olga: Window) -> None:
+    page = olga.open(PAGES["coverage"])
+    page.locator("#coverage-map summary").click()
+    row = page.locator("#coverage-map tbody tr", has_text="bypassing the Gateways").first
+    expect(row).to_contain_text("app-003")
+
+
+def test_colours_follow_the_theme(olga: Window) -> None:
+    page = olga.open(PAGES["lag"])
+    drawn(page, 1)
+    colour = "document.querySelector('[data-chart]').layout.font.color"
+    light = page.evaluate(colour)
+    page.locator("[data-theme-toggle]").click()
+    page.wait_for_function(f"{colour} !== {light!r}")
