@@ -34,7 +34,7 @@ class Known(IntEnum):
     @property
     def mark(self) -> str:
         """What stands in the cell: colour is not the only signal."""
-        return "✓○↻²⤳"[self]
+        return ("✓", "○", "↻", "×2", "⤳")[self]
 
     @property
     def colour(self) -> str:
@@ -86,6 +86,8 @@ def coverage_map(cells: Sequence[Cell]) -> Chart:
         if (cell.pair, cell.appid) in set(rows):
             users[cell.topic] += 1
     columns = sorted(users, key=lambda topic: (-users[topic], topic))[:TOPICS]
+    shown = {(cell.pair, cell.appid) for cell in cells if cell.topic in set(columns)}
+    rows = [row for row in rows if row in shown]
     by_place = {((cell.pair, cell.appid), cell.topic): cell for cell in cells}
     several = len({pair for pair, _appid in rows}) > 1
     names = [f"{appid} ({pair})" if several else appid for pair, appid in rows]

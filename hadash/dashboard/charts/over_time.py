@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
+from typing import Any
 
 from django.utils.translation import gettext as _
 
@@ -87,7 +88,7 @@ def coverage(days: Sequence[CoverageDay], today: date) -> Chart:
         {
             "xaxis": _axis(today),
             "yaxis": {"range": [0, 1.04], "tickformat": ".0%", "title": {"text": _("registered")}},
-            "annotations": labels,
+            "annotations": _moved_apart(labels, 1.04),
             "margin": {"l": 56, "r": 90, "t": 12, "b": 44},
         },
         says=_(
@@ -106,7 +107,24 @@ def _without_gaps_hidden(days: Sequence[CoverageDay]) -> list[tuple[date, Covera
     return [(day, known.get(day)) for day in every]
 
 
-def _label(x: int, y: float, text: str, colour: str) -> dict[str, object]:
+#: The least distance of two labels, as a part of the axis.
+APART = 0.09
+
+
+def _moved_apart(labels: Sequence[dict[str, Any]], top: float) -> list[dict[str, Any]]:
+    """Labels at the ends of lines, none on another. :param top: the upper end of the axis.
+
+    >>> [label["y"] for label in _moved_apart([{"y": 1.0}, {"y": 1.0}, {"y": 50.0}], 100.0)]
+    [50.0, 10.0, 1.0]
+    """
+    found: list[dict[str, Any]] = []
+    for label in sorted(labels, key=lambda label: label["y"]):
+        least = found[-1]["y"] + APART * top if found else label["y"]
+        found.append({**label, "y": max(label["y"], least)})
+    return found[::-1]
+
+
+def _label(x: int, y: float, text: str, colour: str) -> dict[str, Any]:
     """At the end of a line, instead of a legend."""
     return {
         "x": x,
@@ -172,6 +190,7 @@ def lag(days: Sequence[MirrorDay], rpos: Mapping[str, float], today: date) -> Ch
             value = own[last].most_of_the_time
             assert value is not None
             labels.append(_label(noon(last), value, name, INK))
+    top = 1.15 * max([1.0, *rpos.values(), *(_worst(own.values()) for own in by_mirror.values())])
     lines = [
         {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": rpo, "y1": rpo, "line": {"color": BAD, "width": 1.5, "dash": "dash"}}
         for rpo in sorted(set(rpos.values()))
@@ -207,9 +226,9 @@ def lag(days: Sequence[MirrorDay], rpos: Mapping[str, float], today: date) -> Ch
         traces,
         {
             "xaxis": _axis(today),
-            "yaxis": {"title": {"text": _("seconds")}, "rangemode": "tozero"},
+            "yaxis": {"title": {"text": _("seconds")}, "range": [0, top]},
             "shapes": lines,
-            "annotations": [*labels, *named_lines],
+            "annotations": [*_moved_apart(labels, top), *named_lines],
             "margin": {"l": 56, "r": 110, "t": 16, "b": 44},
         },
         says=_("How late each mirror was in 19 of 20 samples of a day (UTC). Days without samples are gaps."),
@@ -217,5 +236,5 @@ def lag(days: Sequence[MirrorDay], rpos: Mapping[str, float], today: date) -> Ch
     )
 
 
-def _worst(days: object) -> float:
-    return max((each.most_of_the_time or 0.0 for each in days), default=0.0)  # type: ignore[attr-defined]
+def _worst(days: Iterable[MirrorDay]) -> float:
+    return max((each.most_of_the_time or 0.0 for each in days), default=0.0)
