@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from celery import shared_task
+from celery.signals import worker_ready
 
 from hadash.governance.models import Run
 from hadash.pipeline import running, schedules
@@ -10,6 +13,9 @@ from hadash.pipeline.running import Outcome
 from hadash.switching.handovers.models import Work
 from tasks import handing_over
 from tasks.single import single
+
+#: The queue of those who do jobs (``CELERY_TASK_ROUTES``).
+QUEUE = "pipeline"
 
 
 @shared_task(name="pipeline.look", ignore_result=True)
@@ -31,6 +37,13 @@ def run(number: int) -> None:
             schedules.alarm(failed)
     elif outcome is Outcome.PUBLISHED:
         look()  # others may have waited for what it has made
+
+
+@worker_ready.connect
+def warm_up(sender: Any, **kwargs: object) -> None:
+    """Whoever does the jobs of the pipeline starts Spark at once."""
+    if QUEUE in sender.app.amqp.queues.consume_from:
+        running.warm_up()
 
 
 def hand_over(found: Run) -> None:

@@ -158,6 +158,13 @@ class Applications:
             raise
         self._keep(application)
 
+    def warm_up(self, environment: Mapping[str, str]) -> None:
+        """Start one for the job that comes next, unless one waits already."""
+        with self._lock:
+            waits = bool(self._idle)
+        if not waits and settings.PIPELINE_IDLE_SECONDS > 0:
+            self._keep(Application(False, environment))
+
     def _take(self, with_kafka: bool) -> Application | None:
         with self._lock:
             for number, (application, timer) in enumerate(self._idle):

@@ -160,10 +160,19 @@ def order(run: Run) -> list[str]:
     return told
 
 
+def _environment() -> dict[str, str]:
+    return {"DATABASE_URL": conninfo()}
+
+
+def warm_up() -> None:
+    """Start Spark before the first job of this worker is there: when a worker starts, some mostly are due."""
+    if settings.LAKE:
+        APPLICATIONS.warm_up(_environment())
+
+
 def _with_spark(run: Run) -> Outcome:
-    environment = {"DATABASE_URL": conninfo()}
     try:
-        with APPLICATIONS.lent(run.job == Run.Job.FROM_KAFKA, environment) as application:
+        with APPLICATIONS.lent(run.job == Run.Job.FROM_KAFKA, _environment()) as application:
             ended = application.carry_out(order(run), settings.PIPELINE_JOB_SECONDS)
             if ended.code == FAILED:
                 application.end()  # whatever it has stumbled over, the next try begins with a new one

@@ -31,12 +31,13 @@ class Held:
 
     def __init__(self, spark: SparkSession, size: int) -> None:
         self.spark = spark
-        self._small = is_small(size)
+        #: Whether what is made of the facts fits into the driver, too.
+        self.small = is_small(size)
         self._cached: list[DataFrame] = []
 
     def hold(self, frame: DataFrame) -> DataFrame:
         """The same rows. What is small is made now, and once; what is not when somebody first wants it."""
-        if self._small:
+        if self.small:
             return self._at_hand(frame.toArrow(), frame.schema)
         cached = frame.cache()
         self._cached.append(cached)
@@ -44,7 +45,7 @@ class Held:
 
     def hold_small(self, frame: DataFrame) -> DataFrame:
         """The same rows, and in memory only if they are few: of a large table the rules that want it read what they need."""
-        return self.hold(frame) if self._small else frame
+        return self.hold(frame) if self.small else frame
 
     def release(self) -> None:
         for frame in self._cached:

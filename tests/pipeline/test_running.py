@@ -224,6 +224,15 @@ class TestApplications:
             application.carry_out(["risk"], 20)
         eventually(lambda: not application.is_alive, "its end")
 
+    def test_one_that_was_started_before_there_was_a_job_does_the_first(
+        self, run: Run, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        instead(monkeypatch, answering(Answer(UNUSABLE, "of the first process")))
+        running.warm_up()
+        running.warm_up()
+        instead(monkeypatch, answering(Answer(UNUSABLE, "of another one")))
+        assert carried_out(run)[1].fault == "of the first process"
+
     def test_one_for_a_topic_is_another_one(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
         instead(monkeypatch, answering(Answer(TAKEN, "")))
         with APPLICATIONS.lent(False, {}) as first:
