@@ -79,7 +79,7 @@ function draw(box) {
   const range = zoomed(data.name);
   if (range) layout.xaxis = { ...layout.xaxis, range, autorange: false };
   window.Plotly.react(box, tracesOf(data.traces, layout), layout, { responsive: true, displayModeBar: false, scrollZoom: false, locale: document.documentElement.lang });
-  if (boxes.has(data.name)) return;
+  if (boxes.get(data.name) === box) return;
   boxes.set(data.name, box);
   keepZoom(data.name, range);
   box.on("plotly_click", (event) => {
@@ -113,5 +113,6 @@ const seen = new IntersectionObserver((entries) => {
 const watch = (root) => { for (const box of root.querySelectorAll("[data-chart]")) seen.observe(box); };
 watch(document);
 document.addEventListener("htmx:afterSettle", (event) => watch(event.target));
+document.addEventListener("hadash:parts", (event) => watch(event.target));
 document.addEventListener("hadash:theme", () => { for (const box of boxes.values()) draw(box); });
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { for (const box of boxes.values()) draw(box); });

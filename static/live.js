@@ -56,6 +56,7 @@ function showParts() {
     restore();
     showTimes(part);
     showElapsed(part);
+    part.dispatchEvent(new CustomEvent("hadash:parts", { bubbles: true }));
   }
   dueParts.clear();
 }

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hadash.dashboard.charts import coverage_map, over_time, sharing, work_list
+from hadash.dashboard.charts import coverage_map, over_time, sharing, stages, work_list
 from hadash.dashboard.charts.chart import TWIN_ROWS, Chart
 from hadash.dashboard.charts.coverage_map import Cell, Known
 
@@ -40,6 +40,7 @@ EXAMPLES: list[Chart] = [
     over_time.lag([mirror_day(20, 1.5)], {"main": 30.0}, DAY),
     coverage_map.coverage_map([cell()]),
     work_list.falling_apart([work_list.Step("main", 1, "shop", 3, 40, 7)]),
+    stages.compared([stages.StageTime("drain", 1.0, [0.5, 0.6, 0.7]), stages.StageTime("verify", 1.0)]),
 ]
 
 
@@ -60,6 +61,7 @@ def test_each_can_be_sent_and_has_a_twin_with_all_of_its_columns(chart: Chart) -
         over_time.lag([], {}, DAY),
         coverage_map.coverage_map([]),
         work_list.falling_apart([]),
+        stages.compared([]),
     ],
     ids=lambda chart: chart.name,
 )
@@ -138,3 +140,32 @@ def test_as_the_work_list_is_done_the_largest_island_gets_smaller() -> None:
     ]
     (line,) = work_list.falling_apart(steps).traces
     assert line["y"] == [40, 12, 5]
+
+
+class TestStages:
+    """A switch beside the last ones of its kind."""
+
+    def test_it_names_what_was_slower_than_usual_the_slowest_first(self) -> None:
+        found = [
+            stages.StageTime("settle", 9.0, [3.0, 3.1, 3.2]),
+            stages.StageTime("drain", 6.0, [1.0, 1.0, 1.1]),
+            stages.StageTime("block", 0.09, [0.02, 0.02, 0.03]),
+        ]
+        assert stages.verdict(found) == "Slower than usual: drain 6×, settle 3×."
+
+    def test_hundredths_of_a_second_are_not_worth_a_word(self) -> None:
+        assert (
+            stages.verdict([stages.StageTime("block", 0.3, [0.02, 0.02, 0.03])])
+            == "No stage was slower than usual."
+        )
+
+    def test_of_too_few_nothing_is_said(self) -> None:
+        found = stages.StageTime("drain", 60.0, [1.0, 1.0])
+        assert (found.usual, found.times) == (None, None)
+        assert stages.verdict([found]).startswith("There are too few earlier switches")
+
+    def test_the_attempts_of_a_stage_count_together(self) -> None:
+        own = [("precheck", 1.0), ("drain", 2.0), ("precheck", 3.0)]
+        words = {"precheck": "Precheck", "drain": "Drain"}
+        found = stages.times_of(own, {"drain": [1.0]}, words)
+        assert found == [stages.StageTime("Precheck", 4.0), stages.StageTime("Drain", 2.0, [1.0])]

@@ -6,7 +6,7 @@ Pictures are kept in ``var/pictures``: whoever changes a page looks at them.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any, Literal
@@ -22,6 +22,7 @@ from support.browser import Window
 from dashboard.parts import PASSWORD
 from hadash.governance.models import AdviceStep, Coverage, CoverageCell, LagDay, Posture, Run, Sharing
 from hadash.inventory.models import AppID
+from hadash.switching.models import StageRecord, Switch
 
 pytestmark = [pytest.mark.stack, pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -207,3 +208,40 @@ def test_colours_follow_the_theme(olga: Window) -> None:
     light = page.evaluate(colour)
     page.locator("[data-theme-toggle]").click()
     page.wait_for_function(f"{colour} !== {light!r}")
+
+
+@pytest.fixture
+def earlier(make_switch: Callable[..., Switch], finished: Switch) -> None:
+    """Four switches before ``finished``, whose drain took half as long."""
+    for number in range(4):
+        start = finished.started_at - timedelta(days=1 + number)
+        before = make_switch(
+            "succeeded", started_at=start, ended_at=start + timedelta(seconds=9), stage="verify"
+        )
+        at = start
+        for stage, seconds in (("precheck", 1.0), ("settle", 1.0 + number / 10), ("verify", 5.0)):
+            StageRecord.objects.create(
+                switch=before,
+                stage=stage,
+                token=1,
+                result="done",
+                started_at=at,
+                ended_at=at + timedelta(seconds=seconds),
+            )
+
+
+def test_a_switch_that_has_ended_stands_beside_earlier_ones(
+    olga: Window, earlier: None, finished: Switch
+) -> None:
+    page = olga.open(f"switches/{finished.key}/")
+    drawn(page, 1)
+    expect(page.locator("#stages-compared")).to_contain_text("Slower than usual: Settle 3×.")
+    found = Axe().run(page, options={"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]})
+    assert not found.response["violations"], found.generate_report()
+    folder = settings.BASE_DIR / "var" / "pictures"
+    folder.mkdir(parents=True, exist_ok=True)
+    page.screenshot(path=folder / "switch-ended.png", full_page=True)
+    with page.expect_download() as csv:
+        page.get_by_role("link", name=re.compile("CSV.*Beside earlier")).click()
+    assert "settle" in csv.value.path().read_text().casefold()
+    assert olga.errors == []

@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -16,6 +17,8 @@ from django.views.decorators.http import require_GET
 from hadash.accounts.browser import browser_of
 from hadash.accounts.roles import DECIDE, FORCE, OPERATE, REQUEST, may
 from hadash.dashboard import live, radius, selectors, states
+from hadash.dashboard.charts.chart import asked_csv
+from hadash.dashboard.charts.of_switch import stages_of
 from hadash.dashboard.phrases import script_phrases
 from hadash.dashboard.views.acts import acts_on, approvals_need_zookeeper, approvals_seen
 from hadash.dashboard.views.common import address_of, the_switch, typed, user_of
@@ -120,6 +123,7 @@ def parts_context(user: Any, switch: Switch) -> dict[str, Any]:
         else None,
         "sample_seconds": live.SAMPLE_SECONDS,
         "forwarded": live.forwarded(records),
+        "stages_chart": stages_of(switch, records),
     }
 
 
@@ -206,9 +210,13 @@ def _hues(switch: Switch) -> dict[str, str]:
 
 
 @require_GET
-def switch(request: HttpRequest, key: str) -> HttpResponse:
-    """The page, or with htmx only what becomes of the old Topics: the rest comes by the stream."""
+def switch(request: HttpRequest, key: str) -> HttpResponseBase:
+    """The page, or with htmx only what becomes of the old Topics: the rest comes by the stream. ``?csv=`` and the name of a chart."""
     found = the_switch(user_of(request), key)
+    if "csv" in request.GET:
+        chart = stages_of(found, list(found.stages.all()))
+        if (asked := asked_csv(request, [chart] if chart else [])) is not None:
+            return asked
     if request.headers.get("HX-Request"):
         return render(request, "switches/retirement.html", parts_context(user_of(request), found))
     return _page(request, found)

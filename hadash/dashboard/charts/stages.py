@@ -1,0 +1,155 @@
+"""How long each stage of a switch took, beside the last switches of its kind. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from hadash.dashboard.charts.chart import BAD, INK, QUIET, Chart, height_of
+from hadash.dashboard.tables import Column
+
+#: Earlier switches with which one is compared, and how many there have to be.
+COMPARED, LEAST = 20, 3
+
+#: A stage was slower than usual when it took so many times as long as half of the earlier ones, and so many seconds longer: what takes hundredths
+#: of a second may well take twice as many.
+TIMES_SLOWER, SECONDS_SLOWER = 2.0, 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class StageTime:
+    """One stage of the switch. ``word``: what people call it. ``earlier``: the seconds that it took in earlier switches."""
+
+    word: str
+    seconds: float
+    earlier: Sequence[float] = ()
+
+    @property
+    def usual(self) -> float | None:
+        """What half of the earlier ones took at most; ``None`` when they are too few."""
+        return median(self.earlier) if len(self.earlier) >= LEAST else None
+
+    @property
+    def times(self) -> float | None:
+        """How many times as long as usual; ``None`` when it was not slower, or when nobody knows."""
+        usual = self.usual
+        if usual is None or self.seconds - usual < SECONDS_SLOWER:
+            return None
+        times = self.seconds / max(usual, 0.001)
+        return times if times >= TIMES_SLOWER else None
+
+
+def verdict(stages: Sequence[StageTime]) -> str:
+    """In a sentence: which stages were slower than usual, the slowest first."""
+    if not any(stage.usual is not None for stage in stages):
+        return _("There are too few earlier switches of this kind to compare it with.")
+    slower = sorted((stage for stage in stages if stage.times), key=lambda stage: -(stage.times or 0))
+    if not slower:
+        return _("No stage was slower than usual.")
+    said = _(", ").join(f"{stage.word} {stage.times:.0f}×" for stage in slower)
+    return _("Slower than usual: %(stages)s.") % {"stages": said}
+
+
+def compared(stages: Sequence[StageTime]) -> Chart:
+    """A bar a stage, and a mark where it usually ends. :param stages: in the order in which they came."""
+    words = [stage.word for stage in stages]
+    many = max((len(stage.earlier) for stage in stages), default=0)
+    ranges = [_range(stage.earlier) for stage in stages]
+    return Chart(
+        "stages-compared",
+        _("Beside earlier switches"),
+        (
+            Column("stage", _("Stage")),
+            Column("seconds", _("This one"), "seconds"),
+            Column("usual", _("Usually"), "seconds"),
+            Column("least", _("Least"), "seconds"),
+            Column("most", _("Most"), "seconds"),
+            Column("earlier", _("Earlier switches"), "number"),
+        ),
+        [
+            (stage.word, stage.seconds, stage.usual, low, high, len(stage.earlier))
+            for stage, (low, high) in zip(stages, ranges, strict=True)
+        ],
+        [
+            {
+                "type": "bar",
+                "orientation": "h",
+                "y": words,
+                "x": [stage.seconds for stage in stages],
+                "text": [f"{stage.seconds:.2f} s" for stage in stages],
+                "textposition": "outside",
+                "cliponaxis": False,
+                "width": 0.5,
+                "marker": {"color": [BAD if stage.times else INK for stage in stages]},
+                "hovertemplate": "<b>%{y}</b> %{x:.2f} s<extra></extra>",
+            },
+            {
+                "type": "scatter",
+                "mode": "markers",
+                "y": words,
+                "x": [stage.usual for stage in stages],
+                "marker": {"symbol": "line-ns-open", "size": 20, "color": QUIET, "line": {"width": 3}},
+                "error_x": {
+                    "type": "data",
+                    "symmetric": False,
+                    "array": [
+                        _over(stage.usual, high) for stage, (_low, high) in zip(stages, ranges, strict=True)
+                    ],
+                    "arrayminus": [
+                        _over(low, stage.usual) for stage, (low, _high) in zip(stages, ranges, strict=True)
+                    ],
+                    "color": QUIET,
+                    "thickness": 1,
+                    "width": 0,
+                },
+                "hovertemplate": "<b>%{y}</b> "
+                + _("usually %(x)s s") % {"x": "%{x:.2f}"}
+                + "<extra></extra>",
+            },
+        ],
+        {
+            "xaxis": {"title": {"text": _("seconds")}, "rangemode": "tozero"},
+            "yaxis": {"type": "category", "autorange": "reversed"},
+            "margin": {"l": 110, "r": 70, "t": 8, "b": 40},
+        },
+        says=" ".join(
+            [
+                verdict(stages),
+                ngettext(
+                    "The mark is what half of %(n)s earlier switch took, the line from the least to the most.",
+                    "The mark is what half of %(n)s earlier switches took, the line from the least to the most.",
+                    many,
+                )
+                % {"n": many}
+                if many >= LEAST
+                else "",
+            ]
+        ).strip(),
+        empty=_("No stage has ended."),
+        height=height_of(len(stages)),
+    )
+
+
+def _range(seconds: Sequence[float]) -> tuple[float | None, float | None]:
+    return (min(seconds), max(seconds)) if len(seconds) >= LEAST else (None, None)
+
+
+def _over(low: float | None, high: float | None) -> float:
+    return high - low if low is not None and high is not None else 0.0
+
+
+def times_of(
+    own: Sequence[tuple[str, float]], earlier: Mapping[str, Sequence[float]], words: Mapping[str, str]
+) -> list[StageTime]:
+    """Each stage once, its attempts added up, in the order of the first ones.
+
+    :param own: (stage, seconds) of each attempt. :param earlier: seconds by stage. :param words: what stages are called.
+    """
+    seconds: dict[str, float] = {}
+    for stage, took in own:
+        seconds[stage] = seconds.get(stage, 0.0) + took
+    return [StageTime(words[stage], took, earlier.get(stage, ())) for stage, took in seconds.items()]
