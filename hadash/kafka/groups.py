@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import partial
-from typing import NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from kafka import errors
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
@@ -315,20 +315,24 @@ def _described(names: list[str], admin: Admin) -> dict[str, GroupInfo]:
             name,
             group.group_state,
             admin.coordinator_of(name),
-            tuple(
-                GroupMember(
-                    m.member_id,
-                    m.client_id,
-                    m.client_host.lstrip("/"),
-                    _assigned(group.protocol_type, m.member_assignment),
-                    _subscribed(group.protocol_type, m.member_metadata),
-                )
-                for m in group.members
-            ),
+            tuple(_member(group.protocol_type, member) for member in group.members),
             group.protocol_data,
         )
         for name, group in admin.describe_groups(names).items()
     }
+
+
+def _member(protocol_type: str, told: Any) -> GroupMember:
+    subscription = _subscription(protocol_type, told.member_metadata)
+    return GroupMember(
+        told.member_id,
+        told.client_id,
+        told.client_host.lstrip("/"),
+        _assigned(protocol_type, told.member_assignment),
+        None if subscription is None else tuple(sorted(subscription.topics)),
+        told.group_instance_id or None,
+        (getattr(subscription, "rack_id", None) or None) if subscription is not None else None,
+    )
 
 
 def _assigned(protocol_type: str, assignment: bytes) -> tuple[Partition, ...]:
@@ -348,12 +352,12 @@ def _assigned(protocol_type: str, assignment: bytes) -> tuple[Partition, ...]:
     )
 
 
-def _subscribed(protocol_type: str, metadata: bytes) -> tuple[str, ...] | None:
-    """The Topics that a member has named as it joined. (A broker tells them of groups that are stable.)"""
+def _subscription(protocol_type: str, metadata: bytes) -> ConsumerProtocolSubscription | None:
+    """What a member has said as it joined. (A broker tells it of groups that are stable.)"""
     if protocol_type != "consumer" or not metadata:
         return None
     try:
-        return tuple(sorted(ConsumerProtocolSubscription.decode(metadata).topics))
+        return ConsumerProtocolSubscription.decode(metadata)
     except Exception as error:  # the library raises whatever its decoding stumbles over
         log.debug("a subscription of %d bytes cannot be read: %r", len(metadata), error)
         return None

@@ -100,13 +100,15 @@ class Engine:
 @dataclass(frozen=True, slots=True)
 class GroupMember:
     """``partitions``: those that it was assigned; ``topics``: those that it subscribes to, ``None`` where that cannot be read (consumers
-    only)."""
+    only). ``instance_id``: its ``group.instance.id``; ``rack``: its ``client.rack``, as far as its library says it."""
 
     member_id: str
     client_id: str
     host: str
     partitions: tuple[Partition, ...] = ()
     topics: tuple[str, ...] | None = None
+    instance_id: str | None = None
+    rack: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

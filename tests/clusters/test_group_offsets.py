@@ -80,12 +80,46 @@ def test_groups_are_described_with_their_members_and_coordinator(
     from support.waiting import eventually
 
     topic, group, nobody = app.topic(), app.group(), app.group()
-    settings = kafka.described["west"].client_config()
+    settings = kafka.described["west"].client_config() | {"group.instance.id": "shelf-1"}
     with Reader(settings, topic, group) as reader:
         eventually(lambda: reader.assigned == 1, "the member's partition")
         found = client.groups([group, nobody])
         assert found[group].state == "Stable"
         assert [member.host for member in found[group].members] == ["127.0.0.1"]
+        assert [member.topics for member in found[group].members] == [(topic,)]
+        assert [member.instance_id for member in found[group].members] == ["shelf-1"]
         asked = kafka.admin("west").describe_consumer_groups([group])[group].result(20)
         assert found[group].coordinator == asked.coordinator.id
     assert (found[nobody].state, found[nobody].members) == ("Dead", ())
+
+
+def test_what_another_member_would_change_is_what_it_changes(
+    client: ClusterClient, app: App, kafka: Clusters, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the page of a group says it, with librdkafka's own range assignor as the leader."""
+    from support.running import Reader
+    from support.waiting import eventually
+
+    from hadash.dashboard.groups import asking, looking
+
+    monkeypatch.setattr(looking, "cluster_client", lambda cluster: client)
+    topic, group = app.topic(6), app.group()
+    settings = kafka.described["west"].client_config()
+
+    def look() -> looking.Look:
+        found = looking.look_at(None, group)  # type: ignore[arg-type]
+        assert found is not None
+        return found
+
+    def sizes() -> list[int]:
+        return sorted(len(member.partitions) for member in look().info.members)
+
+    with Reader(settings, topic, group), Reader(settings, topic, group):
+        eventually(lambda: sizes() == [3, 3], "both members' partitions", patience=60)
+        answer = asking.answer(look(), {"change": "more"})
+        assert answer is not None and answer.outcome is not None, answer
+        then = sorted(len(mine) for mine in answer.outcome.after.values())
+        with Reader(settings, topic, group):
+            eventually(lambda: sizes() == then == [2, 2, 2], "what was foretold", patience=60)
+    lags = [lag for lag in look().lags if lag.topic == topic]
+    assert all(lag.records in (0, None) for lag in lags), "nothing was written"

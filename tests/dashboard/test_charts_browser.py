@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from datetime import timedelta
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Literal
 
@@ -20,8 +21,13 @@ from playwright.sync_api import Browser, Page, expect
 from support.browser import Window
 
 from dashboard.parts import PASSWORD
+from hadash.dashboard.groups.looking import Lag, Look
+from hadash.dashboard.views import groups
 from hadash.governance.models import AdviceStep, Coverage, CoverageCell, LagDay, Posture, Run, Sharing
 from hadash.inventory.models import AppID
+from hadash.kafka.values import GroupInfo, GroupMember, Partition
+from hadash.lake import snapshots
+from hadash.lake.store import Store
 from hadash.switching.models import StageRecord, Switch
 
 pytestmark = [pytest.mark.stack, pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -32,16 +38,20 @@ PAGES = {
     "sharing": "governance/tables/sharing/",
     "advice": "governance/tables/advice/",
     "lag": "governance/tables/lag/",
+    "groups": "groups/",
+    "group": "groups/east/readers/?change=more",
 }
 
 #: How many charts each of them has.
-CHARTS = {"overview": 0, "coverage": 2, "sharing": 3, "advice": 1, "lag": 1}
+CHARTS = {"overview": 0, "coverage": 2, "sharing": 3, "advice": 1, "lag": 1, "groups": 0, "group": 1}
 
 APPIDS, DAYS = 500, 30
 
 
 @pytest.fixture
-def published(estate: SimpleNamespace, engines: SimpleNamespace) -> SimpleNamespace:
+def published(
+    estate: SimpleNamespace, engines: SimpleNamespace, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> SimpleNamespace:
     """What runs have published of 500 AppIDs, and how the pair has stood for thirty days."""
     now = timezone.now()
     runs = {
@@ -95,7 +105,38 @@ def published(estate: SimpleNamespace, engines: SimpleNamespace) -> SimpleNamesp
                 over_rpo=int(age == 20), seconds_p50=0.4, seconds_p95=1.5 + age % 4, seconds_most=45.0 if age == 20 else 8.0,
                 records_most=900,
             )  # fmt: skip
+    _groups(monkeypatch, tmp_path)
     return SimpleNamespace(pages={appid.name: appid.pk for appid in AppID.objects.all()})
+
+
+def _groups(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    """A snapshot with groups, and one that its cluster tells of."""
+    monkeypatch.setattr(settings, "LAKE", str(folder / "lake"))
+    rows = [
+        {
+            "cluster": "east",
+            "group": f"readers-{number:02d}",
+            "state": "Stable",
+            "protocol": "range",
+            "coordinator": 1,
+        }
+        for number in range(60)
+    ]
+    snapshots.write(Store(settings.LAKE), timezone.now(), {"groups": rows})
+    members = tuple(
+        GroupMember(
+            f"reader-{number}-7f3c", f"reader-{number}", f"10.0.0.{number}",
+            tuple(Partition("orders", index) for index in range(number, 12, 3)), ("orders",),
+        )
+        for number in range(3)
+    )  # fmt: skip
+    lags = [
+        Lag("orders", index, f"reader-{index % 3}", 90, 100 + index if index else None) for index in range(12)
+    ]
+    look = Look(
+        GroupInfo("readers", "Stable", 1, members, "cooperative-sticky"), {"orders": 12}, frozenset(), lags
+    )
+    monkeypatch.setattr(groups, "look_at", lambda cluster, name: look)
 
 
 @pytest.fixture

@@ -1,0 +1,113 @@
+"""One group as its cluster tells it now: members, what each has, and how far behind each partition is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from hadash.assignment import Group, Member, NotKnown, Partition
+from hadash.inventory.models import Cluster
+from hadash.kafka.cluster import ClusterClient
+from hadash.kafka.errors import KafkaError
+from hadash.kafka.values import GroupInfo, GroupMember
+from hadash.kafka.values import Partition as KafkaPartition
+from hadash.mirroring.services import cluster_client
+
+#: The state of a group that there is not.
+DEAD = "Dead"
+
+
+@dataclass(frozen=True, slots=True)
+class Lag:
+    """One partition: who has it (empty: nobody), where it ends, and where the group stands; ``None`` where nobody knows or nothing was
+    committed."""
+
+    topic: str
+    partition: int
+    client_id: str
+    committed: int | None
+    end: int | None
+
+    @property
+    def records(self) -> int | None:
+        """How many records the group has not committed. (A group that has committed more than there is stands at the end of another log.)"""
+        if self.committed is None or self.end is None:
+            return None
+        return max(0, self.end - self.committed)
+
+
+@dataclass(frozen=True)
+class Look:
+    """``topics``: the partitions of each Topic that a member subscribes to or has. ``racks``: of the brokers."""
+
+    info: GroupInfo
+    topics: dict[str, int]
+    racks: frozenset[str]
+    lags: list[Lag] = field(default_factory=list)
+
+    @property
+    def total(self) -> int | None:
+        """Records of all partitions; ``None`` when of some nobody knows."""
+        known = [lag.records for lag in self.lags]
+        return (
+            None if None in known or not known else sum(records for records in known if records is not None)
+        )
+
+
+def look_at(cluster: Cluster, name: str) -> Look | None:
+    """``None`` when there is no such group. :raises KafkaError: the cluster does not answer."""
+    client = cluster_client(cluster)
+    info = client.groups([name]).get(name)
+    if info is None or (info.state == DEAD and not info.members):
+        return None
+    commits = client.group_offsets([name]).get(name, {})
+    wanted = {partition.topic for partition in commits}
+    for member in info.members:
+        wanted |= {*(member.topics or ()), *(partition.topic for partition in member.partitions)}
+    topics = {topic: len(found.leaders) for topic, found in client.topics(wanted).items()} if wanted else {}
+    brokers, _controller = client.nodes()
+    racks = frozenset(broker.rack for broker in brokers if broker.rack)
+    return Look(info, topics, racks, _lags(client, info.members, commits, topics))
+
+
+def _lags(
+    client: ClusterClient,
+    members: Sequence[GroupMember],
+    commits: dict[KafkaPartition, int],
+    topics: dict[str, int],
+) -> list[Lag]:
+    owners = {partition: member.client_id for member in members for partition in member.partitions}
+    partitions = sorted({*owners, *commits})
+    there = [each for each in partitions if each.partition < topics.get(each.topic, 0)]
+    try:
+        ends = client.end_offsets(there)
+    except KafkaError:
+        ends = {}
+    return [
+        Lag(each.topic, each.partition, owners.get(each, ""), commits.get(each), ends.get(each))
+        for each in partitions
+    ]
+
+
+def as_assignor_sees_it(look: Look) -> Group:
+    """:raises NotKnown: members do not say what they subscribe to. (Every other reason is the assignor's own.)"""
+    silent = [member for member in look.info.members if member.topics is None]
+    if silent:
+        raise NotKnown(f"{silent[0].client_id or silent[0].member_id} does not say what it subscribes to")
+    return Group(
+        tuple(
+            Member(
+                member.member_id,
+                member.client_id,
+                member.host,
+                tuple(dict.fromkeys(member.topics or ())),
+                tuple(Partition(each.topic, each.partition) for each in member.partitions),
+                member.instance_id,
+                member.rack,
+            )
+            for member in look.info.members
+        ),
+        look.topics,
+        look.info.protocol,
+        look.racks,
+    )

@@ -1,0 +1,181 @@
+"""Consumer groups: the list, and one of them with what a change would make of it."""
+
+from __future__ import annotations
+
+from dataclasses import astuple, fields
+from typing import Any
+
+from django.http import Http404, HttpRequest
+from django.http.response import HttpResponseBase
+from django.shortcuts import render
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_GET
+
+from hadash.accounts.roles import pairs_where
+from hadash.assignment import Outcome
+from hadash.dashboard.charts import assignment
+from hadash.dashboard.charts.chart import Chart, asked_csv
+from hadash.dashboard.csv_export import csv_response
+from hadash.dashboard.groups import asking
+from hadash.dashboard.groups.listing import GroupRow, listing
+from hadash.dashboard.groups.looking import Look, look_at
+from hadash.dashboard.tables import Column
+from hadash.dashboard.views.common import address_with, paged, part_of, searched, user_of
+from hadash.inventory.models import Cluster
+from hadash.kafka.errors import KafkaError
+
+#: Rows of the list, and of the tables of one group.
+PAGE_SIZE, ROWS_SHOWN = 50, 50
+
+COLUMNS = (
+    Column("cluster", gettext_lazy("Cluster"), "cluster"),
+    Column("group", gettext_lazy("Group")),
+    Column("state", gettext_lazy("State")),
+    Column("assignor", gettext_lazy("Assignor")),
+    Column("members", gettext_lazy("Members"), "number"),
+    Column("hosts", gettext_lazy("Hosts"), "number"),
+    Column("topics", gettext_lazy("Topics"), "number"),
+    Column("partitions", gettext_lazy("Partitions"), "number"),
+    Column("fewest", gettext_lazy("Fewest of a member"), "number", none="–"),
+    Column("most", gettext_lazy("Most of a member"), "number", none="–"),
+)
+
+
+def _clusters(user: Any) -> dict[str, Cluster]:
+    """Those of the pairs that a user may see, by name."""
+    pairs = pairs_where(user).select_related("first", "second")
+    return {cluster.name: cluster for pair in pairs for cluster in pair.clusters}
+
+
+@require_GET
+def groups(request: HttpRequest) -> HttpResponseBase:
+    """``?cluster=``, ``?q=`` in the names, ``?sort=column`` or ``-column``, ``?format=csv``."""
+    clusters = _clusters(user_of(request))
+    cluster, query, sort = (searched(request, name) for name in ("cluster", "q", "sort"))
+    cluster = cluster if cluster in clusters else ""
+    found = listing({cluster} if cluster else clusters)
+    rows = [row for row in found.rows if query.casefold() in row.group.casefold()]
+    column = sort.removeprefix("-")
+    if column in {field.name for field in fields(GroupRow)}:
+        # What there is none of comes last either way.
+        known = [row for row in rows if getattr(row, column) is not None]
+        known.sort(key=lambda row: getattr(row, column), reverse=sort.startswith("-"))
+        rows = known + [row for row in rows if getattr(row, column) is None]
+    if request.GET.get("format") == "csv":
+        return csv_response("groups", [each.name for each in COLUMNS], (astuple(row) for row in rows))
+    page = paged(request, rows, PAGE_SIZE)
+    context = {
+        "found": found,
+        "page": page,
+        "columns": [(each, *_turned(request, each.name, sort)) for each in COLUMNS],
+        "rows": [
+            (row, [(each, getattr(row, each.name)) for each in COLUMNS[2:]]) for row in page.object_list
+        ],
+        "clusters": sorted(clusters),
+        "cluster": cluster,
+        "query": query,
+    }
+    return render(request, "groups/list.html", context)
+
+
+def _turned(request: HttpRequest, name: str, sort: str) -> tuple[str, str]:
+    """(the address that orders by this column, or the other way round; how it is ordered now)."""
+    if sort == name:
+        return address_with(request, sort=f"-{name}", page=None), "ascending"
+    return address_with(request, sort=name, page=None), "descending" if sort == f"-{name}" else ""
+
+
+@require_GET
+def group(request: HttpRequest, cluster: str, name: str) -> HttpResponseBase:
+    """One group as its cluster tells it now. ``?change=`` asks what a change would make of it (:mod:`hadash.dashboard.groups.asking`); ``?csv=``
+    names a chart or table."""
+    known = _clusters(user_of(request)).get(cluster)
+    if known is None:
+        raise Http404(_("There is no cluster %(name)s.") % {"name": cluster})
+    try:
+        look = look_at(known, name)
+    except KafkaError as error:
+        context = {"cluster": known, "name": name, "fault": str(error)}
+        return render(request, "groups/page.html", context, status=503)
+    if look is None:
+        raise Http404(_("There is no group %(name)s on %(cluster)s.") % {"name": name, "cluster": cluster})
+    answer = asking.answer(look, {key: searched(request, key) for key in request.GET})
+    outcome = answer.outcome if answer else None
+    words = _words(look, outcome)
+    chart = _chart(look, outcome, words)
+    if (asked := asked_csv(request, [chart])) is not None:
+        return asked
+    moves = outcome.moves if outcome else ()
+    if request.GET.get("csv") == "moves":
+        rows = [
+            (str(m.partition), words.get(m.source or "", ""), words.get(m.target or "", "")) for m in moves
+        ]
+        return csv_response("moves", ["partition", "from", "to"], rows)
+    if request.GET.get("csv") == "lag":
+        lags = [
+            (lag.topic, lag.partition, lag.client_id, lag.committed, lag.end, lag.records)
+            for lag in look.lags
+        ]
+        return csv_response("lag", ["topic", "partition", "client_id", "committed", "end", "records"], lags)
+    context = {
+        "cluster": known,
+        "name": name,
+        "look": look,
+        "chart": chart,
+        "answer": answer,
+        "asked": {key: searched(request, key) for key in ("change", "member", "assignor", "topic", "count")},
+        "assignors": sorted(asking.ASSIGNORS),
+        "members": part_of(request, "members", _members(look, words), ROWS_SHOWN),
+        "lags": part_of(request, "lags", sorted(look.lags, key=_furthest_first), ROWS_SHOWN),
+        "moves": part_of(
+            request,
+            "moves",
+            [(m.partition, words.get(m.source or "", ""), words.get(m.target or "", "")) for m in moves],
+            ROWS_SHOWN,
+        ),
+        "choices": [(member.member_id, words[member.member_id]) for member in look.info.members],
+    }
+    return render(request, "groups/page.html", context)
+
+
+def _furthest_first(lag: Any) -> tuple[bool, int, str, int]:
+    """What nobody knows comes first: it may be anything."""
+    return lag.records is not None, -(lag.records or 0), lag.topic, lag.partition
+
+
+def _words(look: Look, outcome: Outcome | None) -> dict[str, str]:
+    """What members are called: by client.id and host, and by the end of their id where that says nothing."""
+    found = {member.member_id: (member.client_id, member.host) for member in look.info.members}
+    if outcome is not None:
+        found |= {m.id: (m.client_id, _("new")) for m in outcome.group.members if m.id not in found}
+    times: dict[tuple[str, str], int] = {}
+    for names in found.values():
+        times[names] = times.get(names, 0) + 1
+    return {
+        member: f"{names[0] or '–'} ({names[1]})" + (f" …{member[-6:]}" if times[names] > 1 else "")
+        for member, names in found.items()
+    }
+
+
+def _chart(look: Look, outcome: Outcome | None, words: dict[str, str]) -> Chart:
+    now = {member.member_id: len(member.partitions) for member in look.info.members}
+    then = {member: len(mine) for member, mine in outcome.after.items()} if outcome is not None else None
+    return assignment.spread(words, now, then)
+
+
+def _members(look: Look, words: dict[str, str]) -> list[dict[str, Any]]:
+    lags: dict[tuple[str, int], int | None] = {(lag.topic, lag.partition): lag.records for lag in look.lags}
+    found = []
+    for member in look.info.members:
+        own = [lags.get((each.topic, each.partition)) for each in member.partitions]
+        found.append(
+            {
+                "member": member,
+                "word": words[member.member_id],
+                "partitions": len(member.partitions),
+                "names": [str(each) for each in member.partitions],
+                "lag": None if None in own else sum(own),  # type: ignore[arg-type]
+            }
+        )
+    return sorted(found, key=lambda row: (-row["partitions"], row["word"]))
