@@ -263,7 +263,7 @@ export class Picture {
     const sum = (key) => there.reduce((all, client) => all + (client[key] ?? 0), 0);
     svg.append(make("rect", { x: box.x, y: box.y, width: box.w, height: box.h, rx: hue === "second" ? 3 : 12, class: `node ${hue}` }));
     svg.append(shape(box.x + 22, box.y + 25, 6, hue));
-    svg.append(text(box.x + 36, box.y + 30, cut(name, box.w - 46, 15), { class: "strong", style: "font-size:15px" }));
+    svg.append(text(box.x + 36, box.y + 30, cut(name, box.w - 46, 15), { class: "strong title" }));
     const rate = (key) => say("per_second", { rate: isUnknown(this.model) ? "?" : rateText(sum(key)) });
     svg.append(text(box.x + 16, box.y + 54, `${say("writes")} ${rate("produced")}`, { class: "small" }));
     svg.append(text(box.x + 16, box.y + 72, `${say("reads")} ${rate("consumed")}`, { class: "small" }));

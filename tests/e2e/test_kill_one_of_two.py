@@ -84,6 +84,8 @@ def test_the_other_worker_takes_over(
         assert stage not in AFTER_FORWARD, "what has been forwarded is not taken back"
     kills.await_progress(CLIENTS, time.time())
     window = (began, time.time())
+    # (Who writes down what was acknowledged does so a moment later: only then is all of the window known.)
+    kills.await_progress(CLIENTS, window[1])
 
     def all_read() -> bool:
         return not sum(verdict.lost for verdict in kills.judge(window=window))

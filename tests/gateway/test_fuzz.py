@@ -182,7 +182,7 @@ def test_floods_of_those_who_have_hung_up_are_not_worked_off(
             with suppress(OSError), socket.create_connection(gateway.address) as flooding:
                 flooding.sendall(FLOOD)
         writer.wait_for_more(50)
-        eventually(lambda: open_connections(gateway) <= own, "the end of the connections", patience=5)
+        eventually(lambda: open_connections(gateway) <= own, "the end of the connections", patience=15)
         assert gateway.refused("requests before sign-in") >= 1
         writer.stop()
     assert_exactly_once(kafka, writer)

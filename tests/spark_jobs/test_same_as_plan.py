@@ -26,6 +26,7 @@ from hadash.switching import planning
 from hadash.switching.closure import Dimension
 from hadash.switching.plan import Scope, ScopeKind
 from spark.jobs import facts, governance
+from spark.jobs.given import Reader
 from spark.jobs.governance import Settings
 from spark.transform.registry import registry
 from spark.transform.work_list import advice
@@ -96,7 +97,7 @@ def test_every_radius_is_that_of_the_plan(
     estate: Pair, app: App, silent: str, spark: SparkSession, store: Store, kafka: Clusters
 ) -> None:
     facts.run(spark, store, {cluster.name: estate.name for cluster in estate.clusters})
-    governance.run(spark, store, "topology", conninfo(), Settings())
+    governance.run(Reader(spark, store), store, "topology", conninfo(), Settings())
     compared = 0
     nodes = list(Node.objects.filter(run=Run.objects.get()))
     assert {("topic", silent), ("appid", app.appid)} <= {
@@ -126,7 +127,7 @@ def test_so_is_what_is_advised(estate: Pair, silent: str, spark: SparkSession, s
     AppID.objects.filter(name="ads").update(critical=True)
     collecting.take(store)
     facts.run(spark, store, {cluster.name: estate.name for cluster in estate.clusters})
-    given = governance._given(spark, store, Settings())
+    given = Reader(spark, store).read(Settings())
     (step,) = advice(given.inputs.facts, registry(given.inputs), least_radius=2).collect()
     assert (step["appid"], step["clients"]) == ("ads", ["a", "b"])
     topics, used = {use[3] for use in SEEN if use[2] != "group"} | {silent}, {"people", "clicks", silent}
