@@ -160,6 +160,6 @@ class TestRebalance:
     def test_cooperative_ones_end_where_sticky_ones_do_at_once(self, settled: Group) -> None:
         sticky = Group(settled.members, settled.topics, "sticky")
         cooperative = rebalance(Group(settled.members, settled.topics, "cooperative-sticky"))
-        assert len(cooperative.rounds) <= 2
+        assert len(cooperative.rounds) <= 3  # mostly two: what is given in the second may free something
         sizes = sorted(map(len, cooperative.after.values()))
         assert sizes == sorted(map(len, rebalance(sticky).after.values()))

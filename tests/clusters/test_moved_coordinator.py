@@ -312,7 +312,13 @@ def test_a_fault_of_the_library_is_an_error_like_others_and_ends_its_client(
 
 def test_what_members_say_of_themselves_is_nobodys_matter() -> None:
     """Only consumers speak the consumers' protocol: a Connect worker's words cannot be read as theirs."""
-    member = SimpleNamespace(member_id="m", client_id="c", client_host="/127.0.0.1", member_metadata=b"\x01{")
+    member = SimpleNamespace(
+        member_id="m",
+        client_id="c",
+        group_instance_id=None,
+        client_host="/127.0.0.1",
+        member_metadata=b"\x01{",
+    )
     there = SimpleNamespace(group_id="connect", error_code=0, group_state="Stable", members=[member])
     gone = SimpleNamespace(group_id="gone", error_code=69, group_state="Dead", members=[])
     moved = SimpleNamespace(group_id="moved", error_code=16, group_state="", members=[])
@@ -344,6 +350,7 @@ def test_members_tell_what_they_subscribe_to_or_nothing_is_known(
     member = SimpleNamespace(
         member_id="m",
         client_id="c",
+        group_instance_id=None,
         client_host="/127.0.0.1",
         member_metadata=metadata,
         member_assignment=b"",
