@@ -79,6 +79,41 @@ NODES = _struct(
     radius_appid=_COUNT,
 )
 
+#: The same with what the map of the estate needs (:mod:`spark.transform.layout`): the number of the thing in its pair, how many others it hangs
+#: together with directly, and, of those that are drawn, where on their island, and the numbers of the drawn ones that follow from it.
+NODES_DRAWN = StructType(
+    [
+        *NODES.fields,
+        *_struct(
+            number=_COUNT, neighbours=_COUNT, x=DoubleType(), y=DoubleType(), leads_to=ArrayType(_COUNT)
+        ).fields,
+    ]
+)
+
+#: The things of the map: where each lies on its island, whose edge is at 1.
+MARKS = StructType([field for field in NODES_DRAWN.fields if field.name != "radius_appid"])
+
+#: What hangs together: ``kind``, ``appid`` and ``names`` of the thing in its midst (the one that hangs together with most others directly), what it
+#: consists of, the cluster it is on (empty: on both), the largest radii of its things, and its circle on the map (null: too small for one of its own).
+ISLANDS = _struct(
+    pair=_TEXT,
+    island=_COUNT,
+    kind=_TEXT,
+    appid=_TEXT,
+    names=ArrayType(_TEXT),
+    things=_COUNT,
+    appids=_COUNT,
+    identities=_COUNT,
+    topics=_COUNT,
+    groups=_COUNT,
+    cluster=_TEXT,
+    radius_instance=_COUNT,
+    radius_appid=_COUNT,
+    x=DoubleType(),
+    y=DoubleType(),
+    r=DoubleType(),
+)
+
 #: How many use one AppID: the sharing degree.
 SHARING = _struct(
     pair=_TEXT,

@@ -46,8 +46,25 @@ export function layoutOf(own) {
   };
 }
 
+// The edges of circles, as lines: [x, y, radius] each. A circle takes more points than are worth sending.
+const CORNERS = 48;
+function outlines(circles) {
+  const x = [], y = [];
+  for (const [middleX, middleY, radius] of circles) {
+    for (let corner = 0; corner <= CORNERS; corner++) {
+      const angle = (2 * Math.PI * corner) / CORNERS;
+      x.push(middleX + radius * Math.cos(angle));
+      y.push(middleY + radius * Math.sin(angle));
+    }
+    x.push(null);
+    y.push(null);
+  }
+  return { x, y };
+}
+
 function tracesOf(traces, layout) {
-  return resolved(traces).map((trace) => {
+  return resolved(traces).map(({ circles, ...trace }) => {
+    if (circles) return { ...trace, ...outlines(circles) };
     const of = (name) => layout[(trace[`${name}axis`] ?? name).replace(/^([xy])(\d*)$/, "$1axis$2")];
     return {
       connectgaps: false, ...trace,
@@ -56,12 +73,12 @@ function tracesOf(traces, layout) {
   });
 }
 
-// What somebody has zoomed into stands in the address, so that it can be sent to others.
+// What somebody has zoomed into stands in the address, so that it can be sent to others: the ends of the axis, of a map those of both.
 const PREFIX = "zoom-";
-function zoomed(name) {
-  const text = new URLSearchParams(location.search).get(PREFIX + name) ?? "";
-  const ends = text.split("~");
-  return ends.length === 2 && ends.every(Boolean) ? ends.map((end) => (/^-?[\d.e+]+$/i.test(end) ? Number(end) : end)) : null;
+const isMap = (layout) => Boolean(layout.yaxis?.scaleanchor);
+function zoomed(name, ends) {
+  const told = (new URLSearchParams(location.search).get(PREFIX + name) ?? "").split("~");
+  return told.length === ends && told.every(Boolean) ? told.map((end) => (/^-?[\d.e+-]+$/i.test(end) && !Number.isNaN(Number(end)) ? Number(end) : end)) : null;
 }
 function keepZoom(name, range) {
   const query = new URLSearchParams(location.search);
@@ -76,9 +93,11 @@ function keepZoom(name, range) {
 function draw(box) {
   const data = JSON.parse(document.getElementById(box.dataset.chart).textContent);
   const layout = layoutOf(data.layout);
-  const range = zoomed(data.name);
-  if (range) layout.xaxis = { ...layout.xaxis, range, autorange: false };
-  window.Plotly.react(box, tracesOf(data.traces, layout), layout, { responsive: true, displayModeBar: false, scrollZoom: false, locale: document.documentElement.lang });
+  const map = isMap(layout);
+  const range = zoomed(data.name, map ? 4 : 2);
+  if (range) layout.xaxis = { ...layout.xaxis, range: range.slice(0, 2), autorange: false };
+  if (range && map) layout.yaxis = { ...layout.yaxis, range: range.slice(2), autorange: false };
+  window.Plotly.react(box, tracesOf(data.traces, layout), layout, { responsive: true, displayModeBar: false, scrollZoom: map, locale: document.documentElement.lang });
   if (boxes.get(data.name) === box) return;
   boxes.set(data.name, box);
   keepZoom(data.name, range);
@@ -88,7 +107,8 @@ function draw(box) {
     if (typeof to === "string" && to.startsWith("/")) location.assign(to);
   });
   box.on("plotly_relayout", (change) => {
-    if ("xaxis.range[0]" in change) keepZoom(data.name, [change["xaxis.range[0]"], change["xaxis.range[1]"]]);
+    if (map && Object.keys(change).some((key) => /^[xy]axis\.range/.test(key))) keepZoom(data.name, [...box.layout.xaxis.range, ...box.layout.yaxis.range]);
+    else if ("xaxis.range[0]" in change) keepZoom(data.name, [change["xaxis.range[0]"], change["xaxis.range[1]"]]);
     else if (change["xaxis.autorange"]) keepZoom(data.name, null);
   });
 }

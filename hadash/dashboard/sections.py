@@ -13,6 +13,7 @@ SECTIONS: dict[str, str] = {
     "batches": "batches",
     "appids": "appids",
     "binding-changes": "appids",
+    "graph": "graph",
     "groups": "groups",
     "governance": "findings",
     "pipeline": "pipeline",

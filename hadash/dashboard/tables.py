@@ -8,7 +8,7 @@ from typing import Any
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
-from hadash.governance.models import AdviceStep, Coverage, Edge, LagDay, Node, Run, Sharing
+from hadash.governance.models import AdviceStep, Coverage, Edge, Island, LagDay, Node, Run, Sharing
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +103,33 @@ TABLES: dict[str, Table] = {
                 Column("island", _("Island"), "number", _("things with the same number hang together")),
             ),
             ("-radius_instance", "pair", "kind", "appid"),
+            ("appid", "names"),
+        ),
+        Table(
+            "islands",
+            Run.Job.TOPOLOGY,
+            Island,
+            _("Islands"),
+            _("What hangs together: a switch can move all of an island, and never anything of another."),
+            (
+                _PAIR,
+                Column(
+                    "names",
+                    _("Around"),
+                    "names",
+                    _("the Topic, group or InstanceID that hangs together with most others"),
+                ),
+                _APPID,
+                Column("things", _("Things"), "number", _("identities, Topics and groups")),
+                Column("appids", _("AppIDs"), "number"),
+                Column("topics", _("Topics"), "number"),
+                Column("groups", _("Groups"), "number"),
+                Column("cluster", _("Cluster"), "cluster", none="–"),
+                Column("radius_instance", _("By InstanceIDs"), "number"),
+                Column("radius_appid", _("By AppIDs"), "number"),
+                Column("island", _("Island"), "number", _("things with the same number hang together")),
+            ),
+            ("-things", "pair", "island"),
             ("appid", "names"),
         ),
         Table(

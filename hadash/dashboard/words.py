@@ -174,6 +174,8 @@ RUN_WORDS: dict[str, Any] = {
     "compacted files": _("compacted files"),
     "edges": _("uses"),
     "nodes": _("things that move"),
+    "marks": _("things on the map"),
+    "islands": _("islands"),
     "sharing": _("AppIDs and who uses them"),
     "coverage": _("AppIDs and their coverage"),
     "coverage_cells": _("cells of the map of coverage"),

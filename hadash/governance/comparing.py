@@ -18,6 +18,10 @@ from hadash.governance.selectors import TABLES
 COMPARED: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "edges": (("pair", "appid", "client_id", "kind", "resource", "cluster"), ()),
     "nodes": (("pair", "kind", "appid", "names"), ("cluster", "radius_instance", "radius_appid")),
+    "islands": (
+        ("pair", "kind", "appid", "names"),
+        ("cluster", "things", "appids", "topics", "groups", "radius_instance"),
+    ),
     "sharing": (
         ("pair", "appid"),
         ("clients", "hosts", "libraries", "groups", "topics", "applications", "radius", "radius_by_appid"),

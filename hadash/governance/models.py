@@ -129,6 +129,55 @@ class Node(_Row):
         ]
 
 
+class Mark(_Row):
+    """A thing that the map of the estate shows (:data:`spark.schemas.MARKS`)."""
+
+    kind = models.CharField(max_length=12)
+    appid = _name()
+    names = models.JSONField(default=list)
+    cluster = models.CharField(max_length=40)
+    island = models.BigIntegerField()
+    radius_instance = models.BigIntegerField()
+    number = models.BigIntegerField()
+    neighbours = models.BigIntegerField()
+    #: On its island, whose edge is at 1.
+    x = models.FloatField()
+    y = models.FloatField()
+    #: The numbers of the drawn things that follow from it.
+    leads_to = models.JSONField(default=list)
+
+    class Meta:
+        indexes = [models.Index(fields=["run", "pair", "island"])]
+
+
+class Island(_Row):
+    """What hangs together (:data:`spark.schemas.ISLANDS`). ``kind``, ``appid`` and ``names`` say what is in its midst."""
+
+    island = models.BigIntegerField()
+    kind = models.CharField(max_length=12)
+    appid = _name()
+    names = models.JSONField(default=list)
+    things = models.BigIntegerField()
+    appids = models.BigIntegerField()
+    identities = models.BigIntegerField()
+    topics = models.BigIntegerField()
+    groups = models.BigIntegerField()
+    #: Empty when its things are on both.
+    cluster = models.CharField(max_length=40, blank=True)
+    radius_instance = models.BigIntegerField()
+    radius_appid = models.BigIntegerField()
+    #: Its circle on the map; null for one that is too small to have one.
+    x = models.FloatField(null=True)
+    y = models.FloatField(null=True)
+    r = models.FloatField(null=True)
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["run", "pair", "-things"]),
+            models.Index(fields=["run", "pair", "island"]),
+        ]
+
+
 class Sharing(_Row):
     """How many use one AppID (:data:`spark.schemas.SHARING`)."""
 

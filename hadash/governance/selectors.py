@@ -20,7 +20,9 @@ from hadash.governance.models import (
     Edge,
     Finding,
     Found,
+    Island,
     LagDay,
+    Mark,
     Node,
     Run,
     Sharing,
@@ -28,7 +30,7 @@ from hadash.governance.models import (
 
 #: The tables of each job, by name.
 TABLES: dict[Run.Job, dict[str, Any]] = {
-    Run.Job.TOPOLOGY: {"edges": Edge, "nodes": Node, "sharing": Sharing},
+    Run.Job.TOPOLOGY: {"edges": Edge, "nodes": Node, "marks": Mark, "islands": Island, "sharing": Sharing},
     Run.Job.COVERAGE: {"coverage": Coverage, "coverage_cells": CoverageCell},
     Run.Job.ADVICE: {"advice": AdviceStep},
     Run.Job.RISK: {"findings": Found},
@@ -41,9 +43,14 @@ def pair_names(user: Any) -> list[str]:
     return list(pairs_where(user).order_by("name").values_list("name", flat=True))
 
 
+def published_runs(job: Run.Job) -> QuerySet[Run]:
+    """All that are kept, the newest first."""
+    return Run.objects.filter(job=job, state=Run.State.PUBLISHED).order_by("-pk")
+
+
 def published(job: Run.Job) -> Run | None:
     """The run whose rows are shown."""
-    return Run.objects.filter(job=job, state=Run.State.PUBLISHED).order_by("-pk").first()
+    return published_runs(job).first()
 
 
 def rows(model: Any, run: Run | None, pairs: Iterable[str]) -> QuerySet[Any]:

@@ -24,9 +24,10 @@ from spark.publishing.runs import Made, Run
 from spark.rules.all import RULES
 from spark.rules.base import findings_of
 from spark.rules.identity import changing
+from spark.schemas import NODES
 from spark.transform.coverage import cells, coverage, known_clients
 from spark.transform.registry import registry
-from spark.transform.topology import nodes, sharing
+from spark.transform.topology import islands, marks, nodes, sharing
 from spark.transform.work_list import advice
 
 __all__ = ["JOBS", "NothingYet", "Settings", "run"]
@@ -45,16 +46,19 @@ Parts = Mapping[str, Callable[[], DataFrame]]
 Tables = Mapping[str, DataFrame | Parts]
 
 
-def _topology(given: Given) -> Tables:
-    found = given.held.hold(nodes(given.edges, registry(given.inputs)))
+def _topology(given: Given, current: Run) -> Tables:
+    before = current.last_map()
+    found = given.held.hold(nodes(given.edges, registry(given.inputs), before))
     return {
         "edges": given.edges,
-        "nodes": found,
+        "nodes": found.select(*NODES.names),
+        "marks": marks(found),
+        "islands": islands(found, before),
         "sharing": sharing(given.inputs.facts, found, given.inputs.applications),
     }
 
 
-def _coverage(given: Given) -> Tables:
+def _coverage(given: Given, current: Run) -> Tables:
     days = [
         given.manifest.days[day]
         for day in sorted(given.manifest.days)[-given.settings.coverage_days :]
@@ -69,7 +73,7 @@ def _coverage(given: Given) -> Tables:
     }
 
 
-def _advice(given: Given) -> Tables:
+def _advice(given: Given, current: Run) -> Tables:
     """(Names that do not last cannot be registered.)"""
     used = given.inputs.facts.select("pair", "appid").distinct()
     lasting = used.join(
@@ -78,15 +82,15 @@ def _advice(given: Given) -> Tables:
     return {"advice": advice(given.inputs.facts, registry(given.inputs), lasting)}
 
 
-def _risk(given: Given) -> Tables:
+def _risk(given: Given, current: Run) -> Tables:
     return {"findings": {code.value: partial(findings_of, code, given.inputs) for code in RULES}}
 
 
-def _lag(given: Given) -> Tables:
+def _lag(given: Given, current: Run) -> Tables:
     return {"lag_days": lag.bring_up(given.spark, given.store, given.inputs.pairs)}
 
 
-JOBS: Mapping[str, Callable[[Given], Tables]] = {
+JOBS: Mapping[str, Callable[[Given, Run], Tables]] = {
     "topology": _topology,
     "coverage": _coverage,
     "advice": _advice,
@@ -116,7 +120,7 @@ def run(
         given = reader.read(settings)
         places: dict[str, str] = {}
         seconds: dict[str, float] = {"reading": time.monotonic() - begun}
-        for name, table in JOBS[job](given).items():
+        for name, table in JOBS[job](given, current).items():
             began = time.monotonic()
             places[name] = manifest.new_place(name)
             _write(given, current, name, table, places[name])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,6 +16,7 @@ from psycopg import sql
 from hadash.lake.store import Store
 from spark.publishing import findings, posture
 from spark.publishing.copying import copy_rows
+from spark.transform.packing import Before, Circle, Named
 
 log = logging.getLogger(__name__)
 
@@ -29,6 +30,8 @@ DIED = "The process that ran it has ended without saying so."
 TABLES: Mapping[str, str] = {
     "edges": "governance_edge",
     "nodes": "governance_node",
+    "marks": "governance_mark",
+    "islands": "governance_island",
     "sharing": "governance_sharing",
     "coverage": "governance_coverage",
     "coverage_cells": "governance_coveragecell",
@@ -107,6 +110,19 @@ class Run:
             self._forget_old(cursor, kept)
         return rows
 
+    def last_map(self) -> Before:
+        """The map that was published last; empty before the first one."""
+        query = "SELECT max(id) FROM governance_run WHERE job = %s AND state = 'published'"
+        (last,) = self._teller.execute(query, [self.job]).fetchone() or (None,)
+        things = self._teller.execute(
+            "SELECT pair, kind, appid, names, x, y FROM governance_mark WHERE run_id = %s", [last]
+        )
+        circles = self._teller.execute(
+            "SELECT pair, kind, appid, names, x, y, r FROM governance_island WHERE run_id = %s AND x IS NOT NULL",
+            [last],
+        )
+        return Before(_by_pair(things, lambda x, y: (x, y)), _by_pair(circles, Circle))
+
     def _told(self, name: str) -> Any:
         def tell(rows: int) -> None:
             self.tell(f"publishing {name}", rows)
@@ -140,6 +156,13 @@ class Run:
             "UPDATE governance_run SET state = 'failed', ended_at = now(), fault = %s WHERE id = %s AND state = 'running'",
             [why[:MAX_FAULT], self.number],
         )
+
+
+def _by_pair(rows: Iterable[tuple[Any, ...]], make: Callable[..., Any]) -> dict[str, dict[Named, Any]]:
+    found: dict[str, dict[Named, Any]] = {}
+    for pair, kind, appid, names, *place in rows:
+        found.setdefault(pair, {})[(kind, appid, tuple(names))] = make(*place)
+    return found
 
 
 def _key(job: str) -> int:

@@ -12,21 +12,31 @@ from hadash.switching.closure import AccessGraph, Dimension, governing_of
 from hadash.switching.radius import Estate, is_on
 from hadash.switching.reach import islands, radius_sizes
 from hadash.switching.things import GROUP, TOPIC, Thing
+from spark.transform.layout import Position, drawn_of, neighbours_of
 
 
-def node_rows(estate: Estate) -> Iterator[dict[str, Any]]:
-    """Rows of :data:`spark.schemas.NODES`, in the order of the things."""
+def node_rows(
+    estate: Estate, before: Mapping[tuple[str, str, tuple[str, ...]], Position] | None = None
+) -> Iterator[dict[str, Any]]:
+    """Rows of :data:`spark.schemas.NODES_DRAWN`, in the order of the things.
+
+    :param before: where things were drawn the last time, by kind, AppID and names.
+    """
     graphs = {d: AccessGraph(estate.uses, estate.documents, estate.instances, d) for d in Dimension}
     sizes = {d: _sizes(graph, estate) for d, graph in graphs.items()}
     main, other = graphs[Dimension.INSTANCE], graphs[Dimension.APPID]
     edges, _ = main.cut()
     _, labels = islands(edges)
+    neighbours = neighbours_of(edges)
+    were = {n: before[place] for n, place in enumerate(main.things) if place in before} if before else {}
+    drawn = {each.number: each for each in drawn_of(edges, labels, neighbours, were)}
     places = {(TOPIC, topic): mirror.source for mirror in estate.mirrors for topic in mirror.topics}
     places |= {(GROUP, group): cluster for group, cluster in _clusters_of_groups(estate).items()}
     for number, thing in enumerate(main.things):
         cluster = _cluster_of(thing, estate, places)
         target = estate.clusters[cluster == estate.clusters[0]]
         place = other.number(thing)
+        on_map = drawn.get(number)
         yield {
             "pair": estate.pair,
             "kind": thing.kind,
@@ -36,6 +46,11 @@ def node_rows(estate: Estate) -> Iterator[dict[str, Any]]:
             "island": int(labels[number]),
             "radius_instance": int(sizes[Dimension.INSTANCE][target][number]),
             "radius_appid": 0 if place is None else int(sizes[Dimension.APPID][target][place]),
+            "number": number,
+            "neighbours": int(neighbours[number]),
+            "x": on_map.x if on_map else None,
+            "y": on_map.y if on_map else None,
+            "leads_to": on_map.lines if on_map else [],
         }
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from itertools import groupby
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -11,9 +13,11 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from hadash.lake.access import LISTING, USES
-from hadash.switching.things import Use
-from spark.schemas import EDGES, NODES, SHARING
+from hadash.switching.things import GROUP, TOPIC, Use
+from spark.schemas import EDGES, ISLANDS, MARKS, NODES_DRAWN, SHARING
 from spark.transform.estate import NoPair, estate_of
+from spark.transform.layout import Position
+from spark.transform.packing import Before, Circle, Named, packed
 from spark.transform.pairwise import SEEN, by_pair
 from spark.transform.radii import node_rows
 
@@ -73,26 +77,79 @@ def sharing(facts: DataFrame, nodes: DataFrame, applications: DataFrame) -> Data
     )
 
 
-def nodes(edges: DataFrame, registry: DataFrame) -> DataFrame:
-    """:data:`spark.schemas.NODES`: what would move with each thing.
+def nodes(edges: DataFrame, registry: DataFrame, before: Before | None = None) -> DataFrame:
+    """:data:`spark.schemas.NODES_DRAWN`: what would move with each thing, and where it is drawn.
 
     One pair is worked off by one task, as one graph: a radius is no sum of parts. (A million edges take a gigabyte.) What
     belongs to no pair that the registry knows is left out.
+
+    :param before: the map of the run before.
     """
-    return by_pair(edges, registry).applyInArrow(_nodes_of_pair, NODES)
+    were = before.things if before else {}
+
+    def of_pair(rows: pa.Table) -> pa.Table:
+        found = list(_node_rows(rows, were))
+        return pa.Table.from_pylist(found, schema=to_arrow_schema(NODES_DRAWN))
+
+    return by_pair(edges, registry).applyInArrow(of_pair, NODES_DRAWN)
 
 
-def _nodes_of_pair(rows: pa.Table) -> pa.Table:
-    return pa.Table.from_pylist(list(_node_rows(rows)), schema=to_arrow_schema(NODES))
-
-
-def _node_rows(rows: pa.Table) -> Iterator[dict[str, object]]:
+def _node_rows(rows: pa.Table, before: Mapping[str, Mapping[Named, Position]]) -> Iterator[dict[str, object]]:
+    pair = rows["pair"][0].as_py()
     is_seen = pc.equal(rows["what"], SEEN)
     seen = rows.filter(is_seen)
     columns = (seen[name].to_pylist() for name in ("appid", "name", "kind", "resource"))
     uses = [Use(a, c or "", k, r) for a, c, k, r in zip(*columns, strict=True)]
     registry = rows.filter(pc.invert(is_seen)).to_pylist()
     try:
-        yield from node_rows(estate_of(rows["pair"][0].as_py(), uses, registry))
+        yield from node_rows(estate_of(pair, uses, registry), before.get(pair))
     except NoPair:
         return
+
+
+def marks(nodes: DataFrame) -> DataFrame:
+    """:data:`spark.schemas.MARKS`: those that are drawn."""
+    return nodes.where("x IS NOT NULL").select(*MARKS.names)
+
+
+def islands(nodes: DataFrame, before: Before | None = None) -> DataFrame:
+    """:data:`spark.schemas.ISLANDS`. (They are laid out beside each other where all of them are known, at the driver.)"""
+    kind = F.col("kind")
+    middle = F.max(F.struct("neighbours", (-F.col("number")).alias("first"), "kind", "appid", "names"))
+    found = (
+        nodes.groupBy("pair", "island")
+        .agg(
+            middle.alias("middle"),
+            F.count("*").alias("things"),
+            F.count_distinct(F.when(F.col("appid") != "", F.col("appid"))).alias("appids"),
+            F.count_if(~kind.isin(TOPIC, GROUP)).alias("identities"),
+            F.count_if(kind == TOPIC).alias("topics"),
+            F.count_if(kind == GROUP).alias("groups"),
+            F.when(F.count_distinct("cluster") == 1, F.first("cluster")).otherwise("").alias("cluster"),
+            F.max("radius_instance").alias("radius_instance"),
+            F.max("radius_appid").alias("radius_appid"),
+        )
+        .select("*", "middle.kind", "middle.appid", "middle.names")
+        .drop("middle")
+        .toArrow()
+    )
+    rows = sorted(found.to_pylist(), key=lambda row: (row["pair"], -row["things"], row["island"]))
+    for pair, of_pair in groupby(rows, key=lambda row: row["pair"]):
+        _place(list(of_pair), before.circles.get(pair, {}) if before else {})
+    schema = to_arrow_schema(ISLANDS)
+    table = pa.Table.from_pylist(rows, schema=schema)
+    session = nodes.sparkSession
+    return session.createDataFrame(table) if rows else session.createDataFrame([], ISLANDS)
+
+
+def _place(rows: list[dict[str, Any]], circles: Mapping[Named, Circle]) -> None:
+    """Say of each island where its circle is. (What is in the midst of an island tells which one it was.)"""
+    were = {row["island"]: circles[_name_of(row)] for row in rows if _name_of(row) in circles}
+    found = packed(((row["island"], row["things"]) for row in rows), were)
+    for row in rows:
+        circle = found.get(row["island"])
+        row |= {"x": circle.x, "y": circle.y, "r": circle.r} if circle else {"x": None, "y": None, "r": None}
+
+
+def _name_of(row: Mapping[str, Any]) -> Named:
+    return row["kind"], row["appid"], tuple(row["names"])

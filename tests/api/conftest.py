@@ -28,8 +28,10 @@ from switching.batches.parts import World
 
 from hadash.accounts import tokens
 from hadash.accounts.roles import ROLES, SCOPES, ensure_user
+from hadash.dashboard.groups.looking import Look
 from hadash.governance.models import Finding, Run
 from hadash.inventory.models import Declaration, InstanceID, Pair
+from hadash.kafka.values import GroupInfo
 from hadash.switching import asking, deciding
 from hadash.switching.models import Blackout
 from hadash.switching.plan import Plan
@@ -143,8 +145,12 @@ def things(
 ) -> dict[str, Any]:
     """What the places of the addresses stand for, and bodies that are as described."""
     from hadash.api.views import gateways as gateways_api
+    from hadash.dashboard.views import groups
     from hadash.switching import gateways
 
+    monkeypatch.setattr(
+        groups, "look_at", lambda cluster, name: Look(GroupInfo(name, "Empty", 0, ()), {}, frozenset(), [])
+    )
     monkeypatch.setattr(gateways_api, "gateway_members", lambda: [])
     monkeypatch.setattr(gateways, "gateway_members", lambda: [gateway("gateway-9", live=False)])
     monkeypatch.setattr(gateways, "set_excluded", lambda client, gateway, excluded: None)
@@ -171,6 +177,8 @@ def things(
     )
     return {
         "finding": finding.pk,
+        "cluster": "east",
+        "group": "readers",
         "table": "coverage",
         "job": "risk",
         "run": Run.objects.create(job="risk", state="published", began_at=now, ended_at=now).pk,

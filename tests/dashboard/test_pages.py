@@ -174,7 +174,7 @@ def test_queries_do_not_grow_with_the_estate(
         (reverse("appid", args=[estate.shop.pk]), 21),
         (reverse("switches"), 17),
         (reverse("batches"), 10),
-        (reverse("switch", args=[finished.key]), 24),
+        (reverse("switch", args=[finished.key]), 25),
         (reverse("switch-state", args=[finished.key]), 8),
         (reverse("audit"), 11),
         (reverse("declarations", args=[estate.pair.pk]), 15),

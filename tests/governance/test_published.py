@@ -28,6 +28,8 @@ from spark.publishing.runs import DIED, TABLES, Busy, Kept, Made, begun
 SCHEMAS: dict[str, StructType] = {
     "edges": schemas.EDGES,
     "nodes": schemas.NODES,
+    "marks": schemas.MARKS,
+    "islands": schemas.ISLANDS,
     "sharing": schemas.SHARING,
     "coverage": schemas.COVERAGE,
     "coverage_cells": schemas.COVERAGE_CELLS,

@@ -79,7 +79,7 @@ def test_topology(spark: SparkSession, lake: Store, estate: Estate, database: st
     assert run.watermark["day"] == estate.newest_day
     assert run.quality["malformed"] == {} and run.quality["away"] == []
     assert run.quality["of_no_pair"] == [MISTYPED]
-    assert set(run.seconds) == {"reading", "edges", "nodes", "sharing"}
+    assert set(run.seconds) == {"reading", "edges", "nodes", "marks", "islands", "sharing"}
     own = {row["user"] for row in estate.tables["own_users"]}
     lately = [f for f in estate.facts if min(f.ages) < Settings().window_days]
     seen = [f for f in lately if f.kind != "list" and f.appid not in own]
@@ -92,7 +92,7 @@ def test_topology(spark: SparkSession, lake: Store, estate: Estate, database: st
         for name in names
     }
     assert {f.resource for f in seen if f.kind != "group"} <= nodes
-    for name in ("edges", "nodes", "sharing"):
+    for name in ("edges", "nodes", "marks", "islands", "sharing"):
         assert not lake.folders(f"{manifest.FOLDER}/{name}"), "what was published is not kept twice"
 
 

@@ -14,7 +14,8 @@ from spark import manifest
 from spark.jobs import facts
 from spark.schemas import APPLICATIONS, REGISTRY
 from spark.transform.coverage import cells, coverage, known_clients
-from spark.transform.topology import edges, lately, nodes, sharing
+from spark.transform.packing import Before, Circle
+from spark.transform.topology import edges, islands, lately, marks, nodes, sharing
 from spark.transform.work_list import advice
 
 pytestmark = pytest.mark.spark
@@ -74,6 +75,24 @@ def test_nodes_say_what_would_move_with_each_thing(spark: SparkSession, store: S
     assert rows["instance", "shop"]["radius_instance"] == 3, "orders, and audit, which reads it"
     assert rows["instance", "shop"]["radius_appid"] == 0, "by whole AppIDs no InstanceID moves by itself"
     assert rows["appid", "audit"]["radius_appid"] == 4, "shop with both Topics"
+
+
+def test_islands_say_what_hangs_together_and_keep_their_places(spark: SparkSession, store: Store) -> None:
+    shop = [report("web-1"), report("web-2"), report("job", kind="consume", resource="people")]
+    registry = registry_of(spark, PAIR)
+    found = nodes(edges(facts_of(spark, store, *shop, report("x", appid="alone", resource="own"))), registry)
+    rows = by(islands(found), "appid")
+    assert (rows["shop",]["things"], rows["shop",]["topics"], rows["shop",]["appids"]) == (3, 2, 1)
+    assert (rows["alone",]["things"], rows["alone",]["cluster"]) == (2, "east")
+    lines = {row["number"]: row["leads_to"] for row in marks(found).collect()}
+    (hub,) = [row for row in marks(found).collect() if row["appid"] == "shop"]
+    assert len(lines[hub["number"]]) == 2, "both Topics follow from it"
+
+    kept = {("appid", name, ()): Circle(90.0 + n, 7.0, 2.0) for n, name in enumerate(("shop", "alone"), 0)}
+    before = Before({}, {"main": {("appid", "shop", ()): kept["appid", "shop", ()]}})
+    again = by(islands(found, before), "appid")
+    assert (again["shop",]["x"], again["shop",]["y"]) == (90.0, 7.0)
+    assert again["alone",]["x"] is not None
 
 
 def test_the_sharing_degree_counts_clients_and_where_they_are(spark: SparkSession, store: Store) -> None:

@@ -8,6 +8,7 @@ from django.conf import settings
 from django.utils.translation import gettext as _
 from rest_framework import serializers as s
 
+from hadash.api.fields import Text
 from hadash.api.shapes.common import (
     MAX_TEXT,
     DecisionShape,
@@ -30,7 +31,7 @@ MAX_WAVE = 99_999
 class NamedShape(s.Serializer):
     """One line of a list."""
 
-    name = s.CharField(max_length=MAX_NAME_LENGTH)
+    name = Text(max_length=MAX_NAME_LENGTH)
     wave = s.IntegerField(required=False, allow_null=True, default=None, min_value=1, max_value=MAX_WAVE)
 
 
@@ -83,8 +84,8 @@ class BatchPlanRequest(MoveRequest):
 
 
 class BatchRequest(BatchPlanRequest, WindowRequest):
-    reason = s.CharField(max_length=MAX_TEXT)
-    digest = s.CharField(
+    reason = Text(max_length=MAX_TEXT)
+    digest = Text(
         max_length=40,
         required=False,
         default="",
@@ -94,32 +95,32 @@ class BatchRequest(BatchPlanRequest, WindowRequest):
 
 
 class BatchApprovalRequest(SeenRequest):
-    digest = s.CharField(max_length=40, help_text="Of the batch that is approved.")
+    digest = Text(max_length=40, help_text="Of the batch that is approved.")
 
 
 class GoOnRequest(s.Serializer):
     without = s.BooleanField(
         default=False, help_text="Whether what failed is left out; else it is tried again as it was approved."
     )
-    reason = s.CharField(max_length=MAX_TEXT, required=False, default="", allow_blank=True)
+    reason = Text(max_length=MAX_TEXT, required=False, default="", allow_blank=True)
 
 
 class RadiusShape(s.Serializer):
     wave = s.IntegerField(help_text="0 for what is left out.")
     scope = ScopeShape()
-    what = s.CharField()
-    plan_digest = s.CharField()
+    what = Text()
+    plan_digest = Text()
     topics = s.IntegerField()
     bindings = s.IntegerField()
     clients = s.IntegerField(help_text="Distinct client.ids that move with it.")
     records_at_risk = s.IntegerField(allow_null=True, help_text="Not yet in the mirror; null when not known.")
-    objections = s.ListField(child=s.CharField(), help_text="Why it cannot move; empty when it can.")
+    objections = s.ListField(child=Text(), help_text="Why it cannot move; empty when it can.")
 
 
 class BatchDraftShape(s.Serializer):
-    source = s.CharField()
-    target = s.CharField()
-    digest = s.CharField()
+    source = Text()
+    target = Text()
+    digest = Text()
     parallelism = s.IntegerField()
     waves = s.ListField(child=s.IntegerField(), help_text="How many radii each has.")
     against = s.IntegerField(help_text="How many radii cannot move and are not left out.")
@@ -137,7 +138,7 @@ class CountsShape(s.Serializer):
 class BatchShape(MovedShape):
     status = s.ChoiceField(words(Status))
     parallelism = s.IntegerField()
-    digest = s.CharField()
+    digest = Text()
     radii = s.IntegerField()
     counts = CountsShape()
 
@@ -149,23 +150,23 @@ class WaveShape(s.Serializer):
 
 class WholeBatchShape(BatchShape, DecisionShape):
     waves = WaveShape(many=True)
-    left_out = s.ListField(child=s.CharField(), help_text="What was left out when it was asked for.")
+    left_out = s.ListField(child=Text(), help_text="What was left out when it was asked for.")
 
 
 class BatchItemShape(s.Serializer):
     wave = s.IntegerField()
     position = s.IntegerField()
     scope = ScopeShape()
-    what = s.CharField()
+    what = Text()
     status = s.ChoiceField(words(ItemStatus))
     clients = s.IntegerField()
-    plan_digest = s.CharField()
-    switch = s.CharField(allow_null=True, help_text="Key of the switch that moves it.")
-    outcome = s.CharField(allow_blank=True)
+    plan_digest = Text()
+    switch = Text(allow_null=True, help_text="Key of the switch that moves it.")
+    outcome = Text(allow_blank=True)
 
 
 class BatchLineShape(s.Serializer):
     id = s.IntegerField()
     at = s.DateTimeField()
-    actor = s.CharField()
-    sentence = s.CharField()
+    actor = Text()
+    sentence = Text()

@@ -7,6 +7,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from rest_framework import serializers as s
 
+from hadash.api.fields import Text
 from hadash.api.shapes.common import (
     MAX_RESOURCE,
     MAX_TEXT,
@@ -30,14 +31,14 @@ class IdentityShape(s.Serializer):
     """What is bound of an AppID: an InstanceID, a Topic, a Topic list or a group; with none of them the AppID itself."""
 
     # Names are taken as they are: one that begins with a blank is refused with a reason, not read as another.
-    instance_id = s.CharField(max_length=MAX_NAME_LENGTH, trim_whitespace=False, **_OPTIONAL)
+    instance_id = Text(max_length=MAX_NAME_LENGTH, trim_whitespace=False, **_OPTIONAL)
     topics = s.ListField(
-        child=s.CharField(max_length=MAX_RESOURCE, trim_whitespace=False),
+        child=Text(max_length=MAX_RESOURCE, trim_whitespace=False),
         max_length=MAX_TOPICS,
         required=False,
         default=list,
     )
-    group = s.CharField(max_length=MAX_RESOURCE, trim_whitespace=False, **_OPTIONAL)
+    group = Text(max_length=MAX_RESOURCE, trim_whitespace=False, **_OPTIONAL)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         named = [name for name in ("instance_id", "topics", "group") if attrs[name]]
@@ -48,7 +49,7 @@ class IdentityShape(s.Serializer):
 
 class BindingsRequest(s.Serializer):
     pair = s.SlugField(max_length=40)
-    appid = s.CharField(max_length=MAX_NAME_LENGTH)
+    appid = Text(max_length=MAX_NAME_LENGTH)
     bind = IdentityShape(
         many=True,
         required=False,
@@ -75,50 +76,48 @@ def wanted_of(appid: str, values: dict[str, Any]) -> Wanted:
 
 
 class ChangeRequest(BindingsRequest):
-    reason = s.CharField(max_length=MAX_TEXT)
-    digest = s.CharField(
+    reason = Text(max_length=MAX_TEXT)
+    digest = Text(
         max_length=40, help_text="Of what was shown: when it is something else by now, 412.", **_OPTIONAL
     )
 
 
 class ChangeApprovalRequest(SeenRequest):
-    digest = s.CharField(max_length=40, help_text="Of the change that is approved.")
+    digest = Text(max_length=40, help_text="Of the change that is approved.")
 
 
 class EditShape(s.Serializer):
-    identity = s.CharField(help_text="One text for it, with names percent-encoded: shop+web-1, shop#orders.")
-    cluster = s.CharField(allow_null=True, help_text="What it is bound to; null: it is unbound.")
+    identity = Text(help_text="One text for it, with names percent-encoded: shop+web-1, shop#orders.")
+    cluster = Text(allow_null=True, help_text="What it is bound to; null: it is unbound.")
 
 
 class MoveShape(s.Serializer):
-    client_id = s.CharField(allow_null=True, help_text="null: whoever has no bound InstanceID.")
-    topic = s.CharField(allow_null=True)
-    group = s.CharField(allow_null=True)
-    before = s.CharField()
-    after = s.CharField()
+    client_id = Text(allow_null=True, help_text="null: whoever has no bound InstanceID.")
+    topic = Text(allow_null=True)
+    group = Text(allow_null=True)
+    before = Text()
+    after = Text()
 
 
 class JudgementShape(s.Serializer):
     edits = EditShape(many=True, help_text="What would be written.")
-    digest = s.CharField()
-    objections = s.ListField(child=s.CharField(), help_text="Why it cannot be; empty when it can.")
+    digest = Text()
+    objections = s.ListField(child=Text(), help_text="Why it cannot be; empty when it can.")
     moves = MoveShape(many=True, help_text="Who would move: a switch does that.")
 
 
 class ChangeShape(RequestedShape, DecisionShape):
-    appid = s.CharField()
+    appid = Text()
     edits = EditShape(many=True)
-    digest = s.CharField()
-    registered = s.ListField(child=s.CharField(), help_text="InstanceIDs that were registered with it.")
+    digest = Text()
+    registered = s.ListField(child=Text(), help_text="InstanceIDs that were registered with it.")
     status = s.ChoiceField(words(Status))
-    outcome = s.ListField(child=s.CharField())
+    outcome = s.ListField(child=Text())
     epoch = s.IntegerField(allow_null=True, help_text="Of the transaction that has written it.")
 
 
 class GenerateRequest(s.Serializer):
-    topics = s.ListField(
-        child=s.CharField(max_length=MAX_RESOURCE), min_length=1, max_length=generating.MAX_TOPICS
-    )
+    topics = s.ListField(child=Text(max_length=MAX_RESOURCE), min_length=1, max_length=generating.MAX_TOPICS)
     one = s.BooleanField(default=False, help_text="One InstanceID for all Topics; else one for each.")
     declare = s.ListField(
         child=s.ChoiceField([PRODUCE, CONSUME]),
@@ -127,13 +126,13 @@ class GenerateRequest(s.Serializer):
         max_length=2,
         help_text="Declare that they do this to their Topics.",
     )
-    note = s.CharField(max_length=MAX_TEXT, **_OPTIONAL)
+    note = Text(max_length=MAX_TEXT, **_OPTIONAL)
 
 
 class GeneratedShape(s.Serializer):
-    name = s.CharField()
-    topics = s.ListField(child=s.CharField())
+    name = Text()
+    topics = s.ListField(child=Text())
 
 
 class UnregisterQuery(s.Serializer):
-    name = s.CharField(max_length=MAX_NAME_LENGTH, trim_whitespace=False)
+    name = Text(max_length=MAX_NAME_LENGTH, trim_whitespace=False)

@@ -8,6 +8,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from rest_framework import serializers as s
 
+from hadash.api.fields import Text
 from hadash.identity.names import MAX_RESOURCE_LENGTH
 
 #: Topics of one scope: more are "everything".
@@ -26,11 +27,11 @@ def words(kind: Any) -> list[str]:
 
 
 class ReasonRequest(s.Serializer):
-    reason = s.CharField(max_length=MAX_TEXT)
+    reason = Text(max_length=MAX_TEXT)
 
 
 class CommentRequest(s.Serializer):
-    text = s.CharField(max_length=MAX_TEXT)
+    text = Text(max_length=MAX_TEXT)
 
 
 class NothingRequest(s.Serializer):
@@ -72,7 +73,7 @@ class SeenRequest(s.Serializer):
 
 
 class ApprovalShape(s.Serializer):
-    by = s.CharField()
+    by = Text()
     at = s.DateTimeField()
 
 
@@ -86,13 +87,13 @@ class MoveRequest(s.Serializer):
 class RequestedShape(s.Serializer):
     """What everything says that one person asks for and others decide on."""
 
-    key = s.CharField()
-    pair = s.CharField()
-    reason = s.CharField()
-    requested_by = s.CharField()
+    key = Text()
+    pair = Text()
+    reason = Text()
+    requested_by = Text()
     requested_at = s.DateTimeField()
     expires_at = s.DateTimeField()
-    decided_by = s.CharField(allow_null=True)
+    decided_by = Text(allow_null=True)
     decided_at = s.DateTimeField(allow_null=True)
     ended_at = s.DateTimeField(allow_null=True)
 
@@ -100,12 +101,12 @@ class RequestedShape(s.Serializer):
 class MovedShape(RequestedShape):
     """And a switch and a batch."""
 
-    source = s.CharField()
-    target = s.CharField()
+    source = Text()
+    target = Text()
     start_at = s.DateTimeField(allow_null=True)
     start_until = s.DateTimeField(allow_null=True)
     started_at = s.DateTimeField(allow_null=True)
-    outcome = s.CharField(allow_blank=True)
+    outcome = Text(allow_blank=True)
 
 
 class DecisionShape(s.Serializer):
@@ -113,15 +114,15 @@ class DecisionShape(s.Serializer):
 
     approvals = ApprovalShape(many=True)
     approvals_needed = s.IntegerField()
-    decision_note = s.CharField(allow_blank=True)
+    decision_note = Text(allow_blank=True)
 
 
 class ProblemShape(s.Serializer):
     """RFC 9457."""
 
-    type = s.CharField()
-    title = s.CharField()
+    type = Text()
+    title = Text()
     status = s.IntegerField()
-    detail = s.CharField(allow_blank=True)
-    reasons = s.ListField(child=s.CharField(), help_text="In the language of Accept-Language.")
-    errors = s.DictField(child=s.ListField(child=s.CharField()), required=False)
+    detail = Text(allow_blank=True)
+    reasons = s.ListField(child=Text(), help_text="In the language of Accept-Language.")
+    errors = s.DictField(child=s.ListField(child=Text()), required=False)

@@ -6,6 +6,7 @@ from django.conf import settings
 from django.utils.translation import gettext as _
 from rest_framework import serializers as s
 
+from hadash.api.fields import Text
 from hadash.switching.drafts.services import FIELDS
 
 
@@ -22,7 +23,7 @@ class DraftRequest(s.Serializer):
         help_text="Whose switch it is, by its id; null for Topics and whole clusters.",
     )
     typed = s.DictField(
-        child=s.CharField(allow_blank=True, max_length=settings.DRAFT_MAX_CHARACTERS),
+        child=Text(allow_blank=True, max_length=settings.DRAFT_MAX_CHARACTERS),
         help_text=f"As the form names them: {', '.join(FIELDS)}. Nothing of it has to be complete or valid.",
     )
 
@@ -35,7 +36,7 @@ class DraftRequest(s.Serializer):
 
 class DraftKeptShape(s.Serializer):
     id = s.IntegerField()
-    pair = s.CharField()
+    pair = Text()
     appid = s.IntegerField(allow_null=True)
-    typed = s.DictField(child=s.CharField())
+    typed = s.DictField(child=Text())
     saved_at = s.DateTimeField()

@@ -6,6 +6,7 @@ from typing import Any
 
 from rest_framework import serializers as s
 
+from hadash.api.fields import Text
 from hadash.api.shapes.common import MAX_TEXT, words
 from hadash.dashboard.tables import TABLES
 from hadash.governance.catalogue import About, Code, Severity
@@ -22,31 +23,29 @@ class FindingQuery(s.Serializer):
         default="open",
         help_text="open: those that count. accepted: those that somebody has accepted, up to a day that is not over.",
     )
-    appid = s.CharField(max_length=200, required=False)
-    q = s.CharField(max_length=200, required=False, help_text="A part of an AppID, or of what it is about.")
+    appid = Text(max_length=200, required=False)
+    q = Text(max_length=200, required=False, help_text="A part of an AppID, or of what it is about.")
 
 
 class AcceptanceShape(s.Serializer):
     until = s.DateField()
-    reason = s.CharField()
-    by = s.CharField()
+    reason = Text()
+    by = Text()
     at = s.DateTimeField()
     withdrawn_at = s.DateTimeField(allow_null=True)
 
 
 class FindingShape(s.Serializer):
     id = s.IntegerField()
-    pair = s.CharField()
-    code = s.CharField()
-    severity = s.CharField(
-        allow_blank=True, help_text="Empty for a rule that this version does not know any more."
-    )
+    pair = Text()
+    code = Text()
+    severity = Text(allow_blank=True, help_text="Empty for a rule that this version does not know any more.")
     weight = s.IntegerField(help_text="What it adds to a score while it is open and nobody has accepted it.")
-    appid = s.CharField(allow_blank=True)
-    name = s.CharField(allow_blank=True, help_text="What it is about: the rule says what that is.")
-    sentence = s.CharField(help_text="What was found, in the language of Accept-Language.")
-    evidence = s.DictField(child=s.CharField())
-    state = s.CharField()
+    appid = Text(allow_blank=True)
+    name = Text(allow_blank=True, help_text="What it is about: the rule says what that is.")
+    sentence = Text(help_text="What was found, in the language of Accept-Language.")
+    evidence = s.DictField(child=Text())
+    state = Text()
     accepted_until = s.DateField(allow_null=True)
     first_at = s.DateTimeField()
     opened_at = s.DateTimeField()
@@ -60,22 +59,22 @@ class WholeFindingShape(FindingShape):
 
 class AcceptRequest(s.Serializer):
     until = s.DateField(help_text="The last day (UTC) on which it does not count.")
-    reason = s.CharField(max_length=MAX_TEXT)
+    reason = Text(max_length=MAX_TEXT)
 
 
 class GovernanceRuleShape(s.Serializer):
-    code = s.CharField()
+    code = Text()
     severity = s.ChoiceField(words(Severity))
     weight = s.IntegerField()
     about = s.ChoiceField(words(About))
-    title = s.CharField()
-    holds = s.CharField(help_text="When there is a finding, with the figures that decide.")
-    remedy = s.CharField()
-    source = s.CharField()
+    title = Text()
+    holds = Text(help_text="When there is a finding, with the figures that decide.")
+    remedy = Text()
+    source = Text()
 
 
 class ScoreShape(s.Serializer):
-    pair = s.CharField()
+    pair = Text()
     score = s.IntegerField(help_text="high × 10 + medium × 4 + low × 1.")
     high = s.IntegerField()
     medium = s.IntegerField()
@@ -84,15 +83,13 @@ class ScoreShape(s.Serializer):
 
 class TableQuery(s.Serializer):
     pair = s.SlugField(max_length=40, required=False)
-    q = s.CharField(max_length=200, required=False, help_text="A part of a name.")
-    sort = s.CharField(
-        max_length=40, required=False, help_text="A column; with - before it the other way round."
-    )
+    q = Text(max_length=200, required=False, help_text="A part of a name.")
+    sort = Text(max_length=40, required=False, help_text="A column; with - before it the other way round.")
 
 
 class CoverageQuery(s.Serializer):
     pair = s.SlugField(max_length=40, required=False)
-    appid = s.CharField(
+    appid = Text(
         max_length=200, required=False, help_text="Of this AppID alone; without it all of a pair together."
     )
 
@@ -100,7 +97,7 @@ class CoverageQuery(s.Serializer):
 class CoverageShape(s.Serializer):
     run = s.IntegerField()
     at = s.DateTimeField(help_text="When the run ended.")
-    pair = s.CharField()
+    pair = Text()
     clients = s.IntegerField()
     registered = s.IntegerField(help_text="Those whose client.id is a registered InstanceID.")
     nameless = s.IntegerField(help_text="Those without a client.id.")
@@ -117,7 +114,7 @@ class TableRowShape(s.Serializer):
 
 
 class ScheduleRequest(s.Serializer):
-    cron = s.CharField(
+    cron = Text(
         max_length=MAX_LENGTH,
         required=False,
         help_text="Minute, hour, day of the month, month, day of the week; in UTC.",
@@ -131,9 +128,9 @@ class RunQuery(s.Serializer):
 
 class RunShape(s.Serializer):
     id = s.IntegerField(source="pk")
-    job = s.CharField()
-    state = s.CharField()
-    asked_by = s.CharField(allow_blank=True, help_text="Empty: its schedule.")
+    job = Text()
+    state = Text()
+    asked_by = Text(allow_blank=True, help_text="Empty: its schedule.")
     attempt = s.IntegerField()
     due_at = s.DateTimeField()
     began_at = s.DateTimeField(allow_null=True)
@@ -143,18 +140,18 @@ class RunShape(s.Serializer):
     seconds = s.DictField(child=s.FloatField())
     quality = s.DictField(child=s.JSONField())
     progress = s.DictField(child=s.JSONField())
-    fault = s.CharField(allow_blank=True)
+    fault = Text(allow_blank=True)
 
 
 class JobShape(s.Serializer):
-    job = s.CharField()
-    does = s.CharField()
-    cron = s.CharField()
+    job = Text()
+    does = Text()
+    cron = Text()
     enabled = s.BooleanField()
     next_at = s.DateTimeField(allow_null=True)
     under_way = RunShape(allow_null=True)
     published = RunShape(allow_null=True)
-    alarm = s.CharField(allow_blank=True, help_text="What is wrong with it; empty when nothing is.")
+    alarm = Text(allow_blank=True, help_text="What is wrong with it; empty when nothing is.")
 
 
 class ChangesQuery(s.Serializer):
@@ -173,8 +170,8 @@ class RowChangeShape(s.Serializer):
 class ChangesShape(s.Serializer):
     """How a table has changed. Rows are told by their keys, at most some hundred of each kind; the counts are of all."""
 
-    table = s.CharField()
-    columns = s.ListField(child=s.CharField())
+    table = Text()
+    columns = s.ListField(child=Text())
     added = s.ListField(child=s.ListField(child=s.JSONField(allow_null=True)))
     gone = s.ListField(child=s.ListField(child=s.JSONField(allow_null=True)))
     changed = RowChangeShape(many=True)

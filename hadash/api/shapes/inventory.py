@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rest_framework import serializers as s
 
+from hadash.api.fields import Text
 from hadash.api.shapes.common import MAX_TEXT, words
 from hadash.governance.findings import RULES
 from hadash.identity.names import MAX_NAME_LENGTH
@@ -13,20 +14,20 @@ from hadash.switching.models import POLICY_FIELDS, Policy
 
 
 class ClusterShape(s.Serializer):
-    name = s.CharField()
+    name = Text()
     number = s.IntegerField()
-    bootstrap_servers = s.CharField()
-    security_protocol = s.CharField()
-    kafka_cluster_id = s.CharField(allow_blank=True)
+    bootstrap_servers = Text()
+    security_protocol = Text()
+    kafka_cluster_id = Text(allow_blank=True)
     brokers = s.ListField(child=s.DictField())
-    fault = s.CharField(allow_blank=True)
+    fault = Text(allow_blank=True)
     looked_at = s.DateTimeField(allow_null=True)
 
 
 class DriftShape(s.Serializer):
     """The connector's settings that were found different from what hadash gives it; never their values."""
 
-    keys = s.ListField(child=s.CharField())
+    keys = s.ListField(child=Text())
     since = s.DateTimeField()
     mended = s.DateTimeField(allow_null=True)
 
@@ -34,7 +35,7 @@ class DriftShape(s.Serializer):
 class DifferenceShape(s.Serializer):
     """Records of a partition that are not on the standby as they are on the source."""
 
-    topic = s.CharField()
+    topic = Text()
     partition = s.IntegerField()
     kind = s.ChoiceField(list(KINDS), help_text="The part that differs.")
     first = s.IntegerField(help_text="Offset of the first one on the source.")
@@ -46,7 +47,7 @@ class DifferenceShape(s.Serializer):
 class GapShape(s.Serializer):
     """Offsets of the source without a copy."""
 
-    topic = s.CharField()
+    topic = Text()
     partition = s.IntegerField()
     without_record = s.IntegerField(
         help_text="Offsets that hold no record: transaction markers, or compacted."
@@ -65,19 +66,19 @@ class GapShape(s.Serializer):
 class CopiedTwiceShape(s.Serializer):
     """Records that are twice in one partition, because the Connect worker of the mirror died."""
 
-    cluster = s.CharField(help_text="The cluster that holds them.")
-    topic = s.CharField()
+    cluster = Text(help_text="The cluster that holds them.")
+    topic = Text()
     partition = s.IntegerField()
     records = s.IntegerField(help_text="How many.")
 
 
 class MirrorShape(s.Serializer):
-    name = s.CharField()
-    topics = s.ListField(child=s.CharField())
-    source = s.CharField()
-    target = s.CharField()
-    state = s.CharField()
-    fault = s.CharField(allow_blank=True)
+    name = Text()
+    topics = s.ListField(child=Text())
+    source = Text()
+    target = Text()
+    state = Text()
+    fault = Text(allow_blank=True)
     lag_records = s.IntegerField(allow_null=True)
     lag_seconds = s.FloatField(allow_null=True)
     looked_at = s.DateTimeField(allow_null=True)
@@ -94,8 +95,8 @@ class MirrorShape(s.Serializer):
 
 
 class PairShape(s.Serializer):
-    name = s.CharField()
-    default = s.CharField(help_text="The cluster of everybody who has no binding.")
+    name = Text()
+    default = Text(help_text="The cluster of everybody who has no binding.")
     clusters = ClusterShape(many=True)
     mirrors = MirrorShape(many=True)
 
@@ -119,7 +120,7 @@ class RulesShape(s.ModelSerializer):
 class BlackoutRequest(s.Serializer):
     begins = s.DateTimeField()
     ends = s.DateTimeField()
-    reason = s.CharField(max_length=300)
+    reason = Text(max_length=300)
 
 
 class BlackoutShape(BlackoutRequest):
@@ -127,8 +128,8 @@ class BlackoutShape(BlackoutRequest):
 
 
 class BindingShape(s.Serializer):
-    cluster = s.CharField()
-    state = s.CharField()
+    cluster = Text()
+    state = Text()
     epoch = s.IntegerField()
     own = s.BooleanField(help_text="False when it comes from the AppID or the pair's default.")
 
@@ -136,31 +137,31 @@ class BindingShape(s.Serializer):
 class BoundShape(s.Serializer):
     """One binding of an AppID, with the names that a request to unbind it takes."""
 
-    identity = s.CharField(help_text="One text for it, with names percent-encoded: shop+web-1, shop#orders.")
-    instance_id = s.CharField(allow_blank=True)
-    topics = s.ListField(child=s.CharField())
-    group = s.CharField(allow_blank=True)
-    cluster = s.CharField()
-    state = s.CharField()
+    identity = Text(help_text="One text for it, with names percent-encoded: shop+web-1, shop#orders.")
+    instance_id = Text(allow_blank=True)
+    topics = s.ListField(child=Text())
+    group = Text(allow_blank=True)
+    cluster = Text()
+    state = Text()
     epoch = s.IntegerField()
-    switch = s.CharField(allow_null=True, help_text="The switch that put it there.")
-    change = s.CharField(allow_null=True, help_text="The change by hand that put it there.")
+    switch = Text(allow_null=True, help_text="The switch that put it there.")
+    change = Text(allow_null=True, help_text="The change by hand that put it there.")
     at = s.DateTimeField(allow_null=True, help_text="When that was; null when it is not known here.")
 
 
 class InstanceShape(s.Serializer):
-    name = s.CharField()
+    name = Text()
     registered = s.BooleanField()
     binding = BindingShape(allow_null=True, help_text="null when ZooKeeper does not answer.")
     last_seen = s.DateTimeField(allow_null=True)
-    last_cluster = s.CharField(allow_blank=True)
+    last_cluster = Text(allow_blank=True)
 
 
 class AppIDShape(s.Serializer):
     id = s.IntegerField()
-    name = s.CharField()
-    pair = s.CharField()
-    owner = s.CharField(allow_blank=True)
+    name = Text()
+    pair = Text()
+    owner = Text(allow_blank=True)
     critical = s.BooleanField(help_text="The work list begins with what makes its radii smaller.")
     binding = BindingShape(allow_null=True)
     observed = s.IntegerField(help_text="Distinct client.ids that were seen.")
@@ -173,33 +174,31 @@ class AppIDChange(s.Serializer):
 
 
 class InstanceRequest(s.Serializer):
-    name = s.CharField(max_length=MAX_NAME_LENGTH)
-    note = s.CharField(max_length=MAX_TEXT, required=False, default="", allow_blank=True)
+    name = Text(max_length=MAX_NAME_LENGTH)
+    note = Text(max_length=MAX_TEXT, required=False, default="", allow_blank=True)
 
 
 class AccessShape(s.Serializer):
-    client_id = s.CharField(allow_blank=True)
+    client_id = Text(allow_blank=True)
     kind = s.ChoiceField(Access.Kind.values)
-    resource = s.CharField()
-    cluster = s.CharField()
-    host = s.CharField(allow_blank=True)
-    library = s.CharField(allow_blank=True)
-    version = s.CharField(allow_blank=True)
+    resource = Text()
+    cluster = Text()
+    host = Text(allow_blank=True)
+    library = Text(allow_blank=True)
+    version = Text(allow_blank=True)
     first_seen = s.DateTimeField()
     last_seen = s.DateTimeField()
 
 
 class GatewayShape(s.Serializer):
-    id = s.CharField()
-    address = s.CharField()
-    version = s.CharField()
+    id = Text()
+    address = Text()
+    version = Text()
     live = s.BooleanField()
     excluded = s.BooleanField()
     applied = s.IntegerField(help_text="The newest epoch that it has put into effect.")
 
 
 class ExcludeRequest(s.Serializer):
-    confirm = s.CharField(
-        max_length=200, help_text="The Gateway's id once more: its process does not run any more."
-    )
-    reason = s.CharField(max_length=MAX_TEXT)
+    confirm = Text(max_length=200, help_text="The Gateway's id once more: its process does not run any more.")
+    reason = Text(max_length=MAX_TEXT)

@@ -6,6 +6,7 @@ from django.conf import settings
 from rest_framework import serializers as s
 
 from hadash.accounts.roles import ROLES, SCOPES
+from hadash.api.fields import Text
 
 
 class RoleShape(s.Serializer):
@@ -14,20 +15,18 @@ class RoleShape(s.Serializer):
 
 
 class PersonShape(s.Serializer):
-    username = s.CharField()
-    name = s.CharField(allow_blank=True)
+    username = Text()
+    name = Text(allow_blank=True)
     active = s.BooleanField()
     roles = RoleShape(many=True)
 
 
 class MeShape(PersonShape):
-    permissions = s.ListField(
-        child=s.CharField(), help_text="What may be done on some pair, with this token."
-    )
+    permissions = s.ListField(child=Text(), help_text="What may be done on some pair, with this token.")
 
 
 class TokenRequest(s.Serializer):
-    name = s.CharField(max_length=100)
+    name = Text(max_length=100)
     scopes = s.ListField(
         child=s.ChoiceField(sorted(SCOPES)), required=False, default=list, max_length=len(SCOPES)
     )
@@ -37,10 +36,10 @@ class TokenRequest(s.Serializer):
 
 class TokenShape(s.Serializer):
     id = s.IntegerField()
-    name = s.CharField()
-    beginning = s.CharField()
-    scopes = s.ListField(child=s.CharField())
-    pair = s.CharField(allow_null=True)
+    name = Text()
+    beginning = Text()
+    scopes = s.ListField(child=Text())
+    pair = Text(allow_null=True)
     created_at = s.DateTimeField()
     expires_at = s.DateTimeField()
     last_used_at = s.DateTimeField(allow_null=True)
@@ -48,16 +47,16 @@ class TokenShape(s.Serializer):
 
 
 class NewTokenShape(TokenShape):
-    secret = s.CharField(help_text="Shown this once.")
+    secret = Text(help_text="Shown this once.")
 
 
 class AuditShape(s.Serializer):
     number = s.IntegerField()
     at = s.DateTimeField()
-    actor = s.CharField(allow_blank=True)
-    verb = s.CharField()
-    subject = s.CharField()
-    address = s.CharField(allow_null=True)
+    actor = Text(allow_blank=True)
+    verb = Text()
+    subject = Text()
+    address = Text(allow_null=True)
     details = s.DictField()
-    previous = s.CharField()
-    digest = s.CharField()
+    previous = Text()
+    digest = Text()

@@ -8,6 +8,7 @@ from django.conf import settings
 from django.utils.translation import gettext as _
 from rest_framework import serializers as s
 
+from hadash.api.fields import Text
 from hadash.api.shapes.common import (
     MAX_RESOURCE,
     MAX_TEXT,
@@ -35,10 +36,10 @@ class ScopeShape(s.Serializer):
     """What is to move: an AppID, one InstanceID of it, some Topics, or everything that is on the other cluster."""
 
     kind = s.ChoiceField(words(ScopeKind))
-    appid = s.CharField(max_length=MAX_NAME_LENGTH, required=False, default="", allow_blank=True)
-    instance_id = s.CharField(max_length=MAX_NAME_LENGTH, required=False, default="", allow_blank=True)
+    appid = Text(max_length=MAX_NAME_LENGTH, required=False, default="", allow_blank=True)
+    instance_id = Text(max_length=MAX_NAME_LENGTH, required=False, default="", allow_blank=True)
     topics = s.ListField(
-        child=s.CharField(max_length=MAX_RESOURCE), max_length=MAX_TOPICS, required=False, default=list
+        child=Text(max_length=MAX_RESOURCE), max_length=MAX_TOPICS, required=False, default=list
     )
     dimension = s.ChoiceField(
         words(Dimension),
@@ -50,7 +51,7 @@ class ScopeShape(s.Serializer):
     )
 
     roots = s.ListField(
-        child=s.CharField(max_length=3 * (2 * MAX_NAME_LENGTH + MAX_RESOURCE)),
+        child=Text(max_length=3 * (2 * MAX_NAME_LENGTH + MAX_RESOURCE)),
         max_length=MAX_TOPICS,
         required=False,
         default=list,
@@ -115,7 +116,7 @@ class PlanRequest(MoveRequest):
 
 
 class SwitchRequest(PlanRequest, WindowRequest):
-    reason = s.CharField(max_length=MAX_TEXT)
+    reason = Text(max_length=MAX_TEXT)
     retire_after_days = s.IntegerField(
         required=False,
         min_value=settings.RETIREMENT_MIN_DAYS,
@@ -126,14 +127,14 @@ class SwitchRequest(PlanRequest, WindowRequest):
     ask_for_go = s.BooleanField(
         default=False, help_text="Wait for a go when all checks hold; not for what runs at once."
     )
-    confirm = s.CharField(
+    confirm = Text(
         max_length=40,
         required=False,
         default="",
         allow_blank=True,
         help_text="Of an emergency: the target once more; of a forced switch: the cluster that is lost.",
     )
-    plan_digest = s.CharField(
+    plan_digest = Text(
         max_length=40,
         required=False,
         default="",
@@ -154,7 +155,7 @@ class SwitchRequest(PlanRequest, WindowRequest):
 
 
 class ApprovalRequest(SeenRequest):
-    plan_digest = s.CharField(max_length=40, help_text="Of the plan that is approved.")
+    plan_digest = Text(max_length=40, help_text="Of the plan that is approved.")
 
 
 class PutOffRequest(ReasonRequest):
@@ -162,56 +163,56 @@ class PutOffRequest(ReasonRequest):
 
 
 class GiveUpRequest(ReasonRequest):
-    confirm = s.CharField(max_length=40, help_text="The target once more: it is lost.")
+    confirm = Text(max_length=40, help_text="The target once more: it is lost.")
 
 
 class RetireRequest(s.Serializer):
-    confirm = s.CharField(max_length=40, help_text="The old cluster's name: its Topics are deleted there.")
+    confirm = Text(max_length=40, help_text="The old cluster's name: its Topics are deleted there.")
 
 
 class PlanShape(s.Serializer):
-    pair = s.CharField()
+    pair = Text()
     scope = ScopeShape()
-    source = s.CharField()
-    target = s.CharField()
-    identities = s.ListField(child=s.CharField(), help_text="Whose bindings are written.")
-    topics = s.ListField(child=s.CharField())
-    groups = s.ListField(child=s.CharField())
-    mirrors = s.ListField(child=s.CharField())
+    source = Text()
+    target = Text()
+    identities = s.ListField(child=Text(), help_text="Whose bindings are written.")
+    topics = s.ListField(child=Text())
+    groups = s.ListField(child=Text())
+    mirrors = s.ListField(child=Text())
 
 
 class MemberShape(s.Serializer):
-    kind = s.CharField()
-    name = s.CharField()
-    why = s.CharField()
+    kind = Text()
+    name = Text()
+    why = Text()
     already = s.BooleanField(help_text="It is on the target already.")
-    chain = s.ListField(child=s.CharField(), help_text="From what was asked for to this member.")
+    chain = s.ListField(child=Text(), help_text="From what was asked for to this member.")
 
 
 class UseShape(s.Serializer):
-    appid = s.CharField()
-    client_id = s.CharField(allow_blank=True)
-    kind = s.CharField()
-    resource = s.CharField()
+    appid = Text()
+    client_id = Text(allow_blank=True)
+    kind = Text()
+    resource = Text()
 
 
 class FindingShape(s.Serializer):
     code = s.ChoiceField(words(RULES))
     severity = s.ChoiceField(words(Severity))
     stops = s.BooleanField(help_text="Whether it is among the objections, by the rules of the pair.")
-    who = s.ListField(child=s.CharField())
-    sentence = s.CharField()
+    who = s.ListField(child=Text())
+    sentence = Text()
 
 
 class HolderShape(s.Serializer):
     kind = s.ChoiceField(["switch", "batch"])
-    key = s.CharField()
+    key = Text()
 
 
 class DraftShape(s.Serializer):
     kind = s.ChoiceField(words(Kind))
     plan = PlanShape()
-    plan_digest = s.CharField()
+    plan_digest = Text()
     checks = s.ChoiceField(
         words(Checks),
         help_text="What became of the checks of servers, Gateways, mirrors, Topics, groups and users, which a request is "
@@ -219,7 +220,7 @@ class DraftShape(s.Serializer):
         "the objections.",
     )
     objections = s.ListField(
-        child=s.CharField(),
+        child=Text(),
         help_text="Why it cannot be carried out; empty when it can, unless something holds part of it. All that stand "
         "against the plan; of the checks the first one that fails, because they stop there.",
     )
@@ -236,22 +237,20 @@ class DraftShape(s.Serializer):
 class SwitchShape(MovedShape):
     kind = s.ChoiceField(words(Kind))
     scope = ScopeShape()
-    restores = s.CharField(
-        allow_null=True, help_text="Of a restore: the key of the switch that it goes back from."
-    )
+    restores = Text(allow_null=True, help_text="Of a restore: the key of the switch that it goes back from.")
     status = s.ChoiceField(words(Status))
-    stage = s.CharField(allow_blank=True)
-    plan_digest = s.CharField()
+    stage = Text(allow_blank=True)
+    plan_digest = Text()
 
 
 class StageShape(s.Serializer):
-    stage = s.CharField()
-    phase = s.CharField()
+    stage = Text()
+    phase = Text()
     result = s.ChoiceField(StageRecord.Result.values)
     started_at = s.DateTimeField()
     ended_at = s.DateTimeField(allow_null=True)
     seconds = s.FloatField(allow_null=True)
-    sentence = s.CharField(allow_blank=True)
+    sentence = Text(allow_blank=True)
 
 
 class LossShape(s.Serializer):
@@ -260,7 +259,7 @@ class LossShape(s.Serializer):
 
 
 class TailPartitionShape(s.Serializer):
-    topic = s.CharField()
+    topic = Text()
     partition = s.IntegerField()
     first = s.IntegerField(help_text="The first offset that was not mirrored.")
     end = s.IntegerField()
@@ -268,19 +267,17 @@ class TailPartitionShape(s.Serializer):
 
 
 class TailShape(s.Serializer):
-    status = s.CharField()
+    status = Text()
     records = s.IntegerField()
     partitions = TailPartitionShape(many=True)
     reported_at = s.DateTimeField(allow_null=True)
-    fault = s.CharField(allow_blank=True)
-    note = s.CharField(allow_blank=True)
+    fault = Text(allow_blank=True)
+    note = Text(allow_blank=True)
 
 
 class RebuildRequest(s.Serializer):
-    confirm = s.CharField(
-        max_length=40, help_text="The cluster whose Topics are deleted and made anew, once more."
-    )
-    note = s.CharField(max_length=MAX_TEXT, help_text="What became of the tail.")
+    confirm = Text(max_length=40, help_text="The cluster whose Topics are deleted and made anew, once more.")
+    note = Text(max_length=MAX_TEXT, help_text="What became of the tail.")
 
 
 class RetirementShape(s.Serializer):
@@ -289,11 +286,9 @@ class RetirementShape(s.Serializer):
     status = s.ChoiceField(words(RetirementStatus))
     due_at = s.DateTimeField(help_text="When they are deleted by themselves, while it is waiting.")
     postponed = s.IntegerField(help_text="How often it was put off.")
-    outcome = s.CharField(allow_blank=True)
-    removed = s.ListField(
-        child=s.CharField(), help_text="What is gone already: mirrors, groups, topics, denials."
-    )
-    decided_by = s.CharField(allow_null=True)
+    outcome = Text(allow_blank=True)
+    removed = s.ListField(child=Text(), help_text="What is gone already: mirrors, groups, topics, denials.")
+    decided_by = Text(allow_null=True)
     done_at = s.DateTimeField(allow_null=True)
 
 
@@ -305,14 +300,12 @@ class WholeSwitchShape(SwitchShape, DecisionShape):
     retirement = RetirementShape(allow_null=True, help_text="Of a migration that has succeeded.")
     ask_for_go = s.BooleanField(help_text="Whether it waits for a go when all checks hold.")
     to_be_reviewed = s.BooleanField(help_text="An emergency that nobody else has looked at yet.")
-    reviewed_by = s.CharField(allow_null=True)
-    review_note = s.CharField(allow_blank=True)
+    reviewed_by = Text(allow_null=True)
+    review_note = Text(allow_blank=True)
     loss = LossShape(allow_null=True, help_text="Of a forced switch that was assessed.")
     tail = TailShape(allow_null=True, help_text="Of a forced switch: what its source held beyond the mirror.")
     scope_back = ScopeShape(help_text="What a restore of it takes back.")
-    restored_by = s.ListField(
-        child=s.CharField(), help_text="Keys of the restores that were requested of it."
-    )
+    restored_by = s.ListField(child=Text(), help_text="Keys of the restores that were requested of it.")
     abort_requested = s.BooleanField()
     blocked = s.BooleanField(help_text="Whether clients wait at this moment.")
     refused_seconds = s.FloatField(allow_null=True, help_text="RTO: for how long writes were refused.")
@@ -322,6 +315,6 @@ class WholeSwitchShape(SwitchShape, DecisionShape):
 class LogLineShape(s.Serializer):
     id = s.IntegerField()
     at = s.DateTimeField()
-    actor = s.CharField()
-    stage = s.CharField(allow_blank=True)
-    sentence = s.CharField()
+    actor = Text()
+    stage = Text(allow_blank=True)
+    sentence = Text()

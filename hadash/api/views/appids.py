@@ -12,6 +12,7 @@ from rest_framework.response import Response
 
 from hadash.accounts.roles import REGISTER, may
 from hadash.api import present
+from hadash.api.fields import Text
 from hadash.api.idempotency import idempotent
 from hadash.api.pagination import Pages
 from hadash.api.problems import Problem
@@ -30,7 +31,7 @@ from hadash.switching.by_hand.unregistering import unregister
 
 class AppIDQuery(s.Serializer):
     pair = s.SlugField(max_length=40, required=False)
-    q = s.CharField(max_length=200, required=False, help_text="A part of the name.")
+    q = Text(max_length=200, required=False, help_text="A part of the name.")
 
 
 class AppIDs(PagedView):

@@ -11,6 +11,7 @@ from rest_framework import serializers as s
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from hadash.api.fields import Text
 from hadash.api.idempotency import idempotent
 from hadash.api.shapes import bindings as shapes
 from hadash.api.shapes.common import ReasonRequest
@@ -92,7 +93,7 @@ class Preview(View):
 
 class ChangeQuery(InboxQuery):
     status = s.ChoiceField([status.value for status in Status], required=False)
-    appid = s.CharField(max_length=200, required=False, help_text="The exact name.")
+    appid = Text(max_length=200, required=False, help_text="The exact name.")
 
 
 class Changes(PagedView):

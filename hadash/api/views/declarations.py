@@ -10,6 +10,7 @@ from rest_framework import serializers as s
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from hadash.api.fields import Text
 from hadash.api.idempotency import idempotent
 from hadash.api.problems import Problem
 from hadash.api.shapes import common as shapes
@@ -35,12 +36,12 @@ MAX_FAULTS = 100
 class RelationShape(s.Serializer):
     """Who uses what."""
 
-    appid = s.CharField()
-    instance_id = s.CharField(
+    appid = Text()
+    instance_id = Text(
         allow_blank=True, help_text="Empty for the AppID as a whole, or a client without a client.id."
     )
     kind = s.ChoiceField(KINDS)
-    resource = s.CharField(help_text="The Topic; for kind group the consumer group.")
+    resource = Text(help_text="The Topic; for kind group the consumer group.")
 
 
 class DifferenceShape(RelationShape):
@@ -50,16 +51,16 @@ class DifferenceShape(RelationShape):
     )
     last_seen = s.DateTimeField(allow_null=True)
     id = s.IntegerField(allow_null=True, help_text="Of the declaration; null for what was only seen.")
-    note = s.CharField(allow_blank=True)
-    source = s.CharField(allow_blank=True, help_text="hand, import or access; empty for what was only seen.")
-    declared_by = s.CharField(allow_null=True)
+    note = Text(allow_blank=True)
+    source = Text(allow_blank=True, help_text="hand, import or access; empty for what was only seen.")
+    declared_by = Text(allow_null=True)
     declared_at = s.DateTimeField(allow_null=True)
 
 
 class DeclareRequest(s.Serializer):
     """Every Topic in every way of ``kinds``, and every group."""
 
-    instance_id = s.CharField(
+    instance_id = Text(
         max_length=MAX_NAME_LENGTH,
         required=False,
         default="",
@@ -67,7 +68,7 @@ class DeclareRequest(s.Serializer):
         help_text="Empty for the AppID as a whole.",
     )
     topics = s.ListField(
-        child=s.CharField(max_length=shapes.MAX_RESOURCE),
+        child=Text(max_length=shapes.MAX_RESOURCE),
         max_length=shapes.MAX_TOPICS,
         required=False,
         default=list,
@@ -76,19 +77,19 @@ class DeclareRequest(s.Serializer):
         child=s.ChoiceField(["produce", "consume"]), max_length=2, required=False, default=list
     )
     groups = s.ListField(
-        child=s.CharField(max_length=shapes.MAX_RESOURCE),
+        child=Text(max_length=shapes.MAX_RESOURCE),
         max_length=shapes.MAX_TOPICS,
         required=False,
         default=list,
     )
-    note = s.CharField(max_length=shapes.MAX_TEXT, required=False, default="", allow_blank=True)
+    note = Text(max_length=shapes.MAX_TEXT, required=False, default="", allow_blank=True)
     each = s.BooleanField(default=False, help_text="Every Topic gets a new InstanceID of its own.")
 
 
 class SeenShape(s.Serializer):
-    instance_id = s.CharField(max_length=MAX_NAME_LENGTH, allow_blank=True)
+    instance_id = Text(max_length=MAX_NAME_LENGTH, allow_blank=True)
     kind = s.ChoiceField(KINDS)
-    resource = s.CharField(max_length=shapes.MAX_RESOURCE)
+    resource = Text(max_length=shapes.MAX_RESOURCE)
 
 
 class AdoptRequest(s.Serializer):
@@ -100,19 +101,17 @@ class AdoptRequest(s.Serializer):
 
 class DeclaredShape(s.Serializer):
     added = RelationShape(many=True)
-    registered = s.ListField(child=s.CharField(), help_text="InstanceIDs that were registered with it.")
-    left = s.ListField(child=s.CharField(), help_text="Why some of it cannot be declared.")
+    registered = s.ListField(child=Text(), help_text="InstanceIDs that were registered with it.")
+    left = s.ListField(child=Text(), help_text="Why some of it cannot be declared.")
 
 
 class ImportRequest(s.Serializer):
-    csv = s.CharField(
-        max_length=MAX_BYTES, trim_whitespace=False, help_text="The file of docs/declarations.md."
-    )
+    csv = Text(max_length=MAX_BYTES, trim_whitespace=False, help_text="The file of docs/declarations.md.")
     whole = s.BooleanField(
         default=False,
         help_text="It says all there is about the AppIDs that it names: what it leaves out is withdrawn.",
     )
-    digest = s.CharField(
+    digest = Text(
         max_length=100,
         required=False,
         default="",
@@ -122,17 +121,17 @@ class ImportRequest(s.Serializer):
 
 
 class NotedShape(RelationShape):
-    note = s.CharField(allow_blank=True)
+    note = Text(allow_blank=True)
 
 
 class InstanceNameShape(s.Serializer):
-    appid = s.CharField()
-    instance_id = s.CharField()
+    appid = Text()
+    instance_id = Text()
 
 
 class ImportShape(s.Serializer):
     done = s.BooleanField(help_text="False for a dry run.")
-    digest = s.CharField(help_text="Send it with the same file to make it so.")
+    digest = Text(help_text="Send it with the same file to make it so.")
     added = NotedShape(many=True)
     noted = NotedShape(many=True, help_text="Declared already, with another note.")
     withdrawn = RelationShape(many=True)
@@ -141,20 +140,18 @@ class ImportShape(s.Serializer):
 
 
 class FileShape(s.Serializer):
-    csv = s.CharField(help_text="An export that is imported changes nothing.")
+    csv = Text(help_text="An export that is imported changes nothing.")
 
 
 class Filters(s.Serializer):
     """``?q=shop&state=undeclared``."""
 
-    q = s.CharField(max_length=200, required=False, default="", help_text="A part of the AppIDs' names.")
+    q = Text(max_length=200, required=False, default="", help_text="A part of the AppIDs' names.")
     state = s.ChoiceField([state.value for state in State], required=False, default="")
 
 
 class ListQuery(Filters):
-    appid = s.CharField(
-        max_length=MAX_NAME_LENGTH, required=False, default="", help_text="The exact name of one."
-    )
+    appid = Text(max_length=MAX_NAME_LENGTH, required=False, default="", help_text="The exact name of one.")
 
 
 # -- one AppID --------------------------------------------------------------------------------------------------------

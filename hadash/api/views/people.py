@@ -18,6 +18,7 @@ from hadash.accounts import people, tokens
 from hadash.accounts.models import ApiToken
 from hadash.accounts.roles import MANAGE_PEOPLE, ROLES, VIEW_AUDIT, may, may_somewhere
 from hadash.api import present
+from hadash.api.fields import Text
 from hadash.api.idempotency import idempotent
 from hadash.api.shapes import people as shapes
 from hadash.api.views.common import KEY, PAGES, PagedView, View, address_of, browser, problems, the_pair
@@ -104,9 +105,9 @@ class OneToken(View):
 
 
 class PersonRequest(s.Serializer):
-    username = s.CharField(max_length=people.MAX_USERNAME)
-    name = s.CharField(max_length=people.MAX_NAME, required=False, default="", allow_blank=True)
-    password = s.CharField(max_length=1000, trim_whitespace=False, write_only=True)
+    username = Text(max_length=people.MAX_USERNAME)
+    name = Text(max_length=people.MAX_NAME, required=False, default="", allow_blank=True)
+    password = Text(max_length=1000, trim_whitespace=False, write_only=True)
 
 
 class ActiveRequest(s.Serializer):
@@ -216,9 +217,9 @@ def _the_person(username: str) -> User:
 
 
 class AuditQuery(s.Serializer):
-    q = s.CharField(max_length=200, required=False, help_text="A part of the subject.")
-    actor = s.CharField(max_length=150, required=False, help_text="A user name.")
-    verb = s.CharField(max_length=40, required=False)
+    q = Text(max_length=200, required=False, help_text="A part of the subject.")
+    actor = Text(max_length=150, required=False, help_text="A user name.")
+    verb = Text(max_length=40, required=False)
     after = s.IntegerField(
         min_value=0, max_value=2**62, required=False, help_text="Only entries with larger numbers."
     )

@@ -10,6 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from hadash.api import present
+from hadash.api.fields import Text
 from hadash.api.idempotency import idempotent
 from hadash.api.shapes import switches as shapes
 from hadash.api.shapes.common import CommentRequest, NothingRequest, ReasonRequest, window_of
@@ -58,8 +59,8 @@ class Plans(View):
 
 class SwitchQuery(InboxQuery):
     status = s.ChoiceField([status.value for status in Status], required=False)
-    appid = s.CharField(max_length=200, required=False, help_text="The exact name of what was asked for.")
-    topic = s.CharField(max_length=255, required=False, help_text="A Topic that moves.")
+    appid = Text(max_length=200, required=False, help_text="The exact name of what was asked for.")
+    topic = Text(max_length=255, required=False, help_text="A Topic that moves.")
 
 
 class Switches(PagedView):

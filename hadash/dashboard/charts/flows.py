@@ -1,0 +1,235 @@
+"""Who uses what, from left to right: AppID, InstanceID, Topic, group, cluster. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from hadash.dashboard.charts.chart import FIRST, HEIGHTS, INK, LINE, QUIET, SECOND, Chart
+from hadash.dashboard.tables import Column
+
+#: Names of one column; what is beyond stands there together.
+MOST_NAMED = 14
+
+#: The columns, from left to right.
+APPID, CLIENT, TOPIC, GROUP, CLUSTER = range(5)
+
+GROUP_USE, PRODUCE = "group", "produce"
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """A client uses a Topic or is in a group. ``is_own``: it is of what somebody looks at, and not only around it."""
+
+    appid: str
+    client_id: str
+    kind: str
+    resource: str
+    cluster: str
+    records: int
+    last_seen: datetime
+    is_own: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Something in a column. ``key``: what tells it from others there; ``None``: what has no name of its own there, together."""
+
+    column: int
+    key: tuple[str, ...] | None
+
+
+@dataclass
+class _Link:
+    """What leads from one place to another: how many uses, and what they are."""
+
+    uses: int = 0
+    records: int = 0
+    is_own: bool = False
+    kinds: set[str] = field(default_factory=set)
+
+
+def flows(
+    clusters: tuple[str, str],
+    found: Sequence[Flow],
+    focus: Place,
+    says: str,
+    href: Callable[[Place], str],
+) -> Chart:
+    """:param focus: what somebody looks at. :param href: where something is looked at by itself; empty for nowhere."""
+    steps = _steps(found)
+    shown = _shown(steps, focus)
+    links: dict[tuple[Place, Place], _Link] = defaultdict(_Link)
+    for (one, other), link in steps.items():
+        kept = links[_kept(one, shown), _kept(other, shown)]
+        kept.uses += link.uses
+        kept.records += link.records
+        kept.is_own |= link.is_own
+        kept.kinds |= link.kinds
+    places = sorted({place for pair in links for place in pair}, key=_order)
+    numbers = {place: number for number, place in enumerate(places)}
+    beyond = _beyond(steps, shown)
+    rows = sorted(found, key=lambda f: (not f.is_own, f.appid, f.client_id, f.kind, f.resource))
+    return Chart(
+        "flows",
+        _("Who uses what"),
+        (
+            Column("appid", _("AppID")),
+            Column("client_id", _("InstanceID")),
+            Column("kind", _("Does"), "use"),
+            Column("resource", _("Topic or group")),
+            Column("cluster", _("Cluster"), "cluster"),
+            Column("records", _("Records"), "number"),
+            Column("last_seen", _("Last seen"), "time"),
+        ),
+        [(f.appid, f.client_id, f.kind, f.resource, f.cluster, f.records, f.last_seen) for f in rows],
+        [
+            {
+                "type": "sankey",
+                "arrangement": "snap",
+                "domain": {"x": [0, 1], "y": [0, 0.94]},
+                "node": {
+                    "label": [_label(place, beyond) for place in places],
+                    "color": [_colour(place, focus, clusters) for place in places],
+                    "customdata": [
+                        [href(place), ", ".join(beyond.get(place.column, ())[:30])] for place in places
+                    ],
+                    "pad": 12,
+                    "thickness": 14,
+                    "line": {"width": 0},
+                    "hovertemplate": "<b>%{label}</b><br>%{customdata[1]}<extra></extra>",
+                },
+                "link": {
+                    "source": [numbers[one] for one, _other in links],
+                    "target": [numbers[other] for _one, other in links],
+                    "value": [link.uses for link in links.values()],
+                    "color": [[INK, 0.28] if link.is_own else [LINE, 0.55] for link in links.values()],
+                    "customdata": [_of_link(link) for link in links.values()],
+                    "hovertemplate": "%{source.label} → %{target.label}<br>%{customdata}<extra></extra>",
+                },
+            }
+        ],
+        {
+            "margin": {"l": 8, "r": 8, "t": 8, "b": 8},
+            "annotations": [
+                {"xref": "paper", "yref": "paper", "x": column / 4, "y": 1, "text": word, "yanchor": "top",
+                 "xanchor": ("left", "center", "center", "center", "right")[column]}
+                for column, word in enumerate((_("AppID"), _("InstanceID"), _("Topic"), _("Group"), _("Cluster")))
+            ],
+        },
+        says=says,
+        empty=_("Nobody has used it within the days that count."),
+        height=_height(places),
+    )  # fmt: skip
+
+
+def _steps(found: Iterable[Flow]) -> dict[tuple[Place, Place], _Link]:
+    """What leads where, one column at a time. A Topic leads to the groups of those who read it; what no group reads leads to its cluster itself."""
+    groups: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for flow in found:
+        if flow.kind == GROUP_USE:
+            groups[flow.appid, flow.client_id].add(flow.resource)
+    steps: dict[tuple[Place, Place], _Link] = defaultdict(_Link)
+
+    def note(one: Place, other: Place, flow: Flow) -> None:
+        link = steps[one, other]
+        link.uses += 1
+        link.records += flow.records
+        link.is_own |= flow.is_own
+        link.kinds.add(flow.kind)
+
+    reading = {(flow.appid, flow.client_id) for flow in found if flow.kind not in (GROUP_USE, PRODUCE)}
+    read = {
+        flow.resource
+        for flow in found
+        if flow.kind not in (GROUP_USE, PRODUCE) and groups[flow.appid, flow.client_id]
+    }
+    for flow in found:
+        who = flow.appid, flow.client_id
+        client = Place(CLIENT, who)
+        if flow.kind == GROUP_USE:
+            group = Place(GROUP, (flow.resource,))
+            note(group, Place(CLUSTER, (flow.cluster,)), flow)
+            if who not in reading:
+                note(Place(APPID, (flow.appid,)), client, flow)
+                note(client, group, flow)
+            continue
+        topic = Place(TOPIC, (flow.resource,))
+        note(Place(APPID, (flow.appid,)), client, flow)
+        note(client, topic, flow)
+        if flow.kind != PRODUCE:
+            for name in groups[who]:
+                note(topic, Place(GROUP, (name,)), flow)
+        if flow.resource not in read:
+            note(topic, Place(CLUSTER, (flow.cluster,)), flow)
+    return steps
+
+
+def _shown(steps: Mapping[tuple[Place, Place], _Link], focus: Place) -> set[Place]:
+    """What stands there by its name: what somebody looks at, then what is its own, then whatever leads to most."""
+    weights: Counter[Place] = Counter()
+    own: set[Place] = set()
+    for pair, link in steps.items():
+        for place in pair:
+            weights[place] += link.uses
+            if link.is_own:
+                own.add(place)
+    found: set[Place] = set()
+    for column in range(5):
+        here = [place for place in weights if place.column == column]
+        here.sort(key=lambda p: (p != focus, p not in own, -weights[p], p.key or ()))
+        # (One more than fits would be a line "1 more".)
+        found.update(here if len(here) == MOST_NAMED + 1 else here[:MOST_NAMED])
+    return found
+
+
+def _kept(place: Place, shown: set[Place]) -> Place:
+    return place if place in shown else Place(place.column, None)
+
+
+def _beyond(steps: Iterable[tuple[Place, Place]], shown: set[Place]) -> dict[int, list[str]]:
+    """By column, the names that stand there together."""
+    found: dict[int, set[str]] = defaultdict(set)
+    for pair in steps:
+        for place in pair:
+            if place not in shown:
+                found[place.column].add(" › ".join(place.key or ()))
+    return {column: sorted(names) for column, names in found.items()}
+
+
+def _label(place: Place, beyond: Mapping[int, Sequence[str]]) -> str:
+    if place.key is None:
+        count = len(beyond[place.column])
+        return ngettext("%(count)s more", "%(count)s more", count) % {"count": f"{count:,}"}
+    if place.column == CLIENT:
+        return place.key[1] or _("without a name")
+    return place.key[0]
+
+
+def _colour(place: Place, focus: Place, clusters: tuple[str, str]) -> Any:
+    if place.column == CLUSTER and place.key:
+        return {clusters[0]: FIRST, clusters[1]: SECOND}.get(place.key[0], QUIET)
+    return INK if place == focus else QUIET
+
+
+def _of_link(link: _Link) -> str:
+    uses = ngettext("%(count)s use", "%(count)s uses", link.uses) % {"count": f"{link.uses:,}"}
+    if link.kinds == {GROUP_USE}:
+        return uses
+    records = ngettext("%(count)s record", "%(count)s records", link.records) % {"count": f"{link.records:,}"}
+    return f"{uses}, {records}"
+
+
+def _order(place: Place) -> tuple[int, bool, tuple[str, ...]]:
+    return place.column, place.key is None, place.key or ()
+
+
+def _height(places: Iterable[Place]) -> int:
+    most = max(Counter(place.column for place in places).values(), default=1)
+    return next((height for height in HEIGHTS[1:] if height >= 90 + 34 * most), HEIGHTS[-1])

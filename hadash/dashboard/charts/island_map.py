@@ -1,0 +1,371 @@
+"""The map of an estate: its islands beside each other, and on each the things that hang together with most others. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from math import log10
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from hadash.dashboard.charts.chart import BAD, FINE, FIRST, INK, LINE, QUIET, SECOND, WAITING, Chart
+from hadash.dashboard.tables import THING_WORDS, Column
+
+#: Islands, and things of one island, that have their name on the map; names of more would lie upon each other.
+NAMED_ISLANDS, NAMED_THINGS = 12, 40
+
+#: Lines of one island that are drawn; and how much of a line's name is shown.
+MOST_LINES, NAME_LENGTH = 1500, 28
+
+
+class Turn(StrEnum):
+    """What has become of a thing since an earlier run."""
+
+    SAME = "same"
+    NEW = "new"
+    GONE = "gone"
+    MOVED = "moved"
+
+
+#: (word, colour, symbol) of what is not as it was; the symbol says the same as the colour.
+TURNS: Mapping[Turn, tuple[Any, str, str]] = {
+    Turn.SAME: (gettext_lazy("as it was"), LINE, "circle"),
+    Turn.NEW: (gettext_lazy("new"), FINE, "cross"),
+    Turn.GONE: (gettext_lazy("gone"), BAD, "x"),
+    Turn.MOVED: (gettext_lazy("on the other cluster now"), WAITING, "star-diamond"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class IslandSpot:
+    """An island. ``cluster``: empty when its things are on both. ``x``, ``y``, ``r``: its circle; ``None`` for one that is too small for one of its own."""
+
+    word: str
+    things: int
+    appids: int
+    topics: int
+    groups: int
+    cluster: str
+    radius: int
+    href: str
+    x: float | None = None
+    y: float | None = None
+    r: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A thing on the map, where it lies in the units of the map. ``lines``: the numbers of the drawn things that follow from it."""
+
+    number: int
+    kind: str
+    symbol: str
+    word: str
+    cluster: str
+    radius: int
+    neighbours: int
+    x: float
+    y: float
+    href: str
+    lines: tuple[int, ...] = ()
+    turn: Turn = Turn.SAME
+
+
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """The islands that are too small for a place of their own, counted together."""
+
+    islands: int = 0
+    things: int = 0
+    largest: int = 0
+
+
+def island_map(
+    clusters: tuple[str, str],
+    islands: Sequence[IslandSpot],
+    spots: Sequence[Spot],
+    rest: Rest,
+    since: str = "",
+) -> Chart:
+    """All islands. :param islands: the largest first. :param since: when the earlier run was that it is compared with; empty for none."""
+    placed = [island for island in islands if island.r is not None]
+    traces = [*_circles(clusters, placed), _middles(placed)]
+    traces += _by_turn(spots) if since else _by_cluster(clusters, spots)
+    return Chart(
+        "map",
+        _("All islands"),
+        (
+            Column("island", _("Around")),
+            Column("things", _("Things"), "number", _("identities, Topics and groups")),
+            Column("appids", _("AppIDs"), "number"),
+            Column("topics", _("Topics"), "number"),
+            Column("groups", _("Groups"), "number"),
+            Column("cluster", _("Cluster"), "cluster"),
+            Column("radius", _("Moves together"), "number", _("things that move together at most")),
+        ),
+        [(i.word, i.things, i.appids, i.topics, i.groups, i.cluster, i.radius) for i in islands],
+        traces,
+        _layout(),
+        says=_said(islands, rest, spots, since),
+        empty=_("No run has drawn a map yet: the next run of the job Topology does."),
+        height=640,
+    )
+
+
+def one_island(clusters: tuple[str, str], word: str, spots: Sequence[Spot], things: int) -> Chart:
+    """One island with its lines. :param things: how many it has, drawn or not."""
+    by_number = {spot.number: spot for spot in spots}
+    lines = [
+        (spot, by_number[number])
+        for spot in spots
+        for number in spot.lines
+        if number in by_number and (number > spot.number or spot.number not in by_number[number].lines)
+    ][:MOST_LINES]
+    xs: list[float | None] = []
+    ys: list[float | None] = []
+    for one, other in lines:
+        xs += [one.x, other.x, None]
+        ys += [one.y, other.y, None]
+    traces: list[dict[str, Any]] = [
+        {
+            "type": "scattergl",
+            "mode": "lines",
+            "x": xs,
+            "y": ys,
+            "line": {"color": LINE, "width": 1},
+            "hoverinfo": "skip",
+            "showlegend": False,
+        },
+        *_by_cluster(clusters, spots),
+        _names(spots),
+    ]
+    leads = {spot.number: [by_number[n].word for n in spot.lines if n in by_number] for spot in spots}
+    ordered = sorted(spots, key=lambda spot: (-spot.neighbours, spot.number))
+    if len(spots) < things:
+        says = _("%(shown)s of %(all)s things are drawn: those that hang together with most others.") % {
+            "shown": f"{len(spots):,}",
+            "all": f"{things:,}",
+        }
+    else:
+        says = ngettext("%(all)s thing.", "%(all)s things, all that hang together.", things) % {
+            "all": f"{things:,}"
+        }
+    return Chart(
+        "island",
+        _("The island around %(name)s") % {"name": word},
+        (
+            Column("kind", _("What"), "kind"),
+            Column("name", _("Name")),
+            Column("cluster", _("Cluster"), "cluster"),
+            Column("radius", _("Moves together"), "number"),
+            Column("neighbours", _("Hangs together with"), "number", _("other things, directly")),
+            Column("leads_to", _("Takes along"), "names"),
+        ),
+        [
+            (
+                THING_WORDS.get(spot.kind, spot.kind),
+                spot.word,
+                spot.cluster,
+                spot.radius,
+                spot.neighbours,
+                leads[spot.number],
+            )
+            for spot in ordered
+        ],
+        traces,
+        _layout(),
+        says=says,
+        empty=_("Nothing of it is on the map."),
+        height=640,
+    )
+
+
+def size_of(radius: int) -> float:
+    """Pixels of a mark, by how much moves with it: ten times as much is one step more.
+
+    >>> size_of(1), size_of(1000)
+    (6.0, 18.0)
+    """
+    return round(6 + 4 * log10(max(radius, 1)), 1)
+
+
+def _said(islands: Sequence[IslandSpot], rest: Rest, spots: Sequence[Spot], since: str) -> str:
+    parts = []
+    if islands:
+        largest = islands[0]
+        in_all = len(islands) + rest.islands
+        parts.append(
+            ngettext(
+                "%(count)s island; its %(things)s things hang together.",
+                "%(count)s islands; %(things)s things hang together on the largest.",
+                in_all,
+            )
+            % {"count": f"{in_all:,}", "things": f"{largest.things:,}"}
+        )
+    if rest.islands:
+        parts.append(
+            ngettext(
+                "%(count)s of them is too small to be drawn.",
+                "%(count)s of them, with %(most)s things at most, are too small to be drawn.",
+                rest.islands,
+            )
+            % {"count": f"{rest.islands:,}", "most": f"{rest.largest:,}"}
+        )
+    if since:
+        counts = {turn: sum(spot.turn is turn for spot in spots) for turn in Turn}
+        parts.append(
+            _("Of what is drawn, since %(since)s: %(new)s new, %(gone)s gone, %(moved)s moved.")
+            % {
+                "since": since,
+                "new": counts[Turn.NEW],
+                "gone": counts[Turn.GONE],
+                "moved": counts[Turn.MOVED],
+            }
+        )
+    return " ".join(parts)
+
+
+def _layout() -> dict[str, Any]:
+    bare = {"showgrid": False, "zeroline": False, "showticklabels": False, "showline": False}
+    return {
+        "xaxis": {**bare},
+        "yaxis": {**bare, "scaleanchor": "x"},
+        "dragmode": "pan",
+        "showlegend": True,
+        "legend": {"orientation": "h", "x": 0, "y": 1.04, "yanchor": "bottom", "itemsizing": "constant"},
+        "margin": {"l": 8, "r": 8, "t": 34, "b": 8},
+    }
+
+
+def _colours(clusters: tuple[str, str]) -> dict[str, tuple[str, str]]:
+    """Of each cluster: (word, colour); what is on both is empty."""
+    return {clusters[0]: (clusters[0], FIRST), clusters[1]: (clusters[1], SECOND), "": (_("both"), QUIET)}
+
+
+def _circles(clusters: tuple[str, str], islands: Sequence[IslandSpot]) -> list[dict[str, Any]]:
+    """The edges of the islands. (``circles`` is for static/charts.js, which makes lines of them: a circle takes many points.)"""
+    found = []
+    for cluster, (_word, colour) in _colours(clusters).items():
+        own = [island for island in islands if island.cluster == cluster]
+        if own:
+            found.append(
+                {
+                    "type": "scattergl",
+                    "mode": "lines",
+                    "circles": [[island.x, island.y, island.r] for island in own],
+                    "line": {"color": colour, "width": 1.2},
+                    "opacity": 0.75,
+                    "hoverinfo": "skip",
+                    "showlegend": False,
+                }
+            )
+    return found
+
+
+def _middles(islands: Sequence[IslandSpot]) -> dict[str, Any]:
+    """A handle at the upper edge of each island: what it is, and a click opens it."""
+    return {
+        "type": "scatter",
+        "mode": "markers+text",
+        "name": _("island"),
+        "x": [island.x for island in islands],
+        "y": [(island.y or 0) + (island.r or 0) for island in islands],
+        "text": [
+            _short(island.word) if place < NAMED_ISLANDS else "" for place, island in enumerate(islands)
+        ],
+        "textposition": "top center",
+        "textfont": {"size": 11},
+        "customdata": [
+            [i.href, i.word, f"{i.things:,}", f"{i.appids:,}", i.cluster or _("both"), f"{i.radius:,}"]
+            for i in islands
+        ],
+        "marker": {"symbol": "triangle-down", "size": 8, "color": INK},
+        "hovertemplate": "<b>%{customdata[1]}</b> · %{customdata[4]}<br>"
+        + _("%(things)s things of %(appids)s AppIDs, of which %(radius)s move together at most")
+        % {"things": "%{customdata[2]}", "appids": "%{customdata[3]}", "radius": "%{customdata[5]}"}
+        + "<extra></extra>",
+    }
+
+
+def _by_cluster(clusters: tuple[str, str], spots: Sequence[Spot]) -> list[dict[str, Any]]:
+    colours = _colours(clusters)
+    return [
+        _marks(word, [spot for spot in spots if spot.cluster == cluster], colour)
+        for cluster, (word, colour) in colours.items()
+        if any(spot.cluster == cluster for spot in spots)
+    ]
+
+
+def _by_turn(spots: Sequence[Spot]) -> list[dict[str, Any]]:
+    return [
+        _marks(str(word), own, colour, symbol)
+        for turn, (word, colour, symbol) in TURNS.items()
+        if (own := [spot for spot in spots if spot.turn is turn])
+    ]
+
+
+def _marks(word: str, spots: Iterable[Spot], colour: str, symbol: str = "") -> dict[str, Any]:
+    own = list(spots)
+    return {
+        "type": "scattergl",
+        "mode": "markers",
+        "name": word,
+        "x": [spot.x for spot in own],
+        "y": [spot.y for spot in own],
+        "customdata": [
+            [spot.href, spot.word, str(THING_WORDS.get(spot.kind, spot.kind)), spot.radius] for spot in own
+        ],
+        "marker": {
+            "symbol": symbol or [spot.symbol for spot in own],
+            "size": [size_of(spot.radius) for spot in own],
+            "color": colour,
+            "line": {"width": 0.5, "color": "@surface"},
+        },
+        "hovertemplate": "<b>%{customdata[1]}</b> · %{customdata[2]} · "
+        + word
+        + "<br>"
+        + _("%(count)s things move together") % {"count": "%{customdata[3]:,}"}
+        + "<extra></extra>",
+    }
+
+
+def _names(spots: Sequence[Spot]) -> dict[str, Any]:
+    """The names of those with most neighbours. Where many stand close, fewer."""
+    named: list[Spot] = []
+    for spot in sorted(spots, key=lambda each: (-each.neighbours, each.number)):
+        if len(named) == NAMED_THINGS:
+            break
+        if all(_apart(spot, other) for other in named):
+            named.append(spot)
+    return {
+        "type": "scatter",
+        "mode": "text",
+        "x": [spot.x for spot in named],
+        "y": [spot.y for spot in named],
+        "text": [_short(spot.word) for spot in named],
+        "textposition": "bottom center",
+        "textfont": {"size": 11},
+        "hoverinfo": "skip",
+        "showlegend": False,
+    }
+
+
+def _apart(one: Spot, other: Spot) -> bool:
+    """Whether two names have room beside or below each other, on an island whose edge is at 1."""
+    return abs(one.y - other.y) > 0.06 or abs(one.x - other.x) > 0.32
+
+
+def _short(word: str) -> str:
+    return word if len(word) <= NAME_LENGTH else f"{word[: NAME_LENGTH - 1]}…"
+
+
+def spread(x: float, y: float, circle: tuple[float, float, float]) -> tuple[float, float]:
+    """From a place on an island whose edge is at 1 to the place on the map.
+
+    >>> spread(0.5, 0.0, (10.0, 20.0, 4.0))
+    (12.0, 20.0)
+    """
+    return round(circle[0] + x * circle[2], 3), round(circle[1] + y * circle[2], 3)

@@ -1,0 +1,155 @@
+"""What the map shows of a published run, and what is other in it than in an earlier one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+from dataclasses import replace
+
+from django.db import connection
+from django.db.models import Count, Max, Sum
+from django.urls import reverse
+
+from hadash.dashboard.charts.island_map import IslandSpot, Rest, Spot, Turn, spread
+from hadash.dashboard.graph.things import SYMBOLS, Focus, focus_of, word_of
+from hadash.governance.models import Island, Mark, Node, Run
+from hadash.governance.selectors import published_runs
+from hadash.inventory.models import Pair
+from hadash.switching.things import APPID, INSTANCE
+
+#: Runs that can be chosen: all that are kept.
+MOST_RUNS = 40
+
+#: What tells a thing from all others of its pair, over runs.
+Named = tuple[str, str, tuple[str, ...]]
+
+
+def runs_with_map() -> list[Run]:
+    """The published runs, the oldest first."""
+    return list(published_runs(Run.Job.TOPOLOGY)[:MOST_RUNS])[::-1]
+
+
+def islands_of(run: Run, pair: Pair) -> tuple[list[IslandSpot], Rest]:
+    """(those that have a place on the map, the largest first; the others together)."""
+    rows = Island.objects.filter(run=run, pair=pair.name)
+    placed = list(rows.filter(x__isnull=False).order_by("-things", "island"))
+    rest = rows.filter(x__isnull=True).aggregate(
+        islands=Count("pk"), things=Sum("things"), largest=Max("things")
+    )
+    return [_island(row, run, pair) for row in placed], Rest(
+        rest["islands"], rest["things"] or 0, rest["largest"] or 0
+    )
+
+
+def _island(row: Island, run: Run, pair: Pair) -> IslandSpot:
+    return IslandSpot(
+        word_of(row.kind, row.appid, row.names),
+        row.things,
+        row.appids,
+        row.topics,
+        row.groups,
+        row.cluster,
+        row.radius_instance,
+        f"{reverse('graph')}?pair={pair.name}&run={run.pk}&island={row.island}",
+        row.x,
+        row.y,
+        row.r,
+    )
+
+
+def spots_of(run: Run, pair: Pair, since: Run | None = None) -> list[Spot]:
+    """All that is drawn, in the units of the map.
+
+    :param since: an earlier run: what it had and this one has not is there too, where it was.
+    """
+    now, circles = _marks(run, pair), _circles(run, pair)
+    spots = {
+        name: _spot(mark, circles[mark.island], pair) for name, mark in now.items() if mark.island in circles
+    }
+    if since is None:
+        return list(spots.values())
+    before, were = _marks(since, pair), _circles(since, pair)
+    # What was not drawn may have been there nevertheless, with fewer neighbours than others; and so may what is not drawn now.
+    clusters = {name: mark.cluster for name, mark in before.items()}
+    clusters |= _clusters_of(since, pair, spots.keys() - before.keys())
+    gone = [name for name, mark in before.items() if name not in now and mark.island in were]
+    there = _clusters_of(run, pair, gone)
+    return [replace(spot, turn=_turn(clusters.get(name), spot.cluster)) for name, spot in spots.items()] + [
+        _spot(before[name], were[before[name].island], pair, Turn.GONE) for name in gone if name not in there
+    ]
+
+
+def _turn(before: str | None, now: str) -> Turn:
+    if before is None:
+        return Turn.NEW
+    return Turn.SAME if before == now else Turn.MOVED
+
+
+def _clusters_of(run: Run, pair: Pair, names: Collection[Named]) -> dict[Named, str]:
+    """The cluster of each of some things that a run knows, drawn or not."""
+    if not names:
+        return {}
+    kinds, appids, lists = zip(*((kind, appid, json.dumps(own)) for kind, appid, own in names), strict=True)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT kind, appid, names::text, cluster FROM governance_node JOIN unnest(%s::text[], %s::text[], %s::jsonb[])"
+            " AS asked (kind, appid, names) USING (kind, appid, names) WHERE run_id = %s AND pair = %s",
+            [list(kinds), list(appids), list(lists), run.pk, pair.name],
+        )
+        return {
+            (kind, appid, tuple(json.loads(own))): cluster for kind, appid, own, cluster in cursor.fetchall()
+        }
+
+
+def spots_of_island(run: Run, pair: Pair, island: int) -> list[Spot]:
+    """What is drawn of one island, whose edge is at 1."""
+    marks = Mark.objects.filter(run=run, pair=pair.name, island=island).order_by("number")
+    return [_spot(mark, (0.0, 0.0, 1.0), pair) for mark in marks]
+
+
+def _name(mark: Mark) -> Named:
+    return mark.kind, mark.appid, tuple(mark.names)
+
+
+def _marks(run: Run, pair: Pair) -> dict[Named, Mark]:
+    return {_name(mark): mark for mark in Mark.objects.filter(run=run, pair=pair.name).order_by("number")}
+
+
+def _circles(run: Run, pair: Pair) -> dict[int, tuple[float, float, float]]:
+    rows = Island.objects.filter(run=run, pair=pair.name, x__isnull=False)
+    return {row.island: (row.x or 0.0, row.y or 0.0, row.r or 0.0) for row in rows}
+
+
+def _spot(mark: Mark, circle: tuple[float, float, float], pair: Pair, turn: Turn = Turn.SAME) -> Spot:
+    x, y = spread(mark.x, mark.y, circle)
+    return Spot(
+        mark.number,
+        mark.kind,
+        SYMBOLS.get(mark.kind, "circle"),
+        word_of(mark.kind, mark.appid, mark.names),
+        mark.cluster,
+        mark.radius_instance,
+        mark.neighbours,
+        x,
+        y,
+        focus_of(pair.name, mark.kind, mark.appid, mark.names).href,
+        tuple(mark.leads_to),
+        turn,
+    )
+
+
+def island_of(run: Run, wanted: Focus) -> int | None:
+    """The number of the island that a thing is on; ``None`` when the run does not know it."""
+    node = node_of(run, wanted)
+    return node.island if node else None
+
+
+def node_of(run: Run, wanted: Focus) -> Node | None:
+    """The row of a thing; of an AppID that of what takes most along. An InstanceID that is not registered moves with its AppID."""
+    nodes = Node.objects.filter(run=run, pair=wanted.pair)
+    own = nodes.filter(appid=wanted.appid).order_by("-radius_instance", "pk")
+    if wanted.kind == APPID:
+        return own.first()
+    if wanted.kind == INSTANCE:
+        return own.filter(kind=INSTANCE, names=[wanted.name]).first() or own.filter(kind=APPID).first()
+    return nodes.filter(kind=wanted.kind, appid="", names=[wanted.name]).first()

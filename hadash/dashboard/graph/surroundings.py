@@ -1,0 +1,92 @@
+"""A thing with what surrounds it, as the last published run has seen it: who uses it, and what else they use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Count, Max, Q
+
+from hadash.dashboard.charts.flows import Flow
+from hadash.dashboard.graph.maps import node_of
+from hadash.dashboard.graph.things import Focus
+from hadash.governance.models import Edge, Node, Run
+from hadash.switching.things import APPID, GROUP, INSTANCE, TOPIC
+
+#: Uses of the thing itself, and of its surroundings, that are looked at; and AppIDs besides its own whose uses are.
+MOST_OWN, MOST_AROUND, MOST_APPIDS = 3000, 1500, 12
+
+_FIELDS = ("appid", "client_id", "kind", "resource", "cluster", "records", "last_seen")
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """``flows``: uses by clients, those of the thing itself first. ``appids_left_out``: others that use the same, and are not among them.
+    ``uses_left_out``: of the thing itself, beyond the limit. ``radius`` and ``radius_by_appid``: how much moves with it (``None``: nobody knows it).
+    """
+
+    flows: list[Flow]
+    appids_left_out: int = 0
+    uses_left_out: int = 0
+    radius: int | None = None
+    radius_by_appid: int | None = None
+
+
+def surroundings_of(run: Run, focus: Focus) -> Surroundings:
+    """Its uses; then, of those who share most of what they use with it, the uses of that."""
+    edges = Edge.objects.filter(run=run, pair=focus.pair)
+    own_rows = edges.filter(_is_own(focus))
+    own = list(own_rows.order_by("-records", "pk").values(*_FIELDS)[: MOST_OWN + 1])
+    left_out = own_rows.count() - MOST_OWN if len(own) > MOST_OWN else 0
+    resources = {row["resource"] for row in own}
+    sharing = edges.filter(resource__in=resources).exclude(_is_own(focus))
+    if focus.kind in (TOPIC, GROUP):
+        # Whoever uses it is there already: what else they use is around it.
+        sharing = edges.filter(appid__in={row["appid"] for row in own}).exclude(_is_own(focus))
+    ranked = list(sharing.order_by().values("appid").annotate(uses=Count("pk")).order_by("-uses", "appid"))
+    chosen = [row["appid"] for row in ranked[:MOST_APPIDS]]
+    around = list(sharing.filter(appid__in=chosen).order_by("-records", "pk").values(*_FIELDS)[:MOST_AROUND])
+    return Surroundings(
+        _flows(own[:MOST_OWN], is_own=True) + _flows(around, is_own=False),
+        max(0, len(ranked) - MOST_APPIDS),
+        left_out,
+        *_radii(run, focus),
+    )
+
+
+def _is_own(focus: Focus) -> Q:
+    if focus.kind == GROUP:
+        return Q(resource=focus.name, kind=GROUP)
+    if focus.kind == TOPIC:
+        return Q(resource=focus.name) & ~Q(kind=GROUP)
+    own = Q(appid=focus.appid)
+    return own & Q(client_id=focus.name) if focus.kind == INSTANCE else own
+
+
+def _flows(rows: Iterable[dict[str, Any]], *, is_own: bool) -> list[Flow]:
+    return [
+        Flow(
+            row["appid"],
+            row["client_id"] or "",
+            row["kind"],
+            row["resource"],
+            row["cluster"],
+            row["records"],
+            row["last_seen"],
+            is_own,
+        )
+        for row in rows
+    ]
+
+
+def _radii(run: Run, focus: Focus) -> tuple[int | None, int | None]:
+    node = node_of(run, focus)
+    if node is None:
+        return None, None
+    if focus.kind != APPID:
+        return node.radius_instance, node.radius_appid
+    whole = Node.objects.filter(run=run, pair=focus.pair, appid=focus.appid).aggregate(
+        most=Max("radius_appid")
+    )
+    return node.radius_instance, whole["most"]

@@ -1,0 +1,62 @@
+"""How things of the graph are called, and where their pages are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from urllib.parse import urlencode
+
+from django.urls import reverse
+
+from hadash.switching.things import APPID, BOUND_GROUP, BOUND_TOPICS, GROUP, INSTANCE, TOPIC
+
+#: What can be looked at with what surrounds it, and how each is drawn on the map.
+SYMBOLS: dict[str, str] = {
+    APPID: "circle",
+    INSTANCE: "circle",
+    BOUND_TOPICS: "circle",
+    BOUND_GROUP: "circle",
+    TOPIC: "square",
+    GROUP: "diamond",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Focus:
+    """What somebody looks at. ``kind``: appid, instance, topic or group; ``name`` is empty for a whole AppID, ``appid`` for a Topic or group."""
+
+    pair: str
+    kind: str
+    appid: str = ""
+    name: str = ""
+
+    @property
+    def word(self) -> str:
+        """
+        >>> Focus("main", "instance", "shop", "web-1").word, Focus("main", "topic", name="orders").word
+        ('shop › web-1', 'orders')
+        """
+        return " › ".join(part for part in (self.appid, self.name) if part)
+
+    @property
+    def href(self) -> str:
+        values = {"pair": self.pair, "kind": self.kind, "appid": self.appid, "name": self.name}
+        return f"{reverse('graph-focus')}?{urlencode({k: v for k, v in values.items() if v})}"
+
+
+def focus_of(pair: str, kind: str, appid: str, names: Sequence[str]) -> Focus:
+    """Where a thing of a run is looked at. (What only a part of an AppID has a binding for is looked at with the AppID.)"""
+    if kind in (TOPIC, GROUP):
+        return Focus(pair, kind, name=names[0] if names else "")
+    if kind == INSTANCE and names:
+        return Focus(pair, INSTANCE, appid, names[0])
+    return Focus(pair, APPID, appid)
+
+
+def word_of(kind: str, appid: str, names: Sequence[str]) -> str:
+    """
+    >>> word_of("bound topics", "shop", ["orders", "people"]), word_of("appid", "shop", [])
+    ('shop › orders, people', 'shop')
+    """
+    shown = ", ".join(names)
+    return " › ".join(part for part in (appid, shown) if part) or "–"

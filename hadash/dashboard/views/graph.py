@@ -1,0 +1,178 @@
+"""The binding graph: the map of all islands of a pair, one island, and a thing with what surrounds it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import Http404, HttpRequest
+from django.http.response import HttpResponseBase
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_GET
+
+from hadash.accounts.roles import pairs_where
+from hadash.dashboard.charts import flows, island_map
+from hadash.dashboard.charts.chart import Chart, asked_csv
+from hadash.dashboard.graph import maps
+from hadash.dashboard.graph.surroundings import Surroundings, surroundings_of
+from hadash.dashboard.graph.things import Focus, word_of
+from hadash.dashboard.tables import THING_WORDS
+from hadash.dashboard.views.common import address_with, searched, user_of
+from hadash.governance import selectors
+from hadash.governance.models import Island, Run
+from hadash.inventory.models import AppID, Pair
+from hadash.switching.things import APPID, GROUP, INSTANCE, TOPIC
+
+#: What can be looked at with what surrounds it.
+KINDS = (APPID, INSTANCE, TOPIC, GROUP)
+
+
+def _pairs(request: HttpRequest) -> list[Pair]:
+    return list(pairs_where(user_of(request)).select_related("first", "second").order_by("name"))
+
+
+def _pair(request: HttpRequest, pairs: list[Pair]) -> Pair | None:
+    """The one that the address names, or the first. :raises Http404: there is none of that name."""
+    name = searched(request, "pair")
+    found = next((pair for pair in pairs if pair.name == name), None)
+    if name and found is None:
+        raise Http404(_("There is no pair %(name)s.") % {"name": name})
+    return found or (pairs[0] if pairs else None)
+
+
+def _run(request: HttpRequest, name: str, runs: list[Run]) -> Run | None:
+    """A run that the address names; one that is gone is as if none was named."""
+    wanted = searched(request, name)
+    return next((run for run in runs if str(run.pk) == wanted), None)
+
+
+@require_GET
+def graph(request: HttpRequest) -> HttpResponseBase:
+    """``?pair=``, ``?run=`` of the past, ``?since=`` an earlier run to be compared with, ``?island=`` to open one, ``?csv=`` and the name of a chart."""
+    pairs = _pairs(request)
+    pair = _pair(request, pairs)
+    runs = maps.runs_with_map()
+    run = _run(request, "run", runs) or (runs[-1] if runs else None)
+    since = _run(request, "since", runs)
+    if run is None or (since is not None and since.pk >= run.pk):
+        since = None
+    context: dict[str, Any] = {"pairs": pairs, "pair": pair, "run": run, "runs": runs, "since": since}
+    if pair is None or run is None:
+        return render(request, "graph/map.html", context)
+    chart, island = _opened(request, run, pair) if searched(request, "island") else (None, None)
+    chart = chart or _map(run, pair, since)
+    if (asked := asked_csv(request, [chart])) is not None:
+        return asked
+    context |= {
+        "chart": chart,
+        "island": island,
+        "slider": [(each, _at(request, each)) for each in runs],
+        "place": runs.index(run),
+        "earlier": [each for each in reversed(runs) if each.pk < run.pk],
+        "whole": address_with(request, island=None),
+    }
+    return render(request, "graph/map.html", context)
+
+
+def _at(request: HttpRequest, run: Run) -> str:
+    """The same page of another run. (The numbers of islands are those of one run.)"""
+    return address_with(request, run=str(run.pk), island=None)
+
+
+def _opened(request: HttpRequest, run: Run, pair: Pair) -> tuple[Chart, Island]:
+    wanted = searched(request, "island")
+    row = (
+        Island.objects.filter(run=run, pair=pair.name, island=int(wanted)).first()
+        if wanted.isdigit() and len(wanted) < 19
+        else None
+    )
+    if row is None:
+        raise Http404(_("There is no island %(number)s in this run.") % {"number": wanted})
+    word = word_of(row.kind, row.appid, row.names)
+    spots = maps.spots_of_island(run, pair, row.island)
+    return island_map.one_island(_clusters(pair), word, spots, row.things), row
+
+
+def _map(run: Run, pair: Pair, since: Run | None) -> Chart:
+    islands, rest = maps.islands_of(run, pair)
+    spots = maps.spots_of(run, pair, since)
+    return island_map.island_map(
+        _clusters(pair), islands, spots, rest, _("run %(number)s") % {"number": since.pk} if since else ""
+    )
+
+
+def _clusters(pair: Pair) -> tuple[str, str]:
+    return pair.first.name, pair.second.name
+
+
+@require_GET
+def focus(request: HttpRequest) -> HttpResponseBase:
+    """``?pair=``, ``?kind=`` (appid, instance, topic or group), ``?appid=`` and ``?name=`` of it; ``?csv=`` and the name of the chart."""
+    pairs = _pairs(request)
+    pair = _pair(request, pairs)
+    asked = {name: searched(request, name) for name in ("kind", "appid", "name")}
+    kind = asked["kind"] if asked["kind"] in KINDS else APPID
+    needed = {APPID: ("appid",), INSTANCE: ("appid", "name"), TOPIC: ("name",), GROUP: ("name",)}[kind]
+    if pair is None or not all(asked[name] for name in needed):
+        raise Http404(_("Nothing is named to be looked at."))
+    wanted = Focus(pair.name, kind, **{name: asked[name] for name in needed})
+    run = selectors.published(Run.Job.TOPOLOGY)
+    found = surroundings_of(run, wanted) if run else Surroundings([])
+    chart = flows_of(pair, wanted, found)
+    if (csv := asked_csv(request, [chart])) is not None:
+        return csv
+    appid = AppID.objects.filter(pair=pair, name=wanted.appid).first() if wanted.appid else None
+    context = {
+        "pair": pair,
+        "focus": wanted,
+        "kind": THING_WORDS[kind],
+        "chart": chart,
+        "found": found,
+        "run": run,
+        "appid": appid,
+        "island": _island_of(run, wanted) if run else "",
+    }
+    return render(request, "graph/focus.html", context)
+
+
+def flows_of(pair: Pair, wanted: Focus, found: Surroundings) -> Chart:
+    """What surrounds a thing, drawn."""
+    own = next((flow for flow in found.flows if flow.is_own), None)
+    says = [_("What is darker is its own; the rest is what others do with the same.") if own else ""]
+    if found.appids_left_out:
+        says.append(
+            _("%(count)s more AppIDs use the same and are left out.")
+            % {"count": f"{found.appids_left_out:,}"}
+        )
+    if found.uses_left_out:
+        says.append(
+            _("%(count)s of its uses, those with the fewest records, are left out.")
+            % {"count": f"{found.uses_left_out:,}"}
+        )
+    key = {
+        APPID: (flows.APPID, (wanted.appid,)),
+        INSTANCE: (flows.CLIENT, (wanted.appid, wanted.name)),
+        TOPIC: (flows.TOPIC, (wanted.name,)),
+        GROUP: (flows.GROUP, (wanted.name,)),
+    }[wanted.kind]
+
+    def href(place: flows.Place) -> str:
+        if place.key is None or place.column == flows.CLUSTER:
+            return ""
+        if place.column == flows.CLIENT:
+            appid, client = place.key
+            return Focus(pair.name, INSTANCE, appid, client).href if client else ""
+        if place.column == flows.APPID:
+            return Focus(pair.name, APPID, place.key[0]).href
+        return Focus(pair.name, TOPIC if place.column == flows.TOPIC else GROUP, name=place.key[0]).href
+
+    return flows.flows(
+        _clusters(pair), found.flows, flows.Place(*key), " ".join(part for part in says if part), href
+    )
+
+
+def _island_of(run: Run, wanted: Focus) -> str:
+    """The address of the island that a thing is on; empty for one that the run does not know."""
+    island = maps.island_of(run, wanted)
+    return "" if island is None else f"{reverse('graph')}?pair={wanted.pair}&run={run.pk}&island={island}"
