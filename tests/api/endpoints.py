@@ -193,6 +193,8 @@ PAGES: dict[tuple[str, str], frozenset[str]] = {
     ("POST", "governance/risks/{finding}/withdraw/"): GOVERNING,
     ("GET", "governance/rules/"): EVERYBODY,
     ("GET", "governance/tables/{table}/"): EVERYBODY,
+    ("GET", "graph/"): EVERYBODY,
+    ("GET", "graph/focus/"): EVERYBODY,
     ("GET", "groups/"): EVERYBODY,
     ("GET", "groups/{cluster}/{group}/"): EVERYBODY,
     ("GET", "pipeline/"): EVERYBODY,

@@ -20,11 +20,12 @@ from django.utils import timezone
 from playwright.sync_api import Browser, Page, expect
 from support.browser import Window
 
+from dashboard.graph_parts import ESTATE, publish_graph, uses_of
 from dashboard.parts import PASSWORD
 from hadash.dashboard.groups.looking import Lag, Look
 from hadash.dashboard.views import groups
 from hadash.governance.models import AdviceStep, Coverage, CoverageCell, LagDay, Posture, Run, Sharing
-from hadash.inventory.models import AppID
+from hadash.inventory.models import AppID, Pair
 from hadash.kafka.values import GroupInfo, GroupMember, Partition
 from hadash.lake import snapshots
 from hadash.lake.store import Store
@@ -38,12 +39,26 @@ PAGES = {
     "sharing": "governance/tables/sharing/",
     "advice": "governance/tables/advice/",
     "lag": "governance/tables/lag/",
+    "graph": "graph/",
+    "island": "graph/?island=0",
+    "focus": "graph/focus/?appid=shop",
     "groups": "groups/",
     "group": "groups/east/readers/?change=more",
 }
 
 #: How many charts each of them has.
-CHARTS = {"overview": 0, "coverage": 2, "sharing": 3, "advice": 1, "lag": 1, "groups": 0, "group": 1}
+CHARTS = {
+    "overview": 0,
+    "coverage": 2,
+    "sharing": 3,
+    "advice": 1,
+    "lag": 1,
+    "graph": 1,
+    "island": 1,
+    "focus": 1,
+    "groups": 0,
+    "group": 1,
+}
 
 APPIDS, DAYS = 500, 30
 
@@ -105,8 +120,26 @@ def published(
                 over_rpo=int(age == 20), seconds_p50=0.4, seconds_p95=1.5 + age % 4, seconds_most=45.0 if age == 20 else 8.0,
                 records_most=900,
             )  # fmt: skip
+    _graph(estate.pair)
     _groups(monkeypatch, tmp_path)
     return SimpleNamespace(pages={appid.name: appid.pk for appid in AppID.objects.all()})
+
+
+def _graph(pair: Pair) -> None:
+    """Two runs of many islands; the newest is the one whose table of sharing is shown."""
+    crowd = [
+        use
+        for number in range(60)
+        for use in uses_of(
+            f"app-{number:03d}",
+            produce=[f"topic-{number}"],
+            consume=[f"topic-{number // 9}"],
+            group=f"group-{number}",
+        )
+    ]
+    publish_graph(pair, [*ESTATE, *crowd], at=timezone.now() - timedelta(days=1))
+    now = publish_graph(pair, [*ESTATE, *crowd[:-8], *uses_of("购物", consume=["orders"])], west=["bookings"])
+    Sharing.objects.update(run=now)
 
 
 def _groups(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
@@ -254,6 +287,42 @@ def test_colours_follow_the_theme(olga: Window) -> None:
     light = page.evaluate(colour)
     page.locator("[data-theme-toggle]").click()
     page.wait_for_function(f"{colour} !== {light!r}")
+
+
+def test_the_map_is_moved_zoomed_and_opened(olga: Window) -> None:
+    page = olga.open(PAGES["graph"])
+    drawn(page, 1)
+    area = page.locator("[data-chart] .nsewdrag").first
+    area.scroll_into_view_if_needed()
+    box = area.bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.mouse.wheel(0, -240)
+    page.wait_for_url(re.compile("zoom-map="))
+    ends = "(() => { const l = document.querySelector('[data-chart]').layout; return [...l.xaxis.range, ...l.yaxis.range]; })()"
+    shown = page.evaluate(ends)
+    page.reload()
+    drawn(page, 1)
+    # (Both axes have the same scale: Plotly fits them to the room that there is.)
+    assert page.evaluate(ends) == pytest.approx(shown, rel=0.05)
+    page.get_by_role("button", name="Show all").click()
+    page.wait_for_url(lambda url: "zoom" not in url)
+
+
+def test_the_slider_shows_the_map_as_it_was(olga: Window) -> None:
+    page = olga.open(PAGES["graph"])
+    drawn(page, 1)
+    expect(page.locator("#map")).to_contain_text("islands")
+    page.get_by_label("As it was").press("ArrowLeft")
+    page.wait_for_url(re.compile(r"run=\d+"))
+    drawn(page, 1)
+    page.goto(page.url.split("?")[0])
+    page.get_by_label("Differences since").select_option(index=1)
+    page.wait_for_url(re.compile(r"since=\d+"))
+    drawn(page, 1)
+    expect(page.locator("#map")).to_contain_text(re.compile(r"\d+ new, \d+ gone, \d+ moved"))
+    page.screenshot(path=settings.BASE_DIR / "var" / "pictures" / "graph-differences.png", full_page=True)
+    assert olga.errors == []
 
 
 @pytest.fixture

@@ -39,6 +39,8 @@ class Chart:
     says: Any = ""
     empty: Any = ""
     height: int = 280
+    #: On a narrow screen it is moved sideways instead of being pressed together.
+    is_wide: bool = False
 
     @property
     def twin(self) -> list[list[tuple[Column, Any]]]:

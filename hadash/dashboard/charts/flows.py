@@ -116,7 +116,7 @@ def flows(
             }
         ],
         {
-            "margin": {"l": 8, "r": 8, "t": 8, "b": 8},
+            "margin": {"l": 8, "r": 16, "t": 8, "b": 8},
             "annotations": [
                 {"xref": "paper", "yref": "paper", "x": column / 4, "y": 1, "text": word, "yanchor": "top",
                  "xanchor": ("left", "center", "center", "center", "right")[column]}
@@ -126,6 +126,7 @@ def flows(
         says=says,
         empty=_("Nobody has used it within the days that count."),
         height=_height(places),
+        is_wide=True,
     )  # fmt: skip
 
 

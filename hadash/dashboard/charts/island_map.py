@@ -11,7 +11,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from hadash.dashboard.charts.chart import BAD, FINE, FIRST, INK, LINE, QUIET, SECOND, WAITING, Chart
+from hadash.dashboard.charts.chart import BAD, FINE, FIRST, GREYS, INK, QUIET, SECOND, WAITING, Chart
 from hadash.dashboard.tables import THING_WORDS, Column
 
 #: Islands, and things of one island, that have their name on the map; names of more would lie upon each other.
@@ -19,6 +19,10 @@ NAMED_ISLANDS, NAMED_THINGS = 12, 40
 
 #: Lines of one island that are drawn; and how much of a line's name is shown.
 MOST_LINES, NAME_LENGTH = 1500, 28
+
+
+#: From so many marks on they are drawn smaller.
+CROWD = 120
 
 
 class Turn(StrEnum):
@@ -31,8 +35,8 @@ class Turn(StrEnum):
 
 
 #: (word, colour, symbol) of what is not as it was; the symbol says the same as the colour.
-TURNS: Mapping[Turn, tuple[Any, str, str]] = {
-    Turn.SAME: (gettext_lazy("as it was"), LINE, "circle"),
+TURNS: Mapping[Turn, tuple[Any, Any, str]] = {
+    Turn.SAME: (gettext_lazy("as it was"), [QUIET, 0.4], "circle"),
     Turn.NEW: (gettext_lazy("new"), FINE, "cross"),
     Turn.GONE: (gettext_lazy("gone"), BAD, "x"),
     Turn.MOVED: (gettext_lazy("on the other cluster now"), WAITING, "star-diamond"),
@@ -131,11 +135,11 @@ def one_island(clusters: tuple[str, str], word: str, spots: Sequence[Spot], thin
         ys += [one.y, other.y, None]
     traces: list[dict[str, Any]] = [
         {
-            "type": "scattergl",
+            "type": "scatter",
             "mode": "lines",
             "x": xs,
             "y": ys,
-            "line": {"color": LINE, "width": 1},
+            "line": {"color": [GREYS[2], 0.6], "width": 1},
             "hoverinfo": "skip",
             "showlegend": False,
         },
@@ -183,13 +187,13 @@ def one_island(clusters: tuple[str, str], word: str, spots: Sequence[Spot], thin
     )
 
 
-def size_of(radius: int) -> float:
-    """Pixels of a mark, by how much moves with it: ten times as much is one step more.
+def size_of(radius: int, among: int = 1) -> float:
+    """Pixels of a mark, by how much moves with it: ten times as much is one step more. Among many, all are smaller.
 
-    >>> size_of(1), size_of(1000)
-    (6.0, 18.0)
+    >>> size_of(1), size_of(1000), size_of(1000, among=CROWD + 1)
+    (6.0, 18.0, 10.8)
     """
-    return round(6 + 4 * log10(max(radius, 1)), 1)
+    return round((6 + 4 * log10(max(radius, 1))) * (0.6 if among > CROWD else 1), 1)
 
 
 def _said(islands: Sequence[IslandSpot], rest: Rest, spots: Sequence[Spot], since: str) -> str:
@@ -253,7 +257,7 @@ def _circles(clusters: tuple[str, str], islands: Sequence[IslandSpot]) -> list[d
         if own:
             found.append(
                 {
-                    "type": "scattergl",
+                    "type": "scatter",
                     "mode": "lines",
                     "circles": [[island.x, island.y, island.r] for island in own],
                     "line": {"color": colour, "width": 1.2},
@@ -293,7 +297,7 @@ def _middles(islands: Sequence[IslandSpot]) -> dict[str, Any]:
 def _by_cluster(clusters: tuple[str, str], spots: Sequence[Spot]) -> list[dict[str, Any]]:
     colours = _colours(clusters)
     return [
-        _marks(word, [spot for spot in spots if spot.cluster == cluster], colour)
+        _marks(word, [spot for spot in spots if spot.cluster == cluster], colour, among=len(spots))
         for cluster, (word, colour) in colours.items()
         if any(spot.cluster == cluster for spot in spots)
     ]
@@ -301,16 +305,16 @@ def _by_cluster(clusters: tuple[str, str], spots: Sequence[Spot]) -> list[dict[s
 
 def _by_turn(spots: Sequence[Spot]) -> list[dict[str, Any]]:
     return [
-        _marks(str(word), own, colour, symbol)
+        _marks(str(word), own, colour, symbol, among=len(spots))
         for turn, (word, colour, symbol) in TURNS.items()
         if (own := [spot for spot in spots if spot.turn is turn])
     ]
 
 
-def _marks(word: str, spots: Iterable[Spot], colour: str, symbol: str = "") -> dict[str, Any]:
+def _marks(word: str, spots: Iterable[Spot], colour: Any, symbol: str = "", *, among: int) -> dict[str, Any]:
     own = list(spots)
     return {
-        "type": "scattergl",
+        "type": "scatter",
         "mode": "markers",
         "name": word,
         "x": [spot.x for spot in own],
@@ -320,7 +324,7 @@ def _marks(word: str, spots: Iterable[Spot], colour: str, symbol: str = "") -> d
         ],
         "marker": {
             "symbol": symbol or [spot.symbol for spot in own],
-            "size": [size_of(spot.radius) for spot in own],
+            "size": [size_of(spot.radius, among) for spot in own],
             "color": colour,
             "line": {"width": 0.5, "color": "@surface"},
         },
@@ -342,12 +346,14 @@ def _names(spots: Sequence[Spot]) -> dict[str, Any]:
             named.append(spot)
     return {
         "type": "scatter",
-        "mode": "text",
+        "mode": "markers+text",
         "x": [spot.x for spot in named],
         "y": [spot.y for spot in named],
         "text": [_short(spot.word) for spot in named],
         "textposition": "bottom center",
         "textfont": {"size": 11},
+        # (Nothing to be seen: it keeps the name off the mark.)
+        "marker": {"size": [size_of(spot.radius, len(spots)) + 2 for spot in named], "opacity": 0},
         "hoverinfo": "skip",
         "showlegend": False,
     }

@@ -34,11 +34,10 @@ def islands_of(run: Run, pair: Pair) -> tuple[list[IslandSpot], Rest]:
     rows = Island.objects.filter(run=run, pair=pair.name)
     placed = list(rows.filter(x__isnull=False).order_by("-things", "island"))
     rest = rows.filter(x__isnull=True).aggregate(
-        islands=Count("pk"), things=Sum("things"), largest=Max("things")
+        islands=Count("pk"), most=Max("things"), all_things=Sum("things")
     )
-    return [_island(row, run, pair) for row in placed], Rest(
-        rest["islands"], rest["things"] or 0, rest["largest"] or 0
-    )
+    spots = [_island(row, run, pair) for row in placed]
+    return spots, Rest(rest["islands"], rest["all_things"] or 0, rest["most"] or 0)
 
 
 def _island(row: Island, run: Run, pair: Pair) -> IslandSpot:

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.http import Http404, HttpRequest
 from django.http.response import HttpResponseBase
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
@@ -108,14 +108,15 @@ def _clusters(pair: Pair) -> tuple[str, str]:
 
 @require_GET
 def focus(request: HttpRequest) -> HttpResponseBase:
-    """``?pair=``, ``?kind=`` (appid, instance, topic or group), ``?appid=`` and ``?name=`` of it; ``?csv=`` and the name of the chart."""
+    """``?pair=``, ``?kind=`` (appid, instance, topic or group), ``?appid=`` and ``?name=`` of it; ``?csv=`` and the name of the chart. Without them,
+    to the map."""
     pairs = _pairs(request)
     pair = _pair(request, pairs)
     asked = {name: searched(request, name) for name in ("kind", "appid", "name")}
     kind = asked["kind"] if asked["kind"] in KINDS else APPID
     needed = {APPID: ("appid",), INSTANCE: ("appid", "name"), TOPIC: ("name",), GROUP: ("name",)}[kind]
     if pair is None or not all(asked[name] for name in needed):
-        raise Http404(_("Nothing is named to be looked at."))
+        return redirect("graph")
     wanted = Focus(pair.name, kind, **{name: asked[name] for name in needed})
     run = selectors.published(Run.Job.TOPOLOGY)
     found = surroundings_of(run, wanted) if run else Surroundings([])

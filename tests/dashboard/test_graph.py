@@ -1,0 +1,238 @@
+"""The binding graph: the map of all islands, its past, and a thing with what surrounds it."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from dashboard.graph_parts import ESTATE, publish_graph, uses_of
+from hadash.dashboard.charts import flows
+from hadash.dashboard.charts.flows import APPID, CLIENT, CLUSTER, MOST_NAMED, TOPIC, Flow, Place
+from hadash.dashboard.charts.island_map import Turn
+from hadash.dashboard.graph import maps, surroundings
+from hadash.dashboard.graph.surroundings import surroundings_of
+from hadash.dashboard.graph.things import Focus
+from hadash.governance.models import Island, Mark, Run
+from hadash.inventory.models import Pair
+
+pytestmark = [pytest.mark.stack, pytest.mark.django_db]
+
+NOW = timezone.now()
+
+
+@pytest.fixture
+def run(estate: SimpleNamespace) -> Run:
+    return publish_graph(estate.pair, ESTATE)
+
+
+def turns(run: Run, since: Run, pair: Pair) -> dict[str, Turn]:
+    return {spot.word: spot.turn for spot in maps.spots_of(run, pair, since)}
+
+
+class TestTheMap:
+    def test_islands_are_what_hangs_together(self, run: Run, estate: SimpleNamespace) -> None:
+        islands, rest = maps.islands_of(run, estate.pair)
+        assert [(i.things, i.appids, i.topics, i.groups) for i in islands] == [(7, 3, 2, 2), (3, 1, 1, 1)]
+        assert rest.islands == 0
+
+    def test_those_without_a_place_are_counted_together(self, run: Run, estate: SimpleNamespace) -> None:
+        Island.objects.filter(run=run, things=3).update(x=None, y=None, r=None)
+        Mark.objects.filter(run=run, appid="ledger").delete()
+        islands, rest = maps.islands_of(run, estate.pair)
+        assert (len(islands), rest.islands, rest.things, rest.largest) == (1, 1, 3, 3)
+
+    def test_what_is_drawn_lies_within_its_island(self, run: Run, estate: SimpleNamespace) -> None:
+        circles = [(i.x or 0, i.y or 0, i.r or 0) for i in maps.islands_of(run, estate.pair)[0]]
+        for spot in maps.spots_of(run, estate.pair):
+            assert any((spot.x - x) ** 2 + (spot.y - y) ** 2 < r * r for x, y, r in circles)
+
+    def test_another_pairs_are_not_there(self, run: Run, estate: SimpleNamespace) -> None:
+        other = Pair.objects.create(name="other", first=estate.east, second=estate.west, default=estate.east)
+        assert maps.spots_of(run, other) == []
+
+
+class TestDifferences:
+    def test_new_gone_and_moved(self, estate: SimpleNamespace) -> None:
+        before = publish_graph(estate.pair, ESTATE, at=NOW - timedelta(hours=2))
+        after = [use for use in ESTATE if use.appid != "search"] + uses_of("returns", produce=["orders"])
+        now = publish_graph(estate.pair, after, west=["bookings"])
+        found = turns(now, before, estate.pair)
+        assert found["returns"] is Turn.NEW
+        assert {found["search"], found["indexers"]} == {Turn.GONE}
+        assert found["bookings"] is Turn.MOVED
+        assert {found["shop"], found["orders"]} == {Turn.SAME}
+
+    def test_what_is_only_not_drawn_any_more_is_not_gone(self, estate: SimpleNamespace) -> None:
+        before = publish_graph(estate.pair, ESTATE, at=NOW - timedelta(hours=2))
+        now = publish_graph(estate.pair, ESTATE)
+        Mark.objects.filter(run=now, names=["clicks"]).delete()
+        assert "clicks" not in turns(now, before, estate.pair)
+
+    def test_what_was_only_not_drawn_before_is_not_new(self, estate: SimpleNamespace) -> None:
+        before = publish_graph(estate.pair, ESTATE, at=NOW - timedelta(hours=2))
+        now = publish_graph(estate.pair, ESTATE)
+        Mark.objects.filter(run=before, names=["clicks"]).delete()
+        assert turns(now, before, estate.pair)["clicks"] is Turn.SAME
+
+
+class TestSurroundings:
+    def test_of_an_appid_its_own_come_first_and_those_who_use_the_same(
+        self, run: Run, estate: SimpleNamespace
+    ) -> None:
+        found = surroundings_of(run, Focus("main", "appid", "shop"))
+        assert {(f.appid, f.resource) for f in found.flows if f.is_own} == {
+            ("shop", "orders"),
+            ("shop", "clicks"),
+        }
+        assert {f.appid for f in found.flows if not f.is_own} == {"audit", "search"}
+        assert found.radius == 7
+
+    def test_of_a_topic_what_its_users_use_besides(self, run: Run, estate: SimpleNamespace) -> None:
+        found = surroundings_of(run, Focus("main", "topic", name="orders"))
+        assert {f.appid for f in found.flows if f.is_own} == {"shop", "audit"}
+        assert {f.resource for f in found.flows if not f.is_own} == {"clicks", "auditors"}
+
+    def test_of_many_who_use_the_same_the_closest_are_shown(
+        self, run: Run, estate: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(surroundings, "MOST_APPIDS", 1)
+        found = surroundings_of(run, Focus("main", "appid", "shop"))
+        assert {f.appid for f in found.flows} == {"shop", "audit"}
+        assert found.appids_left_out == 1
+
+    def test_of_what_nobody_knows_there_is_nothing(self, run: Run, estate: SimpleNamespace) -> None:
+        found = surroundings_of(run, Focus("main", "topic", name="nobody's"))
+        assert (found.flows, found.radius) == ([], None)
+
+
+def drawn(found: list[Flow], focus: Place) -> dict[str, Any]:
+    chart = flows.flows(("east", "west"), found, focus, "", lambda place: "")
+    return dict(chart.traces[0])
+
+
+class TestFlows:
+    def test_a_topic_leads_to_the_groups_of_its_readers(self) -> None:
+        found = [
+            Flow("shop", "web", "produce", "orders", "east", 5, NOW),
+            Flow("audit", "a-1", "consume", "orders", "east", 5, NOW),
+            Flow("audit", "a-1", "group", "auditors", "east", 0, NOW),
+        ]
+        trace = drawn(found, Place(APPID, ("shop",)))
+        names = trace["node"]["label"]
+        ways = {
+            (names[a], names[b])
+            for a, b in zip(trace["link"]["source"], trace["link"]["target"], strict=True)
+        }
+        assert ways == {
+            ("shop", "web"),
+            ("web", "orders"),
+            ("audit", "a-1"),
+            ("a-1", "orders"),
+            ("orders", "auditors"),
+            ("auditors", "east"),
+        }
+
+    def test_what_nobody_reads_in_a_group_leads_to_its_cluster(self) -> None:
+        trace = drawn([Flow("shop", "web", "produce", "orders", "west", 5, NOW)], Place(APPID, ("shop",)))
+        names = trace["node"]["label"]
+        assert ("orders", "west") in {
+            (names[a], names[b])
+            for a, b in zip(trace["link"]["source"], trace["link"]["target"], strict=True)
+        }
+
+    def test_beyond_a_few_names_the_rest_stands_together(self) -> None:
+        found = [
+            Flow("shop", f"web-{number:02d}", "produce", "orders", "east", 1, NOW)
+            for number in range(MOST_NAMED + 9)
+        ]
+        labels = drawn(found, Place(APPID, ("shop",)))["node"]["label"]
+        assert "9 more" in labels and "web-00" in labels
+        assert len(labels) == 1 + MOST_NAMED + 1 + 1 + 1
+
+    def test_what_somebody_looks_at_has_its_name_whatever_there_is_besides(self) -> None:
+        found = [
+            Flow("shop", f"web-{number:02d}", "produce", "orders", "east", 1, NOW, is_own=number == 90)
+            for number in range(99)
+        ]
+        labels = drawn(found, Place(CLIENT, ("shop", "web-90")))["node"]["label"]
+        assert "web-90" in labels
+
+    def test_a_client_without_a_name_is_no_empty_label(self) -> None:
+        trace = drawn([Flow("shop", "", "produce", "orders", "east", 5, NOW)], Place(TOPIC, ("orders",)))
+        assert "without a name" in trace["node"]["label"]
+
+    def test_clusters_have_their_colours(self) -> None:
+        found = [Flow("shop", "web", "produce", "orders", "west", 5, NOW)]
+        trace = drawn(found, Place(CLUSTER, ("west",)))
+        assert trace["node"]["color"][-1] == "@second"
+
+
+class TestPages:
+    def test_the_map(self, as_arne: Client, run: Run) -> None:
+        page = as_arne.get(reverse("graph")).content.decode()
+        assert "2 islands; 7 things hang together on the largest." in page
+        assert "Differences since" not in page, "there is nothing to compare with"
+
+    def test_before_the_first_run_it_says_what_draws_it(self, as_arne: Client, estate: Any) -> None:
+        assert "No run of the job Topology" in as_arne.get(reverse("graph")).content.decode()
+
+    def test_one_island(self, as_arne: Client, run: Run) -> None:
+        island = Island.objects.get(run=run, things=3)
+        answer = as_arne.get(reverse("graph"), {"run": run.pk, "island": island.island})
+        assert "3 things, all that hang together." in answer.content.decode()
+        csv = as_arne.get(reverse("graph"), {"island": island.island, "csv": "island"})
+        lines = b"".join(csv.streaming_content).decode().splitlines()  # type: ignore[attr-defined]
+        assert lines[0] == "kind,name,cluster,radius,neighbours,leads_to" and len(lines) == 4
+
+    @pytest.mark.parametrize("wanted", ["99", "x", "9" * 30])
+    def test_an_island_that_is_not_there(self, as_arne: Client, run: Run, wanted: str) -> None:
+        assert as_arne.get(reverse("graph"), {"island": wanted}).status_code == 404
+
+    def test_a_run_that_is_gone_is_the_newest(self, as_arne: Client, run: Run) -> None:
+        answer = as_arne.get(reverse("graph"), {"run": "999999", "since": "999998"})
+        assert f"run {run.pk}" in answer.content.decode()
+
+    def test_differences_are_said_and_counted(self, as_arne: Client, estate: SimpleNamespace) -> None:
+        before = publish_graph(estate.pair, ESTATE, at=NOW - timedelta(hours=2))
+        publish_graph(estate.pair, [*ESTATE, *uses_of("returns", produce=["orders"])])
+        page = as_arne.get(reverse("graph"), {"since": before.pk}).content.decode()
+        assert f"since run {before.pk}: 1 new, 0 gone, 0 moved." in page
+
+    @pytest.mark.parametrize(
+        "asked",
+        [
+            {"kind": "appid", "appid": "shop"},
+            {"kind": "instance", "appid": "shop", "name": "shop-1"},
+            {"kind": "topic", "name": "orders"},
+            {"kind": "group", "name": "auditors"},
+        ],
+        ids=lambda asked: asked["kind"],
+    )
+    def test_what_can_be_looked_at(self, as_arne: Client, run: Run, asked: dict[str, str]) -> None:
+        page = as_arne.get(reverse("graph-focus"), {"pair": "main", **asked}).content.decode()
+        assert "7 things move together with it." in page
+        assert "Its island" in page and "orders" in page
+
+    def test_without_a_name_it_leads_to_the_map(self, as_arne: Client, run: Run) -> None:
+        assert as_arne.get(reverse("graph-focus"), {"kind": "topic"})["Location"] == reverse("graph")
+        assert as_arne.get(reverse("graph-focus"), {"pair": "no", "appid": "shop"}).status_code == 404
+
+    def test_queries_do_not_grow_with_the_estate(
+        self, as_arne: Client, estate: SimpleNamespace, django_assert_max_num_queries: Any
+    ) -> None:
+        publish_graph(
+            estate.pair, [use for n in range(25) for use in uses_of(f"app-{n}", produce=[f"t-{n}", "all"])]
+        )
+        for address, asked, limit in [
+            ("graph", {}, 15),
+            ("graph-focus", {"appid": "app-1"}, 18),
+            ("graph-focus", {"kind": "topic", "name": "all"}, 18),
+        ]:
+            with django_assert_max_num_queries(limit):
+                as_arne.get(reverse(address), asked)
