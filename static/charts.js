@@ -113,6 +113,29 @@ function draw(box) {
   });
 }
 
+// New points at the ends of the lines of a chart on time that is drawn already: [[at, values], …], a line each. What is before the range
+// goes. Somebody who has zoomed into it keeps what they look at.
+export function extend(name, lines, range, shapes) {
+  const box = boxes.get(name);
+  if (!box) return;
+  const [begin] = moments(range);
+  lines.forEach(([at, values], place) => {
+    const trace = box.data[place];
+    const known = trace.x.at(-1) ?? "";
+    const fresh = moments(at).map((moment, index) => [moment, values[index]]).filter(([moment]) => moment > known);
+    const kept = trace.x.findIndex((moment) => moment >= begin);
+    const from = kept < 0 ? trace.x.length : kept;
+    trace.x = [...trace.x.slice(from), ...fresh.map(([moment]) => moment)];
+    trace.y = [...trace.y.slice(from), ...fresh.map(([, value]) => value)];
+  });
+  const told = layoutOf({ xaxis: { type: "date" }, shapes });
+  const layout = { ...box.layout, shapes: told.shapes };
+  if (!zoomed(name, 2)) layout.xaxis = { ...box.layout.xaxis, range: moments(range), autorange: false };
+  const most = Math.max(0, ...box.data[0].y.filter((value) => value !== null));
+  if (most * 1.05 > box.layout.yaxis.range[1]) layout.yaxis = { ...box.layout.yaxis, range: [0, most * 1.15] };
+  window.Plotly.react(box, box.data, layout, box._context);
+}
+
 document.addEventListener("click", (event) => {
   const png = event.target.closest("[data-chart-png]");
   const all = event.target.closest("[data-chart-reset]");

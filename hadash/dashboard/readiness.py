@@ -175,7 +175,7 @@ def _clusters(facts: PairFacts) -> list[Reason]:
 def _mirrors(facts: PairFacts) -> list[Reason]:
     if not facts.mirrors:
         why = say("There is no mirror: nothing is copied to the other cluster.")
-        return [Reason(Grade.REFUSED, why, "overview", "#mirrors")]
+        return [Reason(Grade.REFUSED, why, "mirrors")]
     found = []
     turning = [mirror for mirror in facts.mirrors if mirror.turning]
     at_rest = [mirror for mirror in facts.mirrors if not mirror.turning]
@@ -200,7 +200,7 @@ def _mirrors(facts: PairFacts) -> list[Reason]:
                 mirror=stopped[0].name,
             )
         )
-        found.append(Reason(Grade.REFUSED, why, "overview", "#mirrors"))
+        found.append(Reason(Grade.REFUSED, why, "mirrors"))
     if late:
         seconds, name = max(late)
         why = (
@@ -211,10 +211,10 @@ def _mirrors(facts: PairFacts) -> list[Reason]:
                 count=len(late), all=of, rpo=f"{facts.rpo_seconds:g}", mirror=name, seconds=round(seconds),
             )
         )  # fmt: skip
-        found.append(Reason(Grade.REFUSED, why, "overview", "#mirrors"))
+        found.append(Reason(Grade.REFUSED, why, "mirrors"))
     if turning:
         why = say("Mirror %(mirror)s is being turned round.", mirror=turning[0].name)
-        found.append(Reason(Grade.NOTICE, why, "overview", "#mirrors"))
+        found.append(Reason(Grade.NOTICE, why, "mirrors"))
     if unknown:
         why = (
             say("Nobody knows how far mirror %(mirror)s is behind.", mirror=unknown[0].name)
@@ -225,7 +225,7 @@ def _mirrors(facts: PairFacts) -> list[Reason]:
                 all=of,
             )
         )
-        found.append(Reason(Grade.UNKNOWN, why, "overview", "#mirrors"))
+        found.append(Reason(Grade.UNKNOWN, why, "mirrors"))
     return found
 
 

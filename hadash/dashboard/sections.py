@@ -14,6 +14,7 @@ SECTIONS: dict[str, str] = {
     "appids": "appids",
     "binding-changes": "appids",
     "graph": "graph",
+    "mirrors": "mirrors",
     "groups": "groups",
     "governance": "findings",
     "pipeline": "pipeline",

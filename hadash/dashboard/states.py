@@ -134,6 +134,17 @@ MIRROR_WORDS: dict[str, Any] = {
     Mirror.State.TURNING: pgettext_lazy("mirror", "turning round"),
 }
 
+#: The states of a connector's task, as Connect names them, and hadash's word for one that it could not ask about.
+TASK_LOOKS: dict[str, tuple[str, str, Any]] = {
+    "RUNNING": ("fine", "fine", pgettext_lazy("task", "running")),
+    "PAUSED": ("waiting", "waiting", pgettext_lazy("task", "paused")),
+    "STOPPED": ("bad", "bad", pgettext_lazy("task", "stopped")),
+    "FAILED": ("bad", "bad", pgettext_lazy("task", "failed")),
+    "UNASSIGNED": ("waiting", "waiting", pgettext_lazy("task", "on no worker")),
+    "RESTARTING": ("waiting", "running", pgettext_lazy("task", "restarting")),
+    "UNKNOWN": ("unknown", "unknown", pgettext_lazy("task", "not known")),
+}
+
 BINDING_LOOKS: dict[BindingState, tuple[str, str]] = {
     BindingState.FORWARD: ("fine", "fine"),
     BindingState.GATHER: ("waiting", "waiting"),
@@ -200,6 +211,12 @@ def of_mirror(mirror: Mirror) -> State:
     if _old(mirror.looked_at, settings.LAG_SAMPLE_SECONDS):
         return State("unknown", "unknown", _("not looked at lately"))
     return State(*MIRROR_LOOKS[mirror.state], str(MIRROR_WORDS[mirror.state]))
+
+
+def of_task(value: str) -> State:
+    """A state that this version does not know is shown as Connect says it."""
+    look, icon, word = TASK_LOOKS.get(value, ("unknown", "unknown", value))
+    return State(look, icon, str(word))
 
 
 def of_cluster(cluster: Cluster) -> State:

@@ -23,15 +23,26 @@ POLL_SECONDS = 0.1
 
 
 @dataclass(frozen=True, slots=True)
+class TaskStatus:
+    """One task of a connector. ``worker``: the one that runs it, as Connect names it. ``trace``: the first line of its failure, if it has failed."""
+
+    id: int
+    state: str
+    worker: str
+    trace: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class ConnectorStatus:
     """``state`` and ``tasks`` as Connect names them: RUNNING, PAUSED, STOPPED, FAILED, UNASSIGNED, RESTARTING.
 
-    ``trace`` is the first line of the first failure.
+    ``trace`` is the first line of the first failure. ``details`` are the tasks one by one.
     """
 
     state: str
     tasks: tuple[str, ...]
     trace: str = ""
+    details: tuple[TaskStatus, ...] = ()
 
     @property
     def running(self) -> bool:
@@ -129,9 +140,17 @@ class ConnectClient:
         value = self._request("GET", self._path(name, "status"), missing_ok=True)
         if value is None:
             return None
-        traces = [value["connector"].get("trace", "")] + [t.get("trace", "") for t in value["tasks"]]
-        trace = next((t.splitlines()[0] for t in traces if t), "")
-        return ConnectorStatus(value["connector"]["state"], tuple(t["state"] for t in value["tasks"]), trace)
+        details = tuple(
+            TaskStatus(
+                task["id"], task["state"], task.get("worker_id", ""), _first_line(task.get("trace", ""))
+            )
+            for task in value["tasks"]
+        )
+        traces = [_first_line(value["connector"].get("trace", "")), *(task.trace for task in details)]
+        trace = next((each for each in traces if each), "")
+        return ConnectorStatus(
+            value["connector"]["state"], tuple(task.state for task in details), trace, details
+        )
 
     def stop(self, name: str, seconds: float | None = None) -> None:
         """Ask the connector to stop. Its tasks end a little later: see :attr:`ConnectorStatus.stopped`."""
@@ -181,3 +200,8 @@ class ConnectClient:
 
     def close(self) -> None:
         self._http.close()
+
+
+def _first_line(trace: str) -> str:
+    """(What follows in a trace is a stack of Java's.)"""
+    return trace.splitlines()[0] if trace else ""

@@ -13,6 +13,7 @@ from django.db.models import F
 from django.utils import timezone
 
 from hadash.inventory.models import Pair
+from hadash.kafka.connect import ConnectorStatus
 from hadash.kafka.errors import ClusterUnavailable, ConnectError, KafkaError
 from hadash.kafka.values import Partition
 from hadash.mirroring import comparing, resync, upkeep
@@ -29,6 +30,7 @@ from hadash.mirroring.services import (
     partitions_of,
     status_of,
 )
+from hadash.mirroring.tasks import counted, unseen
 
 log = logging.getLogger(__name__)
 
@@ -36,7 +38,7 @@ log = logging.getLogger(__name__)
 POLL_SECONDS = 0.1
 
 #: What a look writes.
-_LOOKED_AT = ("state", "fault", "lag_records", "lag_seconds", "looked_at", "sighted", "sighted_at")
+_LOOKED_AT = ("state", "fault", "tasks", "lag_records", "lag_seconds", "looked_at", "sighted", "sighted_at")
 
 
 def look_at_pair(pair: Pair, moving: Collection[str] = ()) -> None:
@@ -67,7 +69,7 @@ def look_at_pair(pair: Pair, moving: Collection[str] = ()) -> None:
 
 def _note_unseen(mirror: Mirror, fault: str) -> None:
     """Nobody knows how far it is, which is a sample, too. (When it was looked at last, and what was seen then, stays.)"""
-    LagSample.objects.create(mirror=mirror, at=timezone.now())
+    LagSample.objects.create(mirror=mirror, at=timezone.now(), state=Mirror.State.UNKNOWN)
     Mirror.objects.filter(pk=mirror.pk).update(
         state=Mirror.State.UNKNOWN, fault=fault, lag_records=None, lag_seconds=None
     )
@@ -125,9 +127,12 @@ def _look(
     sample = LagSample(mirror=mirror, at=now)
     fault = away = ""
     state = Mirror.State.UNKNOWN
+    tasks_before, mirror.tasks = mirror.tasks, unseen(mirror.tasks)
     try:
         kept = _keep(mirror, mend, thorough)
-        state, fault = _connector_state(mirror)
+        status = status_of(mirror)
+        mirror.tasks = counted(tasks_before, connector_of(mirror, mirror.source), status, now.isoformat())
+        state, fault = _connector_state(status)
         fault = " ".join(text for text in (fault, kept.fault) if text)
         anchors, unknown = _anchors_now(mirror)
         source_ends, target_ends = _ends(mirror, anchors)
@@ -183,6 +188,7 @@ def _look(
             state = Mirror.State.UNKNOWN  # what had to be looked at was not
         if not mirror.turning and (known := comparing.fault_of(mirror)):
             state, fault = Mirror.State.FAILED, f"{known} {fault}"
+    sample.state = state
     sample.save()
     mirror.state, mirror.fault = state, fault
     mirror.lag_records, mirror.lag_seconds, mirror.looked_at = sample.records, sample.seconds, now
@@ -353,8 +359,7 @@ def _compare(
         comparing.compare(mirror, anchors, source_ends, target_ends)
 
 
-def _connector_state(mirror: Mirror) -> tuple[Mirror.State, str]:
-    status = status_of(mirror)
+def _connector_state(status: ConnectorStatus | None) -> tuple[Mirror.State, str]:
     if status is None:
         return Mirror.State.STOPPED, "Connect knows no connector for it."
     if status.failed:

@@ -44,6 +44,8 @@ class Mirror(models.Model):
     #: The connector's settings that were found different from hadash's: ``{"keys": [...], "since": time, "mended":
     #: time or null}``.
     drift = models.JSONField(default=dict)
+    #: The tasks of its connector, with how often each has begun anew: see ``tasks.py``.
+    tasks = models.JSONField(default=list)
     #: Records that differ from their source: see ``comparing.py``.
     comparison = models.JSONField(default=dict)
     compared_at = models.DateTimeField(null=True)
@@ -128,6 +130,8 @@ class LagSample(models.Model):
     at = models.DateTimeField()
     records = models.BigIntegerField(null=True)
     seconds = models.FloatField(null=True)
+    #: How the mirror was; empty of samples that were taken before anybody kept it.
+    state = models.CharField(max_length=10, choices=Mirror.State.choices, blank=True, default="")
     #: By partition, ``topic-partition`` → records.
     partitions = models.JSONField(default=dict)
 

@@ -178,6 +178,7 @@ def things(
     return {
         "finding": finding.pk,
         "cluster": "east",
+        "mirror": "shop",
         "group": "readers",
         "table": "coverage",
         "job": "risk",

@@ -193,6 +193,8 @@ PAGES: dict[tuple[str, str], frozenset[str]] = {
     ("POST", "governance/risks/{finding}/withdraw/"): GOVERNING,
     ("GET", "governance/rules/"): EVERYBODY,
     ("GET", "governance/tables/{table}/"): EVERYBODY,
+    ("GET", "mirrors/"): EVERYBODY,
+    ("GET", "mirrors/{pair}/{mirror}/"): EVERYBODY,
     ("GET", "graph/"): EVERYBODY,
     ("GET", "graph/focus/"): EVERYBODY,
     ("GET", "groups/"): EVERYBODY,
@@ -217,8 +219,8 @@ OPEN = {
     "tokens/*/revoke/",
 }
 
-#: The stream of a switch never ends: tests/dashboard/test_live.py reads it.
-ENDLESS = {"switches/<slug:key>/stream/"}
+#: These streams never end: tests/dashboard/test_live.py and test_mirrors.py read them.
+ENDLESS = {"switches/<slug:key>/stream/", "mirrors/<slug:pair>/<slug:name>/stream/"}
 
 #: Whatever has no address of its own.
 ELSEWHERE = {"api/v1/"}

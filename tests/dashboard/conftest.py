@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from django.db import connections
 from django.test import Client, override_settings
 from django.utils import timezone
 from kazoo.client import KazooClient
@@ -23,6 +25,7 @@ from hadash.bindings.native import NativeDialect
 from hadash.dashboard import engines as engines_module
 from hadash.dashboard import live
 from hadash.dashboard.engines import Engines
+from hadash.dashboard.views import streaming
 from hadash.identity.identity import Identity
 from hadash.inventory.models import Access, AppID, InstanceID, Pair
 from hadash.mirroring.models import LagSample, Mirror
@@ -326,3 +329,13 @@ def browser(collected: None) -> Iterator[Browser]:
             yield running
     finally:
         del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
+
+
+@pytest.fixture
+def one_thread(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A thread for the stream whose database connection is closed in the end."""
+    pool = ThreadPoolExecutor(max_workers=1)
+    monkeypatch.setattr(streaming, "_pool", pool)
+    yield
+    pool.submit(connections.close_all).result()
+    pool.shutdown()

@@ -29,6 +29,7 @@ from hadash.inventory.models import AppID, Pair
 from hadash.kafka.values import GroupInfo, GroupMember, Partition
 from hadash.lake import snapshots
 from hadash.lake.store import Store
+from hadash.mirroring.models import LagSample, Mirror
 from hadash.switching.models import StageRecord, Switch
 
 pytestmark = [pytest.mark.stack, pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -39,6 +40,8 @@ PAGES = {
     "sharing": "governance/tables/sharing/",
     "advice": "governance/tables/advice/",
     "lag": "governance/tables/lag/",
+    "mirrors": "mirrors/",
+    "mirror": "mirrors/main/shop/?window=hour",
     "graph": "graph/",
     "island": "graph/?island=0",
     "focus": "graph/focus/?appid=shop",
@@ -53,6 +56,8 @@ CHARTS = {
     "sharing": 3,
     "advice": 1,
     "lag": 1,
+    "mirrors": 0,
+    "mirror": 2,
     "graph": 1,
     "island": 1,
     "focus": 1,
@@ -120,9 +125,41 @@ def published(
                 over_rpo=int(age == 20), seconds_p50=0.4, seconds_p95=1.5 + age % 4, seconds_most=45.0 if age == 20 else 8.0,
                 records_most=900,
             )  # fmt: skip
+    _samples(estate.mirror)
     _graph(estate.pair)
     _groups(monkeypatch, tmp_path)
     return SimpleNamespace(pages={appid.name: appid.pk for appid in AppID.objects.all()})
+
+
+def _samples(mirror: Mirror) -> None:
+    """Ten minutes of lag: late for one of them, not known for another, and one without samples. A task has failed and runs again."""
+    now = timezone.now()
+    LagSample.objects.all().delete()
+    for place in range(300):
+        at = now - timedelta(seconds=2 * (300 - place))
+        if 60 <= place < 90:
+            continue
+        known = not 200 <= place < 230
+        late = 120 <= place < 150
+        LagSample.objects.create(
+            mirror=mirror, at=at, records=(4000 if late else place % 7) if known else None,
+            seconds=(41.0 if late else 0.3 * (place % 7)) if known else None, state="running" if known else "unknown",
+            partitions={"carts-0": place % 7, "carts-1": 0, "carts-2": 12},
+        )  # fmt: skip
+    task = {
+        "connector": "c",
+        "id": 0,
+        "state": "RUNNING",
+        "worker": "10.0.0.7:8083",
+        "since": now.isoformat(),
+    }
+    error = {
+        "error": "org.apache.kafka.common.errors.TimeoutException: 磁盘已满",
+        "error_at": now.isoformat(),
+    }
+    mirror.tasks = [{**task, **error, "restarts": 2, "counted_since": now.isoformat()}]
+    mirror.sighted = [["carts", number, 9000 + number] for number in range(4)]
+    mirror.save()
 
 
 def _graph(pair: Pair) -> None:

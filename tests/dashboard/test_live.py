@@ -25,7 +25,7 @@ from hadash.accounts.models import PairRole
 from hadash.dashboard import engines as engines_module
 from hadash.dashboard import live
 from hadash.dashboard.engines import Engines, SharedLook
-from hadash.dashboard.views import stream
+from hadash.dashboard.views import stream, streaming
 from hadash.inventory.models import Pair
 from hadash.switching.models import StageRecord, Switch
 
@@ -178,16 +178,6 @@ def test_no_gateway_means_unknown_not_zero(make_switch: Any, engines: SimpleName
 
 
 @pytest.fixture
-def one_thread(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """A thread for the stream whose database connection is closed in the end."""
-    pool = ThreadPoolExecutor(max_workers=1)
-    monkeypatch.setattr(stream, "_pool", pool)
-    yield
-    pool.submit(connections.close_all).result()
-    pool.shutdown()
-
-
-@pytest.fixture
 async def as_vera_async(people: SimpleNamespace, one_thread: Any) -> AsyncIterator[AsyncClient]:
     """Vera, signed in; the connections of the threads that serve synchronous code are closed in the end."""
     loop = asyncio.get_running_loop()
@@ -229,7 +219,7 @@ def test_the_feed_says_what_changed_once(
     engines.samples = [{"at": timezone.now().timestamp(), "parked": 0, "clusters": {"east": [4, 2]}}]
 
     def look(feed: stream.Feed) -> list[tuple[str, str | None, Any]]:
-        return parse(b"".join(stream._pool.submit(feed.look).result()))
+        return parse(b"".join(streaming._pool.submit(feed.look).result()))
 
     feed = feed_of(switch, people.vera, language="zh-hans")
     first = look(feed)
@@ -253,7 +243,7 @@ def test_the_feed_says_what_changed_once(
 async def test_the_stream_ends_after_the_switch(
     as_vera_async: AsyncClient, finished: Switch, engines: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stream, "LAST_SECONDS", 0.05)
+    monkeypatch.setattr(streaming, "LAST_SECONDS", 0.05)
     response = await as_vera_async.get(reverse("switch-stream", args=[finished.key]))
     assert response["Content-Type"] == "text/event-stream"
     assert response["X-Accel-Buffering"] == "no"
@@ -277,7 +267,7 @@ async def test_a_stream_ends_with_the_rights_of_its_viewer(
     loss: str,
 ) -> None:
     """Else a page that was left open would go on for ten minutes."""
-    monkeypatch.setattr(stream, "RIGHTS_SECONDS", 0.0)
+    monkeypatch.setattr(streaming, "RIGHTS_SECONDS", 0.0)
     switch = await sync_to_async(make_switch)("running", stage="settle", started_at=timezone.now())
     response = await as_vera_async.get(reverse("switch-stream", args=[switch.key]))
     chunks = aiter(response.streaming_content)
@@ -314,7 +304,7 @@ def test_rights_that_could_not_be_read_are_read_again_before_anything_is_sent() 
         raise OperationalError("PostgreSQL is away")
 
     session = SimpleNamespace(session_key="of vera", exists=exists)
-    feed = stream.Feed(SimpleNamespace(session=session, user=None), "a-switch", 0)  # type: ignore[arg-type]
+    feed = stream.Feed(SimpleNamespace(path="/", session=session, user=None), "a-switch", 0)  # type: ignore[arg-type]
     feed._looked_at_rights = -math.inf
     assert feed.look() == []
     assert feed.look() == []

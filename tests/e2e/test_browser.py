@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Page, expect
 from support.browser import Window, chromium
+from support.waiting import eventually
 
 from hadash.bindings.store import BindingStore
 from hadash.sandbox.demo import Demo
@@ -130,3 +131,15 @@ def test_one_asks_the_other_approves_and_both_watch(
     for window in (olga, arne):
         assert window.errors == []
         assert window.strangers == [], "pages work without the internet"
+
+
+def test_a_mirror_is_watched_while_it_copies(olga: Window, trial: Trial) -> None:
+    page = olga.open("mirrors/main/carts/")
+    expect(page.locator("[data-chart='chart-data-lag'] .main-svg").first).to_be_visible(timeout=PAGE_MS)
+    newest = "document.querySelector(\"[data-chart='chart-data-lag']\").data[1].x.at(-1)"
+    shown = page.evaluate(newest)
+    eventually(lambda: page.evaluate(newest) > shown, "a new point is drawn", patience=PAGE_MS / 1000)
+    expect(page.locator("#part-tasks")).to_contain_text("running")
+    expect(page.locator("#part-topics")).to_contain_text("shop.carts")
+    expect(page.locator("#part-state")).to_contain_text("RPO 30 s")
+    assert olga.errors == []

@@ -11,6 +11,7 @@ from django.db import IntegrityError
 from django.utils import timezone
 
 from hadash.inventory.models import Cluster, Pair
+from hadash.kafka.connect import ConnectorStatus, TaskStatus
 from hadash.kafka.errors import ClusterUnavailable, KafkaError
 from hadash.kafka.values import Partition, Record
 from hadash.mirroring import looking, resync
@@ -44,7 +45,7 @@ def clusters(monkeypatch: pytest.MonkeyPatch) -> dict[str, Exception]:
         return dict.fromkeys(partitions, 5)
 
     client = SimpleNamespace(end_offsets=ends)
-    running = SimpleNamespace(failed=False, running=True)
+    running = ConnectorStatus("RUNNING", ("RUNNING",), "", (TaskStatus(0, "RUNNING", "w1:8083"),))
     monkeypatch.setattr(looking, "cluster_client", lambda cluster: client)
     monkeypatch.setattr(looking, "partitions_of", lambda client, topics: [Partition(t, 0) for t in topics])
     monkeypatch.setattr(looking, "status_of", lambda mirror: running)

@@ -368,6 +368,18 @@ def few_names(values: Any) -> SafeString:
 
 
 @register.simple_tag
+def task_state(value: str) -> SafeString:
+    """The state of a task of Connect's."""
+    return state(states.of_task(value))
+
+
+@register.simple_tag
+def when_text(value: str) -> SafeString:
+    """A moment that is kept as a text (ISO 8601)."""
+    return when(datetime.fromisoformat(value)) if value else SafeString("")
+
+
+@register.simple_tag
 def key_cell(value: Any) -> SafeString:
     """A value of a table, whatever it is."""
     if value is None or value == "":

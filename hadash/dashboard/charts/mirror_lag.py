@@ -1,0 +1,236 @@
+"""How far one mirror is behind: seconds above, records below, with what went wrong and when it was switched. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from hadash.dashboard.charts.chart import (
+    BAD,
+    INK,
+    LINE,
+    UNKNOWN,
+    WAITING,
+    Chart,
+    height_of,
+    milliseconds,
+)
+from hadash.dashboard.mirrors.incidents import KIND_WORDS, Bucket, Incident, Kind
+from hadash.dashboard.tables import Column
+
+#: Partitions that are drawn; the table has all of them.
+PARTITIONS = 40
+
+#: What each kind of incident looks like: the colour, and how much of the ground shows through.
+_BANDS: dict[Kind, tuple[str, float]] = {
+    Kind.DOWN: (BAD, 0.22),
+    Kind.LATE: (WAITING, 0.22),
+    Kind.UNKNOWN: (UNKNOWN, 0.16),
+    Kind.SILENT: (UNKNOWN, 0.1),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Switched:
+    """A switch that has used the mirror, where the time of the chart is. ``ended``: ``None`` while it runs."""
+
+    began: datetime
+    ended: datetime | None
+    target: str
+    href: str
+
+
+def points_of(buckets: Sequence[Bucket], step: timedelta) -> dict[str, list[Any]]:
+    """The values that lines are drawn from, with gaps where nobody has looked or nobody knew."""
+    at: list[int] = []
+    seconds: list[float | None] = []
+    records: list[int | None] = []
+    for place, bucket in enumerate(buckets):
+        if place and bucket.at - buckets[place - 1].at > 3 * step:
+            at.append(milliseconds(buckets[place - 1].at + step))
+            seconds.append(None)
+            records.append(None)
+        at.append(milliseconds(bucket.at))
+        seconds.append(None if bucket.seconds is None else round(bucket.seconds, 2))
+        records.append(bucket.records)
+    return {"at": at, "seconds": seconds, "records": records}
+
+
+def lag(
+    buckets: Sequence[Bucket],
+    step: timedelta,
+    span: tuple[datetime, datetime],
+    rpo: float,
+    found: Sequence[Incident],
+    switched: Sequence[Switched] = (),
+) -> Chart:
+    """:param span: from when until when. :param found: what went wrong within it."""
+    points = points_of(buckets, step)
+    known = [value for value in points["seconds"] if value is not None]
+    most = max(known, default=None)
+    shown = {
+        "type": "scatter",
+        "mode": "lines+markers",
+        "line": {"color": INK, "width": 1.6},
+        "marker": {"size": 3},
+    }
+    if len(points["at"]) > 60:
+        shown["mode"] = "lines"
+    return Chart(
+        "lag",
+        _("Lag"),
+        (
+            Column("at", _("When"), "time"),
+            Column("seconds", _("Seconds"), "seconds"),
+            Column("records", _("Records"), "number"),
+            Column("samples", _("Samples"), "number"),
+            Column("unknown", _("Not known"), "number", _("samples that nobody could take")),
+        ),
+        [(b.at, b.seconds, b.records, b.samples, b.unknown) for b in reversed(buckets)],
+        [
+            {**shown, "x": points["at"], "y": points["seconds"], "hovertemplate": "%{y:.1f} s<extra></extra>"},
+            {
+                **shown,
+                "x": points["at"],
+                "y": points["records"],
+                "yaxis": "y2",
+                "hovertemplate": _("%(records)s records") % {"records": "%{y:,}"} + "<extra></extra>",
+            },
+        ],
+        {
+            "xaxis": {"type": "date", "range": [milliseconds(span[0]), milliseconds(span[1])], "anchor": "y2"},
+            "yaxis": {
+                "title": {"text": _("seconds")},
+                "domain": [0.46, 1],
+                "range": [0, 1.12 * max(rpo, *(known or [0]), 1)],
+            },
+            "yaxis2": {"title": {"text": _("records")}, "domain": [0, 0.34], "rangemode": "tozero"},
+            "shapes": shapes_of(found, span, rpo, switched),
+            "annotations": [
+                {"xref": "paper", "x": 0, "xanchor": "left", "y": rpo, "yanchor": "bottom", "font": {"size": 11, "color": BAD},
+                 "text": _("RPO: %(rpo)s s") % {"rpo": f"{rpo:g}"}},
+                *(
+                    {"x": milliseconds(max(each.began, span[0])), "yref": "paper", "y": 1, "yanchor": "bottom", "xanchor": "left",
+                     "text": _("switch to %(cluster)s") % {"cluster": each.target}}
+                    for each in switched
+                ),
+            ],
+            "hovermode": "x",
+            "margin": {"l": 64, "r": 24, "t": 26, "b": 44},
+        },
+        says=_said(most, rpo, found),
+        empty=_("Nobody has looked at it within this time."),
+        height=480,
+    )  # fmt: skip
+
+
+def shapes_of(
+    found: Iterable[Incident], span: tuple[datetime, datetime], rpo: float, switched: Iterable[Switched] = ()
+) -> list[dict[str, Any]]:
+    """The RPO as a line, what went wrong as bands, switches as bands with an edge."""
+    bands = [
+        {
+            "type": "rect", "yref": "paper", "y0": 0, "y1": 1, "layer": "below", "line": {"width": 0}, "fillcolor": list(_BANDS[each.kind]),
+            "x0": milliseconds(max(each.since, span[0])), "x1": milliseconds(each.until or span[1]),
+        }
+        for each in found
+    ]  # fmt: skip
+    rpo_line = {
+        "type": "line",
+        "xref": "paper",
+        "x0": 0,
+        "x1": 1,
+        "y0": rpo,
+        "y1": rpo,
+        "line": {"color": BAD, "width": 1.5, "dash": "dash"},
+    }
+    switches = [
+        {
+            "type": "rect", "yref": "paper", "y0": 0, "y1": 1, "layer": "below", "line": {"color": INK, "width": 1, "dash": "dot"},
+            "fillcolor": [LINE, 0.4], "x0": milliseconds(max(each.began, span[0])), "x1": milliseconds(each.ended or span[1]),
+        }
+        for each in switched
+    ]  # fmt: skip
+    return [*bands, *switches, rpo_line]
+
+
+def _said(most: float | None, rpo: float, found: Sequence[Incident]) -> str:
+    if most is None:
+        first = _("How far it was behind is not known.")
+    elif most > rpo:
+        first = _("It was up to %(most)s s behind: more than the RPO of %(rpo)s s.") % {
+            "most": f"{most:,.1f}",
+            "rpo": f"{rpo:g}",
+        }
+    else:
+        first = _("It was never more than %(most)s s behind (RPO %(rpo)s s).") % {
+            "most": f"{most:,.1f}",
+            "rpo": f"{rpo:g}",
+        }
+    if not found:
+        return first
+    kinds = [kind for kind in reversed(Kind) if any(each.kind is kind for each in found)]
+    words = _("; ").join(str(KIND_WORDS[kind]) for kind in kinds)
+    count = ngettext("%(count)s incident: %(kinds)s.", "%(count)s incidents: %(kinds)s.", len(found))
+    return f"{first} {count % {'count': len(found), 'kinds': words}}"
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionLag:
+    """``source_end``: where the source ended when it was seen last. ``None``: nobody knows."""
+
+    topic: str
+    partition: int
+    records: int | None
+    source_end: int | None
+
+
+def partitions(rows: Sequence[PartitionLag]) -> Chart:
+    """Which partitions are behind. :param rows: those furthest behind first, those that nobody knows before them."""
+    shown = [row for row in rows if row.records][:PARTITIONS]
+    names = [f"{row.topic}-{row.partition}" for row in shown]
+    unknown = sum(row.records is None for row in rows)
+    behind = sum(bool(row.records) for row in rows)
+    says = ngettext(
+        "%(behind)s of %(all)s partition is behind.",
+        "%(behind)s of %(all)s partitions are behind.",
+        len(rows),
+    ) % {"behind": f"{behind:,}", "all": f"{len(rows):,}"}
+    if unknown:
+        says += " " + _("Of %(count)s nobody knows.") % {"count": f"{unknown:,}"}
+    return Chart(
+        "partitions",
+        _("By partition"),
+        (
+            Column("topic", _("Topic")),
+            Column("partition", _("Partition"), "number"),
+            Column("records", _("Records behind"), "number"),
+            Column("source_end", _("End of the source"), "number"),
+        ),
+        [(row.topic, row.partition, row.records, row.source_end) for row in rows],
+        [
+            {
+                "type": "bar",
+                "orientation": "h",
+                "x": [row.records for row in reversed(shown)],
+                "y": names[::-1],
+                "marker": {"color": INK},
+                "hovertemplate": "<b>%{y}</b> %{x:,}<extra></extra>",
+            }
+        ]
+        if shown
+        else [],
+        {
+            "xaxis": {"title": {"text": _("records behind")}, "rangemode": "tozero"},
+            "yaxis": {"type": "category"},
+            "margin": {"l": 140, "r": 24, "t": 12, "b": 44},
+        },
+        says=says,
+        empty=_("Its Topics have no partitions that anybody has looked at yet."),
+        height=height_of(max(1, len(shown))),
+    )

@@ -1,0 +1,77 @@
+"""The samples of a mirror, in as many steps as a chart can show. The database adds them up: a day has 43,200."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from django.db import connection
+from django.utils.translation import gettext_lazy as _
+
+from hadash.dashboard.mirrors.incidents import Bucket
+from hadash.governance import selectors
+from hadash.governance.models import LagDay, Run
+from hadash.mirroring.models import Mirror
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """How much of the past is shown, and in which steps. ``live``: it goes on while somebody looks."""
+
+    name: str
+    word: Any
+    length: timedelta
+    step: timedelta
+    live: bool = False
+
+
+WINDOWS: dict[str, Window] = {
+    window.name: window
+    for window in (
+        Window("live", _("10 minutes, live"), timedelta(minutes=10), timedelta(seconds=2), live=True),
+        Window("hour", _("1 hour"), timedelta(hours=1), timedelta(seconds=10)),
+        Window("day", _("24 hours"), timedelta(days=1), timedelta(minutes=2)),
+        Window("month", _("30 days"), timedelta(days=30), timedelta(days=1)),
+    )
+}
+
+
+def buckets_of(mirror: Mirror, begin: datetime, end: datetime, step: timedelta) -> list[Bucket]:
+    """Of the samples that are kept (``HADASH_LAG_KEPT_HOURS``), in order. Steps without a sample are not among them."""
+    return many_buckets([mirror.pk], begin, end, step).get(mirror.pk, [])
+
+
+def many_buckets(
+    mirrors: Iterable[int], begin: datetime, end: datetime, step: timedelta
+) -> dict[int, list[Bucket]]:
+    """The same of several mirrors, by their keys. One query."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT mirror_id, date_bin(%s, at, 'epoch'::timestamptz) AS step, max(records), max(seconds), count(*),"
+            " count(*) FILTER (WHERE records IS NULL), array_agg(DISTINCT state)"
+            " FROM mirroring_lagsample WHERE mirror_id = ANY(%s) AND at >= %s AND at < %s GROUP BY 1, 2 ORDER BY 1, 2",
+            [step, list(mirrors), begin, end],  # type: ignore[list-item]
+        )
+        found: dict[int, list[Bucket]] = {}
+        for key, at, records, seconds, samples, unknown, states in cursor.fetchall():
+            known = tuple(sorted(state for state in states if state))
+            found.setdefault(key, []).append(Bucket(at, records, seconds, samples, unknown, known))
+    return found
+
+
+def days_of(mirror: Mirror, begin: datetime) -> list[Bucket]:
+    """A step a day, of what the job Lag has counted from samples that are gone: the seconds are those of 19 of 20 samples."""
+    run = selectors.published(Run.Job.LAG)
+    rows = selectors.rows(LagDay, run, [mirror.pair.name]).filter(mirror=mirror.name, date__gte=begin.date())
+    return [
+        Bucket(
+            datetime(row.date.year, row.date.month, row.date.day, tzinfo=UTC),
+            row.records_most,
+            row.seconds_p95,
+            row.samples,
+            row.unknown,
+        )
+        for row in rows.order_by("date")
+    ]

@@ -1,0 +1,94 @@
+"""When a mirror was not as it should be, read from its history. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any
+
+from django.utils.translation import gettext_lazy as _
+
+#: States of a mirror in which it copies nothing.
+DOWN = frozenset({"failed", "stopped"})
+
+
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """What was seen within one step of time. ``records`` and ``seconds``: the most; ``None`` when nobody knew in any sample. ``unknown`` of ``samples``
+    could not be taken. ``states``: of the mirror, as far as they were kept."""
+
+    at: datetime
+    records: int | None
+    seconds: float | None
+    samples: int
+    unknown: int
+    states: tuple[str, ...] = ()
+
+
+class Kind(StrEnum):
+    """What was wrong, the gravest last."""
+
+    SILENT = "silent"
+    UNKNOWN = "unknown"
+    LATE = "late"
+    DOWN = "down"
+
+
+KIND_WORDS: dict[Kind, Any] = {
+    Kind.SILENT: _("nobody has looked"),
+    Kind.UNKNOWN: _("the lag was not known"),
+    Kind.LATE: _("further behind than the RPO"),
+    Kind.DOWN: _("did not run"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Incident:
+    """``until``: when it was over; ``None`` while it lasts. ``worst``: seconds of lag at most, if any were known."""
+
+    kind: Kind
+    since: datetime
+    until: datetime | None
+    worst: float | None
+
+
+def incidents(
+    buckets: Sequence[Bucket], step: timedelta, rpo: float, end: datetime, every: timedelta
+) -> list[Incident]:
+    """The newest first.
+
+    :param buckets: in order; steps without a sample are not among them. :param step: how long each is. :param end: where the history ends.
+    :param every: how far samples are apart: silence is more than three of these, and a step.
+    """
+    quiet = step + 3 * every
+    found: list[Incident] = []
+    for place, bucket in enumerate(buckets):
+        if place and bucket.at - buckets[place - 1].at > quiet:
+            found.append(Incident(Kind.SILENT, buckets[place - 1].at + step, bucket.at, None))
+        kind = _kind(bucket, rpo)
+        if kind is None:
+            continue
+        last = found[-1] if found else None
+        if last is not None and last.kind is kind and last.until == bucket.at:
+            found[-1] = Incident(kind, last.since, bucket.at + step, _worst((last.worst, bucket.seconds)))
+        else:
+            found.append(Incident(kind, bucket.at, bucket.at + step, bucket.seconds))
+    if buckets and end - buckets[-1].at > quiet:
+        found.append(Incident(Kind.SILENT, buckets[-1].at + step, None, None))
+    elif found and found[-1].until is not None and found[-1].until >= end - step:
+        found[-1] = Incident(found[-1].kind, found[-1].since, None, found[-1].worst)
+    return found[::-1]
+
+
+def _kind(bucket: Bucket, rpo: float) -> Kind | None:
+    if DOWN & set(bucket.states):
+        return Kind.DOWN
+    if bucket.seconds is not None and bucket.seconds > rpo:
+        return Kind.LATE
+    return Kind.UNKNOWN if bucket.unknown else None
+
+
+def _worst(values: Iterable[float | None]) -> float | None:
+    return max((value for value in values if value is not None), default=None)

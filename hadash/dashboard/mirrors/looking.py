@@ -1,0 +1,173 @@
+"""What the pages of mirrors show, from the database."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db.models import Q
+from django.urls import reverse
+from django.utils import timezone
+
+from hadash.accounts.roles import pairs_where
+from hadash.dashboard import states
+from hadash.dashboard.charts import mirror_lag
+from hadash.dashboard.charts.chart import Chart
+from hadash.dashboard.charts.mirror_lag import PartitionLag, Switched
+from hadash.dashboard.mirrors.history import WINDOWS, Window, buckets_of, days_of, many_buckets
+from hadash.dashboard.mirrors.incidents import Bucket, Incident, incidents
+from hadash.dashboard.states import State
+from hadash.inventory.models import Pair
+from hadash.kafka.values import Partition
+from hadash.mirroring.models import LagSample, Mirror
+from hadash.switching import policy
+from hadash.switching.models import Switch
+
+#: How much of the past stands in the small line beside a mirror of the list, and in which steps.
+SPARK_LENGTH, SPARK_STEP = timedelta(hours=1), timedelta(minutes=1)
+
+#: Switches that are marked in a chart.
+MOST_SWITCHES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class MirrorRow:
+    """One mirror of the list. ``history``: records over the last hour. ``rpo``: of its pair, in seconds. ``tasks``: how many run, of how many."""
+
+    mirror: Mirror
+    state: State
+    rpo: float
+    history: list[tuple[datetime, int | None]]
+    tasks: tuple[int, int]
+    restarts: int
+
+    @property
+    def is_late(self) -> bool:
+        return self.mirror.lag_seconds is not None and self.mirror.lag_seconds > self.rpo
+
+    @property
+    def is_known(self) -> bool:
+        """Whether its lag says how it is now."""
+        return self.state.look == "fine"
+
+
+def mirrors_for(user: Any) -> Any:
+    """Those of the pairs that a user may see, by pair and name."""
+    found = Mirror.objects.filter(pair__in=pairs_where(user))
+    return found.select_related("source", "pair__first", "pair__second").order_by("pair__name", "name")
+
+
+def rows_of(mirrors: Iterable[Mirror]) -> list[MirrorRow]:
+    """Three queries, however many mirrors there are."""
+    shown = list(mirrors)
+    rpos = policy.rpos({mirror.pair for mirror in shown})
+    now = timezone.now()
+    begin = now - SPARK_LENGTH
+    history = many_buckets([mirror.pk for mirror in shown], begin, now, SPARK_STEP)
+    return [
+        MirrorRow(
+            mirror,
+            states.of_mirror(mirror),
+            rpos[mirror.pair_id],
+            _line(history.get(mirror.pk, []), begin, now),
+            (sum(task["state"] == "RUNNING" for task in mirror.tasks), len(mirror.tasks)),
+            sum(task["restarts"] for task in mirror.tasks),
+        )
+        for mirror in shown
+    ]
+
+
+def _line(buckets: Sequence[Bucket], begin: datetime, end: datetime) -> list[tuple[datetime, int | None]]:
+    """A value for each step; ``None`` where nobody has looked."""
+    known = {bucket.at: bucket.records for bucket in buckets}
+    first = begin.replace(second=0, microsecond=0) + SPARK_STEP
+    steps = int((end - first) / SPARK_STEP) + 1
+    return [(at, known.get(at)) for at in (first + number * SPARK_STEP for number in range(steps))]
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """One mirror within a window of time."""
+
+    chart: Chart
+    incidents: list[Incident]
+    buckets: list[Bucket]
+    rpo: float
+
+
+def shown_of(mirror: Mirror, window: Window, now: datetime) -> Shown:
+    """What its page shows. The time is that of the server: samples are, too."""
+    begin = now - window.length
+    rpo = policy.rpos([mirror.pair])[mirror.pair_id]
+    every = timedelta(seconds=settings.LAG_SAMPLE_SECONDS)
+    if window.name == WINDOWS["month"].name:
+        buckets = days_of(mirror, begin)
+        every = timedelta(0)
+    else:
+        buckets = buckets_of(mirror, begin, now, window.step)
+    found = incidents(buckets, window.step, rpo, now, every)
+    chart = mirror_lag.lag(buckets, window.step, (begin, now), rpo, found, _switched(mirror, begin, now))
+    return Shown(chart, found, buckets, rpo)
+
+
+def _switched(mirror: Mirror, begin: datetime, end: datetime) -> list[Switched]:
+    """The switches that have used it within a time, the newest first. (Which mirrors a switch uses stands in its plan.)"""
+    during = Switch.objects.filter(
+        Q(ended_at=None) | Q(ended_at__gte=begin), pair=mirror.pair_id, started_at__lt=end
+    )
+    used = during.filter(plan__mirrors__contains=[mirror.name]).select_related("target")
+    return [
+        Switched(switch.started_at, switch.ended_at, switch.target.name, reverse("switch", args=[switch.key]))
+        for switch in used.order_by("-started_at")[:MOST_SWITCHES]
+        if switch.started_at is not None
+    ]
+
+
+def partitions_of(mirror: Mirror) -> list[PartitionLag]:
+    """As they were in the newest sample: those that nobody knows first, then those furthest behind."""
+    sample = LagSample.objects.filter(mirror=mirror).order_by("-at").first()
+    ends = {Partition(topic, partition): end for topic, partition, end in mirror.sighted}
+    behind: dict[Partition, int] = {}
+    if sample is not None:
+        for name, records in sample.partitions.items():
+            topic, _dash, partition = name.rpartition("-")
+            behind[Partition(topic, int(partition))] = records
+    rows = [PartitionLag(p.topic, p.partition, behind.get(p), ends.get(p)) for p in sorted({*ends, *behind})]
+    return sorted(
+        rows, key=lambda row: (row.records is not None, -(row.records or 0), row.topic, row.partition)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class TopicLag:
+    """The partitions of one Topic together; ``records`` is ``None`` when that of one is not known."""
+
+    topic: str
+    partitions: int
+    behind: int
+    records: int | None
+
+
+def topics_of(rows: Iterable[PartitionLag]) -> list[TopicLag]:
+    """
+    >>> topics_of([PartitionLag("orders", 0, 5, 10), PartitionLag("orders", 1, None, 10)])
+    [TopicLag(topic='orders', partitions=2, behind=1, records=None)]
+    """
+    by_topic: dict[str, list[PartitionLag]] = defaultdict(list)
+    for row in rows:
+        by_topic[row.topic].append(row)
+    found = []
+    for topic, own in sorted(by_topic.items()):
+        known = [row.records for row in own if row.records is not None]
+        behind = sum(records > 0 for records in known)
+        found.append(TopicLag(topic, len(own), behind, sum(known) if len(known) == len(own) else None))
+    return found
+
+
+def pairs_of(rows: Iterable[MirrorRow]) -> list[Pair]:
+    """Each once, in order."""
+    return list({row.mirror.pair_id: row.mirror.pair for row in rows}.values())

@@ -1,0 +1,169 @@
+"""Mirrors: the list, and one of them live and over time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.db.models import F, Q
+from django.http import Http404, HttpRequest
+from django.http.response import HttpResponseBase
+from django.shortcuts import render
+from django.template.loader import render_to_string
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_GET
+
+from hadash.dashboard import states
+from hadash.dashboard.charts import mirror_lag
+from hadash.dashboard.charts.chart import asked_csv
+from hadash.dashboard.charts.mirror_lag import PartitionLag, points_of, shapes_of
+from hadash.dashboard.csv_export import csv_response
+from hadash.dashboard.mirrors.history import WINDOWS, Window
+from hadash.dashboard.mirrors.incidents import KIND_WORDS
+from hadash.dashboard.mirrors.looking import (
+    Shown,
+    mirrors_for,
+    partitions_of,
+    rows_of,
+    shown_of,
+    topics_of,
+)
+from hadash.dashboard.views import streaming
+from hadash.dashboard.views.common import paged, searched, user_of
+from hadash.dashboard.views.streaming import event
+from hadash.mirroring.models import Mirror
+
+#: What the list can be ordered by.
+SORTS: dict[str, Any] = {
+    "lag": F("lag_seconds").desc(nulls_first=True),
+    "name": F("name").asc(),
+    "state": F("state").asc(),
+}
+
+#: Seconds between two looks of somebody who watches one: as often as it is sampled.
+POLL_SECONDS = 1.0
+
+
+@require_GET
+def mirrors(request: HttpRequest) -> HttpResponseBase:
+    """``?q=`` in names and Topics, ``?pair=``, ``?state=``, ``?sort=``, ``?format=csv``. With htmx only what changes."""
+    user = user_of(request)
+    query, pair, state, sort = (searched(request, name) for name in ("q", "pair", "state", "sort"))
+    everything = mirrors_for(user)
+    pairs = sorted(set(everything.values_list("pair__name", flat=True)))
+    found = everything
+    if query:
+        found = found.filter(Q(name__icontains=query) | Q(topics__icontains=query))
+    if pair in pairs:
+        found = found.filter(pair__name=pair)
+    if state in Mirror.State.values:
+        found = found.filter(state=state)
+    found = found.order_by(SORTS.get(sort, SORTS["lag"]), "pair__name", "name")
+    if request.GET.get("format") == "csv":
+        columns = ("pair", "mirror", "source", "target", "state", "records", "seconds", "topics")
+        rows = (
+            (m.pair.name, m.name, m.source.name, m.target.name, m.state, m.lag_records, m.lag_seconds, " ".join(m.topics))
+            for m in found
+        )  # fmt: skip
+        return csv_response("mirrors", columns, rows)
+    page = paged(request, found)
+    context = {
+        "rows": rows_of(page.object_list),
+        "page": page,
+        "pairs": pairs,
+        "query": query,
+        "pair": pair,
+        "state": state,
+        "sort": sort if sort in SORTS else "lag",
+        "states": states.MIRROR_WORDS.items(),
+        "any": bool(pairs),
+    }
+    template = "mirrors/rows.html" if request.headers.get("HX-Request") else "mirrors/list.html"
+    return render(request, template, context)
+
+
+def _mirror(request: HttpRequest, pair: str, name: str) -> Mirror:
+    """:raises Http404: there is none, or the viewer may not see its pair."""
+    found: Mirror | None = mirrors_for(user_of(request)).filter(pair__name=pair, name=name).first()
+    if found is None:
+        raise Http404(_("There is no mirror %(name)s.") % {"name": name})
+    return found
+
+
+def _window(request: HttpRequest) -> Window:
+    return WINDOWS.get(searched(request, "window"), WINDOWS["live"])
+
+
+@require_GET
+def mirror(request: HttpRequest, pair: str, name: str) -> HttpResponseBase:
+    """``?window=``: live, hour, day or month; ``?csv=`` and the name of a chart or table."""
+    found = _mirror(request, pair, name)
+    window = _window(request)
+    shown = shown_of(found, window, timezone.now())
+    partitions = partitions_of(found)
+    charts = [shown.chart, mirror_lag.partitions(partitions)]
+    if (asked := asked_csv(request, charts)) is not None:
+        return asked
+    if request.GET.get("csv") == "incidents":
+        rows = ((each.kind, each.since, each.until, each.worst) for each in shown.incidents)
+        return csv_response("incidents", ["what", "since", "until", "seconds"], rows)
+    context = {
+        **_parts(found, shown, partitions),
+        "window": window,
+        "windows": WINDOWS.values(),
+        "chart": shown.chart,
+    }
+    return render(request, "mirrors/page.html", context)
+
+
+def _parts(mirror: Mirror, shown: Shown, partitions: Sequence[PartitionLag]) -> dict[str, Any]:
+    """What the parts of the page show that change while somebody looks."""
+    [row] = rows_of([mirror])
+    return {
+        "mirror": mirror,
+        "row": row,
+        "partitions": mirror_lag.partitions(partitions),
+        "topics": topics_of(partitions),
+        "incidents": [(each, KIND_WORDS[each.kind]) for each in shown.incidents],
+    }
+
+
+@require_GET
+async def stream(request: HttpRequest, pair: str, name: str) -> HttpResponseBase:
+    """Events ``lag`` (new points, and what went wrong) and ``parts``."""
+    return await streaming.answer(Feed(request, pair, name))
+
+
+class Feed(streaming.Feed):
+    """What one viewer of a mirror has been told."""
+
+    poll_seconds = POLL_SECONDS
+
+    def __init__(self, request: HttpRequest, pair: str, name: str) -> None:
+        super().__init__(request)
+        self._pair, self._name = pair, name
+        self._after = 0
+
+    def find(self) -> None:
+        _mirror(self.request, self._pair, self._name)
+
+    def tell(self, events: list[bytes]) -> None:
+        found, now = _mirror(self.request, self._pair, self._name), timezone.now()
+        window = WINDOWS["live"]
+        shown = shown_of(found, window, now)
+        # The last step is still being filled: it is told once it is whole.
+        whole = [bucket for bucket in shown.buckets if bucket.at + window.step <= now]
+        points = points_of(whole, window.step)
+        first = next((n for n, at in enumerate(points["at"]) if at > self._after), len(points["at"]))
+        if first < len(points["at"]):
+            self._after = points["at"][-1]
+            new = {key: values[first:] for key, values in points.items()}
+            span = (now - window.length, now)
+            shapes = shapes_of(shown.incidents, span, shown.rpo)
+            ends = [round(each.timestamp() * 1000) for each in span]
+            events.append(event("lag", {**new, "range": ends, "shapes": shapes, "says": shown.chart.says}))
+        context = _parts(found, shown, partitions_of(found))
+        for part in ("state", "tasks", "topics", "incidents"):
+            html = render_to_string(f"mirrors/{part}.html", context, self.request)
+            events += self.if_new(part, html)

@@ -1,0 +1,59 @@
+"""The tasks of a mirror's connector over time. Connect says how each is now; how often one has begun anew nobody counts but whoever looks. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hadash.kafka.connect import ConnectorStatus
+
+RUNNING = "RUNNING"
+
+#: hadash's own word for a task of which Connect could not be asked.
+UNKNOWN = "UNKNOWN"
+
+
+def unseen(before: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """What is kept while Connect does not answer: nobody knows how the tasks are, and what was counted stays."""
+    return [{**task, "state": UNKNOWN} for task in before]
+
+
+def counted(
+    before: Sequence[Mapping[str, Any]], connector: str, status: ConnectorStatus | None, at: str
+) -> list[dict[str, Any]]:
+    """What is kept of each task (``Mirror.tasks``): ``connector``, ``id``, ``state`` and ``worker`` as Connect has them, ``since`` when it is so; ``error``,
+    the first line of the last failure, and ``error_at``; ``restarts`` since ``counted_since``.
+
+    A task has begun anew when it runs and did not before, or runs on another worker. One that fails and runs again between two looks is not
+    counted.
+
+    :param before: what was kept at the look before. :param connector: its name: the other direction's tasks are others. :param status: ``None`` when
+        Connect knows no such connector.
+    """
+    if status is None:
+        return []
+    known = {task["id"]: task for task in before if task.get("connector") == connector}
+    found = []
+    for task in status.details:
+        was = known.get(task.id)
+        same = was is not None and (was["state"], was["worker"]) == (task.state, task.worker)
+        stood = was is not None and (was["state"] not in (RUNNING, UNKNOWN) or was["worker"] != task.worker)
+        begun_anew = stood and task.state == RUNNING
+        error = task.trace or (was["error"] if was else "")
+        fresh_error = bool(task.trace) and (
+            was is None or was["error"] != task.trace or was["state"] == RUNNING
+        )
+        found.append(
+            {
+                "connector": connector,
+                "id": task.id,
+                "state": task.state,
+                "worker": task.worker,
+                "since": was["since"] if was is not None and same else at,
+                "error": error,
+                "error_at": at if fresh_error else (was["error_at"] if was else ""),
+                "restarts": (was["restarts"] if was else 0) + begun_anew,
+                "counted_since": was["counted_since"] if was else at,
+            }
+        )
+    return found

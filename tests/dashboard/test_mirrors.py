@@ -1,0 +1,256 @@
+"""The pages of mirrors: how far each is behind now and before, what went wrong, and who watches."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from django.test import Client, RequestFactory
+from django.urls import reverse
+from django.utils import timezone
+
+from dashboard.parts import PASSWORD, signed_in
+from dashboard.test_live import parse
+from hadash.accounts.roles import ensure_user
+from hadash.dashboard.charts import mirror_lag
+from hadash.dashboard.mirrors.history import WINDOWS, buckets_of
+from hadash.dashboard.mirrors.incidents import Bucket, Incident, Kind, incidents
+from hadash.dashboard.mirrors.looking import partitions_of, rows_of, shown_of
+from hadash.dashboard.views import mirrors as views
+from hadash.dashboard.views import streaming
+from hadash.governance.models import LagDay, Run
+from hadash.inventory.models import Pair
+from hadash.mirroring.models import LagSample, Mirror
+from hadash.switching.models import Switch
+
+AT = datetime(2026, 11, 25, 10, 0, tzinfo=UTC)
+STEP = timedelta(seconds=10)
+EVERY = timedelta(seconds=2)
+
+
+def bucket(place: int, seconds: float | None = 0.5, **more: Any) -> Bucket:
+    values = {"records": 3, "samples": 5, "unknown": 0 if seconds is not None else 5, "states": ("running",)}
+    return Bucket(AT + place * STEP, **{**values, "seconds": seconds, **more})
+
+
+def found(*buckets: Bucket, end: int | None = None) -> list[Incident]:
+    last = AT + (len(buckets) if end is None else end) * STEP
+    return incidents(buckets, STEP, 30.0, last, EVERY)
+
+
+class TestIncidents:
+    def test_one_that_ran_within_the_rpo_has_none(self) -> None:
+        assert found(bucket(0), bucket(1, 30.0), bucket(2)) == []
+
+    def test_late_for_some_steps_is_one_incident_with_the_worst(self) -> None:
+        [late] = found(bucket(0), bucket(1, 31.0), bucket(2, 45.0), bucket(3), bucket(4))
+        assert late == Incident(Kind.LATE, AT + STEP, AT + 3 * STEP, 45.0)
+
+    def test_what_goes_on_has_no_end(self) -> None:
+        [late] = found(bucket(0), bucket(1, 31.0))
+        assert late.until is None
+
+    def test_not_known_is_not_fine(self) -> None:
+        [unknown, _later] = found(bucket(0), bucket(1, 40.0), bucket(2), bucket(3, None), bucket(4))
+        assert (unknown.kind, unknown.worst) == (Kind.UNKNOWN, None)
+        [one_of_five] = found(bucket(0), bucket(1, unknown=1), bucket(2))
+        assert one_of_five.kind is Kind.UNKNOWN
+
+    def test_failed_outweighs_late(self) -> None:
+        [down] = found(bucket(0, 99.0, states=("failed", "running")), bucket(1), bucket(2))
+        assert down.kind is Kind.DOWN
+
+    def test_a_time_without_samples_is_a_time_in_which_nobody_has_looked(self) -> None:
+        [silent] = found(bucket(0), bucket(9), bucket(10), end=11)
+        assert silent == Incident(Kind.SILENT, AT + STEP, AT + 9 * STEP, None)
+
+    def test_nobody_looks_any_more(self) -> None:
+        [silent] = found(bucket(0), end=30)
+        assert (silent.kind, silent.until) == (Kind.SILENT, None)
+
+    def test_samples_further_apart_than_steps_are_no_silence(self) -> None:
+        looks = [bucket(0), bucket(3), bucket(6)]
+        assert incidents(looks, STEP, 30.0, AT + 7 * STEP, timedelta(seconds=30)) == []
+
+
+class TestTheChart:
+    def chart(self, *buckets: Bucket, switched: Any = ()) -> Any:
+        span = (AT - timedelta(minutes=5), AT + timedelta(minutes=5))
+        return mirror_lag.lag(buckets, STEP, span, 30.0, found(*buckets), switched)
+
+    def test_a_gap_is_a_gap(self) -> None:
+        chart = self.chart(bucket(0), bucket(20), bucket(21))
+        assert chart.traces[0]["y"] == [0.5, None, 0.5, 0.5]
+
+    def test_it_says_how_it_stands_against_the_rpo(self) -> None:
+        assert self.chart(bucket(0)).says == "It was never more than 0.5 s behind (RPO 30 s)."
+        assert self.chart(bucket(0, 41.0)).says == (
+            "It was up to 41.0 s behind: more than the RPO of 30 s. 1 incident: further behind than the RPO."
+        )
+        assert self.chart(bucket(0, None)).says.startswith("How far it was behind is not known.")
+
+    def test_the_rpo_is_a_line_and_a_switch_a_band(self) -> None:
+        switch = mirror_lag.Switched(AT, None, "west", "/switches/x/")
+        chart = self.chart(bucket(0), switched=[switch])
+        assert [shape["type"] for shape in chart.layout["shapes"]] == ["rect", "line"]
+        assert {note["text"] for note in chart.layout["annotations"]} == {"RPO: 30 s", "switch to west"}
+
+
+@pytest.mark.stack
+@pytest.mark.django_db
+class TestHistory:
+    def test_samples_are_added_up_by_steps(self, estate: SimpleNamespace) -> None:
+        LagSample.objects.all().delete()
+        for second, records, seconds in [(0, 5, 1.0), (4, 9, 0.5), (8, None, None), (12, 1, 0.1)]:
+            at = AT + timedelta(seconds=second)
+            LagSample.objects.create(
+                mirror=estate.mirror, at=at, records=records, seconds=seconds, state="running"
+            )
+        first, second = buckets_of(estate.mirror, AT, AT + timedelta(minutes=1), STEP)
+        assert first == Bucket(AT, 9, 1.0, 3, 1, ("running",))
+        assert (second.at, second.records, second.unknown) == (AT + STEP, 1, 0)
+
+    def test_a_month_is_what_the_job_has_counted(self, estate: SimpleNamespace) -> None:
+        now = timezone.now()
+        run = Run.objects.create(job=Run.Job.LAG, state=Run.State.PUBLISHED, began_at=now, ended_at=now)
+        for age, worst in ((3, 12.0), (2, 44.0)):
+            day = (now - timedelta(days=age)).date()
+            LagDay.objects.create(
+                run=run, pair="main", mirror="shop", date=day, samples=9, unknown=0, over_rpo=0,
+                seconds_p95=worst, seconds_most=60.0, records_most=7,
+            )  # fmt: skip
+        shown = shown_of(estate.mirror, WINDOWS["month"], now)
+        assert [b.seconds for b in shown.buckets] == [12.0, 44.0]
+        assert Kind.LATE in {each.kind for each in shown.incidents}
+
+    def test_partitions_that_nobody_knows_come_first_then_those_furthest_behind(
+        self, estate: SimpleNamespace
+    ) -> None:
+        estate.mirror.sighted = [["a-b", 0, 90], ["a-b", 1, 95], ["a-b", 2, 80]]
+        LagSample.objects.create(
+            mirror=estate.mirror, at=timezone.now(), records=12, partitions={"a-b-0": 2, "a-b-2": 10}
+        )
+        rows = partitions_of(estate.mirror)
+        assert [(row.partition, row.records, row.source_end) for row in rows] == [
+            (1, None, 95),
+            (2, 10, 80),
+            (0, 2, 90),
+        ]
+
+    def test_a_switch_that_used_it_is_marked(self, estate: SimpleNamespace, finished: Switch) -> None:
+        now = timezone.now()
+        Switch.objects.filter(pk=finished.pk).update(plan={**finished.plan, "mirrors": ["shop"]})
+        chart = shown_of(estate.mirror, WINDOWS["day"], now).chart
+        assert "switch to west" in {note["text"] for note in chart.layout["annotations"]}
+        Switch.objects.filter(pk=finished.pk).update(plan={**finished.plan, "mirrors": ["other"]})
+        chart = shown_of(estate.mirror, WINDOWS["day"], now).chart
+        assert "switch to west" not in {note["text"] for note in chart.layout["annotations"]}
+
+
+@pytest.mark.stack
+@pytest.mark.django_db
+class TestPages:
+    def text(self, client: Client, **asked: str) -> str:
+        return client.get(reverse("mirrors"), asked).content.decode()
+
+    def test_the_list_is_searched_by_names_and_topics(self, as_arne: Client, estate: Any) -> None:
+        assert "carts" in self.text(as_arne, q="CART")
+        assert "Nothing fits." in self.text(as_arne, q="nobody")
+        assert "Nothing fits." in self.text(as_arne, state="failed")
+
+    def test_one_that_is_late_says_so_and_not_by_colour_alone(
+        self, as_arne: Client, estate: SimpleNamespace
+    ) -> None:
+        Mirror.objects.update(lag_seconds=99.0, looked_at=timezone.now())
+        assert "more than the RPO of 30 s" in self.text(as_arne)
+
+    def test_what_was_looked_at_long_ago_is_not_known(self, as_arne: Client, estate: Any) -> None:
+        Mirror.objects.update(looked_at=timezone.now() - timedelta(hours=1), lag_seconds=0.5)
+        assert "not looked at lately" in self.text(as_arne)
+        assert not rows_of(Mirror.objects.all())[0].is_known
+
+    def test_queries_do_not_grow_with_mirrors(
+        self, as_arne: Client, estate: SimpleNamespace, django_assert_max_num_queries: Any
+    ) -> None:
+        for number in range(20):
+            Mirror.objects.create(pair=estate.pair, name=f"m-{number}", topics=[], source=estate.east)
+        with django_assert_max_num_queries(16):
+            as_arne.get(reverse("mirrors"))
+
+    @pytest.mark.parametrize("window", [*WINDOWS, "nonsense"])
+    def test_one_mirror(self, as_arne: Client, estate: SimpleNamespace, window: str) -> None:
+        Mirror.objects.update(
+            tasks=[
+                {
+                    "connector": "c",
+                    "id": 0,
+                    "state": "FAILED",
+                    "worker": "w1:8083",
+                    "since": AT.isoformat(),
+                    "error": "No space left on device",
+                    "error_at": AT.isoformat(),
+                    "restarts": 7,
+                    "counted_since": AT.isoformat(),
+                }
+            ]
+        )
+        page = as_arne.get(reverse("mirror", args=["main", "shop"]), {"window": window}).content.decode()
+        assert "No space left on device" in page and "w1:8083" in page and ">7<" in page
+
+    def test_what_it_shows_can_be_taken_along(self, as_arne: Client, estate: SimpleNamespace) -> None:
+        address = reverse("mirror", args=["main", "shop"])
+        for name, head in [
+            ("lag", "at,seconds,records,samples,unknown"),
+            ("partitions", "topic,partition,records,source_end"),
+            ("incidents", "what,since,until,seconds"),
+        ]:
+            answer = as_arne.get(address, {"csv": name})
+            lines = b"".join(answer.streaming_content).decode().splitlines()  # type: ignore[attr-defined]
+            assert lines[0] == head
+
+    def test_another_pairs_mirrors_are_not_there(
+        self, people: SimpleNamespace, estate: SimpleNamespace
+    ) -> None:
+        other = Pair.objects.create(name="other", first=estate.east, second=estate.west, default=estate.east)
+        Mirror.objects.create(pair=other, name="hidden", topics=[], source=estate.east)
+        client = signed_in(ensure_user("pia", PASSWORD, "viewer", pair=other))
+        assert "hidden" in self.text(client) and "carts" not in self.text(client)
+        assert client.get(reverse("mirror", args=["main", "shop"])).status_code == 404
+
+
+@pytest.mark.stack
+@pytest.mark.django_db(transaction=True)
+class TestTheStream:
+    def feed(self, user: Any) -> views.Feed:
+        request = RequestFactory().get("/")
+        request.user = user
+        feed = views.Feed(request, "main", "shop")
+        feed._looked_at_rights = math.inf  # (there is no session)
+        return feed
+
+    def look(self, feed: views.Feed) -> dict[str, Any]:
+        events = parse(b"".join(streaming._pool.submit(feed.look).result()))
+        return {name: data for name, _id, data in events}
+
+    def test_new_points_are_told_once(
+        self, people: SimpleNamespace, estate: SimpleNamespace, one_thread: Any
+    ) -> None:
+        feed = self.feed(people.vera)
+        first = self.look(feed)
+        assert set(first) == {"lag", "state", "tasks", "topics", "incidents"}
+        assert first["lag"]["at"] == sorted(first["lag"]["at"])
+        LagSample.objects.create(
+            mirror=estate.mirror, at=timezone.now() - timedelta(seconds=4), records=77, seconds=1.5
+        )
+        again = self.look(feed)
+        assert again["lag"]["records"][-1] == 77
+        assert not set(again["lag"]["at"]) & set(first["lag"]["at"])
+
+    def test_whoever_may_not_see_the_pair_is_told_nothing(
+        self, people: SimpleNamespace, estate: SimpleNamespace, one_thread: Any
+    ) -> None:
+        people.vera.groups.clear()
+        assert self.look(self.feed(type(people.vera).objects.get(pk=people.vera.pk))) == {}
