@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from statistics import median
 
 from django.utils.translation import gettext as _
 
 from hadash.dashboard import states
+from hadash.dashboard.charts.blast_radius import MOST_DRAWN, Link, blast_radius
+from hadash.dashboard.charts.chart import Chart
+from hadash.dashboard.charts.island_map import Turn
+from hadash.dashboard.graph.things import SYMBOLS, focus_of
 from hadash.identity.identity import parse
 from hadash.inventory.models import Pair
 from hadash.mirroring.models import Mirror
 from hadash.sentences import Sentence, say
 from hadash.switching.machine import STAGES, WAY, WAYS, Kind, Status
 from hadash.switching.models import Switch
-from hadash.switching.plan import Member, Plan
+from hadash.switching.plan import Member, Plan, thing_named
 from hadash.switching.things import GROUP, TOPIC
 
 #: Members that a page lists; a radius can hold thousands.
@@ -44,11 +49,79 @@ class Row:
 
 def rows(plan: Plan) -> list[Row]:
     """The members of a plan, nearest first; at most :data:`SHOWN_MEMBERS`."""
-    by_key = {member.key: member for member in plan.members}
     return [
-        Row(_kind(member.key), _name(member.key), _why(member), member.already, _chain(member, by_key))
+        Row(_kind(member.key), _name(member.key), _why(member), member.already, _chain(member, plan.by_key))
         for member in plan.members[:SHOWN_MEMBERS]
     ]
+
+
+#: The names of both pictures.
+RADIUS, CHANGES = "blast-radius", "radius-changes"
+
+
+def drawn(
+    plan: Plan, address: str = "", before: Plan | None = None, everything: bool = False
+) -> Chart | None:
+    """What pulls in what, as a picture; ``None`` for a plan that was kept without its members.
+
+    :param address: of the page that has the table. :param before: the plan that was asked for: what it has not is new, and what only it has
+        is gone. :param everything: for the table: a row for each member, however many there are.
+    """
+    if not plan.members:
+        return None
+    turns = _turns(plan, before)
+    steps = _steps(plan) | (_steps(before) if before is not None else {})
+    members = [(member, plan) for member in plan.members]
+    if before is not None:
+        members += [(member, before) for member in before.members if member.key not in plan.by_key]
+        # (What has changed is why somebody looks: it is drawn before all that has not.)
+        members.sort(key=lambda pair: (turns[pair[0].key] is Turn.SAME, steps[pair[0].key]))
+    beyond = Counter(steps[member.key] for member, _plan in members[MOST_DRAWN:])
+    shown = members if everything else members[:MOST_DRAWN]
+    links = [_link(member, of, turns[member.key]) for member, of in shown]
+    says = ""
+    if before is not None:
+        counts = Counter(turns.values())
+        says = _("Since the request: %(new)s new, %(gone)s gone.") % {
+            "new": counts[Turn.NEW],
+            "gone": counts[Turn.GONE],
+        }
+    if before is None:
+        return blast_radius(links, beyond, address=address)
+    nearest = sorted(links, key=lambda link: len(link.chain))
+    return replace(blast_radius(nearest, beyond, says, address), name=CHANGES, title=_("What has changed"))
+
+
+def _turns(plan: Plan, before: Plan | None) -> dict[str, Turn]:
+    """What has become of each member since it was asked for."""
+    if before is None:
+        return dict.fromkeys(plan.by_key, Turn.SAME)
+    found = {key: Turn.SAME if key in before.by_key else Turn.NEW for key in plan.by_key}
+    return found | {key: Turn.GONE for key in before.by_key if key not in plan.by_key}
+
+
+def _steps(plan: Plan) -> dict[str, int]:
+    """How far each member is from what was asked for. (They stand there nearest first.)"""
+    found: dict[str, int] = {}
+    for member in plan.members:
+        found[member.key] = found[member.because] + 1 if member.because in found else 0
+    return found
+
+
+def _link(member: Member, plan: Plan, turn: Turn) -> Link:
+    thing = thing_named(member.key)
+    return Link(
+        member.key,
+        member.because,
+        _kind(member.key),
+        SYMBOLS[thing.kind],
+        _name(member.key),
+        _why(member),
+        _chain(member, plan.by_key),
+        member.already,
+        turn,
+        focus_of(plan.pair, thing.kind, thing.appid, thing.names).href,
+    )
 
 
 def _kind(key: str) -> str:
@@ -92,7 +165,7 @@ def _why(member: Member) -> str:
     return texts.get(member.use, _("belongs to %(name)s")) % {"name": name}
 
 
-def _chain(member: Member, by_key: dict[str, Member]) -> tuple[str, ...]:
+def _chain(member: Member, by_key: Mapping[str, Member]) -> tuple[str, ...]:
     found = [member]
     while found[-1].because and found[-1].because in by_key:
         found.append(by_key[found[-1].because])

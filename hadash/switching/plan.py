@@ -169,6 +169,11 @@ class Plan:
     kind: Kind = field(default=Kind.PLANNED, compare=False)
 
     @cached_property
+    def by_key(self) -> dict[str, Member]:
+        """The members by their keys."""
+        return {member.key: member for member in self.members}
+
+    @cached_property
     def appids(self) -> tuple[str, ...]:
         """Every AppID of which something moves."""
         return tuple(sorted({identity.appid for identity in self.identities}))

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from hadash.dashboard.charts import coverage_map, over_time, sharing, stages, work_list
+from hadash.dashboard.charts import blast_radius, coverage_map, over_time, sharing, stages, work_list
 from hadash.dashboard.charts.chart import TWIN_ROWS, Chart
 from hadash.dashboard.charts.coverage_map import Cell, Known
+from hadash.dashboard.charts.island_map import Turn
 
 DAY = date(2026, 11, 20)
 
@@ -169,3 +170,46 @@ class TestStages:
         words = {"precheck": "Precheck", "drain": "Drain"}
         found = stages.times_of(own, {"drain": [1.0]}, words)
         assert found == [stages.StageTime("Precheck", 4.0), stages.StageTime("Drain", 2.0, [1.0])]
+
+
+def link(key: str, because: str = "", chain: tuple[str, ...] = (), **more: Any) -> blast_radius.Link:
+    return blast_radius.Link(key, because, "AppID", "circle", key, "reads it", chain or (key,), **more)
+
+
+class TestBlastRadius:
+    def test_each_stands_a_step_after_what_pulls_it_in(self) -> None:
+        members = [
+            link("shop"),
+            link("orders", "shop", ("shop", "orders")),
+            link("audit", "orders", ("shop", "orders", "audit")),
+        ]
+        chart = blast_radius.blast_radius(members, {})
+        assert chart.traces[1]["x"] == [0, 1, 2]
+        assert chart.says == "1 of 3 was asked for; the others come along, up to 2 steps away."
+
+    def test_lines_do_not_cross(self) -> None:
+        """Those whom one pulls in stand beside each other, and it in their midst."""
+        members = [
+            link("shop"),
+            *(link(name, "shop", ("shop", name)) for name in ("a", "b")),
+            *(link(f"{of}{n}", of, ("shop", of, f"{of}{n}")) for of in ("a", "b") for n in range(3)),
+        ]
+        marks = blast_radius.blast_radius(members, {}).traces[1]
+        at = dict(zip([link.key for link in members], marks["y"], strict=True))
+        assert max(at["b0"], at["b1"], at["b2"]) < min(at["a0"], at["a1"], at["a2"])
+        assert at["a"] == at["a1"] and at["b"] == at["b1"]
+
+    def test_what_is_not_drawn_is_counted_at_its_step(self) -> None:
+        chart = blast_radius.blast_radius([link("shop")], {1: 300, 2: 4})
+        assert chart.traces[2]["text"] == ["300 more", "4 more"]
+        assert chart.says.startswith("1 of 305")
+
+    def test_what_comes_alone_says_so(self) -> None:
+        assert blast_radius.blast_radius([link("shop")], {}).says == (
+            "Nothing comes along: what was asked for moves by itself."
+        )
+
+    def test_new_and_gone_are_told_by_more_than_their_colour(self) -> None:
+        chart = blast_radius.blast_radius([link("shop", turn=Turn.NEW), link("audit", turn=Turn.GONE)], {})
+        assert chart.traces[1]["marker"]["symbol"] == ["cross", "x"]
+        assert [row[-1] for row in chart.rows] == ["new", "gone"]

@@ -41,6 +41,8 @@ class Chart:
     height: int = 280
     #: On a narrow screen it is moved sideways instead of being pressed together.
     is_wide: bool = False
+    #: The page that has its CSV, where that is not the one that shows it.
+    address: str = ""
 
     @property
     def twin(self) -> list[list[tuple[Column, Any]]]:

@@ -10,6 +10,7 @@ from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.db.models import Count, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -18,6 +19,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from hadash.accounts.browser import browser_of
 from hadash.accounts.roles import FORCE, OPERATE, REQUEST, may, may_somewhere, pairs_where
 from hadash.dashboard import connections, engines, radius, selectors, states
+from hadash.dashboard.charts.chart import asked_csv
 from hadash.dashboard.forms import RequestForm
 from hadash.dashboard.views.common import (
     address_of,
@@ -262,15 +264,27 @@ def _names(appid: AppID) -> list[dict[str, Any]]:
 
 
 @require_GET
-def preview(request: HttpRequest) -> HttpResponse:
-    """What would move, for the form as it stands."""
+def preview(request: HttpRequest) -> HttpResponseBase:
+    """What would move, for the form as it stands; ``?csv=blast-radius``: as a table."""
     subject = _subject(user_of(request), request.GET)
     if subject is None:
         raise Http404(_("Say whose switch it is about."))
     form = RequestForm(request.GET, pair=subject[0], appid=subject[1])
     form.is_valid()
     before = _gone_back_from(user_of(request), form.cleaned_data.get("restores") or "")
+    if request.GET.get("csv") == radius.RADIUS:
+        return _table_of_radius(request, form)
     return render(request, "requests/preview.html", proposal(form, user_of(request), before))
+
+
+def _table_of_radius(request: HttpRequest, form: RequestForm) -> HttpResponseBase:
+    """Everything that would move, and why, as CSV. :raises Http404: nothing can be drawn up now."""
+    plan = proposal(form)["plan"]
+    chart = radius.drawn(plan, everything=True) if plan is not None else None
+    answer = asked_csv(request, [chart]) if chart is not None else None
+    if answer is None:
+        raise Http404(_("There is no plan to be taken along now."))
+    return answer
 
 
 def proposal(form: RequestForm, viewer: Any = None, before: Switch | None = None) -> dict[str, Any]:
@@ -323,6 +337,7 @@ def proposal(form: RequestForm, viewer: Any = None, before: Switch | None = None
         "told": [finding for finding in draft.findings if not stops(finding, pair, plan.kind)],
         "uncovered": draft.uncovered,
         "members": radius.rows(plan),
+        "radius_chart": radius.drawn(plan, reverse("request-preview")),
         "holder": radii.overlapping(plan),
         "plan_mirrors": [(mirror, states.of_mirror(mirror)) for mirror in mirrors],
         "plan_clients": sorted(plan.who(*name) for name in moving),

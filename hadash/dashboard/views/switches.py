@@ -10,6 +10,7 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
@@ -62,6 +63,7 @@ def parts_context(user: Any, switch: Switch) -> dict[str, Any]:
         "awaiting": awaiting,
         # (They never change: while it runs, they stand in the part of the page that is not renewed.)
         "members": radius.rows(plan) if awaiting else [],
+        "radius_chart": radius.drawn(plan) if awaiting else None,
         "own": own,
         "may_decide": awaiting and may_decide and not own and user.pk not in {a.user_id for a in approvals},
         "loss": tails.loss_of(switch),
@@ -184,6 +186,7 @@ def _page(
     log = live.log_lines(switch)
     context |= {
         "members": radius.rows(context["plan"]),
+        "radius_chart": radius.drawn(context["plan"]),
         "title": live.title(switch),
         "refusals": refusals or [],
         "typed_reason": reason,
@@ -214,8 +217,11 @@ def switch(request: HttpRequest, key: str) -> HttpResponseBase:
     """The page, or with htmx only what becomes of the old Topics: the rest comes by the stream. ``?csv=`` and the name of a chart."""
     found = the_switch(user_of(request), key)
     if "csv" in request.GET:
-        chart = stages_of(found, list(found.stages.all()))
-        if (asked := asked_csv(request, [chart] if chart else [])) is not None:
+        charts = [
+            stages_of(found, list(found.stages.all())),
+            radius.drawn(found.the_plan(), everything=True),
+        ]
+        if (asked := asked_csv(request, [chart for chart in charts if chart])) is not None:
             return asked
     if request.headers.get("HX-Request"):
         return render(request, "switches/retirement.html", parts_context(user_of(request), found))
@@ -228,8 +234,9 @@ def state_json(request: HttpRequest, key: str) -> HttpResponse:
 
 
 @require_GET
-def standing(request: HttpRequest, key: str) -> HttpResponse:
-    """A part of the page of a switch that nobody has decided on: what has changed since the request, and what stands against it."""
+def standing(request: HttpRequest, key: str) -> HttpResponseBase:
+    """A part of the page of a switch that nobody has decided on: what has changed since the request, and what stands against it;
+    ``?csv=radius-changes``: the first as a table."""
     found = the_switch(user_of(request), key)
     if found.current is not Status.AWAITING_APPROVAL:
         return HttpResponse(status=STOP_POLLING)
@@ -237,7 +244,12 @@ def standing(request: HttpRequest, key: str) -> HttpResponse:
         draft = draft_for(found.pair, found.scope, found.target, found.the_kind)
     except EnginesAway as away:
         return render(request, "switches/standing.html", {"away": away.reasons})
-    context = {"changed": radius.changed(found.the_plan(), draft.plan), "objections": draft.objections}
+    asked, address = found.the_plan(), reverse("switch-standing", args=[key])
+    changed = radius.changed(asked, draft.plan)
+    chart = radius.drawn(draft.plan, address, asked, "csv" in request.GET) if changed else None
+    if chart is not None and (csv := asked_csv(request, [chart])) is not None:
+        return csv
+    context = {"changed": changed, "objections": draft.objections, "radius_chart": chart}
     return render(request, "switches/standing.html", context)
 
 
