@@ -476,6 +476,11 @@ POSITION_NOTE_SECONDS = number("HADASH_POSITION_NOTE_SECONDS", 5)
 #: Seconds between two collections of access from the Gateways, and between two looks at clusters.
 ACCESS_COLLECT_SECONDS = number("HADASH_ACCESS_COLLECT_SECONDS", 3)
 CLUSTER_LOOK_SECONDS = number("HADASH_CLUSTER_LOOK_SECONDS", 15)
+#: Seconds between two samples of each Gateway for the lines on its page, and how long these and the clusters' samples are kept: a day of one
+#: Gateway or cluster is 5,760 rows. How a cluster was at each snapshot (its controller, its partitions) is kept longer: it is a row a snapshot.
+GATEWAY_SAMPLE_SECONDS = number("HADASH_GATEWAY_SAMPLE_SECONDS", 15)
+SAMPLES_KEPT_HOURS = number("HADASH_SAMPLES_KEPT_HOURS", 24)
+CLUSTER_STATES_KEPT_DAYS = number("HADASH_CLUSTER_STATES_KEPT_DAYS", 35)
 #: Seconds to wait for a Gateway's HTTP side.
 GATEWAY_REQUEST_SECONDS = number("HADASH_GATEWAY_REQUEST_SECONDS", 2)
 #: Hosts that are asked for what Gateways know: networks, addresses, host names, and all names below one

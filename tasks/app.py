@@ -59,6 +59,7 @@ def schedule(sender: Celery, **kwargs: object) -> None:
     every(settings.POSITION_NOTE_SECONDS, watching.note_positions.s(), name="note positions", expires=5)
     every(settings.ACCESS_COLLECT_SECONDS, watching.collect_access.s(), name="collect access", expires=5)
     every(settings.CLUSTER_LOOK_SECONDS, watching.look_at_clusters.s(), name="look at clusters", expires=15)
+    every(settings.GATEWAY_SAMPLE_SECONDS, watching.sample_gateways.s(), name="sample gateways", expires=15)
     every(settings.PIPELINE_LOOK_SECONDS, pipeline.look.s(), name="look at jobs", expires=5)
     anchor = settings.AUDIT_ANCHOR_SECONDS
     every(anchor, watching.anchor_audit.s(), name="anchor the audit log", expires=anchor)

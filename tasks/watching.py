@@ -6,9 +6,11 @@ import logging
 
 from celery import shared_task
 from django.conf import settings
+from kazoo.exceptions import KazooException
 
 from hadash.audit import anchors
-from hadash.bindings.errors import StoreUnavailable
+from hadash.bindings.errors import BindingError, StoreUnavailable
+from hadash.inventory import sampling
 from hadash.inventory import services as inventory
 from hadash.inventory.models import Cluster, Pair
 from hadash.kafka.errors import KafkaError
@@ -57,6 +59,16 @@ def look_at_clusters() -> None:
                     log.exception("cluster %s could not be looked at", cluster)
 
 
+@shared_task(name="watching.sample_gateways", ignore_result=True)
+def sample_gateways() -> None:
+    with single("sample gateways") as won:
+        if won:
+            try:
+                sampling.sample_gateways()
+            except (BindingError, KazooException) as error:
+                log.warning("ZooKeeper does not say which Gateways there are: %s", error)
+
+
 @shared_task(name="watching.collect_access", ignore_result=True)
 def collect_access() -> None:
     with single("collect access") as won:
@@ -94,6 +106,7 @@ def anchor_audit() -> None:
 @shared_task(name="watching.trim", ignore_result=True)
 def trim() -> None:
     looking.trim_samples()
+    sampling.trim()
     positions.trim_positions()
     handovers.trim()
     try:

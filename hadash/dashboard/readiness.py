@@ -130,7 +130,7 @@ def _engine(facts: PairFacts) -> list[Reason]:
             "ZooKeeper does not answer (%(fault)s): nobody knows who is bound where.",
             fault=facts.zookeeper_fault,
         )
-        return [Reason(Grade.UNKNOWN, why, "overview", "#gateways")]
+        return [Reason(Grade.UNKNOWN, why, "gateways")]
     if not facts.gateways:
         return [
             Reason(
@@ -154,7 +154,7 @@ def _engine(facts: PairFacts) -> list[Reason]:
         else:
             continue
         grade = Grade.UNKNOWN if gateway.live and gateway.applied else Grade.REFUSED
-        found.append(Reason(grade, why, "overview", "#gateways"))
+        found.append(Reason(grade, why, "gateways"))
     return found
 
 
@@ -165,10 +165,10 @@ def _clusters(facts: PairFacts) -> list[Reason]:
             why = say(
                 "Nobody has looked at %(cluster)s lately: do beat and a worker run?", cluster=cluster.name
             )
-            found.append(Reason(Grade.UNKNOWN, why, "overview", "#clusters"))
+            found.append(Reason(Grade.UNKNOWN, why, "clusters"))
         elif not cluster.answers:
             why = say("Cluster %(cluster)s does not answer.", cluster=cluster.name)
-            found.append(Reason(Grade.REFUSED, why, "overview", "#clusters"))
+            found.append(Reason(Grade.REFUSED, why, "clusters"))
     return found
 
 

@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from hadash.gateway import process
 from hadash.gateway.metrics import GatewayCollector
 from hadash.gateway.traffic import AccessFact, AccessKey
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 def build_app(gateway: Gateway) -> Starlette:
     """The ASGI application; every answer is JSON but ``/metrics``."""
 
+    started = time.time()
     registry = CollectorRegistry()
     registry.register(GatewayCollector(gateway))
 
@@ -38,13 +40,33 @@ def build_app(gateway: Gateway) -> Starlette:
         ]
 
     async def status(request: Request) -> Response:
+        """How it is, and what it has counted since ``started``: ``requests`` are [kind, cluster, requests, bytes in, bytes out]. ``cpu_seconds``
+        and ``memory_bytes`` are of its process (null where the system does not tell)."""
+        purgatory, traffic = gateway.purgatory, gateway.traffic
+        by_cluster = dict.fromkeys(gateway.clusters, 0)
+        for client in gateway.all_clients():
+            by_cluster[client.relay.cluster] += 1
         return JSONResponse(
             {
                 "id": gateway.settings.id,
                 "pair": gateway.pair.name,
                 "applied": gateway.applying.applied.value,
                 "connections": sum(len(group) for group in gateway.clients.values()),
-                "parked": gateway.purgatory.count,
+                "connections_by_cluster": by_cluster,
+                "parked": purgatory.count,
+                "parked_bytes": purgatory.bytes,
+                "expired": purgatory.expired_total,
+                "overflowed": purgatory.overflowed_total,
+                "refused": traffic.refused,
+                "sign_ins": traffic.sign_ins,
+                "requests": [
+                    [*key, counter.requests, counter.bytes_in, counter.bytes_out]
+                    for key, counter in sorted(traffic.requests.items())
+                ],
+                "zookeeper": bool(gateway.zookeeper_connected),
+                "cpu_seconds": process.cpu_seconds(),
+                "memory_bytes": process.memory_bytes(),
+                "started": started,
                 "time": time.time(),
             }
         )

@@ -227,3 +227,67 @@ class Declaration(models.Model):
     def relation(self) -> Relation:
         """(Of rows that were read with their AppIDs; else it is a query.)"""
         return Relation(self.appid.name, self.instance_id, self.kind, self.resource)
+
+
+class ClusterSample(models.Model):
+    """One look at a cluster. ``milliseconds``: until it had told its brokers; null when it did not answer."""
+
+    cluster = models.ForeignKey(Cluster, models.CASCADE, related_name="samples")
+    at = models.DateTimeField()
+    milliseconds = models.FloatField(null=True)
+    brokers = models.PositiveIntegerField(null=True)
+
+    class Meta:
+        indexes = [models.Index(fields=["cluster", "at"])]
+
+    def __str__(self) -> str:
+        return f"{self.cluster} {self.at}"
+
+
+class ClusterState(models.Model):
+    """How a cluster was when a snapshot was taken: its controller, and what is wrong with its partitions. What it did not tell is null."""
+
+    cluster = models.ForeignKey(Cluster, models.CASCADE, related_name="states")
+    at = models.DateTimeField()
+    mode = models.CharField(max_length=10, blank=True)
+    version = models.CharField(max_length=40, blank=True)
+    controller = models.IntegerField(null=True)
+    controller_epoch = models.BigIntegerField(null=True)
+    brokers = models.PositiveIntegerField(null=True)
+    topics = models.PositiveIntegerField(null=True)
+    partitions = models.PositiveIntegerField(null=True)
+    leaderless = models.PositiveIntegerField(null=True)
+    under_replicated = models.PositiveIntegerField(null=True)
+    #: With fewer replicas in sync than ``min.insync.replicas`` asks for: producers with acks=all are refused.
+    under_min_isr = models.PositiveIntegerField(null=True)
+
+    class Meta:
+        indexes = [models.Index(fields=["cluster", "at"])]
+
+    def __str__(self) -> str:
+        return f"{self.cluster} {self.at}"
+
+
+class GatewaySample(models.Model):
+    """What a Gateway said of itself at one moment; its counters count from ``started`` on. One that did not answer has no sample."""
+
+    gateway = models.CharField(max_length=200)
+    at = models.DateTimeField()
+    started = models.DateTimeField()
+    applied = models.BigIntegerField()
+    #: Connections by cluster.
+    connections = models.JSONField(default=dict)
+    parked = models.PositiveIntegerField()
+    expired = models.PositiveBigIntegerField()
+    overflowed = models.PositiveBigIntegerField()
+    #: Refused connections and requests by reason, and requests and bytes by kind of request (all clusters together): ``{kind: [requests, in, out]}``.
+    refused = models.JSONField(default=dict)
+    requests = models.JSONField(default=dict)
+    cpu_seconds = models.FloatField(null=True)
+    memory_bytes = models.BigIntegerField(null=True)
+
+    class Meta:
+        indexes = [models.Index(fields=["gateway", "at"])]
+
+    def __str__(self) -> str:
+        return f"{self.gateway} {self.at}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -19,7 +20,7 @@ from hadash.identity.names import InvalidName, fitting, validated
 from hadash.inventory.dialects import fault_of
 from hadash.inventory.gateways import ask_all, ask_every, zookeeper
 from hadash.inventory.installation import claimed
-from hadash.inventory.models import MECHANISMS, Access, AppID, Cluster, InstanceID, Pair
+from hadash.inventory.models import MECHANISMS, Access, AppID, Cluster, ClusterSample, InstanceID, Pair
 from hadash.kafka.cluster import client_for
 from hadash.kafka.errors import ClusterUnavailable, KafkaError
 from hadash.kafka.handshake import tls_fault
@@ -283,8 +284,11 @@ def _new_instance(appid: AppID, name: str, note: str) -> InstanceID:
 def look_at_cluster(cluster: Cluster) -> None:
     """Note a cluster's brokers, or why it does not answer, and tell the engines what is new."""
     client = client_for(cluster.access)
+    milliseconds = None
+    began = time.monotonic()
     try:
         found = client.brokers()
+        milliseconds = 1000 * (time.monotonic() - began)
         cluster.kafka_cluster_id = client.cluster_id()
         cluster.brokers = [{"id": id_, "host": host, "port": port} for id_, host, port in found]
         cluster.fault = ""
@@ -295,6 +299,12 @@ def look_at_cluster(cluster: Cluster) -> None:
         cluster.fault = str(error)
     cluster.looked_at = timezone.now()
     cluster.save(update_fields=["kafka_cluster_id", "brokers", "fault", "looked_at"])
+    ClusterSample.objects.create(
+        cluster=cluster,
+        at=cluster.looked_at,
+        milliseconds=None if cluster.fault else milliseconds,
+        brokers=None if cluster.fault else len(cluster.brokers),
+    )
     catalogue.publish_cluster(
         claimed(zookeeper()),
         ClusterDescription(

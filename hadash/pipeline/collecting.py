@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from hadash.bindings.model import BindingDocument
 from hadash.bindings.store import BindingStore
+from hadash.inventory import sampling
 from hadash.inventory.gateways import zookeeper
 from hadash.inventory.models import AppID, Cluster, Declaration, InstanceID, Pair
 from hadash.kafka.errors import KafkaError
@@ -71,6 +72,7 @@ def take(store: Store, tell: Callable[[str, int, int], None] = lambda step, done
     _add(tables, _known())
     tables["lag"] = list(_lag(before.at if before else None, at))
     snapshots.write(store, at, tables)
+    sampling.note_clusters(at, tables)
     return Taken(at, {name: len(rows) for name, rows in tables.items()}, away, lacking)
 
 

@@ -145,12 +145,13 @@ def things(
 ) -> dict[str, Any]:
     """What the places of the addresses stand for, and bodies that are as described."""
     from hadash.api.views import gateways as gateways_api
-    from hadash.dashboard.views import groups
+    from hadash.dashboard.views import clusters, groups
     from hadash.switching import gateways
 
     monkeypatch.setattr(
         groups, "look_at", lambda cluster, name: Look(GroupInfo(name, "Empty", 0, ()), {}, frozenset(), [])
     )
+    monkeypatch.setattr(clusters, "cluster_client", lambda cluster: SimpleNamespace(quotas=dict))
     monkeypatch.setattr(gateways_api, "gateway_members", lambda: [])
     monkeypatch.setattr(gateways, "gateway_members", lambda: [gateway("gateway-9", live=False)])
     monkeypatch.setattr(gateways, "set_excluded", lambda client, gateway, excluded: None)
@@ -179,6 +180,7 @@ def things(
         "finding": finding.pk,
         "cluster": "east",
         "mirror": "shop",
+        "member": "gateway-1",
         "group": "readers",
         "table": "coverage",
         "job": "risk",

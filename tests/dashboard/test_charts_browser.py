@@ -22,11 +22,14 @@ from support.browser import Window
 
 from dashboard.graph_parts import ESTATE, publish_graph, uses_of
 from dashboard.parts import PASSWORD
+from dashboard.test_clusters import TABLES
+from dashboard.test_gateways import STATUS
 from hadash.dashboard.groups.looking import Lag, Look
-from hadash.dashboard.views import groups
+from hadash.dashboard.views import clusters, groups
 from hadash.governance.models import AdviceStep, Coverage, CoverageCell, LagDay, Posture, Run, Sharing
-from hadash.inventory.models import AppID, Pair
-from hadash.kafka.values import GroupInfo, GroupMember, Partition
+from hadash.inventory import sampling
+from hadash.inventory.models import AppID, Cluster, ClusterSample, ClusterState, Pair
+from hadash.kafka.values import GroupInfo, GroupMember, Partition, QuotaEntity
 from hadash.lake import snapshots
 from hadash.lake.store import Store
 from hadash.mirroring.models import LagSample, Mirror
@@ -40,6 +43,10 @@ PAGES = {
     "sharing": "governance/tables/sharing/",
     "advice": "governance/tables/advice/",
     "lag": "governance/tables/lag/",
+    "clusters": "clusters/",
+    "cluster": "clusters/east/",
+    "gateways": "gateways/",
+    "gateway": "gateways/gateway-1/",
     "mirrors": "mirrors/",
     "mirror": "mirrors/main/shop/?window=hour",
     "graph": "graph/",
@@ -56,6 +63,10 @@ CHARTS = {
     "sharing": 3,
     "advice": 1,
     "lag": 1,
+    "clusters": 0,
+    "cluster": 2,
+    "gateways": 0,
+    "gateway": 7,
     "mirrors": 0,
     "mirror": 2,
     "graph": 1,
@@ -128,6 +139,7 @@ def published(
     _samples(estate.mirror)
     _graph(estate.pair)
     _groups(monkeypatch, tmp_path)
+    _gateways_and_clusters(estate.east, monkeypatch)
     return SimpleNamespace(pages={appid.name: appid.pk for appid in AppID.objects.all()})
 
 
@@ -162,6 +174,45 @@ def _samples(mirror: Mirror) -> None:
     mirror.save()
 
 
+def _gateways_and_clusters(east: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An hour of a Gateway that was restarted, a day of a cluster that was away, and a month of its partitions."""
+    now = timezone.now()
+    for place in range(240):
+        at = now - timedelta(seconds=15 * (239 - place))
+        since_start = place if place < 160 else place - 160
+        fetched = 900 * since_start
+        status = {
+            **STATUS,
+            "started": (
+                now - timedelta(hours=2 if place < 160 else 0, minutes=0 if place < 160 else 20)
+            ).timestamp(),
+            "connections_by_cluster": {"east": 23 if place < 200 else 4, "west": 0 if place < 200 else 19},
+            "requests": [
+                ["FETCH", "east", fetched, 60 * fetched, 900 * fetched],
+                ["PRODUCE", "east", 300 * since_start, 0, 0],
+            ],
+            "refused": {"unknown user": since_start // 30},
+            "parked": 14 if place == 200 else 0,
+            "cpu_seconds": 0.6 * since_start,
+        }
+        sampling.sample_of("gateway-1", status, at).save()
+        ClusterSample.objects.create(
+            cluster=east, at=at, milliseconds=None if 90 <= place < 100 else 3 + place % 5
+        )
+    for day in range(30):
+        at = now - timedelta(days=29 - day)
+        ClusterState.objects.create(
+            cluster=east, at=at, controller=1 + (day > 12), controller_epoch=5 + (day > 12), mode="kraft", version="3.9", brokers=3,
+            topics=9, partitions=33, leaderless=int(day == 13), under_replicated=4 if day in (13, 14) else 0, under_min_isr=int(day == 13),
+        )  # fmt: skip
+    limits = {QuotaEntity(user="购物"): {"producer_byte_rate": 1024.0}}
+    monkeypatch.setattr(
+        clusters,
+        "cluster_client",
+        lambda cluster: SimpleNamespace(quotas=lambda: limits if cluster == east else {}),
+    )
+
+
 def _graph(pair: Pair) -> None:
     """Two runs of many islands; the newest is the one whose table of sharing is shown."""
     crowd = [
@@ -192,7 +243,7 @@ def _groups(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
         }
         for number in range(60)
     ]
-    snapshots.write(Store(settings.LAKE), timezone.now(), {"groups": rows})
+    snapshots.write(Store(settings.LAKE), timezone.now(), {**TABLES, "groups": rows})
     members = tuple(
         GroupMember(
             f"reader-{number}-7f3c", f"reader-{number}", f"10.0.0.{number}",

@@ -78,7 +78,7 @@ def blast_radius(
         traces if shown else [],
         {
             "xaxis": {
-                "range": [-0.15, deepest + 0.9],
+                "range": [-0.2, deepest + 1.2],
                 "tickvals": list(range(int(deepest) + 1)),
                 "ticktext": [_("asked for"), *(f"+{step}" for step in range(1, int(deepest) + 1))],
                 "showgrid": False,
@@ -126,13 +126,15 @@ def _places(shown: Sequence[Link]) -> dict[str, tuple[float, float]]:
 def _marks(shown: Sequence[Link], places: Mapping[str, tuple[float, float]]) -> dict[str, Any]:
     colours = {Turn.NEW: FINE, Turn.GONE: BAD}
     symbols = {Turn.NEW: "cross", Turn.GONE: "x"}
+    leading = {link.because for link in shown}
     return {
         "type": "scatter",
         "mode": "markers+text",
         "x": [places[link.key][0] for link in shown],
         "y": [places[link.key][1] for link in shown],
         "text": [_short(link) if len(shown) <= NAMED else "" for link in shown],
-        "textposition": "middle right",
+        # (Where lines go on to the right a name stands above them.)
+        "textposition": ["top center" if link.key in leading else "middle right" for link in shown],
         "textfont": {"size": 11.5},
         "cliponaxis": False,
         "customdata": [

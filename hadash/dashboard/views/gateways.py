@@ -1,17 +1,23 @@
-"""What people do to Gateways."""
+"""Gateways: what they do, and what people do to them."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
-from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_http_methods
+from django.views.decorators.http import require_GET, require_http_methods
 
-from hadash.accounts.roles import EXCLUDE_GATEWAY, may
+from hadash.accounts.roles import EXCLUDE_GATEWAY, VIEW, may, may_somewhere
 from hadash.bindings.errors import UnknownOutcome
+from hadash.dashboard import engines, selectors
+from hadash.dashboard.charts.chart import asked_csv
+from hadash.dashboard.csv_export import csv_response
+from hadash.dashboard.gateways.looking import WINDOWS, GatewayRow, charts_of, history_of, rows_of, said_of
 from hadash.dashboard.views.common import address_of, denied, searched, typed, user_of
 from hadash.sentences import Sentence
 from hadash.switching import gateways
@@ -38,7 +44,7 @@ def exclude(request: HttpRequest) -> HttpResponse:
         return _page(request, name, refusal.reasons, 409)
     except UnknownOutcome:
         return _page(request, name, [], 503, unknown=True)
-    return redirect(f"{reverse('overview')}#gateways")
+    return redirect("gateways")
 
 
 def _page(
@@ -53,3 +59,67 @@ def _page(
         "unknown": unknown,
     }
     return render(request, "gateways/exclude.html", context, status=status)
+
+
+# -- what they do ---------------------------------------------------------------------------------------------------
+
+
+@require_GET
+def list_of_gateways(request: HttpRequest) -> HttpResponseBase:
+    """All of them; ``?format=csv``. With htmx only what changes."""
+    look = engines.look_at_gateways()
+    rows = rows_of(look) if not look.fault else []
+    if request.GET.get("format") == "csv":
+        columns = (
+            "gateway",
+            "state",
+            "version",
+            "epoch",
+            "connections",
+            "parked",
+            "requests_s",
+            "refused_min",
+            "cpu",
+            "memory",
+        )
+        return csv_response("gateways", columns, map(_csv_row, rows))
+    context = {
+        "engines": look,
+        "rows": rows,
+        "says": said_of(rows),
+        "may_see": may_somewhere(user_of(request), VIEW),
+    }
+    template = "gateways/rows.html" if request.headers.get("HX-Request") else "gateways/list.html"
+    return render(request, template, context)
+
+
+def _csv_row(row: GatewayRow) -> tuple[Any, ...]:
+    gateway, rate = row.gateway, row.rate
+    return (
+        row.id, row.state.word, gateway.version if gateway else "", gateway.applied if gateway else "", row.connections,
+        rate.parked if rate else None, row.requests, row.refused, rate.cpu if rate else None, rate.memory_bytes if rate else None,
+    )  # fmt: skip
+
+
+@require_GET
+def gateway(request: HttpRequest, name: str) -> HttpResponseBase:
+    """``?window=``: hour or day; ``?csv=`` and the name of a chart. With htmx only what is so now."""
+    look = engines.look_at_gateways()
+    row = next((each for each in rows_of(look) if each.id == name), None)
+    window = searched(request, "window")
+    window = window if window in WINDOWS else "hour"
+    found, span = history_of(name, window)
+    if not may_somewhere(user_of(request), VIEW) or (row is None and not found and not look.fault):
+        raise Http404(_("There is no Gateway %(name)s.") % {"name": name})
+    context: dict[str, Any] = {"name": name, "row": row, "engines": look}
+    if request.headers.get("HX-Request"):
+        return render(request, "gateways/now.html", context)
+    charts = charts_of(found, span, selectors.hues())
+    if (asked := asked_csv(request, charts)) is not None:
+        return asked
+    context |= {
+        "charts": charts,
+        "window": window,
+        "windows": [(key, word) for key, (word, _l) in WINDOWS.items()],
+    }
+    return render(request, "gateways/page.html", context)

@@ -1,0 +1,98 @@
+"""Plain lines on a time axis: of Gateways and clusters. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from hadash.dashboard.charts.chart import GREYS, INK, Chart, milliseconds
+from hadash.dashboard.tables import Column
+
+#: What tells lines without a colour of their own apart.
+DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
+
+#: Lines of one chart; more nobody can tell apart.
+MOST_LINES = 5
+
+
+def lines(
+    name: str,
+    title: str,
+    at: Sequence[datetime],
+    series: Mapping[str, Sequence[float | None]],
+    *,
+    span: tuple[datetime, datetime],
+    every: timedelta,
+    unit: str,
+    says: str = "",
+    colours: Mapping[str, str] | None = None,
+    digits: int = 1,
+) -> Chart:
+    """A line a series, those with the highest values; where samples are missing there is a gap.
+
+    :param at: when each value was, in order. :param every: how far samples are apart. :param unit: what stands on the axis. :param colours: of series
+        that have one (clusters).
+    """
+    own = dict(sorted(series.items(), key=lambda item: -_most(item[1])))
+    shown = list(own)[:MOST_LINES]
+    times = _with_gaps(at, every)
+    colours = colours or {}
+    traces: list[dict[str, Any]] = []
+    for place, key in enumerate(shown):
+        by_time = dict(zip(at, own[key], strict=True))
+        values = [None if moment is None else _round(by_time[moment], digits) for moment, _shown in times]
+        colour = colours.get(key, INK if place == 0 else GREYS[min(place, 2)])
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "lines" if len(at) > 40 else "lines+markers",
+                "name": key,
+                "x": [milliseconds(shown_at) for _moment, shown_at in times],
+                "y": values,
+                "line": {"color": colour, "width": 1.8, "dash": "solid" if key in colours else DASHES[place]},
+                "marker": {"size": 4, "symbol": ("circle", "diamond", "square", "x", "cross")[place]},
+                "hovertemplate": f"%{{y:,.{digits}f}} {unit}<extra>{key}</extra>",
+            }
+        )
+    return Chart(
+        name,
+        title,
+        (Column("at", _("When"), "time"), *(Column(f"v{n}", key, "number") for n, key in enumerate(own))),
+        [
+            (moment, *(values[place] for values in own.values()))
+            for place, moment in reversed(list(enumerate(at)))
+        ],
+        traces if at else [],
+        {
+            "xaxis": {"type": "date", "range": [milliseconds(each) for each in span]},
+            "yaxis": {"title": {"text": unit}, "rangemode": "tozero"},
+            "showlegend": len(shown) > 1,
+            "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
+            "hovermode": "x",
+            "margin": {"l": 56, "r": 24, "t": 24, "b": 40},
+        },
+        says=says,
+        empty=_("There are no samples of this time."),
+        height=220,
+    )
+
+
+def _with_gaps(at: Sequence[datetime], every: timedelta) -> list[tuple[datetime | None, datetime]]:
+    """(the sample, where it stands); ``None`` where some are missing."""
+    found: list[tuple[datetime | None, datetime]] = []
+    for place, moment in enumerate(at):
+        if place and moment - at[place - 1] > 3 * every:
+            found.append((None, at[place - 1] + every))
+        found.append((moment, moment))
+    return found
+
+
+def _most(values: Sequence[float | None]) -> float:
+    return max((value for value in values if value is not None), default=-1.0)
+
+
+def _round(value: float | None, digits: int) -> float | None:
+    return None if value is None else round(value, digits)

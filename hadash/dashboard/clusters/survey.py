@@ -1,0 +1,213 @@
+"""What the newest snapshot has of one cluster: brokers, what is wrong with its partitions, and what differs from its twin. Read from the lake: no cluster
+is asked for thousands of Topics because somebody looks."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import lru_cache
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from django.conf import settings
+
+from hadash.inventory.sampling import DEFAULT_MIN_ISR, is_leaderless, is_under_replicated, min_isr_of
+from hadash.kafka.values import Quotas
+from hadash.lake import snapshots
+from hadash.lake.snapshots import Snapshot
+from hadash.lake.store import LakeError, Store
+
+Row = Mapping[str, Any]
+
+#: Settings of brokers that name the broker itself, its addresses, its disks or its secrets: they differ, and have to.
+OF_ITS_OWN = ("broker.id", "node.id", "listeners", "advertised.", "log.dir", "zookeeper.", "controller.", "ssl.", "sasl.", "security.", "listener.", "process.", "control.plane", "inter.broker", "broker.rack", "early.start", "metadata.log.dir", "super.users", "password.")  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerRow:
+    """A broker. ``leads`` and ``holds``: partitions; ``missing``: replicas that it should have in sync, and has not."""
+
+    id: int
+    address: str
+    rack: str
+    leads: int
+    holds: int
+    missing: int
+    is_controller: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """A Topic with partitions that are not as they have to be. ``asked``: replicas that have to be in sync for ``acks=all``."""
+
+    topic: str
+    partitions: int
+    leaderless: int
+    under_replicated: int
+    under_min_isr: int
+    asked: int
+
+
+@dataclass(frozen=True, slots=True)
+class Differing:
+    """A setting that differs from the twin's. ``of``: the Topic, or empty for that of the brokers. ``here``, ``there``: empty where nobody has set it."""
+
+    of: str
+    setting: str
+    here: str
+    there: str
+
+
+@dataclass(frozen=True)
+class ClusterSurvey:
+    """``at``: when the snapshot was taken; ``None``: there is none, or it lacks this cluster (``fault`` says why)."""
+
+    at: datetime | None = None
+    fault: str = ""
+    mode: str = ""
+    version: str = ""
+    controller: int | None = None
+    controller_epoch: int | None = None
+    brokers: list[BrokerRow] = field(default_factory=list)
+    troubles: list[Trouble] = field(default_factory=list)
+    differing: list[Differing] = field(default_factory=list)
+    topics: int = 0
+    partitions: int = 0
+
+
+def survey_of(cluster: str, twin: str) -> ClusterSurvey:
+    """:param twin: the other cluster of its pair; empty for none."""
+    if not settings.LAKE:
+        return ClusterSurvey()
+    try:
+        newest = snapshots.newest(Store(settings.LAKE))
+        return _read(settings.LAKE, newest, cluster, twin) if newest else ClusterSurvey()
+    except (LakeError, OSError) as error:
+        return ClusterSurvey(fault=str(error))
+
+
+@lru_cache(maxsize=8)
+def _read(lake: str, snapshot: Snapshot, cluster: str, twin: str) -> ClusterSurvey:
+    """(A snapshot never changes.)"""
+    store = Store(lake)
+
+    def rows(table: str, *of: str) -> list[Row]:
+        found = snapshots.read(store, snapshot, table)
+        mine = pc.is_in(found["cluster"], value_set=pa.array(of))
+        return list(found.filter(mine).to_pylist())
+
+    [own] = rows("clusters", cluster) or [{"fault": "", "mode": None}]
+    if own["mode"] is None:
+        return ClusterSurvey(fault=own["fault"])
+    partitions = rows("partitions", cluster)
+    brokers, topics = rows("brokers", cluster, twin), rows("topics", cluster, twin)
+    here = [row for row in brokers if row["cluster"] == cluster]
+    asked = min_isr_of(cluster, topics, here)
+    return ClusterSurvey(
+        snapshot.at,
+        "",
+        own["mode"],
+        own["version"] or "",
+        own["controller"],
+        own["controller_epoch"],
+        brokers_of(here, partitions, own["controller"]),
+        troubles_of(partitions, asked),
+        differing_of(cluster, twin, topics, brokers) if twin else [],
+        len({row["topic"] for row in partitions}),
+        len(partitions),
+    )
+
+
+def brokers_of(brokers: Iterable[Row], partitions: Sequence[Row], controller: int | None) -> list[BrokerRow]:
+    """Those that the cluster tells of, and those that it does not tell of any more and that should have replicas."""
+    leads = Counter(row["leader"] for row in partitions)
+    holds = Counter(broker for row in partitions for broker in row["replicas"])
+    missing = Counter(broker for row in partitions for broker in set(row["replicas"]) - set(row["in_sync"]))
+    known = {row["broker"]: row for row in brokers}
+    return [
+        BrokerRow(
+            number,
+            f"{known[number]['host']}:{known[number]['port']}" if number in known else "",
+            (known[number]["rack"] or "") if number in known else "",
+            leads[number],
+            holds[number],
+            missing[number],
+            number == controller,
+        )
+        for number in sorted({*known, *holds})
+    ]
+
+
+def troubles_of(partitions: Iterable[Row], asked: Mapping[str, int]) -> list[Trouble]:
+    """The worst first: without a leader, then with too few replicas for ``acks=all``, then with fewer than they have."""
+    by_topic: dict[str, list[Row]] = defaultdict(list)
+    for row in partitions:
+        by_topic[row["topic"]].append(row)
+    found = []
+    for topic, own in by_topic.items():
+        needed = asked.get(topic, DEFAULT_MIN_ISR)
+        trouble = Trouble(
+            topic,
+            len(own),
+            sum(map(is_leaderless, own)),
+            sum(map(is_under_replicated, own)),
+            sum(len(row["in_sync"]) < needed for row in own),
+            needed,
+        )
+        if trouble.leaderless or trouble.under_replicated or trouble.under_min_isr:
+            found.append(trouble)
+    return sorted(found, key=lambda t: (-t.leaderless, -t.under_min_isr, -t.under_replicated, t.topic))
+
+
+def differing_of(cluster: str, twin: str, topics: Iterable[Row], brokers: Iterable[Row]) -> list[Differing]:
+    """Settings of the Topics that both have, and of the brokers, where they are not the same. What a broker says of itself is left out."""
+    of_brokers = {
+        name: _together(row for row in brokers if row["cluster"] == name) for name in (cluster, twin)
+    }
+    found = [
+        Differing("", setting, *values)
+        for setting, values in _differing(of_brokers[cluster], of_brokers[twin])
+        if not setting.startswith(OF_ITS_OWN)
+    ]
+    by_topic: dict[str, dict[str, dict[str, str]]] = defaultdict(dict)
+    for row in topics:
+        by_topic[row["topic"]][row["cluster"]] = dict(row["configs"])
+    for topic, own in sorted(by_topic.items()):
+        if len(own) == 2:
+            found += [
+                Differing(topic, setting, *values) for setting, values in _differing(own[cluster], own[twin])
+            ]
+    return found
+
+
+def _together(brokers: Iterable[Row]) -> dict[str, str]:
+    """What is set on the brokers of a cluster; where they differ, all of it."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for row in brokers:
+        for setting, value in dict(row["configs"]).items():
+            found[setting].add(value)
+    return {setting: " / ".join(sorted(values)) for setting, values in found.items()}
+
+
+def _differing(here: Mapping[str, str], there: Mapping[str, str]) -> list[tuple[str, tuple[str, str]]]:
+    return [
+        (setting, (here.get(setting, ""), there.get(setting, "")))
+        for setting in sorted({*here, *there})
+        if here.get(setting) != there.get(setting)
+    ]
+
+
+def differing_quotas(here: Quotas, there: Quotas) -> list[Differing]:
+    """What is written for an entity on one of two clusters, and not as it is on the other."""
+    found = []
+    for entity in sorted({*here, *there}, key=str):
+        mine, theirs = _texts(here.get(entity, {})), _texts(there.get(entity, {}))
+        found += [Differing(str(entity), name, *values) for name, values in _differing(mine, theirs)]
+    return found
+
+
+def _texts(quotas: Mapping[str, float]) -> dict[str, str]:
+    return {name: f"{value:.15g}" for name, value in quotas.items()}

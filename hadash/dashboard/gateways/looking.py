@@ -1,0 +1,207 @@
+"""What the pages of Gateways show: what membership says of them now, and what they have said of themselves."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from hadash.bindings.model import GatewayMember
+from hadash.dashboard import states
+from hadash.dashboard.charts.chart import FIRST, SECOND, Chart
+from hadash.dashboard.charts.lines import lines
+from hadash.dashboard.engines import Engines
+from hadash.dashboard.gateways.rates import Counted, Rate, rates
+from hadash.dashboard.states import State
+from hadash.inventory.models import GatewaySample
+
+#: How much of the past can be shown; and how many points a line has at most.
+WINDOWS: dict[str, tuple[Any, timedelta]] = {
+    "hour": (gettext_lazy("1 hour"), timedelta(hours=1)),
+    "day": (gettext_lazy("24 hours"), timedelta(days=1)),
+}
+MOST_POINTS = 500
+
+#: A sample older than so many intervals says nothing of now.
+OLD_AFTER = 4
+
+
+@dataclass(frozen=True, slots=True)
+class GatewayRow:
+    """A Gateway. ``rate``: what went on between its last two samples; ``None`` when nobody knows. ``gateway``: ``None`` for one that is no member any
+    more, of which there are samples."""
+
+    id: str
+    gateway: GatewayMember | None
+    state: State
+    rate: Rate | None
+
+    @property
+    def connections(self) -> int | None:
+        return sum(self.rate.connections.values()) if self.rate else None
+
+    @property
+    def requests(self) -> float | None:
+        return sum(self.rate.requests.values()) if self.rate else None
+
+    @property
+    def refused(self) -> float | None:
+        """A minute."""
+        return 60 * sum(self.rate.refused.values()) if self.rate else None
+
+
+def rows_of(engines: Engines) -> list[GatewayRow]:
+    """All members, and what each does. One query."""
+    since = timezone.now() - OLD_AFTER * timedelta(seconds=settings.GATEWAY_SAMPLE_SECONDS)
+    last: dict[str, list[Counted]] = {}
+    for sample in GatewaySample.objects.filter(at__gte=since).order_by("at"):
+        last.setdefault(sample.gateway, []).append(counted(sample))
+    found = []
+    for gateway in engines.gateways:
+        known = rates(last.get(gateway.id, []))
+        found.append(
+            GatewayRow(
+                gateway.id, gateway, states.of_gateway(gateway, engines.epoch), known[-1] if known else None
+            )
+        )
+    return found
+
+
+def counted(sample: GatewaySample) -> Counted:
+    return Counted(
+        sample.at,
+        sample.started,
+        sample.connections,
+        sample.parked,
+        sample.expired,
+        sample.overflowed,
+        sample.refused,
+        sample.requests,
+        sample.cpu_seconds,
+        sample.memory_bytes,
+    )
+
+
+def history_of(gateway: str, window: str) -> tuple[list[Rate], tuple[datetime, datetime]]:
+    """(what went on, from when until when). Of a long time every so manieth sample."""
+    now = timezone.now()
+    begin = now - WINDOWS[window][1]
+    samples = [
+        counted(s) for s in GatewaySample.objects.filter(gateway=gateway, at__gte=begin).order_by("at")
+    ]
+    every = -(-len(samples) // MOST_POINTS) or 1
+    return rates(samples[::every]), (begin, now)
+
+
+def step_of(found: Sequence[Rate]) -> timedelta:
+    """How far its points are apart, usually."""
+    if len(found) < 2:
+        return timedelta(seconds=settings.GATEWAY_SAMPLE_SECONDS)
+    apart = sorted(later.at - earlier.at for earlier, later in itertools.pairwise(found))
+    return max(apart[len(apart) // 2], timedelta(seconds=settings.GATEWAY_SAMPLE_SECONDS))
+
+
+def charts_of(found: Sequence[Rate], span: tuple[datetime, datetime], hues: Mapping[str, str]) -> list[Chart]:
+    """:param hues: cluster → ``first`` or ``second``."""
+    at = [rate.at for rate in found]
+    common: dict[str, Any] = {"span": span, "every": step_of(found)}
+    clusters = _keys(rate.connections for rate in found)
+    colours = {name: FIRST if hues.get(name) == "first" else SECOND for name in clusters if name in hues}
+    kinds, reasons = _keys(rate.requests for rate in found), _keys(rate.refused for rate in found)
+    refused = sum(sum(rate.refused.values()) for rate in found)
+    return [
+        lines(
+            "connections",
+            _("Connections"),
+            at,
+            {name: [rate.connections.get(name, 0) for rate in found] for name in clusters},
+            unit=_("connections"),
+            colours=colours,
+            digits=0,
+            says=_("By the cluster that each reaches."),
+            **common,
+        ),
+        lines(
+            "requests",
+            _("Requests"),
+            at,
+            {kind: [rate.requests.get(kind, 0.0) for rate in found] for kind in kinds},
+            unit=_("requests/s"),
+            says=_("By kind; those with the most."),
+            **common,
+        ),
+        lines(
+            "bytes",
+            _("Bytes"),
+            at,
+            {
+                _("from clients"): [rate.bytes_in / 1024 for rate in found],
+                _("to clients"): [rate.bytes_out / 1024 for rate in found],
+            },
+            unit="KiB/s",
+            **common,
+        ),
+        lines(
+            "parked",
+            _("Parked requests"),
+            at,
+            {_("parked"): [rate.parked for rate in found]},
+            unit=_("requests"),
+            digits=0,
+            says=_("They wait while their clients are blocked."),
+            **common,
+        ),
+        lines(
+            "refused",
+            _("Refused"),
+            at,
+            {reason: [60 * rate.refused.get(reason, 0.0) for rate in found] for reason in reasons},
+            unit=_("a minute"),
+            says=_("Connections and requests that were turned away, by reason.")
+            if refused
+            else _("Nothing was turned away within this time."),
+            **common,
+        ),
+        lines(
+            "cpu",
+            _("Processor"),
+            at,
+            {_("of one core"): [None if r.cpu is None else 100 * r.cpu for r in found]},
+            unit="%",
+            **common,
+        ),
+        lines(
+            "memory",
+            _("Memory"),
+            at,
+            {
+                _("in memory"): [
+                    None if r.memory_bytes is None else r.memory_bytes / 1024 / 1024 for r in found
+                ]
+            },
+            unit="MiB",
+            digits=0,
+            **common,
+        ),
+    ]
+
+
+def _keys(found: Iterable[Mapping[str, Any]]) -> list[str]:
+    return sorted({key for each in found for key in each})
+
+
+def said_of(rows: Sequence[GatewayRow]) -> str:
+    """How many there are, and how many of them are fine."""
+    fine = sum(row.state.look == "fine" for row in rows)
+    return ngettext(
+        "%(fine)s of %(all)s Gateway has the newest bindings in effect.",
+        "%(fine)s of %(all)s Gateways have the newest bindings in effect.",
+        len(rows),
+    ) % {"fine": fine, "all": len(rows)}

@@ -1,0 +1,75 @@
+"""From what a Gateway has counted to how much a second. Pure."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """One sample: what was so at that moment, and what has been counted since ``started``."""
+
+    at: datetime
+    started: datetime
+    connections: Mapping[str, int]
+    parked: int
+    expired: int
+    overflowed: int
+    refused: Mapping[str, int]
+    requests: Mapping[str, Sequence[int]]
+    cpu_seconds: float | None
+    memory_bytes: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """What went on between two samples, a second. ``cpu``: the share of one core; ``None`` where the system does not tell."""
+
+    at: datetime
+    connections: Mapping[str, int]
+    parked: int
+    memory_bytes: int | None
+    requests: Mapping[str, float] = field(default_factory=dict)
+    bytes_in: float = 0.0
+    bytes_out: float = 0.0
+    refused: Mapping[str, float] = field(default_factory=dict)
+    expired: float = 0.0
+    cpu: float | None = None
+
+
+def rates(samples: Sequence[Counted]) -> list[Rate]:
+    """One a sample but the first. A process that began anew counts from nothing: what it has counted since is what went on.
+
+    :param samples: in order.
+    """
+    return [_between(before, now) for before, now in itertools.pairwise(samples)]
+
+
+def _between(before: Counted, now: Counted) -> Rate:
+    anew = before.started != now.started
+    seconds = max((now.at - (now.started if anew else before.at)).total_seconds(), 0.001)
+
+    def grown(was: float, is_now: float) -> float:
+        return max(0.0, is_now - (0 if anew else was)) / seconds
+
+    def of(kind: str, place: int) -> float:
+        return grown(before.requests.get(kind, (0, 0, 0))[place], now.requests[kind][place])
+
+    cpu = None
+    if now.cpu_seconds is not None and (anew or before.cpu_seconds is not None):
+        cpu = grown(before.cpu_seconds or 0.0, now.cpu_seconds)
+    return Rate(
+        now.at,
+        now.connections,
+        now.parked,
+        now.memory_bytes,
+        {kind: of(kind, 0) for kind in now.requests},
+        sum(of(kind, 1) for kind in now.requests),
+        sum(of(kind, 2) for kind in now.requests),
+        {reason: grown(before.refused.get(reason, 0), count) for reason, count in now.refused.items()},
+        grown(before.expired + before.overflowed, now.expired + now.overflowed),
+        cpu,
+    )

@@ -1,0 +1,91 @@
+"""Clusters: the list, and one of them with its brokers, its partitions, its history, and what differs from its twin."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import Http404, HttpRequest
+from django.http.response import HttpResponseBase
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_GET
+
+from hadash.dashboard.charts.chart import asked_csv
+from hadash.dashboard.clusters.looking import charts_of, controllers_of, rows_for, states_of
+from hadash.dashboard.clusters.survey import differing_quotas, survey_of
+from hadash.dashboard.csv_export import csv_response
+from hadash.dashboard.views.common import part_of, user_of
+from hadash.kafka.errors import KafkaError
+from hadash.mirroring.services import cluster_client
+
+#: Rows of each table of one cluster; the CSV has all of them.
+ROWS_SHOWN = 25
+
+
+@require_GET
+def clusters(request: HttpRequest) -> HttpResponseBase:
+    """All of the pairs that somebody may see. With htmx only what changes."""
+    template = "clusters/rows.html" if request.headers.get("HX-Request") else "clusters/list.html"
+    return render(request, template, {"rows": rows_for(user_of(request))})
+
+
+@require_GET
+def cluster(request: HttpRequest, name: str) -> HttpResponseBase:
+    """``?csv=`` and the name of a chart or table. With htmx only what is so now."""
+    row = next((each for each in rows_for(user_of(request)) if each.cluster.name == name), None)
+    if row is None:
+        raise Http404(_("There is no cluster %(name)s.") % {"name": name})
+    if request.headers.get("HX-Request"):
+        return render(request, "clusters/now.html", {"row": row})
+    known = states_of(row.cluster)
+    survey = survey_of(name, row.twin.name)
+    charts = charts_of(row.cluster, known)
+    if (asked := asked_csv(request, charts)) is not None:
+        return asked
+    if request.GET.get("csv") == "troubles":
+        rows = (
+            (t.topic, t.partitions, t.leaderless, t.under_min_isr, t.under_replicated, t.asked)
+            for t in survey.troubles
+        )
+        columns = (
+            "topic",
+            "partitions",
+            "leaderless",
+            "under_min_isr",
+            "under_replicated",
+            "min_insync_replicas",
+        )
+        return csv_response("troubles", columns, rows)
+    if request.GET.get("csv") == "differing":
+        return csv_response(
+            "differing",
+            ("of", "setting", name, row.twin.name),
+            ((d.of, d.setting, d.here, d.there) for d in survey.differing),
+        )
+    context = {
+        "row": row,
+        "survey": survey,
+        "charts": charts,
+        "controllers": controllers_of(known)[:ROWS_SHOWN],
+        "troubles": part_of(request, "troubles", survey.troubles, ROWS_SHOWN),
+        "differing": part_of(request, "differing", survey.differing, ROWS_SHOWN),
+    }
+    return render(request, "clusters/page.html", context)
+
+
+@require_GET
+def quotas(request: HttpRequest, name: str) -> HttpResponseBase:
+    """A part of the page of a cluster: the quotas that differ from its twin's. Both are asked, as no snapshot has them."""
+    row = next((each for each in rows_for(user_of(request)) if each.cluster.name == name), None)
+    if row is None:
+        raise Http404(_("There is no cluster %(name)s.") % {"name": name})
+    context: dict[str, Any] = {"row": row}
+    try:
+        found = differing_quotas(cluster_client(row.cluster).quotas(), cluster_client(row.twin).quotas())
+        context["differing"] = part_of(
+            request, "quotas", found, ROWS_SHOWN, reverse("cluster-quotas", args=[name])
+        )
+    except KafkaError as error:
+        context["fault"] = str(error)
+    return render(request, "clusters/quotas.html", context)
