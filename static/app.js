@@ -121,3 +121,18 @@ const sizes = new ResizeObserver((entries) => { for (const { target } of entries
 const watchScrolling = (root) => { for (const box of root.querySelectorAll(".scroll")) sizes.observe(box); };
 watchScrolling(document);
 document.addEventListener("htmx:afterSettle", (event) => watchScrolling(event.target));
+
+// Sections that fold: what somebody has folded stays so on all pages of that kind, in this browser.
+const FOLDED = "hadash-folded";
+const remembered = () => {
+  try { return new Set(JSON.parse(localStorage.getItem(FOLDED) ?? "[]")); } catch { return new Set(); }
+};
+for (const box of document.querySelectorAll("details[data-fold]")) {
+  if (remembered().has(box.dataset.fold)) box.open = false;
+  box.addEventListener("toggle", () => {
+    const folded = remembered();
+    folded[box.open ? "delete" : "add"](box.dataset.fold);
+    // (A browser may keep nothing: then it folds for this page only.)
+    try { localStorage.setItem(FOLDED, JSON.stringify([...folded])); } catch { /* nothing is kept */ }
+  });
+}

@@ -4,6 +4,17 @@ import { zone } from "./times.js";
 
 const boxes = new Map();
 
+// Plotly speaks English where it is told nothing else. Months as people write them in Chinese; all other words come from the server.
+function speakChinese() {
+  const months = Array.from({ length: 12 }, (_, month) => `${month + 1}月`);
+  const days = [..."日一二三四五六"].map((day) => `周${day}`);
+  window.Plotly.register({ moduleType: "locale", name: "zh-hans", dictionary: {}, format: {
+    months, shortMonths: months, days, shortDays: days, date: "%Y-%m-%d",
+    year: "%Y年", month: "%Y年%-m月", dayMonth: "%-m月%-d日", dayMonthYear: "%Y年%-m月%-d日",
+  } });
+}
+let spoken = false;
+
 // "@name" is a colour of hadash.css; ["@name", 0.3] one that shows through.
 function resolved(value) {
   if (typeof value === "string") return value.startsWith("@") ? colour(value.slice(1)) : value;
@@ -91,13 +102,15 @@ function keepZoom(name, range) {
 }
 
 function draw(box) {
+  if (!spoken && document.documentElement.lang.toLowerCase().startsWith("zh")) speakChinese();
+  spoken = true;
   const data = JSON.parse(document.getElementById(box.dataset.chart).textContent);
   const layout = layoutOf(data.layout);
   const map = isMap(layout);
   const range = zoomed(data.name, map ? 4 : 2);
   if (range) layout.xaxis = { ...layout.xaxis, range: range.slice(0, 2), autorange: false };
   if (range && map) layout.yaxis = { ...layout.yaxis, range: range.slice(2), autorange: false };
-  window.Plotly.react(box, tracesOf(data.traces, layout), layout, { responsive: true, displayModeBar: false, scrollZoom: map, locale: document.documentElement.lang });
+  window.Plotly.react(box, tracesOf(data.traces, layout), layout, { responsive: true, displayModeBar: false, scrollZoom: map, locale: document.documentElement.lang.toLowerCase() });
   if (boxes.get(data.name) === box) return;
   boxes.set(data.name, box);
   keepZoom(data.name, range);

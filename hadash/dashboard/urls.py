@@ -42,6 +42,7 @@ urlpatterns = [
     path("language/", session.set_language, name="set_language"),
     path("appids/", appids.appids, name="appids"),
     path("appids/<int:pk>/", appids.appid, name="appid"),
+    path("appids/<int:pk>/lags/", appids.lags, name="appid-lags"),
     path("appids/<int:pk>/critical/", appids.mark_critical, name="mark-critical"),
     path("appids/<int:pk>/instances/", appids.register_instance, name="register-instance"),
     path("appids/<int:pk>/instances/generate/", bindings.generate, name="generate-instances"),

@@ -125,6 +125,7 @@ PAGES: dict[tuple[str, str], frozenset[str]] = {
     ("GET", ""): EVERYBODY,
     ("GET", "appids/"): EVERYBODY,
     ("GET", "appids/{appid}/"): EVERYBODY,
+    ("GET", "appids/{appid}/lags/"): EVERYBODY,
     ("POST", "appids/{appid}/critical/"): GOVERNING,
     ("POST", "appids/{appid}/instances/"): ASKING,
     ("POST", "appids/{appid}/instances/generate/"): ASKING,

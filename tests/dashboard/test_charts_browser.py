@@ -43,6 +43,7 @@ PAGES = {
     "sharing": "governance/tables/sharing/",
     "advice": "governance/tables/advice/",
     "lag": "governance/tables/lag/",
+    "appid": "appids/{shop}/",
     "clusters": "clusters/",
     "cluster": "clusters/east/",
     "gateways": "gateways/",
@@ -63,6 +64,7 @@ CHARTS = {
     "sharing": 3,
     "advice": 1,
     "lag": 1,
+    "appid": 1,
     "clusters": 0,
     "cluster": 2,
     "gateways": 0,
@@ -299,7 +301,7 @@ def test_every_page_loads_only_what_it_may_and_can_be_read_by_everybody(
     try:
         window.sign_in("olga", PASSWORD)
         for name, address in PAGES.items():
-            page = window.open(address)
+            page = window.open(address.format(**published.pages))
             drawn(page, CHARTS[name])
             assert page.evaluate(
                 "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
@@ -375,6 +377,18 @@ def test_colours_follow_the_theme(olga: Window) -> None:
     light = page.evaluate(colour)
     page.locator("[data-theme-toggle]").click()
     page.wait_for_function(f"{colour} !== {light!r}")
+
+
+def test_a_section_that_was_folded_stays_so(olga: Window, published: SimpleNamespace) -> None:
+    page = olga.open(PAGES["appid"].format(**published.pages))
+    section = page.locator("[data-fold='appid-topics']")
+    expect(section).to_have_attribute("open", "")
+    section.locator("> summary").click()
+    page.reload()
+    expect(section).not_to_have_attribute("open", "")
+    section.locator("> summary").click()
+    page.reload()
+    expect(section).to_have_attribute("open", "")
 
 
 def test_the_map_is_moved_zoomed_and_opened(olga: Window) -> None:

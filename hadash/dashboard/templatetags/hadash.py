@@ -368,6 +368,20 @@ def few_names(values: Any) -> SafeString:
 
 
 @register.simple_tag
+def severity(value: Any) -> SafeString:
+    """How bad a finding is."""
+    return state(states.of_severity(value))
+
+
+@register.simple_tag
+def right_mark(has: bool, known: bool) -> SafeString:
+    """Whether a cluster has a rule, in a word and a sign."""
+    if not known:
+        return state(State("unknown", "unknown", gettext("not known")))
+    return state(State("fine", "fine", gettext("yes")) if has else State("bad", "bad", gettext("missing")))
+
+
+@register.simple_tag
 def task_state(value: str) -> SafeString:
     """The state of a task of Connect's."""
     return state(states.of_task(value))

@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
 
 from hadash.accounts.roles import MARK_CRITICAL, REGISTER, may
-from hadash.dashboard import changes, declared, engines, selectors, states
+from hadash.dashboard import changes, declared, engines, meeting, selectors, states
 from hadash.dashboard.binding_forms import GenerateForm
 from hadash.dashboard.connections import by_cluster
 from hadash.dashboard.connections import of_appid as connections_of_appid
@@ -89,6 +89,7 @@ def page(
             (one, states.of_retirement(one)) for one in selectors.retirements(user_of(request), found)
         ],
         **declared.section(found),
+        **meeting.section(found),
         "generate_form": generate_form or GenerateForm(),
         "declare_form": declare_form or DeclareForm(),
         "may_declare": may_declare(user_of(request), found.pair),
@@ -171,6 +172,14 @@ def _by_client(connections: list[dict[str, Any]]) -> list[dict[str, Any]]:
         entry["clusters"], entry["left_open"] = sorted(here.items()), sorted(left_open.items())
         entry["hosts"] = sorted(entry["hosts"] - {""})
     return sorted(found.values(), key=lambda entry: entry["client_id"])
+
+
+@require_GET
+def lags(request: HttpRequest, pk: int) -> HttpResponse:
+    """A part of the page: how far its groups are behind. Their clusters are asked, so it comes after the rest."""
+    found = the_appid(user_of(request), pk)
+    rows, left_out = meeting.lags_of(found)
+    return render(request, "appids/lags.html", {"appid": found, "lags": rows, "left_out": left_out})
 
 
 def mark_critical(request: HttpRequest, pk: int) -> HttpResponse:

@@ -12,9 +12,10 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
 
 from hadash.accounts.roles import pairs_where
-from hadash.dashboard.charts import flows, island_map
+from hadash.dashboard.charts import island_map
 from hadash.dashboard.charts.chart import Chart, asked_csv
 from hadash.dashboard.graph import maps
+from hadash.dashboard.graph.focusing import flows_of
 from hadash.dashboard.graph.surroundings import Surroundings, surroundings_of
 from hadash.dashboard.graph.things import Focus, word_of
 from hadash.dashboard.tables import THING_WORDS
@@ -135,42 +136,6 @@ def focus(request: HttpRequest) -> HttpResponseBase:
         "island": _island_of(run, wanted) if run else "",
     }
     return render(request, "graph/focus.html", context)
-
-
-def flows_of(pair: Pair, wanted: Focus, found: Surroundings) -> Chart:
-    """What surrounds a thing, drawn."""
-    own = next((flow for flow in found.flows if flow.is_own), None)
-    says = [_("What is darker is its own; the rest is what others do with the same.") if own else ""]
-    if found.appids_left_out:
-        says.append(
-            _("%(count)s more AppIDs use the same and are left out.")
-            % {"count": f"{found.appids_left_out:,}"}
-        )
-    if found.uses_left_out:
-        says.append(
-            _("%(count)s of its uses, those with the fewest records, are left out.")
-            % {"count": f"{found.uses_left_out:,}"}
-        )
-    key = {
-        APPID: (flows.APPID, (wanted.appid,)),
-        INSTANCE: (flows.CLIENT, (wanted.appid, wanted.name)),
-        TOPIC: (flows.TOPIC, (wanted.name,)),
-        GROUP: (flows.GROUP, (wanted.name,)),
-    }[wanted.kind]
-
-    def href(place: flows.Place) -> str:
-        if place.key is None or place.column == flows.CLUSTER:
-            return ""
-        if place.column == flows.CLIENT:
-            appid, client = place.key
-            return Focus(pair.name, INSTANCE, appid, client).href if client else ""
-        if place.column == flows.APPID:
-            return Focus(pair.name, APPID, place.key[0]).href
-        return Focus(pair.name, TOPIC if place.column == flows.TOPIC else GROUP, name=place.key[0]).href
-
-    return flows.flows(
-        _clusters(pair), found.flows, flows.Place(*key), " ".join(part for part in says if part), href
-    )
 
 
 def _island_of(run: Run, wanted: Focus) -> str:

@@ -1,0 +1,52 @@
+"""A thing with what surrounds it, as a chart whose marks lead on to each other."""
+
+from __future__ import annotations
+
+from django.utils.translation import gettext as _
+
+from hadash.dashboard.charts import flows
+from hadash.dashboard.charts.chart import Chart
+from hadash.dashboard.graph.surroundings import Surroundings
+from hadash.dashboard.graph.things import Focus
+from hadash.inventory.models import Pair
+from hadash.switching.things import APPID, GROUP, INSTANCE, TOPIC
+
+
+def flows_of(pair: Pair, wanted: Focus, found: Surroundings) -> Chart:
+    """What surrounds a thing, drawn."""
+    own = next((flow for flow in found.flows if flow.is_own), None)
+    says = [_("What is darker is its own; the rest is what others do with the same.") if own else ""]
+    if found.appids_left_out:
+        says.append(
+            _("%(count)s more AppIDs use the same and are left out.")
+            % {"count": f"{found.appids_left_out:,}"}
+        )
+    if found.uses_left_out:
+        says.append(
+            _("%(count)s of its uses, those with the fewest records, are left out.")
+            % {"count": f"{found.uses_left_out:,}"}
+        )
+    key = {
+        APPID: (flows.APPID, (wanted.appid,)),
+        INSTANCE: (flows.CLIENT, (wanted.appid, wanted.name)),
+        TOPIC: (flows.TOPIC, (wanted.name,)),
+        GROUP: (flows.GROUP, (wanted.name,)),
+    }[wanted.kind]
+
+    def href(place: flows.Place) -> str:
+        if place.key is None or place.column == flows.CLUSTER:
+            return ""
+        if place.column == flows.CLIENT:
+            appid, client = place.key
+            return Focus(pair.name, INSTANCE, appid, client).href if client else ""
+        if place.column == flows.APPID:
+            return Focus(pair.name, APPID, place.key[0]).href
+        return Focus(pair.name, TOPIC if place.column == flows.TOPIC else GROUP, name=place.key[0]).href
+
+    return flows.flows(
+        (pair.first.name, pair.second.name),
+        found.flows,
+        flows.Place(*key),
+        " ".join(part for part in says if part),
+        href,
+    )

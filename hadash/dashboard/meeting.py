@@ -1,0 +1,237 @@
+"""Where everything about one AppID meets: its Topics with their mirrors, its groups, its rights on both clusters, what would move with it, its findings."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import pyarrow.compute as pc
+from django.conf import settings
+
+from hadash.dashboard import states
+from hadash.dashboard.charts.chart import Chart
+from hadash.dashboard.graph.focusing import flows_of
+from hadash.dashboard.graph.surroundings import surroundings_of
+from hadash.dashboard.graph.things import Focus
+from hadash.dashboard.groups.listing import GroupRow, listing
+from hadash.dashboard.groups.looking import look_at
+from hadash.dashboard.states import State
+from hadash.governance import selectors
+from hadash.governance.models import Finding, Node, Run
+from hadash.inventory.models import Access, AppID
+from hadash.inventory.selectors import access_since
+from hadash.kafka.errors import KafkaError
+from hadash.lake import snapshots
+from hadash.lake.snapshots import Snapshot
+from hadash.lake.store import LakeError, Store
+from hadash.mirroring.models import Mirror
+from hadash.switching.things import APPID, GROUP
+
+#: Findings that stand on the page; the page of all risks has the others.
+MOST_FINDINGS = 10
+
+#: Groups that their clusters are asked about for the page; each takes some milliseconds.
+MOST_LAGS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class TopicUse:
+    """A Topic that it uses. ``kinds``: produce, consume. ``mirror``: that copies it; ``None``: nothing does."""
+
+    topic: str
+    kinds: tuple[str, ...]
+    clients: int
+    mirror: Mirror | None
+    state: State | None
+
+
+@dataclass(frozen=True, slots=True)
+class GroupUse:
+    """A group that its clients are in. ``row``: as the newest snapshot has it; ``None``: it has none of that name."""
+
+    group: str
+    clients: int
+    rows: tuple[GroupRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Right:
+    """A rule about it. ``first`` and ``second``: whether that cluster of the pair has it."""
+
+    resource_type: str
+    resource: str
+    pattern: str
+    operation: str
+    permission: str
+    first: bool
+    second: bool
+
+
+@dataclass(frozen=True)
+class Rights:
+    """``known``: of which of both clusters the newest snapshot has rules. Where it has none nothing is known."""
+
+    rows: list[Right]
+    known: tuple[bool, bool]
+    at: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Moving:
+    """What would move with it: things that go together at most, with one of its clients and with all of it."""
+
+    by_instance: int
+    by_appid: int
+
+
+def uses_of(found: AppID) -> tuple[list[TopicUse], list[GroupUse]]:
+    """What its clients were seen to use lately. Three queries."""
+    kinds: dict[str, set[str]] = defaultdict(set)
+    clients: dict[tuple[str, str], set[str]] = defaultdict(set)
+    seen = Access.objects.filter(pair=found.pair_id, appid=found.name, last_seen__gte=access_since())
+    for client, kind, resource in seen.order_by().values_list("client_id", "kind", "resource").distinct():
+        if kind != GROUP:
+            kinds[resource].add(kind)
+        clients["group" if kind == GROUP else "topic", resource].add(client)
+    mirrors = {
+        topic: mirror
+        for mirror in Mirror.objects.filter(pair=found.pair_id).select_related(
+            "source", "pair__first", "pair__second"
+        )
+        for topic in mirror.topics
+    }
+    topics = [
+        TopicUse(
+            topic,
+            tuple(sorted(kinds[topic])),
+            len(clients["topic", topic]),
+            mirrors.get(topic),
+            states.of_mirror(mirrors[topic]) if topic in mirrors else None,
+        )
+        for kind, topic in sorted(clients)
+        if kind == "topic"
+    ]
+    names = {name for kind, name in clients if kind == "group"}
+    rows: dict[str, list[GroupRow]] = defaultdict(list)
+    if names:
+        for row in listing({cluster.name for cluster in found.pair.clusters}).rows:
+            if row.group in names:
+                rows[row.group].append(row)
+    groups = [GroupUse(name, len(clients["group", name]), tuple(rows[name])) for name in sorted(names)]
+    return topics, groups
+
+
+@dataclass(frozen=True, slots=True)
+class GroupLag:
+    """How far a group is behind on one cluster: ``records`` is ``None`` when that of a partition is not known, ``fault`` says why nothing is."""
+
+    group: str
+    cluster: str
+    members: int
+    records: int | None
+    fault: str = ""
+
+
+def lags_of(found: AppID) -> tuple[list[GroupLag], int]:
+    """(its groups as their clusters tell them now, how many are left out). A cluster that does not answer is asked once."""
+    _topics, groups = uses_of(found)
+    known = [(use.group, row.cluster) for use in groups for row in use.rows]
+    clusters = {cluster.name: cluster for cluster in found.pair.clusters}
+    away: dict[str, str] = {}
+    lags = []
+    for group, name in known[:MOST_LAGS]:
+        if name in away:
+            lags.append(GroupLag(group, name, 0, None, away[name]))
+            continue
+        try:
+            look = look_at(clusters[name], group)
+        except KafkaError as error:
+            away[name] = str(error)
+            lags.append(GroupLag(group, name, 0, None, away[name]))
+        else:
+            if look is not None:
+                lags.append(GroupLag(group, name, len(look.info.members), look.total))
+    return lags, max(0, len(known) - MOST_LAGS)
+
+
+def rights_of(found: AppID) -> Rights:
+    """The rules that name it on both clusters, as the newest snapshot has them."""
+    if not settings.LAKE:
+        return Rights([], (False, False))
+    try:
+        newest = snapshots.newest(Store(settings.LAKE))
+        if newest is None:
+            return Rights([], (False, False))
+        rows, known = _rules(settings.LAKE, newest, found.name)
+    except (LakeError, OSError):
+        return Rights([], (False, False))
+    first, second = (cluster.name for cluster in found.pair.clusters)
+    return Rights(compared(rows, first, second), (first in known, second in known), newest.at)
+
+
+@lru_cache(maxsize=64)
+def _rules(lake: str, snapshot: Snapshot, appid: str) -> tuple[list[Mapping[str, Any]], frozenset[str]]:
+    """(the rules about an AppID, the clusters whose rules are known). (A snapshot never changes.)"""
+    store = Store(lake)
+    clusters = snapshots.read(store, snapshot, "clusters").to_pylist()
+    acls = snapshots.read(store, snapshot, "acls")
+    own = acls.filter(pc.equal(acls["principal"], f"User:{appid}")).to_pylist()
+    return own, frozenset(row["cluster"] for row in clusters if not row["fault"] and row["authorizer"])
+
+
+def compared(rows: Iterable[Mapping[str, Any]], first: str, second: str) -> list[Right]:
+    """One row a rule, with who has it. Those that only one has come first."""
+    has: dict[tuple[str, str, str, str, str], set[str]] = defaultdict(set)
+    for row in rows:
+        if not row["by_hadash"]:
+            key = (row["resource_type"], row["resource"], row["pattern"], row["operation"], row["permission"])
+            has[key].add(row["cluster"])
+    found = [
+        Right(kind, resource, pattern, operation, permission, first in clusters, second in clusters)
+        for (kind, resource, pattern, operation, permission), clusters in has.items()
+    ]
+    return sorted(
+        found, key=lambda r: (r.first and r.second, r.resource_type, r.resource, r.operation, r.permission)
+    )
+
+
+def moving_of(run: Run | None, found: AppID) -> Moving | None:
+    """As the last run has counted it; ``None`` when it does not know the AppID."""
+    if run is None:
+        return None
+    nodes = Node.objects.filter(run=run, pair=found.pair.name, appid=found.name)
+    radii = list(nodes.values_list("radius_instance", "radius_appid"))
+    return Moving(max(one for one, _whole in radii), max(whole for _one, whole in radii)) if radii else None
+
+
+def findings_of(found: AppID) -> list[Finding]:
+    """Those that are open, the gravest first."""
+    own = selectors.findings([found.pair.name]).filter(appid=found.name, state=Finding.State.OPEN)
+    return list(own.order_by("-weight", "code", "name")[:MOST_FINDINGS])
+
+
+def graph_of(run: Run | None, found: AppID) -> Chart | None:
+    """What surrounds it; ``None`` before the first run."""
+    if run is None:
+        return None
+    focus = Focus(found.pair.name, APPID, found.name)
+    return flows_of(found.pair, focus, surroundings_of(run, focus))
+
+
+def section(found: AppID) -> dict[str, Any]:
+    """All of it, for the page."""
+    run = selectors.published(Run.Job.TOPOLOGY)
+    topics, groups = uses_of(found)
+    return {
+        "run": run,
+        "graph": graph_of(run, found),
+        "focus": Focus(found.pair.name, APPID, found.name),
+        "topic_uses": topics,
+        "group_uses": groups,
+        "rights": rights_of(found),
+        "moving": moving_of(run, found),
+        "own_findings": findings_of(found),
+    }

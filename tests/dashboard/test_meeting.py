@@ -1,0 +1,159 @@
+"""The page of an AppID, where everything about it meets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from dashboard.graph_parts import publish_graph, uses_of
+from hadash.dashboard import meeting
+from hadash.dashboard.meeting import Right, compared
+from hadash.governance.models import Finding
+from hadash.inventory.models import Access
+from hadash.kafka.errors import ClusterUnavailable
+from hadash.lake import snapshots
+from hadash.lake.store import Store
+from hadash.mirroring.models import Mirror
+
+
+def rule(cluster: str, operation: str = "READ", resource: str = "orders", **more: Any) -> dict[str, Any]:
+    values = {"resource_type": "TOPIC", "pattern": "LITERAL", "principal": "User:shop", "host": "*", "permission": "ALLOW", "by_hadash": False}  # fmt: skip
+    return {"cluster": cluster, "operation": operation, "resource": resource, **values, **more}
+
+
+class TestRights:
+    def test_a_rule_that_both_have_is_one_row(self) -> None:
+        found = compared([rule("east"), rule("west")], "east", "west")
+        assert found == [Right("TOPIC", "orders", "LITERAL", "READ", "ALLOW", True, True)]
+
+    def test_what_one_lacks_comes_first(self) -> None:
+        found = compared([rule("east"), rule("west"), rule("east", "WRITE")], "east", "west")
+        assert [(r.operation, r.second) for r in found] == [("WRITE", False), ("READ", True)]
+
+    def test_what_hadash_has_made_to_keep_clients_off_a_standby_is_none_of_its_own(self) -> None:
+        assert compared([rule("west", permission="DENY", by_hadash=True)], "east", "west") == []
+
+
+@pytest.fixture
+def lake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(settings, "LAKE", str(tmp_path / "lake"))
+    about = {
+        "kafka_cluster_id": "x",
+        "mode": "kraft",
+        "version": "3.9",
+        "controller": 1,
+        "controller_epoch": 1,
+    }
+    snapshots.write(
+        Store(settings.LAKE),
+        timezone.now(),
+        {
+            "clusters": [
+                {"cluster": "east", **about, "fault": "", "authorizer": True},
+                {"cluster": "west", "fault": "away"},
+            ],
+            "acls": [rule("east"), rule("east", principal="User:somebody")],
+            "groups": [
+                {
+                    "cluster": "east",
+                    "group": "readers",
+                    "state": "Stable",
+                    "protocol": "range",
+                    "coordinator": 1,
+                }
+            ],
+        },
+    )
+
+
+@pytest.mark.stack
+@pytest.mark.django_db
+class TestThePage:
+    def text(self, client: Client, estate: SimpleNamespace) -> str:
+        return client.get(reverse("appid", args=[estate.shop.pk])).content.decode()
+
+    def test_a_topic_without_a_mirror_stands_out(self, as_arne: Client, estate: Any, engines: Any) -> None:
+        assert "no mirror: it cannot be switched" not in self.text(as_arne, estate)
+        Mirror.objects.update(topics=["other"])
+        assert "no mirror: it cannot be switched" in self.text(as_arne, estate)
+
+    def test_what_would_move_is_as_the_last_run_has_counted(
+        self, as_arne: Client, estate: Any, engines: Any
+    ) -> None:
+        assert "not known" in self.text(as_arne, estate)
+        publish_graph(
+            estate.pair, [*uses_of("shop", produce=["carts"]), *uses_of("audit", consume=["carts"])]
+        )
+        page = self.text(as_arne, estate)
+        assert "up to 3 things with one of its clients, 3 with all of it" in page
+        assert "Who uses what" in page
+
+    def test_rules_of_a_cluster_that_was_away_are_not_known(
+        self, as_arne: Client, estate: Any, engines: Any, lake: None
+    ) -> None:
+        rights = meeting.rights_of(estate.shop)
+        assert (len(rights.rows), rights.known) == (1, (True, False))
+        page = self.text(as_arne, estate)
+        assert "missing" not in page, "nobody knows whether west has it"
+
+    def test_its_findings(self, as_arne: Client, estate: Any, engines: Any) -> None:
+        now = timezone.now()
+        values = {
+            "pair": "main",
+            "code": "acks-not-all",
+            "weight": 10,
+            "first_at": now,
+            "opened_at": now,
+            "last_run": 1,
+        }
+        Finding.objects.create(appid="shop", name="web", **values)
+        Finding.objects.create(appid="other", name="strange", **values)
+        page = self.text(as_arne, estate)
+        assert "open: 1" in page and "strange" not in page
+
+    def test_queries_do_not_grow_with_what_it_uses(
+        self, as_arne: Client, estate: Any, engines: Any, django_assert_max_num_queries: Any
+    ) -> None:
+        now = timezone.now()
+        for number in range(30):
+            Access.objects.create(
+                pair=estate.pair, appid="shop", client_id="web", kind="produce", resource=f"t-{number}", cluster="east",
+                first_seen=now, last_seen=now,
+            )  # fmt: skip
+        publish_graph(estate.pair, uses_of("shop", produce=["carts"]))
+        with django_assert_max_num_queries(38):
+            self.text(as_arne, estate)
+
+
+@pytest.mark.stack
+@pytest.mark.django_db
+class TestLags:
+    def test_groups_are_asked_after_the_page_is_there(
+        self, as_arne: Client, estate: Any, engines: Any, lake: None, monkeypatch: Any
+    ) -> None:
+        look = SimpleNamespace(info=SimpleNamespace(members=(1, 2)), total=77)
+        monkeypatch.setattr(meeting, "look_at", lambda cluster, group: look)
+        page = as_arne.get(reverse("appid-lags", args=[estate.shop.pk])).content.decode()
+        assert "readers" in page and ">77<" in page
+
+    def test_a_cluster_that_is_away_is_asked_once(self, estate: Any, lake: None, monkeypatch: Any) -> None:
+        asked = []
+
+        def away(cluster: Any, group: str) -> None:
+            asked.append(group)
+            raise ClusterUnavailable("Cluster east did not answer within 10 s.")
+
+        monkeypatch.setattr(meeting, "look_at", away)
+        rows = [SimpleNamespace(cluster="east"), SimpleNamespace(cluster="east")]
+        uses = [meeting.GroupUse("readers", 1, tuple(rows))]  # type: ignore[arg-type]
+        monkeypatch.setattr(meeting, "uses_of", lambda found: ([], uses))
+        lags, left_out = meeting.lags_of(estate.shop)
+        assert (len(lags), len(asked), left_out) == (2, 1, 0)
+        assert {lag.fault for lag in lags} == {"Cluster east did not answer within 10 s."}
