@@ -136,3 +136,14 @@ for (const box of document.querySelectorAll("details[data-fold]")) {
     try { localStorage.setItem(FOLDED, JSON.stringify([...folded])); } catch { /* nothing is kept */ }
   });
 }
+
+// "/" leads to the search, as long as nobody is typing.
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.target.closest("input, textarea, select, [contenteditable]")) return;
+  const seek = document.querySelector("[data-seek]");
+  if (!seek) return;
+  event.preventDefault();
+  seek.focus();
+  seek.select();
+});

@@ -201,6 +201,7 @@ PAGES: dict[tuple[str, str], frozenset[str]] = {
     ("GET", "governance/tables/{table}/"): EVERYBODY,
     ("GET", "mirrors/"): EVERYBODY,
     ("GET", "mirrors/{pair}/{mirror}/"): EVERYBODY,
+    ("GET", "search/"): EVERYBODY,
     ("GET", "graph/"): EVERYBODY,
     ("GET", "graph/focus/"): EVERYBODY,
     ("GET", "groups/"): EVERYBODY,

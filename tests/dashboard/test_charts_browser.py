@@ -43,6 +43,7 @@ PAGES = {
     "sharing": "governance/tables/sharing/",
     "advice": "governance/tables/advice/",
     "lag": "governance/tables/lag/",
+    "search": "search/?q=sho",
     "appid": "appids/{shop}/",
     "clusters": "clusters/",
     "cluster": "clusters/east/",
@@ -64,6 +65,7 @@ CHARTS = {
     "sharing": 3,
     "advice": 1,
     "lag": 1,
+    "search": 0,
     "appid": 1,
     "clusters": 0,
     "cluster": 2,
@@ -377,6 +379,17 @@ def test_colours_follow_the_theme(olga: Window) -> None:
     light = page.evaluate(colour)
     page.locator("[data-theme-toggle]").click()
     page.wait_for_function(f"{colour} !== {light!r}")
+
+
+def test_the_search_is_a_key_away_but_for_those_who_type(olga: Window, published: SimpleNamespace) -> None:
+    page = olga.open("groups/")
+    page.locator("main").press("/")
+    page.keyboard.type("购物")
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile("/search/|/appids/"))
+    page.goto(f"{olga.url}search/?q=a/b&list=1")
+    page.locator("main input[type=search]").press("/")
+    expect(page.locator("main input[type=search]")).to_be_focused()
 
 
 def test_a_section_that_was_folded_stays_so(olga: Window, published: SimpleNamespace) -> None:

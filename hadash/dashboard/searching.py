@@ -1,0 +1,185 @@
+"""One search for everything that has a page: names that hold what was typed, those that begin with it first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import CharField, Q
+from django.db.models.functions import Cast
+from django.urls import reverse
+from django.utils.translation import gettext_lazy as _
+
+from hadash.accounts.roles import VIEW, may_somewhere, pairs_where
+from hadash.dashboard.graph.things import Focus
+from hadash.governance import selectors as governance
+from hadash.governance.models import Finding, Node, Run
+from hadash.inventory.models import AppID, GatewaySample, InstanceID, Pair
+from hadash.mirroring.models import Mirror
+from hadash.switching.batches.models import Batch
+from hadash.switching.models import Switch
+from hadash.switching.things import GROUP, TOPIC
+
+#: Of each kind, how many are shown; who looks for more goes to the list of that kind.
+SHOWN = 8
+
+#: Rows that are read to find the best ones among them.
+READ = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """``more``: what tells it from others of the same name."""
+
+    name: str
+    href: str
+    more: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Hits:
+    """``all``: the page with all of them; empty where there is none."""
+
+    kind: Any
+    icon: str
+    hits: list[Hit]
+    left_out: bool
+    all: str = ""
+
+
+def search(user: Any, text: str) -> list[Hits]:
+    """What a user may see. Kinds without a hit are left out. A query a kind, however large the estate is."""
+    pairs = list(pairs_where(user).select_related("first", "second"))
+    found = []
+    for kind, icon, look, whole in _KINDS:
+        hits = sorted(look(user, pairs, text), key=lambda hit: _rank(hit.name, text))
+        if hits:
+            found.append(Hits(kind, icon, hits[:SHOWN], len(hits) > SHOWN, whole(text) if whole else ""))
+    return found
+
+
+def only(found: Iterable[Hits], text: str) -> str:
+    """The address of the one thing whose name is exactly that; empty when there are several or none."""
+    exact = [hit.href for hits in found for hit in hits.hits if hit.name.casefold() == text.casefold()]
+    return exact[0] if len(exact) == 1 else ""
+
+
+def _rank(name: str, text: str) -> tuple[bool, bool, int, str]:
+    folded, wanted = name.casefold(), text.casefold()
+    return folded != wanted, not folded.startswith(wanted), len(name), folded
+
+
+def _appids(user: Any, pairs: list[Pair], text: str) -> list[Hit]:
+    rows = AppID.objects.filter(pair__in=pairs, name__icontains=text).select_related("pair")
+    return [
+        Hit(row.name, reverse("appid", args=[row.pk]), row.pair.name) for row in rows.order_by("name")[:READ]
+    ]
+
+
+def _instances(user: Any, pairs: list[Pair], text: str) -> list[Hit]:
+    rows = InstanceID.objects.filter(appid__pair__in=pairs, name__icontains=text).select_related(
+        "appid__pair"
+    )
+    return [
+        Hit(row.name, Focus(row.appid.pair.name, "instance", row.appid.name, row.name).href, row.appid.name)
+        for row in rows.order_by("name")[:READ]
+    ]
+
+
+def _of_graph(kind: str) -> Callable[[Any, list[Pair], str], list[Hit]]:
+    def look(user: Any, pairs: list[Pair], text: str) -> list[Hit]:
+        rows = governance.rows(Node, governance.published(Run.Job.TOPOLOGY), [pair.name for pair in pairs])
+        fits = rows.filter(kind=kind).annotate(text=Cast("names", CharField()))
+        # (In JSON some letters are written otherwise: a name that is the whole list is compared as such.)
+        fits = fits.filter(Q(text__icontains=text) | Q(names=[text])).values_list("pair", "names")
+        return [
+            Hit(names[0], Focus(pair, kind, name=names[0]).href, pair)
+            for pair, names in fits.order_by("pk")[:READ]
+            if names
+        ]
+
+    return look
+
+
+def _mirrors(user: Any, pairs: list[Pair], text: str) -> list[Hit]:
+    rows = Mirror.objects.filter(pair__in=pairs, name__icontains=text).select_related("pair")
+    return [
+        Hit(row.name, reverse("mirror", args=[row.pair.name, row.name]), row.pair.name)
+        for row in rows.order_by("name")[:READ]
+    ]
+
+
+def _clusters(user: Any, pairs: list[Pair], text: str) -> list[Hit]:
+    return [
+        Hit(cluster.name, reverse("cluster", args=[cluster.name]), pair.name)
+        for pair in pairs
+        for cluster in pair.clusters
+        if text.casefold() in cluster.name.casefold()
+    ]
+
+
+def _gateways(user: Any, pairs: list[Pair], text: str) -> list[Hit]:
+    if not may_somewhere(user, VIEW):
+        return []
+    names = (
+        GatewaySample.objects.filter(gateway__icontains=text)
+        .order_by("gateway")
+        .values_list("gateway", flat=True)
+    )
+    return [Hit(name, reverse("gateway", args=[name])) for name in names.distinct()[:READ]]
+
+
+def _switches(user: Any, pairs: list[Pair], text: str) -> list[Hit]:
+    wanted = Q(key__istartswith=text) | Q(appid__icontains=text) | Q(reason__icontains=text)
+    rows = (
+        Switch.objects.filter(wanted, pair__in=pairs).order_by("-pk").only("key", "appid", "asked", "reason")
+    )
+    return [
+        Hit(row.key, reverse("switch", args=[row.key]), f"{row.scope} · {row.reason}") for row in rows[:READ]
+    ]
+
+
+def _batches(user: Any, pairs: list[Pair], text: str) -> list[Hit]:
+    rows = Batch.objects.filter(Q(key__istartswith=text) | Q(reason__icontains=text), pair__in=pairs)
+    return [Hit(row.key, row.get_absolute_url(), row.reason) for row in rows.order_by("-pk")[:READ]]
+
+
+def _findings(user: Any, pairs: list[Pair], text: str) -> list[Hit]:
+    from hadash.dashboard.templatetags.hadash import sentence
+
+    rows = governance.findings([pair.name for pair in pairs]).filter(state=Finding.State.OPEN)
+    rows = rows.filter(Q(name__icontains=text) | Q(appid__icontains=text)).order_by("-weight", "pk")
+    return [
+        Hit(
+            row.name or row.appid,
+            reverse("finding", args=[row.pk]),
+            sentence(row.entry.title) if row.entry else row.code,
+        )
+        for row in rows[:READ]
+    ]
+
+
+def _listed(name: str, parameter: str = "q") -> Callable[[str], str]:
+    def address(text: str) -> str:
+        from urllib.parse import urlencode
+
+        return f"{reverse(name)}?{urlencode({parameter: text})}"
+
+    return address
+
+
+_KINDS: tuple[
+    tuple[Any, str, Callable[[Any, list[Pair], str], list[Hit]], Callable[[str], str] | None], ...
+] = (
+    (_("AppIDs"), "appids", _appids, _listed("appids")),
+    (_("InstanceIDs"), "appids", _instances, None),
+    (_("Topics"), "graph", _of_graph(TOPIC), None),
+    (_("Consumer groups"), "groups", _of_graph(GROUP), _listed("groups")),
+    (_("Mirrors"), "mirrors", _mirrors, _listed("mirrors")),
+    (_("Clusters"), "clusters", _clusters, None),
+    (_("Gateways"), "gateways", _gateways, None),
+    (_("Switches"), "switches", _switches, _listed("switches")),
+    (_("Batches"), "batches", _batches, None),
+    (_("Findings"), "risks", _findings, _listed("findings")),
+)

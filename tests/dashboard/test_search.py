@@ -1,0 +1,103 @@
+"""One search box for everything that has a page."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from dashboard.graph_parts import ESTATE, publish_graph
+from dashboard.parts import NASTY, PASSWORD, cluster
+from hadash.accounts.roles import ensure_user
+from hadash.dashboard import searching
+from hadash.dashboard.searching import search
+from hadash.governance.models import Finding
+from hadash.inventory.models import AppID, InstanceID, Pair
+from hadash.switching.models import Switch
+
+pytestmark = [pytest.mark.stack, pytest.mark.django_db]
+
+
+def names(user: Any, text: str) -> dict[str, list[str]]:
+    return {str(hits.kind): [hit.name for hit in hits.hits] for hits in search(user, text)}
+
+
+class TestWhatIsFound:
+    def test_things_of_every_kind(self, people: Any, estate: SimpleNamespace, finished: Switch) -> None:
+        publish_graph(estate.pair, ESTATE)
+        now = timezone.now()
+        Finding.objects.create(
+            pair="main", code="acks-not-all", appid="shop", name="shop-web", weight=10, first_at=now, opened_at=now, last_run=1
+        )  # fmt: skip
+        found = names(people.vera, "shop")
+        assert found["AppIDs"] == ["shop"]
+        assert found["InstanceIDs"] == ["shop-carts"]
+        assert found["Mirrors"] == ["shop"]
+        assert found["Switches"] == [finished.key]
+        assert found["Findings"] == ["shop-web"]
+        assert names(people.vera, "order") == {"Topics": ["orders"]}
+        assert names(people.vera, "AUDITORS") == {"Consumer groups": ["auditors"]}
+        assert names(people.vera, "wes") == {"Clusters": ["west"]}
+
+    def test_a_name_in_chinese(self, people: Any, estate: SimpleNamespace) -> None:
+        assert names(people.vera, "购物") == {"InstanceIDs": ["购物车"]}
+
+    @pytest.mark.parametrize("text", ["%", "_", "\\", "'", NASTY, "\x00", "(" * 300])
+    def test_whatever_somebody_types_is_a_name_and_nothing_else(
+        self, as_arne: Client, estate: Any, text: str
+    ) -> None:
+        assert as_arne.get(reverse("search"), {"q": text * 2}).status_code in (200, 302)
+        assert as_arne.get(reverse("search"), {"q": "__"}).content.decode().count('class="row"') == 0
+
+    def test_what_begins_so_comes_first_and_what_is_exactly_so_before_all(
+        self, people: Any, estate: Any
+    ) -> None:
+        for name in ("my-shop", "shopping", "shop-2"):
+            AppID.objects.create(name=name, pair=estate.pair)
+        assert names(people.vera, "shop")["AppIDs"] == ["shop", "shop-2", "shopping", "my-shop"]
+
+    def test_of_many_a_few_are_shown(self, people: Any, estate: Any) -> None:
+        InstanceID.objects.bulk_create(InstanceID(appid=estate.shop, name=f"many-{n:02d}") for n in range(30))
+        [hits] = search(people.vera, "many")
+        assert (len(hits.hits), hits.left_out) == (searching.SHOWN, True)
+
+    def test_what_somebody_may_not_see_is_not_found(self, people: Any, estate: Any, finished: Switch) -> None:
+        publish_graph(estate.pair, ESTATE)
+        north, south = cluster("north", 8), cluster("south", 9)
+        other = Pair.objects.create(name="other", first=north, second=south, default=north)
+        pia = ensure_user("pia", PASSWORD, "viewer", pair=other)
+        for text in ("shop", "orders", "east", finished.key):
+            assert names(pia, text) == {}
+        assert names(pia, "nort") == {"Clusters": ["north"]}
+
+    def test_queries_do_not_grow_with_what_is_found(
+        self, people: Any, estate: Any, django_assert_max_num_queries: Any
+    ) -> None:
+        for number in range(30):
+            AppID.objects.create(name=f"shop-{number}", pair=estate.pair)
+        publish_graph(estate.pair, ESTATE)
+        with django_assert_max_num_queries(16):
+            search(people.vera, "shop")
+
+
+class TestThePage:
+    def test_what_has_exactly_that_name_is_opened(self, as_arne: Client, estate: SimpleNamespace) -> None:
+        answer = as_arne.get(reverse("search"), {"q": "shop-carts"})
+        assert answer.status_code == 302 and "kind=instance" in answer["Location"]
+        assert as_arne.get(reverse("search"), {"q": "shop-carts", "list": "1"}).status_code == 200
+
+    def test_of_several_with_that_name_a_list_is_shown(
+        self, as_arne: Client, estate: SimpleNamespace
+    ) -> None:
+        assert as_arne.get(reverse("search"), {"q": "shop"}).status_code == 200, "the AppID and a mirror"
+
+    def test_nothing_found_says_so(self, as_arne: Client, estate: Any) -> None:
+        page = as_arne.get(reverse("search"), {"q": "<b>nobody"}).content.decode()
+        assert "Nothing that you may see has “&lt;b&gt;nobody” in its name." in page
+
+    def test_a_single_letter_is_too_little(self, as_arne: Client, estate: Any) -> None:
+        assert "Type at least 2 letters." in as_arne.get(reverse("search"), {"q": "s"}).content.decode()
