@@ -23,8 +23,8 @@ SECTIONS: dict[str, str] = {
     "people": "people",
 }
 
-#: What belongs to whoever is signed in, or to nobody yet.
-OWN = frozenset({"sign-in", "sign-out", "language", "tokens", "password"})
+#: What leads everywhere, belongs to whoever is signed in, or to nobody yet.
+OWN = frozenset({"search", "sign-in", "sign-out", "language", "tokens", "password"})
 
 
 def section_of(path: str) -> str:

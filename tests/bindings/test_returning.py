@@ -63,6 +63,7 @@ def test_they_are_removed_though_nobody_asks_for_a_switch(monkeypatch: pytest.Mo
     for module, name in (
         (watching.looking, "trim_samples"),
         (watching.positions, "trim_positions"),
+        (watching.sampling, "trim"),
         (watching.handovers, "trim"),
         (watching, "remove_old_journals"),
     ):
