@@ -147,3 +147,5 @@ document.addEventListener("keydown", (event) => {
   seek.focus();
   seek.select();
 });
+
+document.addEventListener("click", (event) => { if (event.target.closest("[data-print]")) window.print(); });

@@ -150,6 +150,7 @@ PAGES: dict[tuple[str, str], frozenset[str]] = {
     ("GET", "switches/request/preview/"): EVERYBODY,
     ("POST", "switches/drafts/{draft}/discard/"): EVERYBODY,
     ("GET", "switches/{switch}/"): EVERYBODY,
+    ("GET", "switches/{switch}/record/"): EVERYBODY,
     ("GET", "switches/{switch}/state.json"): EVERYBODY,
     ("GET", "switches/{switch}/standing/"): EVERYBODY,
     ("POST", "switches/{switch}/approve/"): APPROVER,

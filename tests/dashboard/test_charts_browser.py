@@ -381,6 +381,25 @@ def test_colours_follow_the_theme(olga: Window) -> None:
     page.wait_for_function(f"{colour} !== {light!r}")
 
 
+def test_the_record_of_a_switch_can_be_kept_as_a_pdf(olga: Window, finished: Switch) -> None:
+    Switch.objects.filter(pk=finished.pk).update(
+        facts={"drained": [["carts", n, 900 + n, 400 + n] for n in range(120)]}
+    )
+    page = olga.open(f"switches/{finished.key}/record/")
+    expect(page.get_by_role("button", name="Print or save as PDF")).to_be_visible()
+    found = Axe().run(page, options={"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]})
+    assert not found.response["violations"], found.generate_report()
+    folder = settings.BASE_DIR / "var" / "pictures"
+    folder.mkdir(parents=True, exist_ok=True)
+    page.screenshot(path=folder / "record.png", full_page=True)
+    page.pdf(path=folder / "record.pdf", format="A4")
+    assert (folder / "record.pdf").read_bytes().startswith(b"%PDF")
+    page.emulate_media(media="print")
+    expect(page.locator(".side")).to_be_hidden()
+    expect(page.locator("[data-print]")).to_be_hidden()
+    assert olga.errors == []
+
+
 def test_the_search_is_a_key_away_but_for_those_who_type(olga: Window, published: SimpleNamespace) -> None:
     page = olga.open("groups/")
     page.locator("main").press("/")

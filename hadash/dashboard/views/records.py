@@ -1,0 +1,25 @@
+"""The record of a switch that has ended, to be printed and shared."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_GET
+
+from hadash.dashboard import states
+from hadash.dashboard.csv_export import csv_response
+from hadash.dashboard.record import PROOF_COLUMNS, proof_of, record_of
+from hadash.dashboard.views.common import the_switch, user_of
+
+
+@require_GET
+def record(request: HttpRequest, key: str) -> HttpResponseBase:
+    """``?csv=proof``: the offsets of all partitions. One that goes on has no record yet: back to its page."""
+    found = the_switch(user_of(request), key)
+    if found.open:
+        return redirect("switch", key=key)
+    if request.GET.get("csv") == "proof":
+        rows = (row.row for row in proof_of(found.facts, found.stages.all()))
+        return csv_response(f"proof-{key}", PROOF_COLUMNS, rows)
+    return render(request, "switches/record.html", {**record_of(found), "state": states.of_status(found)})

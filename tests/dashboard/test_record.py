@@ -1,0 +1,87 @@
+"""The record of a switch that has ended: to be printed, shared, and shown to whoever asks what was proved."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from hadash.audit.models import record as audit
+from hadash.dashboard.record import Proved, proof_of
+from hadash.switching.models import StageRecord, Switch
+
+DRAINED = [["orders", 1, 900, 420], ["orders", 0, 57, 57], ["empty", 0, 0, 0]]
+
+
+def drain(result: str = "done") -> StageRecord:
+    return StageRecord(stage="drain", result=result)
+
+
+class TestProof:
+    def test_partitions_in_order_with_the_last_record_of_each_side(self) -> None:
+        found = proof_of({"drained": DRAINED}, [drain()])
+        assert [(row.topic, row.partition) for row in found] == [("empty", 0), ("orders", 0), ("orders", 1)]
+        assert (found[2].last_on_source, found[2].copy_on_target, found[2].target_end) == (899, 419, 420)
+
+    def test_a_partition_that_never_had_a_record_has_no_last_one(self) -> None:
+        assert (Proved("empty", 0, 0, 0).last_on_source, Proved("empty", 0, 0, 0).copy_on_target) == (
+            None,
+            None,
+        )
+
+    @pytest.mark.parametrize(
+        "records", [[], [drain("failed")], [StageRecord(stage="forward", result="done")]]
+    )
+    def test_without_a_drain_that_was_done_nothing_is_proved(self, records: list[StageRecord]) -> None:
+        """A forced switch notes where the mirror was, which is no proof that nothing is missing."""
+        assert proof_of({"drained": DRAINED}, records) == []
+
+
+@pytest.mark.stack
+@pytest.mark.django_db
+class TestThePage:
+    def text(self, client: Client, switch: Switch) -> str:
+        return client.get(reverse("switch-record", args=[switch.key])).content.decode()
+
+    @pytest.fixture
+    def proved(self, finished: Switch) -> Switch:
+        Switch.objects.filter(pk=finished.pk).update(facts={"drained": DRAINED})
+        return finished
+
+    def test_what_was_asked_who_agreed_what_was_proved(self, as_vera: Client, proved: Switch) -> None:
+        page = self.text(as_vera, proved)
+        for said in ("Upgrade of the brokers", "Olga Operator", "Arne Approver", proved.plan_digest):
+            assert said in page
+        assert "0: both sides of all 3 partitions were proved equal before clients went over." in page
+        assert "899" in page and "420" in page
+
+    def test_the_audit_log_is_named_by_number_and_digest(self, as_vera: Client, proved: Switch) -> None:
+        entry = audit(None, "switch ended", proved.subject)
+        assert entry.digest in self.text(as_vera, proved)
+
+    def test_one_that_proved_nothing_says_so(self, as_vera: Client, finished: Switch) -> None:
+        assert "Nothing was proved in this switch." in self.text(as_vera, finished)
+
+    def test_one_that_goes_on_has_no_record_yet(self, as_vera: Client, make_switch: Any) -> None:
+        switch = make_switch("running", stage="settle")
+        answer = as_vera.get(reverse("switch-record", args=[switch.key]))
+        assert answer["Location"] == reverse("switch", args=[switch.key])
+
+    def test_one_that_was_declined_has_one(
+        self, as_vera: Client, make_switch: Any, people: SimpleNamespace
+    ) -> None:
+        switch = make_switch("declined", decided_by=people.arne, decision_note="Not <today>")
+        page = self.text(as_vera, switch)
+        assert "Not &lt;today&gt;" in page and "It never ran; nothing was changed." in page
+
+    def test_all_partitions_are_in_the_csv(self, as_vera: Client, proved: Switch) -> None:
+        answer = as_vera.get(reverse("switch-record", args=[proved.key]), {"csv": "proof"})
+        lines = b"".join(answer.streaming_content).decode().splitlines()  # type: ignore[attr-defined]
+        assert lines[0].startswith("topic,partition,source_end,target_end") and len(lines) == 4
+
+    def test_the_page_of_the_switch_leads_there(self, as_vera: Client, proved: Switch, engines: Any) -> None:
+        page = as_vera.get(reverse("switch", args=[proved.key])).content.decode()
+        assert reverse("switch-record", args=[proved.key]) in page
