@@ -149,3 +149,18 @@ document.addEventListener("keydown", (event) => {
 });
 
 document.addEventListener("click", (event) => { if (event.target.closest("[data-print]")) window.print(); });
+
+// Copies a text. Where the browser does not allow that (no TLS) it is selected, and the keyboard copies it.
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest("[data-copy]");
+  if (!button) return;
+  const text = document.getElementById(button.dataset.copy);
+  try {
+    await navigator.clipboard.writeText(text.value);
+    button.textContent = button.dataset.done;
+  } catch {
+    text.focus();
+    text.select();
+    button.textContent = button.dataset.byHand;
+  }
+});

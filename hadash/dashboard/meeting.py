@@ -19,6 +19,7 @@ from hadash.dashboard.graph.things import Focus
 from hadash.dashboard.groups.listing import GroupRow, listing
 from hadash.dashboard.groups.looking import look_at
 from hadash.dashboard.states import State
+from hadash.dashboard.uncovered import Uncovered, rows_of, with_clients
 from hadash.governance import selectors
 from hadash.governance.models import Finding, Node, Run
 from hadash.inventory.models import Access, AppID
@@ -213,6 +214,12 @@ def findings_of(found: AppID) -> list[Finding]:
     return list(own.order_by("-weight", "code", "name")[:MOST_FINDINGS])
 
 
+def uncovered_of(found: AppID) -> Uncovered | None:
+    """Its clients that are not registered, with what to send to its owner; ``None`` when the last run has seen none."""
+    rows = rows_of([found.pair.name]).filter(appid=found.name)
+    return next(iter(with_clients(rows)), None)
+
+
 def graph_of(run: Run | None, found: AppID) -> Chart | None:
     """What surrounds it; ``None`` before the first run."""
     if run is None:
@@ -234,4 +241,5 @@ def section(found: AppID) -> dict[str, Any]:
         "rights": rights_of(found),
         "moving": moving_of(run, found),
         "own_findings": findings_of(found),
+        "uncovered": uncovered_of(found),
     }

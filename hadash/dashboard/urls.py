@@ -32,6 +32,7 @@ from hadash.dashboard.views import (
     switches,
     tables,
     tokens,
+    uncovered,
 )
 
 urlpatterns = [
@@ -120,6 +121,7 @@ urlpatterns = [
     path("governance/risks/<int:pk>/accept/", governance.accept, name="accept-finding"),
     path("governance/risks/<int:pk>/withdraw/", governance.withdraw, name="withdraw-acceptance"),
     path("governance/rules/", governance.catalogue, name="catalogue"),
+    path("governance/uncovered/", uncovered.uncovered, name="uncovered"),
     path("governance/tables/<slug:name>/", tables.table, name="table"),
     path("pipeline/", pipeline.pipeline, name="pipeline"),
     path("pipeline/runs/<int:pk>/", pipeline.run, name="run"),

@@ -199,6 +199,7 @@ PAGES: dict[tuple[str, str], frozenset[str]] = {
     ("POST", "governance/risks/{finding}/accept/"): GOVERNING,
     ("POST", "governance/risks/{finding}/withdraw/"): GOVERNING,
     ("GET", "governance/rules/"): EVERYBODY,
+    ("GET", "governance/uncovered/"): EVERYBODY,
     ("GET", "governance/tables/{table}/"): EVERYBODY,
     ("GET", "mirrors/"): EVERYBODY,
     ("GET", "mirrors/{pair}/{mirror}/"): EVERYBODY,

@@ -171,7 +171,7 @@ def test_queries_do_not_grow_with_the_estate(
     for address, limit in [
         (reverse("overview"), 35),
         (reverse("appids"), 15),
-        (reverse("appid", args=[estate.shop.pk]), 26),
+        (reverse("appid", args=[estate.shop.pk]), 28),
         (reverse("switches"), 17),
         (reverse("batches"), 10),
         (reverse("switch", args=[finished.key]), 25),

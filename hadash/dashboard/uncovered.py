@@ -1,0 +1,173 @@
+"""The clients that are not registered, AppID by AppID, with what to tell their owner."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from django.db.models import F, QuerySet
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from hadash.governance import selectors
+from hadash.governance.models import AdviceStep, Coverage, Edge, Run
+from hadash.inventory.models import AppID, InstanceID
+
+#: Names of clients that a text has; who has more is told how many.
+NAMED = 20
+
+#: Characters of a mailto: address that every mail program takes.
+MAX_MAILTO = 1800
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """One that is not registered. ``name`` is empty for those without a client.id."""
+
+    name: str
+    hosts: int
+
+
+@dataclass(frozen=True, slots=True)
+class Uncovered:
+    """An AppID with clients that are not registered. ``before`` and ``after``: how many things move together at most, as the work list counts registering
+    them; ``None``: it is not on the list, as it would break up nothing."""
+
+    pair: str
+    appid: str
+    owner: str
+    pk: int | None
+    seen: int
+    missing: int
+    clients: tuple[Client, ...]
+    before: int | None = None
+    after: int | None = None
+
+    @property
+    def named(self) -> list[Client]:
+        return [client for client in self.clients if client.name]
+
+    @property
+    def nameless(self) -> bool:
+        """Whether some have no client.id at all: they have to get one before they can be registered."""
+        return any(not client.name for client in self.clients)
+
+    @property
+    def subject(self) -> str:
+        return _("Kafka clients of %(appid)s that cannot be moved by themselves") % {"appid": self.appid}
+
+    @property
+    def text(self) -> str:
+        """What to send to the owner, in the viewer's language."""
+        parts = [
+            ngettext(
+                "%(missing)s of %(seen)s Kafka client of AppID %(appid)s is not registered as an InstanceID.",
+                "%(missing)s of %(seen)s Kafka clients of AppID %(appid)s are not registered as InstanceIDs.",
+                self.seen,
+            )
+            % {"missing": self.missing, "seen": self.seen, "appid": self.appid},
+            _(
+                "Clients that are not registered can be switched to the other cluster only together with all that use the AppID."
+            ),
+        ]
+        if self.before is not None and self.after is not None:
+            parts.append(
+                _("With them registered, %(after)s things move together at most instead of %(before)s.")
+                % {"before": f"{self.before:,}", "after": f"{self.after:,}"}
+            )
+        if named := self.named:
+            parts.append(
+                _(
+                    "Please confirm that each of these client.ids is one application that keeps its name when it starts again, so that we can register it:"
+                )
+            )
+            parts.append("\n".join(f"- {client.name}" for client in named[:NAMED]))
+            if len(named) > NAMED:
+                parts.append(_("and %(count)s more.") % {"count": len(named) - NAMED})
+        if self.nameless:
+            parts.append(
+                _(
+                    "Some clients have no client.id. Please set client.id to a name that is theirs alone and stays the same."
+                )
+            )
+        return "\n\n".join(parts)
+
+    @property
+    def mailto(self) -> str:
+        """The text as a mail; to the owner, where that is an address. Empty where it is longer than mail programs take."""
+        to = self.owner if "@" in self.owner and " " not in self.owner else ""
+        address = f"mailto:{quote(to)}?subject={quote(self.subject)}&body={quote(self.text)}"
+        return address if len(address) <= MAX_MAILTO else ""
+
+
+def rows_of(pairs: Sequence[str], query: str = "") -> QuerySet[Coverage]:
+    """The AppIDs of the last run that have such clients, those with the most first."""
+    rows = selectors.rows(Coverage, selectors.published(Run.Job.COVERAGE), pairs)
+    rows = rows.filter(registered__lt=F("clients"))
+    if query:
+        rows = rows.filter(appid__icontains=query)
+    return rows.order_by((F("registered") - F("clients")).asc(), "pair", "appid")
+
+
+def with_clients(rows: Iterable[Coverage]) -> list[Uncovered]:
+    """Some of these, each with its clients. Five queries, however many they are."""
+    shown = list(rows)
+    names = {row.appid for row in shown}
+    pairs = {row.pair for row in shown}
+    known = {(a.pair.name, a.name): a for a in AppID.objects.filter(name__in=names).select_related("pair")}
+    registered: set[tuple[str, str, str]] = set(
+        InstanceID.objects.filter(appid__name__in=names).values_list(
+            "appid__pair__name", "appid__name", "name"
+        )
+    )
+    clients: dict[tuple[str, str], dict[str, int]] = defaultdict(dict)
+    edges = selectors.rows(Edge, selectors.published(Run.Job.TOPOLOGY), pairs).filter(appid__in=names)
+    for pair, appid, client, hosts in edges.values_list("pair", "appid", "client_id", "hosts"):
+        name = client or ""
+        if (pair, appid, name) not in registered:
+            own = clients[pair, appid]
+            own[name] = max(own.get(name, 0), hosts)
+    steps = {
+        (step.pair, step.appid): step
+        for step in selectors.rows(AdviceStep, selectors.published(Run.Job.ADVICE), pairs).filter(
+            appid__in=names
+        )
+    }
+    found = []
+    for row in shown:
+        key = (row.pair, row.appid)
+        appid, step = known.get(key), steps.get(key)
+        own = clients[key]
+        found.append(
+            Uncovered(
+                row.pair,
+                row.appid,
+                appid.owner if appid else "",
+                appid.pk if appid else None,
+                row.clients,
+                row.clients - row.registered,
+                tuple(Client(name, own[name]) for name in sorted(own, key=lambda n: (n == "", n))),
+                step.before if step else None,
+                step.after if step else None,
+            )
+        )
+    return found
+
+
+#: Columns of the CSV: a row a client.
+COLUMNS = ("pair", "appid", "owner", "client_id", "hosts", "moves_together_before", "moves_together_after")
+
+#: AppIDs that are read at once for the CSV.
+_AT_ONCE = 500
+
+
+def csv_rows(rows: QuerySet[Coverage]) -> Iterator[tuple[object, ...]]:
+    """Of all of them."""
+    keys = list(rows.values_list("pk", flat=True))
+    for begin in range(0, len(keys), _AT_ONCE):
+        part = rows.filter(pk__in=keys[begin : begin + _AT_ONCE])
+        for each in with_clients(part):
+            for client in each.clients:
+                yield (each.pair, each.appid, each.owner, client.name, client.hosts, each.before, each.after)
