@@ -1,4 +1,4 @@
-"""The tasks of a mirror's connector over time. Connect says how each is now; how often one has begun anew nobody counts but whoever looks. Pure."""
+"""The tasks of a mirror's connector over time. Connect says how each is now; how often one has restarted it does not say, so that is counted here. Pure."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def counted(
     """What is kept of each task (``Mirror.tasks``): ``connector``, ``id``, ``state`` and ``worker`` as Connect has them, ``since`` when it is so; ``error``,
     the first line of the last failure, and ``error_at``; ``restarts`` since ``counted_since``.
 
-    A task has begun anew when it runs and did not before, or runs on another worker. One that fails and runs again between two looks is not
+    A task has restarted when it runs and did not before, or runs on another worker. One that fails and runs again between two looks is not
     counted.
 
     :param before: what was kept at the look before. :param connector: its name: the other direction's tasks are others. :param status: ``None`` when
@@ -38,7 +38,7 @@ def counted(
         was = known.get(task.id)
         same = was is not None and (was["state"], was["worker"]) == (task.state, task.worker)
         stood = was is not None and (was["state"] not in (RUNNING, UNKNOWN) or was["worker"] != task.worker)
-        begun_anew = stood and task.state == RUNNING
+        restarted = stood and task.state == RUNNING
         error = task.trace or (was["error"] if was else "")
         fresh_error = bool(task.trace) and (
             was is None or was["error"] != task.trace or was["state"] == RUNNING
@@ -52,7 +52,7 @@ def counted(
                 "since": was["since"] if was is not None and same else at,
                 "error": error,
                 "error_at": at if fresh_error else (was["error_at"] if was else ""),
-                "restarts": (was["restarts"] if was else 0) + begun_anew,
+                "restarts": (was["restarts"] if was else 0) + restarted,
                 "counted_since": was["counted_since"] if was else at,
             }
         )

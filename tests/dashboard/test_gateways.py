@@ -49,7 +49,7 @@ class TestRates:
         assert (rate.requests, rate.bytes_in, rate.bytes_out) == ({"FETCH": 5.0}, 50.0, 500.0)
         assert (rate.cpu, rate.refused) == (0.05, {"no": 0.5})
 
-    def test_a_process_that_began_anew_counts_from_nothing(self) -> None:
+    def test_a_restarted_process_counts_from_zero(self) -> None:
         [rate] = rates([counted(0, 100_000), counted(20, 40, started=10)])
         assert rate.requests == {"FETCH": 4.0}
 

@@ -41,7 +41,7 @@ class Rate:
 
 
 def rates(samples: Sequence[Counted]) -> list[Rate]:
-    """One a sample but the first. A process that began anew counts from nothing: what it has counted since is what went on.
+    """One a sample but the first. A restarted process counts from zero: what it has counted since is what went on.
 
     :param samples: in order.
     """
@@ -49,17 +49,17 @@ def rates(samples: Sequence[Counted]) -> list[Rate]:
 
 
 def _between(before: Counted, now: Counted) -> Rate:
-    anew = before.started != now.started
-    seconds = max((now.at - (now.started if anew else before.at)).total_seconds(), 0.001)
+    restarted = before.started != now.started
+    seconds = max((now.at - (now.started if restarted else before.at)).total_seconds(), 0.001)
 
     def grown(was: float, is_now: float) -> float:
-        return max(0.0, is_now - (0 if anew else was)) / seconds
+        return max(0.0, is_now - (0 if restarted else was)) / seconds
 
     def of(kind: str, place: int) -> float:
         return grown(before.requests.get(kind, (0, 0, 0))[place], now.requests[kind][place])
 
     cpu = None
-    if now.cpu_seconds is not None and (anew or before.cpu_seconds is not None):
+    if now.cpu_seconds is not None and (restarted or before.cpu_seconds is not None):
         cpu = grown(before.cpu_seconds or 0.0, now.cpu_seconds)
     return Rate(
         now.at,
