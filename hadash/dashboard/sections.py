@@ -23,7 +23,7 @@ SECTIONS: dict[str, str] = {
     "people": "people",
 }
 
-#: What leads everywhere, belongs to whoever is signed in, or to nobody yet.
+#: What leads everywhere, belongs to the signed-in user, or to nobody yet.
 OWN = frozenset({"search", "sign-in", "sign-out", "language", "tokens", "password"})
 
 

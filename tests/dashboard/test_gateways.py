@@ -7,16 +7,18 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from dashboard.parts import gateway
+from dashboard.parts import PASSWORD, cluster, gateway, signed_in
+from hadash.accounts.roles import ensure_user
 from hadash.dashboard.charts.lines import lines
 from hadash.dashboard.engines import Engines
 from hadash.dashboard.gateways.rates import Counted, rates
 from hadash.inventory import sampling
-from hadash.inventory.models import GatewaySample
+from hadash.inventory.models import GatewaySample, Pair
 
 AT = datetime(2026, 11, 25, 10, 0, tzinfo=UTC)
 
@@ -144,3 +146,16 @@ class TestPages:
         sampled.look = Engines(fault="no answer within 1.5 s")
         page = as_arne.get(reverse("gateways")).content.decode()
         assert "Not known while ZooKeeper does not answer." in page and "gateway-1" not in page
+
+    def test_without_a_role_nothing_is_shown(self, sampled: Any) -> None:
+        nobu = signed_in(User.objects.create_user("nobu"))
+        page = nobu.get(reverse("gateways")).content.decode()
+        assert "You have no role yet" in page and "gateway-1" not in page
+        assert nobu.get(reverse("gateway", args=["gateway-1"])).status_code == 404
+
+    def test_clusters_of_other_pairs_are_not_named(self, sampled: Any) -> None:
+        north, south = cluster("north", 8), cluster("south", 9)
+        other = Pair.objects.create(name="other", first=north, second=south, default=north)
+        pia = signed_in(ensure_user("pia", PASSWORD, "viewer", pair=other))
+        page = pia.get(reverse("gateway", args=["gateway-1"])).content.decode()
+        assert "east" not in page and "west" not in page

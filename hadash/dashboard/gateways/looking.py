@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -57,12 +57,15 @@ class GatewayRow:
         return 60 * sum(self.rate.refused.values()) if self.rate else None
 
 
-def rows_of(engines: Engines) -> list[GatewayRow]:
-    """All members, and what each does. One query."""
+def rows_of(engines: Engines, clusters: Container[str]) -> list[GatewayRow]:
+    """All members, and what each does. One query.
+
+    :param clusters: those that the viewer may see; connections to others are left out.
+    """
     since = timezone.now() - OLD_AFTER * timedelta(seconds=settings.GATEWAY_SAMPLE_SECONDS)
     last: dict[str, list[Counted]] = {}
     for sample in GatewaySample.objects.filter(at__gte=since).order_by("at"):
-        last.setdefault(sample.gateway, []).append(counted(sample))
+        last.setdefault(sample.gateway, []).append(counted(sample, clusters))
     found = []
     for gateway in engines.gateways:
         known = rates(last.get(gateway.id, []))
@@ -74,11 +77,11 @@ def rows_of(engines: Engines) -> list[GatewayRow]:
     return found
 
 
-def counted(sample: GatewaySample) -> Counted:
+def counted(sample: GatewaySample, clusters: Container[str]) -> Counted:
     return Counted(
         sample.at,
         sample.started,
-        sample.connections,
+        {name: count for name, count in sample.connections.items() if name in clusters},
         sample.parked,
         sample.expired,
         sample.overflowed,
@@ -89,12 +92,15 @@ def counted(sample: GatewaySample) -> Counted:
     )
 
 
-def history_of(gateway: str, window: str) -> tuple[list[Rate], tuple[datetime, datetime]]:
+def history_of(
+    gateway: str, window: str, clusters: Container[str]
+) -> tuple[list[Rate], tuple[datetime, datetime]]:
     """(what went on, from when until when). Of a long time every so manieth sample."""
     now = timezone.now()
     begin = now - WINDOWS[window][1]
     samples = [
-        counted(s) for s in GatewaySample.objects.filter(gateway=gateway, at__gte=begin).order_by("at")
+        counted(s, clusters)
+        for s in GatewaySample.objects.filter(gateway=gateway, at__gte=begin).order_by("at")
     ]
     every = -(-len(samples) // MOST_POINTS) or 1
     return rates(samples[::every]), (begin, now)

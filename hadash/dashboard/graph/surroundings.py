@@ -42,7 +42,7 @@ def surroundings_of(run: Run, focus: Focus) -> Surroundings:
     resources = {row["resource"] for row in own}
     sharing = edges.filter(resource__in=resources).exclude(_is_own(focus))
     if focus.kind in (TOPIC, GROUP):
-        # Whoever uses it is there already: what else they use is around it.
+        # Its users are there already: what else they use is around it.
         sharing = edges.filter(appid__in={row["appid"] for row in own}).exclude(_is_own(focus))
     ranked = list(sharing.order_by().values("appid").annotate(uses=Count("pk")).order_by("-uses", "appid"))
     chosen = [row["appid"] for row in ranked[:MOST_APPIDS]]

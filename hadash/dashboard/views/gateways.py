@@ -12,7 +12,7 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods
 
-from hadash.accounts.roles import EXCLUDE_GATEWAY, VIEW, may, may_somewhere
+from hadash.accounts.roles import EXCLUDE_GATEWAY, VIEW, may, may_somewhere, pairs_where
 from hadash.bindings.errors import UnknownOutcome
 from hadash.dashboard import engines, selectors
 from hadash.dashboard.charts.chart import asked_csv
@@ -64,11 +64,18 @@ def _page(
 # -- what they do ---------------------------------------------------------------------------------------------------
 
 
+def _clusters(request: HttpRequest) -> set[str]:
+    """The names of those that the viewer may see."""
+    pairs = pairs_where(user_of(request)).select_related("first", "second")
+    return {cluster.name for pair in pairs for cluster in pair.clusters}
+
+
 @require_GET
 def list_of_gateways(request: HttpRequest) -> HttpResponseBase:
     """All of them; ``?format=csv``. With htmx only what changes."""
     look = engines.look_at_gateways()
-    rows = rows_of(look) if not look.fault else []
+    may_see = may_somewhere(user_of(request), VIEW)
+    rows = rows_of(look, _clusters(request)) if may_see and not look.fault else []
     if request.GET.get("format") == "csv":
         columns = (
             "gateway",
@@ -87,7 +94,7 @@ def list_of_gateways(request: HttpRequest) -> HttpResponseBase:
         "engines": look,
         "rows": rows,
         "says": said_of(rows),
-        "may_see": may_somewhere(user_of(request), VIEW),
+        "may_see": may_see,
     }
     template = "gateways/rows.html" if request.headers.get("HX-Request") else "gateways/list.html"
     return render(request, template, context)
@@ -104,11 +111,12 @@ def _csv_row(row: GatewayRow) -> tuple[Any, ...]:
 @require_GET
 def gateway(request: HttpRequest, name: str) -> HttpResponseBase:
     """``?window=``: hour or day; ``?csv=`` and the name of a chart. With htmx only what is so now."""
+    clusters = _clusters(request)
     look = engines.look_at_gateways()
-    row = next((each for each in rows_of(look) if each.id == name), None)
+    row = next((each for each in rows_of(look, clusters) if each.id == name), None)
     window = searched(request, "window")
     window = window if window in WINDOWS else "hour"
-    found, span = history_of(name, window)
+    found, span = history_of(name, window, clusters)
     if not may_somewhere(user_of(request), VIEW) or (row is None and not found and not look.fault):
         raise Http404(_("There is no Gateway %(name)s.") % {"name": name})
     context: dict[str, Any] = {"name": name, "row": row, "engines": look}
