@@ -143,6 +143,7 @@ function listen() {
     asOf();
   });
   on("state", takeState);
+  on("counts", ({ parts }) => takeParts(parts));
   on("log", takeLog);
   on("clients", ({ clients }) => { model.clients = clients; show(); });
   on("mirror", ({ mirror }) => { model.mirrors = mirror; show(); });

@@ -213,6 +213,12 @@ def log_line(event: SwitchEvent) -> dict[str, Any]:
     }
 
 
+def last_line(switch: Switch) -> int:
+    """The number of the last line of the log; 0 when there is none."""
+    newest = SwitchEvent.objects.filter(switch=switch).order_by("-pk").values_list("pk", flat=True).first()
+    return newest or 0
+
+
 def log_lines(switch: Switch, after: int = 0) -> list[dict[str, Any]]:
     events = SwitchEvent.objects.filter(switch=switch, pk__gt=after).select_related("actor")
     return [log_line(event) for event in events]

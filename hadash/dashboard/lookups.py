@@ -20,6 +20,11 @@ def the_switch(user: Any, key: str) -> Switch:
     return found
 
 
+def switch_with_all(key: str) -> Switch:
+    """The same for whoever has been asked before who may see it. :raises Switch.DoesNotExist: there is none."""
+    return selectors.with_relations(Switch.objects).get(key=key)
+
+
 def the_appid(user: Any, pk: int) -> AppID:
     """:raises Http404: the same."""
     found = selectors.appids(user).filter(pk=pk).first()

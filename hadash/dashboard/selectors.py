@@ -41,15 +41,27 @@ def hues() -> dict[str, str]:
     return found
 
 
+def generated_pairs(user: Any) -> list[str]:
+    """Of the pairs that ``user`` may see, those that are made up."""
+    return list(pairs_where(user).filter(first__generated=True).values_list("name", flat=True))
+
+
 # -- switches -----------------------------------------------------------------------------------------------------
 
 
 def switches(user: Any) -> QuerySet[Switch]:
     """Those that ``user`` may see, with everything that a line about a switch shows; without the bulky columns."""
-    visible = Switch.objects.filter(pair__in=pairs_where(user))
-    return visible.select_related("source", "target", "pair", "requested_by", "decided_by", "restores").defer(
+    return with_relations(Switch.objects.filter(pair__in=pairs_where(user))).defer(
         "traffic", "facts", "plan", "restores__traffic", "restores__facts", "restores__plan"
     )
+
+
+def with_relations(found: Any) -> QuerySet[Switch]:
+    """With everything beside the row itself that a page about a switch shows."""
+    shown: QuerySet[Switch] = found.select_related(
+        "source", "target", "pair", "requested_by", "decided_by", "restores"
+    )
+    return shown
 
 
 def waiting_for(user: User) -> QuerySet[Switch]:

@@ -335,7 +335,7 @@ def browser(collected: None) -> Iterator[Browser]:
 def one_thread(monkeypatch: pytest.MonkeyPatch) -> Any:
     """A thread for the stream whose database connection is closed in the end."""
     pool = ThreadPoolExecutor(max_workers=1)
-    monkeypatch.setattr(streaming, "_pool", pool)
+    monkeypatch.setattr(streaming, "pool", pool)
     yield
     pool.submit(connections.close_all).result()
     pool.shutdown()

@@ -18,8 +18,9 @@ from playwright.sync_api import Browser, expect
 from support.browser import Window
 
 from dashboard.parts import PASSWORD, gateway
+from hadash.dashboard import live
 from hadash.dashboard.engines import Engines
-from hadash.dashboard.views.stream import Feed
+from hadash.dashboard.views.stream import Parts
 from hadash.dashboard.words import stage_word
 from hadash.governance.models import Run
 from hadash.pipeline import schedules
@@ -72,7 +73,8 @@ def reaches(olga: Window, people: SimpleNamespace, running: Switch) -> Callable[
         request.user = people.olga
         cookies = {cookie["name"]: cookie["value"] for cookie in olga.page.context.cookies()}
         request.META["CSRF_COOKIE"] = cookies[settings.CSRF_COOKIE_NAME]
-        [event] = Feed(request, running.key, 0)._state(Switch.objects.get(pk=running.pk))
+        switch = Switch.objects.get(pk=running.pk)
+        [event] = Parts(switch, live.state(switch, list(switch.stages.all()))).of(request)
         olga.page.evaluate(HEAR, json.loads(event.split(b"data: ", 1)[1]))
 
     return act

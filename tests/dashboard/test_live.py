@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-import math
+import re
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -16,18 +16,21 @@ from asgiref.sync import sync_to_async
 from django.contrib.auth.models import Group, User
 from django.contrib.sessions.models import Session
 from django.db import OperationalError, connections
-from django.test import AsyncClient, Client
+from django.test import AsyncClient, Client, RequestFactory
 from django.urls import reverse
-from django.utils import timezone
+from django.utils import timezone, translation
 
-from dashboard.parts import NASTY, cluster
+from dashboard.parts import NASTY, PASSWORD, cluster
 from hadash.accounts.models import PairRole
+from hadash.accounts.roles import ensure_user
 from hadash.dashboard import engines as engines_module
 from hadash.dashboard import live
 from hadash.dashboard.engines import Engines, SharedLook
-from hadash.dashboard.views import stream, streaming
+from hadash.dashboard.views import broadcast, stream, streaming
+from hadash.dashboard.views.broadcast import News
 from hadash.inventory.models import Pair
-from hadash.switching.models import StageRecord, Switch
+from hadash.sentences import say
+from hadash.switching.models import StageRecord, Switch, log_event
 
 stack = pytest.mark.stack
 
@@ -198,44 +201,98 @@ def parse(raw: bytes) -> list[tuple[str, str | None, Any]]:
     return found
 
 
-def feed_of(switch: Switch, user: Any, after: int = 0, language: str = "en") -> stream.Feed:
-    from django.test import RequestFactory
-    from django.utils import translation
-
+def told(news: list[News], user: Any) -> list[tuple[str, str | None, Any]]:
+    """What one viewer gets of some news."""
     request = RequestFactory().get("/")
     request.user = user
-    with translation.override(language):
-        feed = stream.Feed(request, switch.key, after)
-    feed._looked_at_rights = math.inf  # (there is no session)
-    return feed
+    events = [b"".join(each.of_viewer(request)) if each.of_viewer else each.data for each in news]
+    return parse(b"".join(events))
 
 
 @stack
 @pytest.mark.django_db(transaction=True)
-def test_the_feed_says_what_changed_once(
-    people: SimpleNamespace, make_switch: Any, engines: SimpleNamespace, one_thread: Any
+def test_what_has_changed_is_told_once(
+    people: SimpleNamespace, make_switch: Any, engines: SimpleNamespace
 ) -> None:
     switch = make_switch("running", stage="settle", started_at=timezone.now())
     engines.samples = [{"at": timezone.now().timestamp(), "parked": 0, "clusters": {"east": [4, 2]}}]
+    with translation.override("zh-hans"):
+        watched = stream.SwitchBroadcast("zh-hans", switch.key)
+        watched.look()
+        first = told(watched.greeting(0), people.vera)
+        assert [name for name, _, _ in first] == ["state", "counts", "log", "mirror", "clients", "traffic"]
+        state = first[0][2]
+        assert state["stage"] == "settle" and set(state["parts"]) == {"head", "rail", "result"}
+        assert first[2][2]["sentence"] == "olga 申请了切换。"
+        assert "csrfmiddlewaretoken" not in state["parts"]["head"]  # a viewer has nothing to send
+        assert watched.look() == []
 
-    def look(feed: stream.Feed) -> list[tuple[str, str | None, Any]]:
-        return parse(b"".join(streaming._pool.submit(feed.look).result()))
+        Switch.objects.filter(pk=switch.pk).update(stage="block")
+        log_event(switch, say("It goes on."))
+        again = told(watched.look(), people.vera)
+        assert [name for name, _, _ in again] == ["state", "log"] and again[0][2]["blocked"]
 
-    feed = feed_of(switch, people.vera, language="zh-hans")
-    first = look(feed)
-    assert [name for name, _, _ in first] == ["state", "log", "mirror", "clients", "traffic"]
-    state = first[0][2]
-    assert state["stage"] == "settle" and set(state["parts"]) == {"counts", "head", "rail", "result"}
-    assert first[1][2]["sentence"] == "olga 申请了切换。"
-    assert "csrfmiddlewaretoken" not in state["parts"]["head"]  # a viewer has nothing to send
-    assert look(feed) == []
+        resumed = told(watched.greeting(int(again[1][1] or 0)), people.vera)
+        assert [name for name, _, _ in resumed] == ["state", "counts", "mirror", "clients", "traffic"]
 
-    Switch.objects.filter(pk=switch.pk).update(stage="block")
-    again = look(feed)
-    assert [name for name, _, _ in again] == ["state"] and again[0][2]["blocked"]
 
-    resumed = feed_of(switch, people.vera, after=int(first[1][1] or 0))
-    assert "log" not in [name for name, _, _ in look(resumed)]
+@stack
+@pytest.mark.django_db(transaction=True)
+def test_who_may_do_the_same_is_told_the_same_with_a_token_of_their_own(
+    people: SimpleNamespace,
+    make_switch: Any,
+    engines: SimpleNamespace,
+    django_assert_max_num_queries: Any,
+) -> None:
+    switch = make_switch("running", stage="precheck", started_at=timezone.now())
+    bea = ensure_user("bea", PASSWORD, "approver", "Bea Approver")
+    parts = stream.Parts(switch, live.state(switch, list(switch.stages.all())))
+
+    def head(user: Any) -> str:
+        request = RequestFactory().get("/")
+        request.user = User.objects.get(pk=user.pk)
+        request.META["CSRF_COOKIE"] = f"{user.username:x<32}"
+        [(_, _, said)] = parse(b"".join(parts.of(request)))
+        return str(said["parts"]["head"])
+
+    def token(html: str) -> str:
+        [found] = set(re.findall(r'csrfmiddlewaretoken" value="([^"]+)"', html))
+        return str(found)
+
+    of_arne = head(people.arne)
+    with django_assert_max_num_queries(6):  # what she may do, and nothing of the page
+        of_bea = head(bea)
+    assert token(of_arne) != token(of_bea)
+    assert of_arne.replace(token(of_arne), "") == of_bea.replace(token(of_bea), "")
+    assert "csrfmiddlewaretoken" not in head(people.vera)
+
+
+@stack
+@pytest.mark.django_db(transaction=True)
+async def test_a_hundred_viewers_are_one_look(
+    as_vera_async: AsyncClient, make_switch: Any, engines: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[str] = []
+    look = stream.SwitchBroadcast.look
+
+    def counted(self: stream.SwitchBroadcast) -> list[News]:
+        looks.append(self.key)
+        return look(self)
+
+    monkeypatch.setattr(stream.SwitchBroadcast, "look", counted)
+    monkeypatch.setattr(stream, "POLL_SECONDS", 30.0)
+    switch = await sync_to_async(make_switch)("paused", started_at=timezone.now())
+    address = reverse("switch-stream", args=[switch.key])
+    viewers = []
+    for _ in range(100):
+        response = await as_vera_async.get(address)
+        chunks = aiter(response.streaming_content)
+        while b"event: state" not in await anext(chunks):
+            pass
+        viewers.append(chunks)
+    assert looks == [switch.key]
+    for chunks in viewers:
+        await chunks.aclose()
 
 
 @stack
@@ -296,19 +353,22 @@ async def test_a_stream_ends_with_the_rights_of_its_viewer(
         assert b"event: end" not in chunk, "the switch goes on"
 
 
-def test_rights_that_could_not_be_read_are_read_again_before_anything_is_sent() -> None:
+async def test_while_nobody_knows_who_may_see_it_nothing_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(broadcast, "UNKNOWN_SECONDS", 0.0)
     asked: list[str] = []
 
     def exists(session_key: str) -> bool:
         asked.append(session_key)
-        raise OperationalError("PostgreSQL is away")
+        if len(asked) < 3:
+            raise OperationalError("PostgreSQL is away")
+        return False
 
     session = SimpleNamespace(session_key="of vera", exists=exists)
-    feed = stream.Feed(SimpleNamespace(path="/", session=session, user=None), "a-switch", 0)  # type: ignore[arg-type]
-    feed._looked_at_rights = -math.inf
-    assert feed.look() == []
-    assert feed.look() == []
-    assert asked == ["of vera", "of vera"]
+    request = SimpleNamespace(path="/", session=session, user=None)
+    viewer = stream.SwitchViewer(request, "a-switch")  # type: ignore[arg-type]
+    assert viewer.still_allowed() is None
+    assert await broadcast._allowed(viewer) is False
+    assert asked == ["of vera"] * 3
 
 
 @stack

@@ -232,7 +232,7 @@ class TestTheStream:
         return feed
 
     def look(self, feed: views.Feed) -> dict[str, Any]:
-        events = parse(b"".join(streaming._pool.submit(feed.look).result()))
+        events = parse(b"".join(streaming.pool.submit(feed.look).result()))
         return {name: data for name, _id, data in events}
 
     def test_new_points_are_told_once(

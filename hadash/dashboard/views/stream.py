@@ -1,21 +1,31 @@
-"""The live switch as server-sent events. Everything comes from the database and the Gateways at that moment."""
+"""The live switch as server-sent events. Everything comes from the database and the Gateways at that moment; it is looked at once for all
+who watch."""
 
 from __future__ import annotations
 
 import json
+import threading
 import time
+from collections.abc import Hashable, Sequence
+from functools import partial
+from typing import Any
 
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
+from django.middleware.csrf import get_token
 from django.template.loader import render_to_string
 from django.views.decorators.http import require_GET
 
+from hadash.accounts.roles import DECIDE, FORCE, OPERATE, REQUEST, may
 from hadash.dashboard import live
 from hadash.dashboard.context import frame
-from hadash.dashboard.views import streaming
+from hadash.dashboard.lookups import switch_with_all
+from hadash.dashboard.views import broadcast, streaming
+from hadash.dashboard.views.broadcast import Broadcast, News
 from hadash.dashboard.views.common import the_switch, user_of
 from hadash.dashboard.views.streaming import event
 from hadash.dashboard.views.switches import parts_context
+from hadash.switching import four_eyes
 from hadash.switching.machine import Status
 from hadash.switching.models import Switch
 
@@ -24,17 +34,26 @@ RUNNING_POLL_SECONDS = 0.15
 POLL_SECONDS = 0.3
 #: Seconds between two looks at clients, mirrors and traffic.
 TRAFFIC_POLL_SECONDS = 0.5
-#: Seconds of traffic before the start that a new viewer gets.
+#: Seconds of traffic before the start that a new viewer gets, and samples that one gets at most: as many as the page keeps.
 TRAFFIC_BEFORE_SECONDS = 30.0
+MOST_SAMPLES = 4000
+
+#: Stands in a form that is made once for several viewers, where each has a token of their own.
+_TOKEN = "csrf-token-of-the-viewer"
 
 
 @require_GET
 async def stream(request: HttpRequest, key: str) -> HttpResponseBase:
-    """Events ``state``, ``log``, ``traffic``, ``clients``, ``mirror`` and, last, ``end``.
+    """Events ``state``, ``counts``, ``log``, ``traffic``, ``clients``, ``mirror`` and, last, ``end``.
 
     The log goes on after ``Last-Event-ID``, or after ``?after=``.
     """
-    return await streaming.answer(Feed(request, key, _after(request)))
+    viewer = SwitchViewer(request, key)
+
+    def find() -> Broadcast:
+        return broadcast.broadcast_of((key, viewer.language), partial(SwitchBroadcast, viewer.language, key))
+
+    return await broadcast.answer(viewer, find, _after(request))
 
 
 def _after(request: HttpRequest) -> int:
@@ -42,63 +61,143 @@ def _after(request: HttpRequest) -> int:
     return int(text) if text.isdecimal() and len(text) < 18 else 0
 
 
-class Feed(streaming.Feed):
-    """What one viewer of a switch has been told."""
+class SwitchViewer(streaming.Viewer):
+    """Somebody who watches a switch."""
 
-    poll_seconds = POLL_SECONDS
-
-    def __init__(self, request: HttpRequest, key: str, after: int) -> None:
+    def __init__(self, request: HttpRequest, key: str) -> None:
         super().__init__(request)
         self.key = key
-        self.after = after
-        self._traffic_at = 0.0
-        self._traffic_since: float | None = None
-        self._samples: set[float] = set()
 
     def find(self) -> None:
         the_switch(user_of(self.request), self.key)
 
-    def tell(self, events: list[bytes]) -> None:
-        switch = the_switch(user_of(self.request), self.key)
+
+class SwitchBroadcast(Broadcast):
+    """What the viewers of a switch are told."""
+
+    poll_seconds = POLL_SECONDS
+
+    def __init__(self, language: str, key: str) -> None:
+        super().__init__(language)
+        self.key = key
+        #: Of the last line of the log that was told.
+        self._after: int | None = None
+        self._state_text = ""
+        self._status = ""
+        #: Of each kind of event, what was told last.
+        self._last: dict[str, News] = {}
+        self._told: dict[str, str] = {}
+        self._samples: list[dict[str, Any]] = []
+        self._traffic_at = 0.0
+
+    def look(self) -> list[News]:
+        switch = switch_with_all(self.key)
         running = switch.current in (Status.APPROVED, Status.RUNNING)
         self.poll_seconds = RUNNING_POLL_SECONDS if running else POLL_SECONDS
-        events += self._state(switch)
-        for line in live.log_lines(switch, self.after):
-            self.after = line["id"]
-            events.append(event("log", line, line["id"]))
+        news = [*self._state(switch), *self._log(switch)]
         ended, self.ended = self.ended, not switch.open
         now = time.monotonic()
         if now - self._traffic_at >= TRAFFIC_POLL_SECONDS or ended is not self.ended:
             self._traffic_at = now
-            events += self.if_new("mirror", live.mirrors(switch))
-            events += self.if_new("clients", live.clients(switch))
-            events += self._traffic(switch)
+            news += self._if_new("mirror", live.mirrors(switch))
+            news += self._if_new("clients", live.clients(switch))
+            news += self._traffic(switch)
+        return news
 
-    def _state(self, switch: Switch) -> list[bytes]:
+    def greeting(self, after: int) -> list[News]:
+        switch = switch_with_all(self.key)
+        lines = [_line(line) for line in live.log_lines(switch, after)]
+        known = [self._last[name] for name in ("state", "counts", "mirror", "clients") if name in self._last]
+        samples = self._samples[-MOST_SAMPLES:]
+        traffic = [News(event("traffic", {"samples": samples}))] if samples else []
+        return [*known[:2], *lines, *known[2:], *traffic]
+
+    def _state(self, switch: Switch) -> list[News]:
         """The state, and the parts of the page that show it. Nothing when nothing has changed: people type there."""
         state = live.state(switch, list(switch.stages.all()))
         text = json.dumps(state, sort_keys=True)
-        if self._told.get("state") == text:
+        if self._state_text == text:
             return []
-        self._told["state"] = text
-        context = parts_context(user_of(self.request), switch)
-        parts = {
-            name: render_to_string(f"switches/{name}.html", context, self.request)
-            for name in ("head", "rail", "result")
-        }
-        parts["counts"] = render_to_string("parts/counts.html", frame(self.request), self.request)
-        return [event("state", {**state, "now": time.time(), "parts": parts})]
+        self._state_text = text
+        self._last["state"] = News(of_viewer=Parts(switch, state).of)
+        news = [self._last["state"]]
+        if self._status != switch.status:
+            self._status = switch.status
+            self._last["counts"] = News(of_viewer=_counts)
+            news.append(self._last["counts"])
+        return news
 
-    def _traffic(self, switch: Switch) -> list[bytes]:
-        """Samples that this viewer has not got yet. Gateways report a little apart: ask twice, send once."""
-        if self._traffic_since is None:
+    def _log(self, switch: Switch) -> list[News]:
+        if self._after is None:  # (whoever comes is told of what was before)
+            self._after = live.last_line(switch)
+            return []
+        lines = [_line(line) for line in live.log_lines(switch, self._after)]
+        self._after = max([self._after, *(line.number for line in lines)])
+        return lines
+
+    def _if_new(self, name: str, data: Any) -> list[News]:
+        text = json.dumps(data, sort_keys=True)
+        if self._told.get(name) == text:
+            return []
+        self._told[name] = text
+        self._last[name] = News(event(name, {"now": time.time(), name: data}))
+        return [self._last[name]]
+
+    def _traffic(self, switch: Switch) -> list[News]:
+        """Samples that were not told yet. Gateways report a little apart: ask twice, tell once."""
+        if self._samples:
+            since = float(self._samples[-1]["at"]) - 4 * live.SAMPLE_SECONDS
+        else:
             start = switch.started_at.timestamp() if switch.started_at else time.time()
-            self._traffic_since = start - TRAFFIC_BEFORE_SECONDS
-        samples = live.traffic_since(switch, self._traffic_since)
-        new = [sample for sample in samples if float(sample["at"]) not in self._samples]
-        self._samples.update(float(sample["at"]) for sample in new)
+            since = start - TRAFFIC_BEFORE_SECONDS
+        known = {float(sample["at"]) for sample in self._samples}
+        new = [s for s in live.traffic_since(switch, since) if float(s["at"]) not in known]
         if not new:
             return []
-        self._traffic_since = float(new[-1]["at"]) - 4 * live.SAMPLE_SECONDS
-        self._samples = {at for at in self._samples if at > self._traffic_since}
-        return [event("traffic", {"samples": new})]
+        together = sorted([*self._samples, *new], key=lambda sample: float(sample["at"]))
+        self._samples = together[-MOST_SAMPLES:]
+        return [News(event("traffic", {"samples": new}))]
+
+
+def _line(line: dict[str, Any]) -> News:
+    return News(event("log", line, line["id"]), number=line["id"])
+
+
+def _counts(request: HttpRequest) -> Sequence[bytes]:
+    """What runs and what waits for the viewer: in the navigation."""
+    html = render_to_string("parts/counts.html", frame(request), request)
+    return [event("counts", {"parts": {"counts": html}})]
+
+
+class Parts:
+    """The parts of the page that show one state of a switch. Viewers who may do the same see the same: it is made once for them."""
+
+    def __init__(self, switch: Switch, state: dict[str, Any]) -> None:
+        self._switch = switch
+        self._state = state
+        self._made: dict[Hashable, str] = {}
+        self._making = threading.Lock()
+
+    def of(self, request: HttpRequest) -> Sequence[bytes]:
+        """The event for one viewer."""
+        kind = self._kind(request)
+        with self._making:
+            if kind not in self._made:
+                self._made[kind] = self._make(request)
+            text = self._made[kind]
+        return [text.replace(_TOKEN, get_token(request)).encode() if _TOKEN in text else text.encode()]
+
+    def _kind(self, request: HttpRequest) -> Hashable:
+        """What makes a difference: what a viewer may do, and whether it is theirs."""
+        user, switch = user_of(request), self._switch
+        theirs = {switch.requested_by_id, *(a.user_id for a in four_eyes.shown(switch))}
+        rights = tuple(may(user, right, switch.pair) for right in (DECIDE, REQUEST, OPERATE, FORCE))
+        return (*rights, user.pk if user.pk in theirs else None)
+
+    def _make(self, request: HttpRequest) -> str:
+        context = {**parts_context(user_of(request), self._switch), "csrf_token": _TOKEN}
+        parts = {
+            name: render_to_string(f"switches/{name}.html", context, request)
+            for name in ("head", "rail", "result")
+        }
+        return event("state", {**self._state, "now": time.time(), "parts": parts}).decode()

@@ -7,9 +7,9 @@ import json
 import logging
 import time
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, TypeVar
 
 from django.contrib.auth import get_user
 from django.db import close_old_connections, connection
@@ -17,6 +17,9 @@ from django.http import Http404, HttpRequest, StreamingHttpResponse
 from django.utils import translation
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+V = TypeVar("V")
 
 #: Seconds without news after which a comment keeps proxies from closing the stream.
 HEARTBEAT_SECONDS = 10.0
@@ -28,7 +31,8 @@ RIGHTS_SECONDS = 2.0
 #: Seconds after the end of what is watched in which its last lines arrive.
 LAST_SECONDS = 1.0
 
-_pool = ThreadPoolExecutor(max_workers=16, thread_name_prefix="stream")
+#: In which streams look.
+pool = ThreadPoolExecutor(max_workers=16, thread_name_prefix="stream")
 
 
 def event(name: str, data: Any, event_id: int | None = None) -> bytes:
@@ -36,29 +40,16 @@ def event(name: str, data: Any, event_id: int | None = None) -> bytes:
     return f"{head}event: {name}\ndata: {json.dumps(data, ensure_ascii=False)}\n\n".encode()
 
 
-class Feed(ABC):
-    """What one viewer has been told. :meth:`begin` and :meth:`look` run in a thread."""
-
-    #: Seconds between two looks.
-    poll_seconds = 1.0
+class Viewer(ABC):
+    """Somebody who watches, and for how long they may. All methods run in a thread."""
 
     def __init__(self, request: HttpRequest) -> None:
         self.request = request
         self.language = translation.get_language() or "en"
-        #: What is watched is over: after :data:`LAST_SECONDS` nothing more is told.
-        self.ended = False
-        #: The viewer may not see it any more.
-        self.lost = False
-        self._looked_at_rights = time.monotonic()
-        self._told: dict[str, str] = {}
 
     @abstractmethod
     def find(self) -> None:
         """:raises Http404: it is not there, or the viewer may not see it."""
-
-    @abstractmethod
-    def tell(self, events: list[bytes]) -> None:
-        """Add what is new."""
 
     def begin(self) -> None:
         """:raises Http404: as :meth:`find`."""
@@ -67,6 +58,68 @@ class Feed(ABC):
                 self.find()
             finally:
                 connection.close()
+
+    def safely(self, make: Callable[[T], Sequence[V]], given: T) -> Sequence[V]:
+        """What ``make`` makes of ``given``, in the viewer's language; nothing when a server is away: the next look sees."""
+        close_old_connections()
+        try:
+            with translation.override(self.language):
+                return make(given)
+        except Exception:
+            log.exception("the stream %s could not look", self.request.path)
+            return []
+        finally:
+            close_old_connections()
+
+    def still_allowed(self) -> bool | None:
+        """Whether the session lasts, and the viewer may see it. Rights are read again: roles are taken while a stream is open.
+        ``None`` when nobody can know (PostgreSQL is away)."""
+        close_old_connections()
+        try:
+            with translation.override(self.language):
+                return self._read_rights()
+        except Exception:
+            log.exception("the stream %s could not learn who may see it", self.request.path)
+            return None
+        finally:
+            close_old_connections()
+
+    def _read_rights(self) -> bool:
+        session_key = self.request.session.session_key
+        if session_key is None or not self.request.session.exists(session_key):
+            return False
+        again = HttpRequest()
+        again.session = type(self.request.session)(session_key)
+        # (As every request does: it knows an ended session, another password, who is kept out.)
+        user = get_user(again)
+        if not user.is_authenticated:
+            return False
+        self.request.user = user
+        try:
+            self.find()
+        except Http404:
+            return False
+        return True
+
+
+class Feed(Viewer):
+    """What one viewer has been told of something that is looked at for them alone. :meth:`look` runs in a thread."""
+
+    #: Seconds between two looks.
+    poll_seconds = 1.0
+
+    def __init__(self, request: HttpRequest) -> None:
+        super().__init__(request)
+        #: What is watched is over: after :data:`LAST_SECONDS` nothing more is told.
+        self.ended = False
+        #: The viewer may not see it any more.
+        self.lost = False
+        self._looked_at_rights = time.monotonic()
+        self._told: dict[str, str] = {}
+
+    @abstractmethod
+    def tell(self, events: list[bytes]) -> None:
+        """Add what is new."""
 
     def look(self) -> list[bytes]:
         """The events since the last look. A server that is away is no reason to end: the next look sees."""
@@ -93,7 +146,7 @@ class Feed(ABC):
         return [event(name, {"now": time.time(), name: data})]
 
     def _still_allowed(self) -> bool:
-        """Whether the session lasts, and the viewer may see it. Rights are read again: roles are taken while a stream is open.
+        """The same as of any viewer, asked every ``RIGHTS_SECONDS``.
 
         The time is noted when they hold: a look that failed (PostgreSQL is away) is made again before anything is sent.
         """
@@ -105,30 +158,17 @@ class Feed(ABC):
             self._looked_at_rights = now
         return allowed
 
-    def _read_rights(self) -> bool:
-        session_key = self.request.session.session_key
-        if session_key is None or not self.request.session.exists(session_key):
-            return False
-        again = HttpRequest()
-        again.session = type(self.request.session)(session_key)
-        # (As every request does: it knows an ended session, another password, who is kept out.)
-        user = get_user(again)
-        if not user.is_authenticated:
-            return False
-        self.request.user = user
-        try:
-            self.find()
-        except Http404:
-            return False
-        return True
-
 
 async def answer(feed: Feed) -> StreamingHttpResponse:
     """:raises Http404: as :meth:`Feed.find`."""
     loop = asyncio.get_running_loop()
-    await loop.run_in_executor(_pool, feed.begin)
+    await loop.run_in_executor(pool, feed.begin)
+    return response(_events(feed))
+
+
+def response(events: AsyncIterator[bytes]) -> StreamingHttpResponse:
     return StreamingHttpResponse(
-        _events(feed),
+        events,
         content_type="text/event-stream",
         headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
     )
@@ -140,7 +180,7 @@ async def _events(feed: Feed) -> AsyncIterator[bytes]:
     ended_at: float | None = None
     yield b"retry: 1000\n\n"
     while True:
-        events = await loop.run_in_executor(_pool, feed.look)
+        events = await loop.run_in_executor(pool, feed.look)
         now = time.monotonic()
         for each in events:
             yield each
