@@ -8,8 +8,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 N ?= 20
+FLEET ?= 10000
 
-.PHONY: help setup demo demo-check demo-reset manage clients-check bench-switch bench-gateway bench-plan bench-pipeline fault test test-long test-unit lint types format lock clean browser haproxy record
+.PHONY: help setup demo demo-fleet demo-check demo-reset manage clients-check bench-switch bench-gateway bench-plan bench-pipeline fault test test-long test-unit lint types format lock clean browser haproxy record
 
 help:  ## What there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -27,6 +28,9 @@ $(READY): requirements.lock
 
 demo: $(READY)  ## The whole of hadash on embedded servers, with live Kafka clients; Ctrl-C stops it
 	@$(BIN)/python -m hadash.sandbox demo
+
+demo-fleet: $(READY)  ## The demo beside a large generated estate (FLEET=10000 AppIDs; up to 100000): what the pages look like with one
+	@$(BIN)/python -m hadash.sandbox demo-fleet --appids $(FLEET)
 
 demo-reset: $(READY)  ## Forget the demo's data; the next make demo starts over
 	@$(BIN)/python -m hadash.sandbox reset

@@ -108,7 +108,7 @@ def _warm_up() -> None:
     from django.db import connection
 
     try:
-        for cluster in Cluster.objects.all():
+        for cluster in Cluster.objects.filter(generated=False):
             mirrors = Mirror.objects.filter(Q(pair__first=cluster) | Q(pair__second=cluster))
             topics = {topic for mirror in mirrors for topic in mirror.topics}
             try:

@@ -43,16 +43,15 @@ def look_at_mirrors_of(pair_pk: int) -> None:
 
 
 def _pairs_with_mirrors() -> list[int]:
-    return list(
-        Pair.objects.filter(mirrors__isnull=False).order_by("pk").distinct().values_list("pk", flat=True)
-    )
+    real = Pair.objects.filter(mirrors__isnull=False, first__generated=False)
+    return list(real.order_by("pk").distinct().values_list("pk", flat=True))
 
 
 @shared_task(name="watching.look_at_clusters", ignore_result=True)
 def look_at_clusters() -> None:
     with single("look at clusters") as won:
         if won:
-            for cluster in Cluster.objects.all():
+            for cluster in Cluster.objects.filter(generated=False):
                 try:
                     inventory.look_at_cluster(cluster)
                 except Exception:  # the others are looked at all the same

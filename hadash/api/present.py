@@ -128,6 +128,7 @@ def draft(preview: Preview, pair: Pair) -> dict[str, Any]:
         "kind": plan.kind.value,
         "plan": plan.approved(),
         "plan_digest": plan.digest,
+        "whole": found.whole,
         "checks": preview.checks.value,
         "objections": [sentence(reason) for reason in preview.objections],
         "uncovered": [

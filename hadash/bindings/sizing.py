@@ -21,6 +21,12 @@ _AROUND_A_DOCUMENT, _BESIDE = 150, 600
 #: Bytes of the shortest binding in a document.
 _LEAST_BYTES = 90
 
+#: Bytes of the shortest document: with one binding, of an AppID of one letter.
+_LEAST_DOCUMENT = 170
+
+#: Documents that one transaction can change at most, whatever is in them.
+MOST_DOCUMENTS = (TRANSACTION_BYTES - _BESIDE) // (_AROUND_A_DOCUMENT + _LEAST_DOCUMENT)
+
 #: An epoch that nobody reaches: as many digits as any will have.
 _EPOCH = 10**12
 

@@ -23,7 +23,7 @@ def waiting_count(user: Any) -> int:
 
 def frame(request: HttpRequest) -> dict[str, Any]:
     """The navigation's current entry, its counts and the hue of each cluster: those are read only when a template asks, with at most four
-    queries each."""
+    queries each; and the pairs that are generated, which every page says."""
     user = getattr(request, "user", None)
     if user is None or not user.is_authenticated:
         return {}
@@ -36,4 +36,5 @@ def frame(request: HttpRequest) -> dict[str, Any]:
             "batches": SimpleLazyObject(lambda: batches.running(user).count()),
         },
         "hues": SimpleLazyObject(selectors.hues),
+        "generated": SimpleLazyObject(lambda: selectors.generated_pairs(user)),
     }

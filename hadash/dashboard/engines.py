@@ -18,6 +18,7 @@ import httpx
 from kazoo.exceptions import KazooException
 
 from hadash.bindings.errors import BindingError
+from hadash.bindings.kept import Documents, kept_documents
 from hadash.bindings.model import BindingDocument, GatewayMember
 from hadash.bindings.store import BindingStore
 from hadash.inventory.gateways import ask, gateway_members, zookeeper
@@ -86,7 +87,11 @@ def _connected() -> BindingStore:
 
 def _look() -> Engines:
     store = _connected()
-    return Engines(store.documents(), store.epoch(), tuple(gateway_members()))
+    return Engines(_readable(kept_documents(store.client).all()), store.epoch(), tuple(gateway_members()))
+
+
+def _readable(documents: Documents) -> dict[str, BindingDocument]:
+    return {appid: document for appid, document in documents.items() if document is not None}
 
 
 def _look_at_gateways() -> Engines:

@@ -220,6 +220,8 @@ def of_task(value: str) -> State:
 
 
 def of_cluster(cluster: Cluster) -> State:
+    if cluster.generated:
+        return State("unknown", "unknown", _("generated"))
     if cluster.looked_at is None:
         return State("unknown", "unknown", _("not looked at yet"))
     if _old(cluster.looked_at, settings.CLUSTER_LOOK_SECONDS):

@@ -56,6 +56,8 @@ class Cluster(models.Model):
     brokers = models.JSONField(default=list)
     fault = models.TextField(blank=True)
     looked_at = models.DateTimeField(null=True)
+    #: Made up (``hadash/sandbox/fleet``): there is no server behind it, and nobody asks it anything.
+    generated = models.BooleanField(default=False, editable=False)
 
     class Meta:
         ordering = ("number",)
@@ -74,6 +76,7 @@ class Cluster(models.Model):
             self.admin_username,
             self.admin_password,
             self.tls,
+            generated=self.generated,
         )
 
     @property
@@ -117,6 +120,11 @@ class Pair(models.Model):
 
     def other(self, cluster: Cluster) -> Cluster:
         return self.second if cluster.pk == self.first_id else self.first
+
+    @property
+    def generated(self) -> bool:
+        """Whether there are no servers behind it. (A pair is generated as a whole.)"""
+        return self.first.generated
 
     def describe(self) -> PairDescription:
         return PairDescription(self.name, (self.first.name, self.second.name), self.default.name)
@@ -219,6 +227,7 @@ class Declaration(models.Model):
                 fields=["appid", "instance_id", "kind", "resource"], name="declaration_once"
             )
         ]
+        indexes = [models.Index(fields=["kind", "resource"])]
 
     def __str__(self) -> str:
         return str(self.relation)

@@ -415,8 +415,9 @@ def _keep_known(earlier: Access, later: Access) -> None:
 
 def _register_seen(rows: Iterable[Access]) -> None:
     """An AppID that is seen exists, whether or not somebody has declared it."""
-    known = set(AppID.objects.values_list("pair_id", "name"))
-    new = {(row.pair_id, row.appid) for row in rows} - known
+    seen = {(row.pair_id, row.appid) for row in rows}
+    named = AppID.objects.filter(name__in={name for _, name in seen})
+    new = seen - set(named.values_list("pair_id", "name"))
     AppID.objects.bulk_create(
         [AppID(pair_id=pair, name=name) for pair, name in sorted(new)], ignore_conflicts=True
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from confluent_kafka import KafkaError as ClientError
@@ -57,6 +57,10 @@ SCRAM_ITERATIONS = 4096
 
 #: So many Topics are asked for one by one; more of them with one request for all that the cluster has.
 FEW_TOPICS = 4
+
+#: Topics, or principals, whose rules are asked for one by one: a cluster looks through all of its rules for each. Of more, all rules are
+#: read.
+ASKED_BY_NAME = 30
 
 
 class ClusterClient:
@@ -289,19 +293,22 @@ class ClusterClient:
 
     def acls(self) -> set[Acl]:
         """Every access rule of the cluster."""
-        anything: Any = None  # the client's own word for "any", which its annotations do not know
-        everything = AclBindingFilter(
-            ResourceType.ANY,
-            anything,
-            ResourcePatternType.ANY,
-            anything,
-            anything,
-            AclOperation.ANY,
-            AclPermissionType.ANY,
-        )
-        found = self._result(
-            self._admin.describe_acls(everything, request_timeout=REQUEST_SECONDS), "could not read the ACLs"
-        )
+        return self._acls([_filter()])
+
+    def acls_about(self, topics: Collection[str]) -> set[Acl]:
+        """The rules that cover these Topics: those of their names, of what these begin with, and of all Topics."""
+        if len(topics) > ASKED_BY_NAME:
+            return {acl for acl in self.acls() if acl.resource_type == "TOPIC"}
+        return self._acls([_filter(ResourceType.TOPIC, name, ResourcePatternType.MATCH) for name in topics])
+
+    def acls_of(self, principals: Collection[str]) -> set[Acl]:
+        """The rules of these principals (``User:shop``)."""
+        if len(principals) > ASKED_BY_NAME:
+            return {acl for acl in self.acls() if acl.principal in principals}
+        return self._acls([_filter(principal=principal) for principal in principals])
+
+    def _acls(self, filters: Iterable[AclBindingFilter]) -> set[Acl]:
+        asked = [self._admin.describe_acls(each, request_timeout=REQUEST_SECONDS) for each in filters]
         return {
             Acl(
                 b.restype.name,
@@ -312,7 +319,8 @@ class ClusterClient:
                 b.operation.name,
                 b.permission_type.name,
             )
-            for b in found
+            for answer in asked
+            for b in self._result(answer, "could not read the ACLs")
         }
 
     def topic_rules(self, brokers: Iterable[int], principals: Iterable[str]) -> dict[int, set[Acl]]:
@@ -457,6 +465,25 @@ def _binding(acl: Acl) -> AclBinding:
     )
 
 
+def _filter(
+    kind: ResourceType = ResourceType.ANY,
+    name: str | None = None,
+    pattern: ResourcePatternType = ResourcePatternType.ANY,
+    principal: str | None = None,
+) -> AclBindingFilter:
+    """For rules; ``None`` is the client's own word for "any", which its annotations do not know."""
+    anything: Any = None
+    return AclBindingFilter(
+        kind,
+        name or anything,
+        pattern,
+        principal or anything,
+        anything,
+        AclOperation.ANY,
+        AclPermissionType.ANY,
+    )
+
+
 _clients: dict[str, ClusterClient] = {}
 _making = threading.Lock()
 
@@ -466,7 +493,11 @@ def client_for(access: ClusterAccess) -> ClusterClient:
 
     Reached in another way than before (its password was changed), the cluster gets another one, and the old one is closed: it would
     go on signing in with what it knows.
+
+    :raises ClusterUnavailable: there is no such cluster, it is generated.
     """
+    if access.generated:
+        raise ClusterUnavailable(f"Cluster {access.name} is generated: there are no servers behind it.")
     with _making:
         client = _clients.get(access.name)
         if client is None or client.access != access:

@@ -38,6 +38,8 @@ class ClusterAccess:
     username: str
     password: str = field(repr=False)
     tls: Tls = NO_TLS
+    #: It is made up: there is nothing to be reached.
+    generated: bool = False
 
     def config(self) -> dict[str, str | int]:
         """librdkafka's configuration."""

@@ -155,20 +155,28 @@ class Snapshot:
         return f"{self.place}/{name}.parquet"
 
 
-def write(store: Store, at: datetime, tables: Mapping[str, Iterable[Mapping[str, Any]]]) -> Snapshot:
+def write(
+    store: Store,
+    at: datetime,
+    tables: Mapping[str, Iterable[Mapping[str, Any]]],
+    more: Iterable[Mapping[str, pa.Table]] = (),
+) -> Snapshot:
     """A snapshot, whole or not at all. A table that is not among ``tables`` is empty.
 
+    :param more: rows besides, which have the schemas already: millions of them are no lists.
     :raises OSError: the lake cannot be written to. :raises KeyError: there is no such table.
     :raises pyarrow.ArrowException: a value does not fit its column.
     """
-    unknown = tables.keys() - TABLES.keys()
+    besides = list(more)
+    unknown = set().union(tables, *besides) - TABLES.keys()
     if unknown:
         raise KeyError(f"There is no table {min(unknown)}.")
     at = _to_milliseconds(at)
     found = Snapshot(at, _place(at))
     rows = {}
     for name, schema in TABLES.items():
-        table = pa.Table.from_pylist([_row(row, schema) for row in tables.get(name, ())], schema=schema)
+        own = pa.Table.from_pylist([_row(row, schema) for row in tables.get(name, ())], schema=schema)
+        table = pa.concat_tables([own, *(each[name] for each in besides if name in each)])
         store.write_table(found.table(name), table)
         rows[name] = table.num_rows
     store.write_json(

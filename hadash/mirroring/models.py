@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
@@ -55,6 +56,7 @@ class Mirror(models.Model):
     class Meta:
         ordering = ("name",)
         constraints = [models.UniqueConstraint(fields=["pair", "name"], name="mirror_once_a_pair")]
+        indexes = [GinIndex(fields=["topics"], name="mirror_by_topic")]
 
     def __str__(self) -> str:
         return self.name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ipaddress
-from collections.abc import Callable, Iterable, Set
+from collections.abc import Callable, Collection, Iterable, Set
 
 from hadash.inventory.models import AppID, Cluster, Pair
 from hadash.kafka.cluster import ClusterClient, client_for
@@ -159,9 +159,25 @@ def allowed_to_use(pair: Pair, cluster: Cluster, topics: Iterable[str]) -> set[t
 
     A rule for all Topics says nothing about what its user does; hadash's own users are left out.
     """
+    return _users_of(pair, _client(cluster).acls(), topics)
+
+
+def users_of_topics(pair: Pair, cluster: Cluster, topics: Collection[str]) -> set[str]:
+    """The AppIDs that may use one of ``topics``, as :func:`allowed_to_use`; only the rules about these are read."""
+    rules = _client(cluster).acls_about(topics)
+    return {appid for appid, _topic in _users_of(pair, rules, topics)}
+
+
+def rules_of(cluster: Cluster, appids: Collection[str]) -> set[Acl]:
+    """The rules of these AppIDs."""
+    return _client(cluster).acls_of([f"User:{appid}" for appid in appids])
+
+
+def allowed_by(pair: Pair, rules: Iterable[Acl], topics: Iterable[str]) -> set[tuple[str, str]]:
+    """As :func:`allowed_to_use`, of rules that were read before."""
+    return _users_of(pair, rules, topics)
+
+
+def _users_of(pair: Pair, rules: Iterable[Acl], topics: Iterable[str]) -> set[tuple[str, str]]:
     exempt = {c.admin_username for c in pair.clusters} | {c.mirror_username for c in pair.clusters}
-    return {
-        (appid, topic)
-        for appid, topic in acl_rules.users_of(_client(cluster).acls(), topics)
-        if appid not in exempt
-    }
+    return {(appid, topic) for appid, topic in acl_rules.users_of(rules, topics) if appid not in exempt}

@@ -18,7 +18,7 @@ from hadash.inventory.gateways import zookeeper
 from hadash.inventory.models import AppID, Cluster, Declaration, InstanceID, Pair
 from hadash.kafka.errors import KafkaError
 from hadash.kafka.survey import Survey, survey
-from hadash.lake import snapshots
+from hadash.lake import generated, snapshots
 from hadash.lake.store import Store
 from hadash.mirroring.models import LagSample, Mirror, WriteDenial
 from hadash.mirroring.services import cluster_client
@@ -41,7 +41,8 @@ class Taken:
 
 
 def take(store: Store, tell: Callable[[str, int, int], None] = lambda step, done, total: None) -> Taken:
-    """Collect a snapshot and write it. Clusters are asked one after the other; one that does not answer is noted as away.
+    """Collect a snapshot and write it. Clusters are asked one after the other; one that does not answer is noted as away. Of one that is
+    generated the lake has what it would say.
 
     :param tell: hears what is done now, how many clusters are done, and of how many.
     :raises OSError: the lake cannot be written to. :raises StoreUnavailable: ZooKeeper does not answer, without which nobody knows
@@ -52,7 +53,8 @@ def take(store: Store, tell: Callable[[str, int, int], None] = lambda step, done
     tables: Tables = {name: [] for name in snapshots.TABLES}
     away: list[str] = []
     lacking: list[str] = []
-    clusters = list(Cluster.objects.all())
+    clusters = list(Cluster.objects.filter(generated=False))
+    made_up = [generated.tables(store, c.name) for c in Cluster.objects.filter(generated=True)]
     for done, cluster in enumerate(clusters):
         tell(cluster.name, done, len(clusters))
         try:
@@ -71,9 +73,13 @@ def take(store: Store, tell: Callable[[str, int, int], None] = lambda step, done
     tell("hadash", len(clusters), len(clusters))
     _add(tables, _known())
     tables["lag"] = list(_lag(before.at if before else None, at))
-    snapshots.write(store, at, tables)
+    snapshots.write(store, at, tables, made_up)
     sampling.note_clusters(at, tables)
-    return Taken(at, {name: len(rows) for name, rows in tables.items()}, away, lacking)
+    rows = {
+        name: len(known) + sum(len(each[name]) for each in made_up if name in each)
+        for name, known in tables.items()
+    }
+    return Taken(at, rows, away, lacking)
 
 
 def _add(tables: Tables, more: Tables) -> None:

@@ -5,6 +5,7 @@ fixture (`record`), another program beside the stack (`exec`), or the way to a d
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import shutil
 import signal
@@ -12,7 +13,8 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
 
@@ -32,6 +34,9 @@ from spark.estate.recorded import FOLDER as RECORDED
 #: Records a second of each producer of ``make demo``: every chart of half a second has some, and a machine on which nobody
 #: does anything rests. (Each record is a write, a read by its group, and a fetch and a write of the mirror.)
 DEMO_RATE = 10.0
+#: AppIDs of the estate that ``make demo-fleet`` generates (at least so many: with fewer it has not the shape of a large one), and its folder.
+FLEET_APPIDS, LEAST_APPIDS = 10_000, 100
+FLEET_DATA = ROOT / "var" / "demo-fleet"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -46,6 +51,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     demo_parser.add_argument(
         "--data", type=Path, default=DEFAULT_DATA, help="data folder, kept between starts"
     )
+    fleet_parser = commands.add_parser("demo-fleet", help="the demo beside a large generated estate")
+    fleet_parser.add_argument("--appids", type=_appids, default=FLEET_APPIDS, help="of the generated estate")
+    fleet_parser.add_argument("--data", type=Path, default=FLEET_DATA, help="data folder")
     reset_parser = commands.add_parser("reset", help="forget the demo's data")
     reset_parser.add_argument("--data", type=Path, default=DEFAULT_DATA, help="data folder")
     check_parser = commands.add_parser("check", help="switch there and back without a person")
@@ -104,6 +112,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 return up(options.data, options.brokers, options.env_file)
             case "demo":
                 return demo(options.data)
+            case "demo-fleet":
+                return demo_fleet(options.data, options.appids)
             case "reset":
                 return reset(options.data)
             case "env":
@@ -160,9 +170,25 @@ def up(data: Path, brokers: int, env_file: Path | None) -> int:
     return 0
 
 
-def demo(data: Path) -> int:
-    """All of hadash, with its people and live clients."""
-    with Demo(data, pipeline=True, rate=DEMO_RATE, closed_loop=False) as running:
+def demo_fleet(data: Path, appids: int) -> int:
+    """The same beside a generated estate. One of another day or size is forgotten: what it says of today would not be true."""
+    wanted = {"appids": appids, "day": datetime.now(UTC).date().isoformat()}
+    mark = data / "fleet.json"
+    if data.exists() and not is_running(data):
+        known = json.loads(mark.read_text()) if mark.exists() else None
+        if known != wanted:
+            print(f"Starting over in {data}: what is there is of another day or size.", flush=True)
+            shutil.rmtree(data)
+    return demo(data, appids, lambda: mark.write_text(json.dumps(wanted)))
+
+
+def demo(data: Path, fleet: int = 0, when_up: Callable[[], object] = lambda: None) -> int:
+    """All of hadash, with its people and live clients.
+
+    :param fleet: AppIDs of a generated estate beside it.
+    """
+    with Demo(data, pipeline=True, rate=DEMO_RATE, closed_loop=False, fleet=fleet) as running:
+        when_up()
         print(
             f"""
 hadash is up: {running.url}
@@ -182,6 +208,12 @@ Ctrl-C stops everything (in the background: kill {os.getpid()}); the data stays 
         _hold()
     print("Everything has stopped.", flush=True)
     return 0
+
+
+def _appids(text: str) -> int:
+    if not text.isdecimal() or int(text) < LEAST_APPIDS:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {LEAST_APPIDS} on")
+    return int(text)
 
 
 def reset(data: Path) -> int:

@@ -14,8 +14,9 @@ from typing import Self
 
 from hadash.sandbox import environment, ports
 from hadash.sandbox.downloads import tool_jars
+from hadash.sandbox.errors import SandboxError
 from hadash.sandbox.java import find_java
-from hadash.sandbox.processes import Process, run
+from hadash.sandbox.processes import Process, describe_exit, run
 from hadash.sandbox.secrets import passwords
 from hadash.sandbox.stack import DEMO_USERS, Stack, is_running, say, stop_together
 from hadash.sandbox.world import ClientSpec, world_named
@@ -27,6 +28,8 @@ PORTS_PER_CLUSTER = 10
 
 #: Seconds for a client to end by itself.
 STOP_SECONDS = 20.0
+#: Seconds between two looks at how far a generated estate is.
+FLEET_POLL_SECONDS = 1.0
 
 Log = Callable[[str], None]
 
@@ -48,12 +51,14 @@ class Demo:
         world: str = "demo",
         gateways: int = 1,
         pipeline: bool = False,
+        fleet: int = 0,
         log: Log = say,
     ) -> None:
         """:param rate: records a second of each producer.
         :param closed_loop: librdkafka's producers send each record as soon as the one before it is acknowledged (150 a second and more),
             whatever the rate: what measures pauses sees them to some hundredths of a second.
         :param pipeline: with a worker for the jobs of the pipeline, too: Spark wants a gigabyte, and a core.
+        :param fleet: AppIDs of a generated estate beside the world (:mod:`hadash.sandbox.fleet`); 0 for none.
         """
         self.data_dir = data_dir.resolve()
         self.log = log
@@ -72,6 +77,7 @@ class Demo:
         self._with_clients = clients
         self._with_web = web
         self._with_pipeline = pipeline
+        self._fleet = fleet
         self.gateway: Process | None = None
         self.worker: Process | None = None
         self.beat: Process | None = None
@@ -200,6 +206,8 @@ class Demo:
         self._once("migrate", str(ROOT / "manage.py"), "migrate", "--no-input", "-v", "0")
         self.log("Seeding Topics, ACLs, mirrors and people ...")
         self._once("seed", "-m", "hadash.sandbox.seed")
+        if self._fleet:
+            self._generate()
         self.log("Starting Gateway, worker, beat and web ...")
         listening = [self._answers(port, "/status") for port in self.admin_ports]
         self.gateway = self._python(
@@ -233,6 +241,31 @@ class Demo:
             "-m", "celery", "-A", cls.worker_app, "worker", "-l", "INFO", "--pool", "threads", "--concurrency", str(at_once),
             "-Q", queue, "-n", f"{queue}@%h", "--without-gossip", "--without-mingle",
         ]  # fmt: skip
+
+    def _generate(self) -> None:
+        """Add the generated estate. It takes minutes, so what is said of how far it is is passed on."""
+        process = Process(
+            "fleet",
+            [sys.executable, "-m", "hadash.sandbox.fleet", "--appids", str(self._fleet)],
+            log_path=self.data_dir / "logs" / "fleet.log",
+            env=self.environment(),
+            cwd=ROOT,
+        )
+        process.start()
+        try:
+            told = 0
+            while process.alive:
+                time.sleep(FLEET_POLL_SECONDS)
+                lines = process.tail()
+                for line in lines[told:]:
+                    self.log(line)
+                told = len(lines)
+            if process.exit_code != 0:
+                raise SandboxError(
+                    f"The estate could not be generated ({describe_exit(process.exit_code)}); its log is {process.log_path}."
+                )
+        finally:
+            process.stop()
 
     def _once(self, what: str, *arguments: str) -> None:
         log_path = self.data_dir / "logs" / f"{what}.log"

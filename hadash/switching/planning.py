@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 
 from hadash.bindings.errors import BindingError
 from hadash.inventory import selectors
@@ -13,11 +14,13 @@ from hadash.inventory.models import Access, AppID, Cluster, InstanceID, Pair
 from hadash.kafka.errors import KafkaError
 from hadash.mirroring import standby
 from hadash.mirroring.models import Mirror
-from hadash.sentences import say
+from hadash.sentences import Sentence, say
+from hadash.switching import neighbourhood
 from hadash.switching.machine import Kind
-from hadash.switching.plan import Plan, Scope
-from hadash.switching.radius import Draft, Estate, MirrorOf, draw_up
-from hadash.switching.readers import draw_up_readers
+from hadash.switching.neighbourhood import TooMany
+from hadash.switching.plan import Plan, Scope, ScopeKind
+from hadash.switching.radius import Draft, Estate, MirrorOf, draw_up, radius_touched
+from hadash.switching.readers import draw_up_readers, readers_touched
 from hadash.switching.refusals import EnginesAway, Refused
 from hadash.switching.risks import findings_of, stops
 from hadash.switching.things import Use
@@ -35,10 +38,45 @@ def draft_for(pair: Pair, scope: Scope, target: Cluster, kind: Kind = Kind.PLANN
     # A lost source cannot be asked for its rules; what the target does not allow could not be used there anyway.
     asked = target if kind is Kind.FORCED else source
     draw = draw_up_readers if kind is Kind.READ_SPLIT else draw_up
-    draft = draw(scope, source.name, target.name, estate_of(pair, asked))
+    try:
+        estate = estate_for(pair, scope, source, target, asked, kind)
+    except TooMany as many:
+        draft = draw(scope, source.name, target.name, many.estate)
+        return Draft(replace(draft.plan, kind=kind), (_too_many(many),), whole=False)
+    draft = draw(scope, source.name, target.name, estate)
     draft = replace(draft, plan=replace(draft.plan, kind=kind))
     (found,) = with_objections(pair, [draft], asked)
     return found
+
+
+def _too_many(many: TooMany) -> Sentence:
+    return say(
+        "At least %(count)s AppIDs would move together, more than ZooKeeper takes in one transaction. Register "
+        "InstanceIDs where the work list says so, or move it in parts.",
+        count=many.count,
+    )
+
+
+def estate_for(
+    pair: Pair, scope: Scope, source: Cluster, target: Cluster, asked: Cluster, kind: Kind
+) -> Estate:
+    """All that a plan for ``scope`` is drawn up from: the part of the pair that it is about.
+
+    :param asked: the cluster whose rules are read. :raises TooMany: more AppIDs than any plan can move.
+    :raises EnginesAway: ZooKeeper or the cluster does not answer. :raises Refused: a binding document cannot be read.
+    """
+    touched = readers_touched if kind is Kind.READ_SPLIT else radius_touched
+    try:
+        if scope.kind is ScopeKind.PAIR:
+            neighbourhood.whole_pair(pair, source)
+            return estate_of(pair, asked)
+        first = {thing.appid for thing in scope.things if thing.appid}
+        close = partial(touched, scope, source.name, target.name)
+        return neighbourhood.around(pair, asked, target, first, close)
+    except neighbourhood.Unreadable as unreadable:
+        raise _unreadable(unreadable.appids) from None
+    except (BindingError, KafkaError) as error:
+        raise EnginesAway(say("%(error)s", error=error)) from None
 
 
 def with_objections(pair: Pair, drafts: Iterable[Draft], asked: Cluster) -> list[Draft]:
@@ -47,6 +85,12 @@ def with_objections(pair: Pair, drafts: Iterable[Draft], asked: Cluster) -> list
     :param asked: the cluster that is asked about Topics. :raises EnginesAway: ZooKeeper or the cluster does not answer.
     """
     dialect, given = dialect_of(pair), list(drafts)
+    if pair.generated:
+        there_is_nothing = say(
+            "Pair %(pair)s is generated: there are no clients and no servers behind it that could move.",
+            pair=pair,
+        )
+        return [replace(d, objections=(*d.objections, there_is_nothing)) for d in given]
     try:
         of_dialect = [dialect.objections(d.plan.identities, d.plan.source) for d in given]
         found = findings_of([d.plan for d in given], pair, asked)
@@ -89,19 +133,15 @@ def estate_of(pair: Pair, asked: Cluster) -> Estate:
         uses = _observed(pair)
         uses += declared_uses(selectors.declared(pair), uses)
         topics = topics_of(uses, (topic for mirror in mirrors for topic in mirror.topics))
-        uses += allowed_uses(standby.allowed_to_use(pair, asked, sorted(topics)), uses)
+        if not pair.generated:  # (then everybody was seen)
+            uses += allowed_uses(standby.allowed_to_use(pair, asked, sorted(topics)), uses)
     except (BindingError, KafkaError) as error:
         raise EnginesAway(say("%(error)s", error=error)) from None
     # (AppIDs of other pairs have documents beside these.)
     own = {use.appid for use in uses} | set(AppID.objects.filter(pair=pair).values_list("name", flat=True))
     unreadable = sorted(appid for appid, document in found.items() if document is None and appid in own)
     if unreadable:
-        raise Refused(
-            say(
-                "The binding document of %(appids)s in ZooKeeper cannot be read. Repair or delete it first.",
-                appids=unreadable,
-            )
-        )
+        raise _unreadable(unreadable)
     documents = {a: document for a, document in found.items() if document is not None and a in own}
     registered: dict[str, set[str]] = defaultdict(set)
     names = InstanceID.objects.filter(appid__pair=pair).values_list("appid__name", "name")
@@ -115,6 +155,15 @@ def estate_of(pair: Pair, asked: Cluster) -> Estate:
         documents=documents,
         instances={appid: frozenset(found) for appid, found in registered.items()},
         mirrors=mirrors,
+    )
+
+
+def _unreadable(appids: list[str]) -> Refused:
+    return Refused(
+        say(
+            "The binding document of %(appids)s in ZooKeeper cannot be read. Repair or delete it first.",
+            appids=appids,
+        )
     )
 
 

@@ -81,6 +81,15 @@ class Estate:
         return self.default if bound is None else bound.cluster
 
 
+@dataclass(frozen=True, slots=True)
+class Touched:
+    """What would move. Whoever else uses ``topics`` or ``groups`` is part of the question; so are mirrors of ``mirrored``."""
+
+    topics: frozenset[str] = frozenset()
+    groups: frozenset[str] = frozenset()
+    mirrored: frozenset[str] = frozenset()
+
+
 @dataclass(frozen=True)
 class Draft:
     """A plan, and the reasons why it cannot be carried out."""
@@ -91,6 +100,15 @@ class Draft:
     uncovered: tuple[Use, ...] = ()
     #: What rules say about the clients; those that stop the switch are among the objections.
     findings: tuple[Finding, ...] = ()
+    #: Whether the plan has all that would move. Else it has what is nearest to what was asked for, and cannot be carried out.
+    whole: bool = True
+
+
+def radius_touched(scope: Scope, source: str, target: str, estate: Estate) -> Touched:
+    """What of others would move with ``scope``, as far as ``estate`` knows."""
+    closure = _closed(graph_of(scope, estate), scope, source, target, estate)
+    topics = frozenset(closure.named(TOPIC))
+    return Touched(topics, frozenset(closure.named(GROUP)), topics)
 
 
 def draw_up(scope: Scope, source: str, target: str, estate: Estate) -> Draft:
@@ -117,9 +135,7 @@ def with_asked(estate: Estate, scope: Scope) -> Estate:
 def draw_up_in(graph: AccessGraph, scope: Scope, source: str, target: str, estate: Estate) -> Draft:
     """The same in a graph that was made before."""
     is_there = partial(is_on, estate, target)
-    closure = graph.close(
-        _asked(graph, scope, source, estate), is_there, there_by_default=estate.default == target
-    )
+    closure = _closed(graph, scope, source, target, estate)
     topics, groups = closure.named(TOPIC), closure.named(GROUP)
     carrying, objections = _mirrors(set(topics), source, estate.mirrors)
     plan = Plan(
@@ -142,6 +158,12 @@ def draw_up_in(graph: AccessGraph, scope: Scope, source: str, target: str, estat
         *objections,
     ]
     return Draft(plan, tuple(reasons), closure.uncovered)
+
+
+def _closed(graph: AccessGraph, scope: Scope, source: str, target: str, estate: Estate) -> Closure:
+    is_there = partial(is_on, estate, target)
+    asked = _asked(graph, scope, source, estate)
+    return graph.close(asked, is_there, there_by_default=estate.default == target)
 
 
 def _as_they_move(estate: Estate, scope: Scope) -> Estate:

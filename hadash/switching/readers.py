@@ -18,6 +18,7 @@ from hadash.switching.plan import Member, Plan, Scope, ScopeKind, member_key
 from hadash.switching.radius import (
     Draft,
     Estate,
+    Touched,
     is_on,
     listed,
     members_of,
@@ -44,13 +45,10 @@ def draw_up_readers(scope: Scope, source: str, target: str, estate: Estate) -> D
             ),
         )
     estate = with_asked(estate, scope)
-    asked = set(scope.topics)
     # Whole Topics that are bound by themselves would pull in their writers: who reads by such a binding is named below.
     bare = _without_topics(estate, scope)
-    uses = [u for u in estate.uses if u.kind == GROUP or (u.kind == "consume" and u.resource in asked)]
-    graph = AccessGraph(uses, bare.documents, bare.instances, scope.dimension, widen=scope.widen)
     there = partial(is_on, estate, target)
-    closure = graph.close(scope.things, there, there_by_default=estate.default == target)
+    closure = _closed(scope, target, estate, bare)
     moving = _uses_of(closure, bare)
     read = sorted({u.resource for u in moving if u.kind == "consume"})
     carrying = sorted(m.name for m in estate.mirrors if m.topics & set(read))
@@ -77,6 +75,23 @@ def draw_up_readers(scope: Scope, source: str, target: str, estate: Estate) -> D
         *_unmirrored(read, estate),
     ]
     return Draft(plan, tuple(reasons), closure.uncovered)
+
+
+def readers_touched(scope: Scope, source: str, target: str, estate: Estate) -> Touched:
+    """What of others a read split of ``scope`` moves, as far as ``estate`` knows: members of the same groups."""
+    estate = with_asked(estate, scope)
+    closure = _closed(scope, target, estate, _without_topics(estate, scope))
+    read = frozenset(use.resource for use in estate.uses if use.kind == "consume")
+    return Touched(frozenset(scope.topics), frozenset(closure.named(GROUP)), read)
+
+
+def _closed(scope: Scope, target: str, estate: Estate, bare: Estate) -> Closure:
+    """:param bare: the same estate without bindings of Topics."""
+    asked = set(scope.topics)
+    uses = [u for u in estate.uses if u.kind == GROUP or (u.kind == "consume" and u.resource in asked)]
+    graph = AccessGraph(uses, bare.documents, bare.instances, scope.dimension, widen=scope.widen)
+    there = partial(is_on, estate, target)
+    return graph.close(scope.things, there, there_by_default=estate.default == target)
 
 
 def _without_topics(estate: Estate, scope: Scope) -> Estate:

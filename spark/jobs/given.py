@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from hadash.identity.names import printable
@@ -21,7 +21,6 @@ from spark.rules.base import Inputs
 from spark.rules.holding import Held
 from spark.rules.sides import sides
 from spark.session import fit
-from spark.transform.topology import edges
 
 #: Clusters of no pair that a run names.
 SHOWN_CLUSTERS = 10
@@ -52,11 +51,6 @@ class Given:
     snapshot: Snapshot
     inputs: Inputs
     held: Held
-
-    @cached_property
-    def edges(self) -> DataFrame:
-        """:data:`spark.schemas.EDGES`."""
-        return self.held.hold(edges(self.inputs.facts))
 
     @cached_property
     def of_no_pair(self) -> list[str]:

@@ -27,7 +27,7 @@ from spark.rules.identity import changing
 from spark.schemas import NODES
 from spark.transform.coverage import cells, coverage, known_clients
 from spark.transform.registry import registry
-from spark.transform.topology import islands, marks, nodes, sharing
+from spark.transform.topology import edges, islands, marks, nodes, sharing
 from spark.transform.work_list import advice
 
 __all__ = ["JOBS", "NothingYet", "Settings", "run"]
@@ -48,9 +48,10 @@ Tables = Mapping[str, DataFrame | Parts]
 
 def _topology(given: Given, current: Run) -> Tables:
     before = current.last_map()
-    found = given.held.hold(nodes(given.edges, registry(given.inputs), before))
+    used = given.held.hold(edges(given.inputs.facts))
+    found = given.held.hold(nodes(used, registry(given.inputs), before))
     return {
-        "edges": given.edges,
+        "edges": used,
         "nodes": found.select(*NODES.names),
         "marks": marks(found),
         "islands": islands(found, before),
@@ -120,11 +121,12 @@ def run(
         given = reader.read(settings)
         places: dict[str, str] = {}
         seconds: dict[str, float] = {"reading": time.monotonic() - begun}
-        for name, table in JOBS[job](given, current).items():
-            began = time.monotonic()
-            places[name] = manifest.new_place(name)
-            _write(given, current, name, table, places[name])
-            seconds[name] = time.monotonic() - began
+        with given.held.for_one_job():
+            for name, table in JOBS[job](given, current).items():
+                began = time.monotonic()
+                places[name] = manifest.new_place(name)
+                _write(given, current, name, table, places[name])
+                seconds[name] = time.monotonic() - began
         made = Made(places, _watermark(given), _quality(given), seconds, _undecided(given))
         rows = current.publish(store, made, settings.kept)
         _tidy_up(store, places.values())

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -34,13 +35,25 @@ class Held:
         #: Whether what is made of the facts fits into the driver, too.
         self.small = is_small(size)
         self._cached: list[DataFrame] = []
+        self._for_job: list[DataFrame] | None = None
+
+    @contextmanager
+    def for_one_job(self) -> Iterator[None]:
+        """What is held meanwhile is one job's, and goes with it: the next one needs the memory."""
+        self._for_job = []
+        try:
+            yield
+        finally:
+            for frame in self._for_job:
+                frame.unpersist()
+            self._for_job = None
 
     def hold(self, frame: DataFrame) -> DataFrame:
         """The same rows. What is small is made now, and once; what is not when somebody first wants it."""
         if self.small:
             return self._at_hand(frame.toArrow(), frame.schema)
         cached = frame.cache()
-        self._cached.append(cached)
+        (self._cached if self._for_job is None else self._for_job).append(cached)
         return cached
 
     def hold_small(self, frame: DataFrame) -> DataFrame:

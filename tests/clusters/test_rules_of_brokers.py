@@ -7,9 +7,10 @@ from support.environment import Cluster
 from support.kafka import App
 from support.waiting import eventually
 
+from hadash.kafka import cluster
 from hadash.kafka.cluster import ClusterClient
 from hadash.kafka.values import Acl, ClusterAccess
-from hadash.mirroring.acls import write_denial
+from hadash.mirroring.acls import applies_to, write_denial
 
 pytestmark = pytest.mark.stack
 
@@ -59,3 +60,41 @@ def test_they_are_the_same_rules_as_the_cluster_tells(client: ClusterClient, app
 def test_of_a_stranger_nobody_has_heard(client: ClusterClient) -> None:
     brokers = [broker for broker, _, _ in client.brokers()]
     assert client.topic_rules(brokers, ["User:nobody-at-all"]) == {broker: set() for broker in brokers}
+
+
+class TestSomeRules:
+    """Of a cluster with very many rules only those are asked for that matter; they are the same as among all."""
+
+    @pytest.fixture
+    def rules(self, client: ClusterClient, app: App) -> set[Acl]:
+        topic, principal = app.topic(), f"User:{app.appid}"
+        found = {
+            Acl("TOPIC", topic, "LITERAL", principal, "*", "READ", "ALLOW"),
+            Acl("TOPIC", topic[:-1], "PREFIXED", principal, "*", "WRITE", "ALLOW"),
+            Acl("TOPIC", "*", "LITERAL", "User:everything", "*", "READ", "ALLOW"),
+            Acl("TOPIC", f"{topic}-other", "LITERAL", principal, "*", "READ", "ALLOW"),
+            Acl("GROUP", topic, "LITERAL", principal, "*", "READ", "ALLOW"),
+        }
+        client.create_acls(found)
+        eventually(lambda: found <= client.acls(), "the rules")
+        return found
+
+    def test_about_a_topic(self, client: ClusterClient, rules: set[Acl]) -> None:
+        (topic,) = {rule.resource for rule in rules if rule.resource_type == "GROUP"}
+        expected = {rule for rule in client.acls() if applies_to(rule, topic)}
+        assert client.acls_about([topic]) == expected
+        assert len(expected & rules) == 3
+
+    def test_of_a_principal(self, client: ClusterClient, rules: set[Acl], app: App) -> None:
+        principal = f"User:{app.appid}"
+        assert client.acls_of([principal]) == {r for r in client.acls() if r.principal == principal}
+
+    def test_of_more_than_are_asked_by_name(
+        self, client: ClusterClient, rules: set[Acl], app: App, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(cluster, "ASKED_BY_NAME", 0)
+        (topic,) = {rule.resource for rule in rules if rule.resource_type == "GROUP"}
+        assert {r for r in client.acls_about([topic]) if applies_to(r, topic)} >= {
+            r for r in rules if applies_to(r, topic)
+        }
+        assert client.acls_of([f"User:{app.appid}"]) >= {r for r in rules if r.principal.endswith(app.appid)}

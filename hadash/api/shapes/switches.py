@@ -213,6 +213,10 @@ class DraftShape(s.Serializer):
     kind = s.ChoiceField(words(Kind))
     plan = PlanShape()
     plan_digest = Text()
+    whole = s.BooleanField(
+        help_text="Whether the plan has all that would move. Else more AppIDs hang together than one switch can move, as the "
+        "objections say, and the plan has those that are nearest to what was asked for."
+    )
     checks = s.ChoiceField(
         words(Checks),
         help_text="What became of the checks of servers, Gateways, mirrors, Topics, groups and users, which a request is "

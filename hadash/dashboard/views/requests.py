@@ -331,6 +331,7 @@ def proposal(form: RequestForm, viewer: Any = None, before: Switch | None = None
     return {
         **shown,
         "plan": plan,
+        "whole": draft.whole,
         "carried": radius.carried(plan),
         "reasons": preview.objections if preview else draft.objections,
         "checks": preview.checks.value if preview else "",

@@ -245,7 +245,8 @@ def standing(request: HttpRequest, key: str) -> HttpResponseBase:
     except EnginesAway as away:
         return render(request, "switches/standing.html", {"away": away.reasons})
     asked, address = found.the_plan(), reverse("switch-standing", args=[key])
-    changed = radius.changed(asked, draft.plan)
+    # (What is not whole cannot be compared; why it is not stands against it.)
+    changed = radius.changed(asked, draft.plan) if draft.whole else []
     chart = radius.drawn(draft.plan, address, asked, "csv" in request.GET) if changed else None
     if chart is not None and (csv := asked_csv(request, [chart])) is not None:
         return csv

@@ -1,0 +1,108 @@
+"""All documents of a chroot in memory, for whoever looks often: a hundred thousand AppIDs have many, and few of them change.
+
+What has changed since the last look is learnt as the engines learn it, from the change nodes. What somebody edits past hadash is in no
+change node: it is seen after :data:`KEPT_SECONDS`, as it is by nobody else before a restart.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Mapping
+from types import MappingProxyType
+from weakref import WeakKeyDictionary
+
+from kazoo.client import KazooClient
+from kazoo.exceptions import NoNodeError
+
+from hadash.bindings import layout
+from hadash.bindings.client import reaching
+from hadash.bindings.model import BindingDocument
+from hadash.bindings.store import BindingStore
+
+#: Seconds after which all documents are read again.
+KEPT_SECONDS = 600.0
+
+#: By AppID; ``None`` for a document that cannot be parsed.
+Documents = Mapping[str, BindingDocument | None]
+
+
+class KeptDocuments:
+    """Of one chroot, through a connected client. Threads may share it."""
+
+    def __init__(self, store: BindingStore) -> None:
+        self._store = store
+        self._client = store.client
+        self._shown: Documents = MappingProxyType({})
+        #: The number of the last change node that is in them, and the transaction that has made or removed a document last.
+        self._seen = -1
+        self._children = -1
+        self._read_at = -KEPT_SECONDS
+        self._looking = threading.Lock()
+
+    def all(self) -> Documents:
+        """What there is now. (Another mapping after each change: whoever holds one may go on reading it.)
+
+        :raises StoreUnavailable: ZooKeeper does not answer.
+        """
+        with self._looking, reaching():
+            # (In this order: what is made between two of these is seen by the next look, and read once more than needed.)
+            children = self._client.exists(layout.BINDINGS).pzxid
+            numbers = sorted(map(_number, self._client.get_children(layout.CHANGES)))
+            changed = self._changed(numbers)
+            if changed is None or (children != self._children and not changed):
+                self._show(self._store.all_documents())
+                self._read_at = time.monotonic()
+            else:
+                unreadable = {name for name, document in self._shown.items() if document is None}
+                self._read_again(changed | unreadable)  # who repairs one by hand makes no change node
+            self._children = children
+            self._seen = numbers[-1] if numbers else -1
+            return self._shown
+
+    def _changed(self, numbers: list[int]) -> set[str] | None:
+        """The AppIDs that changes since the last look are about; ``None`` when nobody can say.
+
+        :param numbers: of the change nodes that are there, in order.
+        """
+        if time.monotonic() - self._read_at >= KEPT_SECONDS:
+            return None
+        fresh = [number for number in numbers if number > self._seen]
+        if not fresh:
+            return set() if not numbers or numbers[-1] == self._seen else None  # None: they began anew
+        if fresh[0] != self._seen + 1:
+            return None  # some were trimmed before they were seen
+        found: set[str] = set()
+        asked = [self._client.get_async(f"{layout.CHANGE_PREFIX}{number:010d}") for number in fresh]
+        for answer in asked:
+            try:
+                found.update(str(appid) for appid in json.loads(answer.get()[0])["appids"])
+            except (NoNodeError, ValueError, KeyError, TypeError):
+                return None
+        return found
+
+    def _read_again(self, names: set[str]) -> None:
+        if names:
+            found = self._store.documents_of(sorted(names))
+            self._show({n: document for n, document in self._shown.items() if n not in names} | found)
+
+    def _show(self, documents: dict[str, BindingDocument | None]) -> None:
+        self._shown = MappingProxyType(documents)
+
+
+def _number(child: str) -> int:
+    last = child.rsplit("-", 1)[-1]
+    return int(last) if last.isdecimal() else -1
+
+
+_kept: WeakKeyDictionary[KazooClient, KeptDocuments] = WeakKeyDictionary()
+_making = threading.Lock()
+
+
+def kept_documents(client: KazooClient) -> KeptDocuments:
+    """Those of this process, of what ``client`` is connected to."""
+    with _making:
+        if client not in _kept:
+            _kept[client] = KeptDocuments(BindingStore(client))
+        return _kept[client]
