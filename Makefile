@@ -10,7 +10,7 @@ READY := $(VENV)/.ready
 N ?= 20
 FLEET ?= 10000
 
-.PHONY: help setup demo demo-fleet demo-check demo-reset manage clients-check bench-switch bench-gateway bench-plan bench-pipeline fault test test-long test-unit lint types format lock clean browser haproxy record
+.PHONY: help setup demo demo-fleet demo-check demo-reset manage clients-check bench-switch bench-gateway bench-plan bench-pipeline bench-web fault test test-long test-unit lint types format lock clean browser haproxy record
 
 help:  ## What there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -55,6 +55,9 @@ bench-plan: $(READY)  ## Finding what moves together, and moving 1,000 InstanceI
 
 bench-pipeline: $(READY)  ## From 10 M and 100 M access reports to facts, beside DuckDB; writes var/bench/pipeline.json (SIZES="10000000" for some)
 	@$(BIN)/python -m hadash.sandbox bench-pipeline $(if $(SIZES),--reports $(SIZES))
+
+bench-web: $(READY) browser  ## Pages and API beside 1,000 to 100,000 AppIDs, and 200 viewers of a switch; writes var/bench/web.json (PARTS="pages" SIZES="1000" KEEP=folder for some)
+	@$(BIN)/python -m hadash.sandbox bench-web $(PARTS) $(if $(SIZES),--sizes $(SIZES)) $(if $(KEEP),--keep $(KEEP))
 
 record: $(READY)  ## Access reports of real clients again, as the fixture of estates; needs Go 1.26, Node 20 and a JDK
 	@$(BIN)/python -m hadash.sandbox record

@@ -58,6 +58,9 @@ class SparkSettings:
         )
 
 
+#: How many times larger the rows of a table are than its files.
+COMPRESSION = 10
+
 #: Of Spark's connector for Kafka: the newest that Maven Central has, which PySpark may be a version ahead of.
 KAFKA_CONNECTOR_VERSION = "4.2.0"
 
@@ -138,6 +141,8 @@ def start(
         .config("spark.executorEnv.ARROW_DEFAULT_MEMORY_POOL", os.environ["ARROW_DEFAULT_MEMORY_POOL"])
         .config("spark.sql.shuffle.partitions", settings.partitions)
         .config("spark.sql.session.timeZone", "UTC")
+        # Names compress to a tenth and less: what is sent to each task as small must be small there, too.
+        .config("spark.sql.sources.fileCompressionFactor", COMPRESSION)
         # Ask for a list of files on the driver: they are few since they are compacted.
         .config("spark.sql.sources.parallelPartitionDiscovery.threshold", 100_000)
         .config("spark.ui.showConsoleProgress", False)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from hadash.audit.models import Entry
 from hadash.dashboard import live
 from hadash.switching import four_eyes
 from hadash.switching.models import StageRecord, Switch
+from hadash.switching.pauses import kept_pauses
 
 #: Rows of the proof that stand on the page; the CSV has all of them.
 PROOF_SHOWN = 200
@@ -78,6 +80,7 @@ def record_of(switch: Switch) -> dict[str, Any]:
     records = list(switch.stages.all())
     proof = proof_of(switch.facts, records)
     entries = Entry.objects.filter(subject=switch.subject)
+    pauses = kept_pauses(switch)
     return {
         "switch": switch,
         "plan": switch.the_plan(),
@@ -86,8 +89,15 @@ def record_of(switch: Switch) -> dict[str, Any]:
         "refused_seconds": live.refused_seconds(records),
         "proof": proof[:PROOF_SHOWN],
         "proof_count": len(proof),
+        "pauses": [(pause, moment(pause.since), moment(pause.until)) for pause in pauses[:PROOF_SHOWN]],
+        "pause_count": len(pauses),
         "approvals": four_eyes.shown(switch),
         "log": live.log_lines(switch),
         "entry_count": entries.count(),
         "newest_entry": entries.order_by("-number").first(),
     }
+
+
+def moment(seconds: float | None) -> datetime | None:
+    """A moment that a Gateway has told."""
+    return None if seconds is None else datetime.fromtimestamp(seconds, UTC)

@@ -52,7 +52,14 @@ def generated_pairs(user: Any) -> list[str]:
 def switches(user: Any) -> QuerySet[Switch]:
     """Those that ``user`` may see, with everything that a line about a switch shows; without the bulky columns."""
     return with_relations(Switch.objects.filter(pair__in=pairs_where(user))).defer(
-        "traffic", "facts", "plan", "restores__traffic", "restores__facts", "restores__plan"
+        "traffic",
+        "facts",
+        "plan",
+        "pauses",
+        "restores__traffic",
+        "restores__facts",
+        "restores__plan",
+        "restores__pauses",
     )
 
 

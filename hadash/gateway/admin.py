@@ -146,6 +146,11 @@ def build_app(gateway: Gateway) -> Starlette:
         samples = list(gateway.traffic.samples_since(since, appid, instance))
         return JSONResponse({"seconds": gateway.settings.traffic_seconds, "samples": samples})
 
+    async def pauses(request: Request) -> Response:
+        """Of each client of an ``?appid=`` that was stopped lately (or of all), the time without a record around the moment from which on
+        its bindings forwarded again (seconds since 1970)."""
+        return JSONResponse({"pauses": gateway.traffic.pauses.entries(request.query_params.get("appid"))})
+
     async def access(request: Request) -> Response:
         """Everything observed since the Gateway started, of one ``?appid=`` and ``?instance=`` or of all; see :func:`access_entries`."""
         appid, instance = request.query_params.get("appid"), request.query_params.get("instance")
@@ -171,6 +176,7 @@ def build_app(gateway: Gateway) -> Starlette:
             Route("/readers", readers),
             Route("/positions", positions),
             Route("/traffic", traffic),
+            Route("/pauses", pauses),
             Route("/access", access),
             Route("/metrics", metrics),
         ]

@@ -53,6 +53,8 @@ class Applying:
         self.applied.release_but(stops)
         self._hold_for_the_returning(changed, before)
         for appid in changed:
+            stopped = any(b.state is not BindingState.FORWARD for b in self._table.bindings_of(appid))
+            self._gateway.traffic.pauses.bindings_changed(appid, stopped=stopped)
             for client in list(self._gateway.clients.get(appid, ())):
                 client.connection.guard(client.binding_changed)
                 # Also when that failed: what is in flight is in flight.

@@ -12,6 +12,7 @@ from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from hadash.gateway.pauses import Doing, Pauses
 from hadash.gateway.samples import Samples, Stream
 from hadash.lake.access import USES
 
@@ -140,6 +141,7 @@ class Traffic:
         #: How many were lost, because the lake could not be written to for too long.
         self.unreported = 0
         self._samples = Samples(samples, clock)
+        self.pauses = Pauses(clock, self.moved_last)
 
     # -- counting -------------------------------------------------------------------------------------------------
 
@@ -153,9 +155,13 @@ class Traffic:
 
     def count_produced(self, stream: Stream, records: int) -> None:
         self._samples.of(stream)[0] += records
+        if self.pauses.watched:
+            self.pauses.moved(stream.appid, stream.client_id, "produce")
 
     def count_consumed(self, stream: Stream, records: int) -> None:
         self._samples.of(stream)[1] += records
+        if self.pauses.watched and records:
+            self.pauses.moved(stream.appid, stream.client_id, "consume")
 
     # -- access -----------------------------------------------------------------------------------------------------
 
@@ -176,6 +182,15 @@ class Traffic:
             for key in self._access_of.get(appid, ())
             if key.cluster == cluster and key.kind in ("produce", "consume")
         )
+
+    def moved_last(self, appid: str) -> dict[Doing, float]:
+        """When records of each client of an AppID were written, and read, last."""
+        found: dict[Doing, float] = {}
+        for key, fact in self._access_of.get(appid, {}).items():
+            if fact.moved:
+                doing = Doing(key.client_id, key.kind)
+                found[doing] = max(fact.moved, found.get(doing, 0.0))
+        return found
 
     def _evict(self) -> None:
         oldest = sorted(self.access, key=lambda key: self.access[key].last_seen)

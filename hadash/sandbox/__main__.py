@@ -19,6 +19,7 @@ from pathlib import Path
 from types import FrameType
 
 from hadash.sandbox.bench import batch, gateway, pipeline, plan
+from hadash.sandbox.bench.web import run as web
 from hadash.sandbox.check import bench_switch, demo_check
 from hadash.sandbox.clients.check import clients_check
 from hadash.sandbox.clients.libraries import LIBRARY_NAMES, OFFSETS, PHASES, SCOPES
@@ -86,6 +87,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     pipeline_parser.add_argument("--reports", type=int, nargs="*", default=[], help="these sizes only")
     pipeline_parser.add_argument("--keep", action="store_true", help="keep the reports for the next run")
+    web_parser = commands.add_parser("bench-web", help="pages and API beside estates of up to 100,000 AppIDs")
+    web_parser.add_argument("parts", nargs="*", choices=[*web.PARTS, []], help="only these parts")
+    web_parser.add_argument("--sizes", type=_appids, nargs="*", default=[], help="AppIDs: these sizes only")
+    web_parser.add_argument("--keep", type=Path, help="use and keep the estates in this folder")
     fault_parser = commands.add_parser("fault", help="something dies in each stage of a switch")
     fault_parser.add_argument("--faults", nargs="*", choices=[*FAULTS], default=[], help="only these")
     fault_parser.add_argument("--stages", nargs="*", choices=STAGES, default=[], help="only in these")
@@ -134,6 +139,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 return plan.bench_plan(options.parts, options.instances, options.switches, options.keep)
             case "bench-pipeline":
                 return pipeline.bench_pipeline(options.reports, options.keep)
+            case "bench-web":
+                return web.bench_web(options.parts, options.sizes, options.keep)
             case "record":
                 return record_demo(options.out, options.keep)
             case "fault":

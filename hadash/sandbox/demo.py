@@ -52,6 +52,7 @@ class Demo:
         gateways: int = 1,
         pipeline: bool = False,
         fleet: int = 0,
+        fleet_looked_at: Sequence[int] | None = None,
         log: Log = say,
     ) -> None:
         """:param rate: records a second of each producer.
@@ -59,6 +60,7 @@ class Demo:
             whatever the rate: what measures pauses sees them to some hundredths of a second.
         :param pipeline: with a worker for the jobs of the pipeline, too: Spark wants a gigabyte, and a core.
         :param fleet: AppIDs of a generated estate beside the world (:mod:`hadash.sandbox.fleet`); 0 for none.
+        :param fleet_looked_at: how many days ago jobs have looked at it; ``None`` for what suits a running pipeline.
         """
         self.data_dir = data_dir.resolve()
         self.log = log
@@ -78,6 +80,7 @@ class Demo:
         self._with_web = web
         self._with_pipeline = pipeline
         self._fleet = fleet
+        self._fleet_looked_at = fleet_looked_at
         self.gateway: Process | None = None
         self.worker: Process | None = None
         self.beat: Process | None = None
@@ -244,9 +247,12 @@ class Demo:
 
     def _generate(self) -> None:
         """Add the generated estate. It takes minutes, so what is said of how far it is is passed on."""
+        command = [sys.executable, "-m", "hadash.sandbox.fleet", "--appids", str(self._fleet)]
+        if self._fleet_looked_at is not None:
+            command += ["--looked-at", *map(str, self._fleet_looked_at)]
         process = Process(
             "fleet",
-            [sys.executable, "-m", "hadash.sandbox.fleet", "--appids", str(self._fleet)],
+            command,
             log_path=self.data_dir / "logs" / "fleet.log",
             env=self.environment(),
             cwd=ROOT,

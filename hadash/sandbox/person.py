@@ -44,6 +44,11 @@ class Person:
         self._http.get(path)
         return {"csrfmiddlewaretoken": self._http.cookies["hadash_csrf"]}
 
+    @property
+    def cookies(self) -> httpx.Cookies:
+        """Of the session: for who goes on otherwise."""
+        return self._http.cookies
+
     def get(self, path: str) -> httpx.Response:
         return self._http.get(path)
 
@@ -66,7 +71,7 @@ class Person:
 
     def appid(self, name: str) -> str:
         """The number under which an AppID's page is found."""
-        page = self.get("appids/").text
+        page = self._http.get("appids/", params={"q": name}).text
         for number, label in re.findall(r'href="/appids/(\d+)/"[^>]*>(.*?)</a>', page, re.DOTALL):
             if _TAGS.sub("", label).strip() == name:
                 return str(number)

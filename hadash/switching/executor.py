@@ -49,6 +49,7 @@ from hadash.switching.machine import (
     after_success,
 )
 from hadash.switching.models import StageRecord, Switch, log_event, log_once
+from hadash.switching.pauses import keep_pauses
 from hadash.switching.plan import Plan
 from hadash.switching.policy import limits_of
 from hadash.switching.recovery import read_back
@@ -355,4 +356,5 @@ class _Execution:
                 transitions.end(held, following, held.outcome_sentence if returned else sentence)
         if isinstance(following, Event) and following not in (Event.GIVE_UP, Event.PAUSE):
             keep_traffic(self.switch)
+            keep_pauses(self.switch)
         return isinstance(following, Stage), at_once

@@ -143,6 +143,8 @@ class Switch(models.Model):
     facts = models.JSONField(default=dict)
     #: Traffic around the switch, kept when it has ended: see ``traffic.keep_traffic``.
     traffic = models.JSONField(default=list)
+    #: How long each client was without a record, kept when it has ended: see ``pauses.keep_pauses``.
+    pauses = models.JSONField(default=list)
 
     class Meta:
         ordering = ("-requested_at",)

@@ -89,7 +89,7 @@ def holders(pair: str, besides: Batch | None = None, forced: bool = False) -> li
         then it is on the target.)
     """
     switches = Switch.objects.filter(pair__name=pair, status__in=[s.value for s in OPEN]).defer(
-        "traffic", "facts"
+        "traffic", "facts", "pauses"
     )
     items = BatchItem.objects.filter(
         batch__pair__name=pair,
@@ -107,7 +107,11 @@ def holders(pair: str, besides: Batch | None = None, forced: bool = False) -> li
 def mirrors_moving(pair: str) -> set[str]:
     """Names of the mirrors that running switches of ``pair`` use, and those of switches that wait for a person."""
     at_work = Switch.objects.filter(pair__name=pair, status__in=[s.value for s in AT_WORK])
-    return {mirror for switch in at_work.defer("traffic", "facts") for mirror in switch.the_plan().mirrors}
+    return {
+        mirror
+        for switch in at_work.defer("traffic", "facts", "pauses")
+        for mirror in switch.the_plan().mirrors
+    }
 
 
 def index_of(among: Iterable[Holder]) -> PlanIndex[Holder]:

@@ -17,8 +17,9 @@ from hadash.lake.snapshots import TABLES, Snapshot
 from hadash.lake.store import Store
 from spark.session import is_small
 
-#: Bytes of one table's files up to which its rows are sent along with each plan: then no task has to read them.
-BYTES_AT_HAND = 4 << 20
+#: Bytes of one table's files up to which it is looked at whether its rows are few; and bytes of these rows (names compress to a tenth and
+#: less) up to which they are sent along with each plan: then no task has to read them.
+FILES_AT_HAND, BYTES_AT_HAND = 4 << 20, 8 << 20
 
 #: Files that are read at once. An object store answers each after some hundredths of a second.
 FILES_AT_ONCE = 8
@@ -82,16 +83,17 @@ class Held:
         sizes = {each: store.files(each.place).get(each.table(name)) for each in of}
         there = {each: size for each, size in sizes.items() if size is not None}
         schema = from_arrow_schema(TABLES[name])
-        if sum(there.values()) > BYTES_AT_HAND:
-            files = (store.for_spark(each.table(name)) for each in there)
-            read = self.spark.read.schema(schema).parquet(*files)
-            if with_moment:
-                read = read.withColumn("at", F.input_file_name())  # a snapshot's place has its day and time
-            return self.hold(read) if often else read
-        with ThreadPoolExecutor(FILES_AT_ONCE) as readers:
-            tables = list(readers.map(lambda each: _read(store, each, name, with_moment), there))
-        whole = pa.concat_tables(tables or [_with_moment(TABLES[name].empty_table(), "", with_moment)])
-        return self._at_hand(whole, from_arrow_schema(whole.schema))
+        if sum(there.values()) <= FILES_AT_HAND:
+            with ThreadPoolExecutor(FILES_AT_ONCE) as readers:
+                tables = list(readers.map(lambda each: _read(store, each, name, with_moment), there))
+            whole = pa.concat_tables(tables or [_with_moment(TABLES[name].empty_table(), "", with_moment)])
+            if whole.nbytes <= BYTES_AT_HAND:
+                return self._at_hand(whole, from_arrow_schema(whole.schema))
+        files = (store.for_spark(each.table(name)) for each in there)
+        read = self.spark.read.schema(schema).parquet(*files)
+        if with_moment:
+            read = read.withColumn("at", F.input_file_name())  # a snapshot's place has its day and time
+        return self.hold(read) if often else read
 
     def _at_hand(self, table: pa.Table, schema: StructType) -> DataFrame:
         """(PySpark 4.2 loses all rows of a table whose first chunk is empty.)"""

@@ -1,15 +1,16 @@
-"""The chart on the page of a switch that has ended: how long its stages took, beside earlier ones."""
+"""The charts on the page of a switch that has ended: how long its stages took, beside earlier ones, and how long each client paused."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
 
-from hadash.dashboard.charts import stages
+from hadash.dashboard.charts import pauses, stages
 from hadash.dashboard.charts.chart import Chart
 from hadash.dashboard.words import stage_word
-from hadash.switching.machine import Stage, Status
+from hadash.switching.machine import STAGES, Kind, Stage, Status
 from hadash.switching.models import StageRecord, Switch
+from hadash.switching.pauses import kept_pauses
 
 
 def stages_of(switch: Switch, records: Sequence[StageRecord]) -> Chart | None:
@@ -37,3 +38,20 @@ def stages_of(switch: Switch, records: Sequence[StageRecord]) -> Chart | None:
     return stages.compared(
         stages.times_of(own, {stage: list(took.values()) for stage, took in earlier.items()}, words)
     )
+
+
+def pauses_of(switch: Switch, records: Sequence[StageRecord]) -> Chart | None:
+    """``None`` while it goes on, or where nobody was stopped."""
+    bands = [
+        pauses.Band(
+            stage_word(Stage(record.stage)),
+            record.started_at,
+            record.ended_at,
+            STAGES[Stage(record.stage)].writes_blocked,
+        )
+        for record in records
+        if record.ended_at is not None
+    ]
+    if switch.open or switch.the_kind is Kind.REHEARSAL or not any(band.blocked for band in bands):
+        return None
+    return pauses.pauses(kept_pauses(switch), bands, len(switch.the_plan().appids) > 1)

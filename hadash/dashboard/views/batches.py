@@ -75,7 +75,9 @@ def _live(request: HttpRequest, found: Batch) -> dict[str, Any]:
     wave, status = searched(request, "wave"), searched(request, "status")
     if not wave and not status and found.current in (Status.RUNNING, Status.STOPPED):
         wave = str(next((each.wave for each in waves if each.settled < each.total), ""))
-    items = found.items.select_related("switch").defer("switch__plan", "switch__traffic", "switch__facts")
+    items = found.items.select_related("switch").defer(
+        "switch__plan", "switch__traffic", "switch__facts", "switch__pauses"
+    )
     if wave.isdecimal() and len(wave) < 7:
         items = items.filter(wave=int(wave))
     else:

@@ -19,7 +19,7 @@ from hadash.accounts.browser import browser_of
 from hadash.accounts.roles import DECIDE, FORCE, OPERATE, REQUEST, may
 from hadash.dashboard import live, radius, selectors, states
 from hadash.dashboard.charts.chart import asked_csv
-from hadash.dashboard.charts.of_switch import stages_of
+from hadash.dashboard.charts.of_switch import pauses_of, stages_of
 from hadash.dashboard.phrases import script_phrases
 from hadash.dashboard.views.acts import acts_on, approvals_need_zookeeper, approvals_seen
 from hadash.dashboard.views.common import address_of, the_switch, typed, user_of
@@ -126,6 +126,7 @@ def parts_context(user: Any, switch: Switch) -> dict[str, Any]:
         "sample_seconds": live.SAMPLE_SECONDS,
         "forwarded": live.forwarded(records),
         "stages_chart": stages_of(switch, records),
+        "pauses_chart": pauses_of(switch, records),
     }
 
 
@@ -219,6 +220,7 @@ def switch(request: HttpRequest, key: str) -> HttpResponseBase:
     if "csv" in request.GET:
         charts = [
             stages_of(found, list(found.stages.all())),
+            pauses_of(found, list(found.stages.all())),
             radius.drawn(found.the_plan(), everything=True),
         ]
         if (asked := asked_csv(request, [chart for chart in charts if chart])) is not None:

@@ -33,7 +33,7 @@ MOST_SHARED = 5
 REGISTERED, REGISTERED_WITHIN, CRITICAL, CHANGING, NAMELESS, TWICE = 0.6, 60, 0.01, 0.02, 0.03, 0.02
 #: Of the AppIDs that share nothing, those that have been switched to the second cluster.
 SWITCHED = 0.12
-#: Of all uses, those that are younger than the days looked back on, and those that have ended within the last week.
+#: Of all clients, those that are younger than the days looked back on, and those that have ended within the last week.
 YOUNG, ENDED = 0.1, 0.03
 #: Of the AppIDs that share nothing, those with a mirror of their own (at most so many); and, of the others, those whose Topics mirrors carry
 #: together, with how many AppIDs in one.
@@ -63,6 +63,9 @@ LIBRARIES = (
     ("kafka-python", "2.2.3"),
     ("sarama", "v1.46.3"),
 )
+
+#: Of a hundred AppIDs, which library each has: few have one with a known fault.
+_LIBRARY_OF = (*[0] * 48, *[1] * 2, *[2] * 25, *[3] * 10, *[4] * 15)
 
 #: Kinds of use, as the numbers in ``Estate.kind`` count them.
 KINDS = ("produce", "consume", "group")
@@ -138,10 +141,14 @@ class Estate:
         uses += self._shared(random)
         found = np.unique(np.concatenate(uses, axis=1), axis=1)
         self.appid, self.client, self.kind, self.resource = found
-        young = random.random(found.shape[1]) < YOUNG
-        self.since: Numbers = np.where(young, random.integers(0, DAYS, found.shape[1]), DAYS - 1)
-        ended = (random.random(found.shape[1]) < ENDED) & (self.since > 6)
-        self.until: Numbers = np.where(ended, random.integers(1, 7, found.shape[1]), 0)
+        # (All that a client does begins and ends with it.)
+        count = len(owner)
+        young = random.random(count) < YOUNG
+        since = np.where(young, random.integers(0, DAYS, count), DAYS - 1)
+        ended = (random.random(count) < ENDED) & (since > 6)
+        until = np.where(ended, random.integers(1, 7, count), 0)
+        self.since: Numbers = since[self.client]
+        self.until: Numbers = until[self.client]
 
     def _own_topic(self, random: np.random.Generator, owner: Numbers) -> Numbers:
         return self.first_topic[owner] + random.integers(0, self.topics[owner])
@@ -240,7 +247,7 @@ class Estate:
         index = np.flatnonzero(chosen) if chosen is not None else np.arange(len(self.appid))
         appid, client, kind = self.appid[index], self.client[index], self.kind[index]
         resource = np.where(kind == GROUP, len(self.topic_names) + self.resource[index], self.resource[index])
-        library = (appid * 7) % len(LIBRARIES)
+        library = np.array(_LIBRARY_OF)[(appid * 7) % len(_LIBRARY_OF)]
         host = (client * 13 + appid) % 60_000
         return pa.table(
             {

@@ -48,7 +48,7 @@ def write_day(store: Store, estate: Estate, names: Side, day: date, age: int) ->
         "gateway": pa.array(["generated"] * count),
         "source": pa.array([GATEWAY] * count),
         "acks": pa.array(np.full(count, -1), pa.int16(), mask=~of_produce),
-        "idempotent": pa.array(appid % 2 == 0, mask=~of_produce),
+        "idempotent": pa.array(appid % 50 == 0, mask=~of_produce),
         "transactional": pa.array(np.full(count, False), mask=~of_produce),
         "assignors": assignors,
         "session_timeout_ms": pa.array(np.full(count, 45_000), pa.int32(), mask=~of_group),

@@ -1,0 +1,183 @@
+"""How long each client of a switch was without a record, with the stages behind it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from hadash.dashboard.charts.chart import BAD, INK, QUIET, Chart, height_of, milliseconds
+from hadash.dashboard.tables import Column
+from hadash.switching.pauses import Pause
+
+#: Bars that are drawn: those of the longest pauses. The table has all.
+MOST_DRAWN = 40
+#: Seconds before the first and after the last of what is shown.
+MARGIN_SECONDS = 1.0
+#: Opacity of the bands of stages, of every other one.
+BANDS = (0.10, 0.04)
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """One stage behind the bars."""
+
+    word: str
+    begin: datetime
+    end: datetime
+    #: Whether clients wait in it.
+    blocked: bool
+
+
+def pauses(found: Sequence[Pause], bands: Sequence[Band], several_appids: bool) -> Chart:
+    """A bar a client that writes, and one that reads. :param bands: the stages, in order. :param several_appids: whether names need their AppID."""
+    shown = list(found[:MOST_DRAWN])
+    words = {"produce": _("writes"), "consume": _("reads")}
+    rows = [
+        (
+            pause.appid,
+            pause.client_id,
+            words[pause.kind],
+            _moment(pause.since),
+            None if pause.until is None else _moment(pause.until),
+            pause.seconds,
+        )
+        for pause in found
+    ]
+    traces = [_bars(shown, kind, words[kind], bands, several_appids) for kind in words]
+    begin, end = _span(shown, bands)
+    return Chart(
+        "client-pauses",
+        _("Each client's own pause"),
+        (
+            Column("appid", _("AppID")),
+            Column("client", _("client.id")),
+            Column("what", _("What it does")),
+            Column("since", _("Last record before"), "time"),
+            Column("until", _("First record after"), "time"),
+            Column("seconds", _("Seconds"), "seconds"),
+        ),
+        rows,
+        [trace for trace in traces if trace["y"]] if shown else [],
+        {
+            "xaxis": {
+                "type": "date",
+                "range": [milliseconds(begin), milliseconds(end)],
+                "withoutZone": False,
+            },
+            "yaxis": {
+                "type": "category",
+                "autorange": "reversed",
+                "categoryarray": [_name(p, several_appids) for p in shown],
+            },
+            "shapes": [_shape(band, place) for place, band in enumerate(bands)],
+            "annotations": [_label(band) for band in bands if band.blocked],
+            "barmode": "overlay",
+            "showlegend": len({pause.kind for pause in shown}) > 1,
+            "legend": {"orientation": "h", "x": 0, "y": 1.06, "yanchor": "bottom"},
+            "margin": {"l": 170, "r": 40, "t": 36, "b": 40},
+        },
+        says=_says(found),
+        empty=_(
+            "No Gateway has told how long clients were without records: it was an older one, or none of them moved any."
+        ),
+        height=height_of(len({_name(pause, several_appids) for pause in shown})),
+    )
+
+
+def _says(found: Sequence[Pause]) -> str:
+    ended = [pause.seconds for pause in found if pause.seconds is not None]
+    if not ended:
+        return ""
+    longest = next(pause for pause in found if pause.seconds is not None)
+    said = ngettext(
+        "One client; it was without a record for %(longest)s s.",
+        "%(count)s clients; the longest time without a record was %(longest)s s (%(who)s). Who has little to do is without records anyway.",
+        len(found),
+    ) % {"count": len(found), "longest": f"{max(ended):.2f}", "who": longest.client_id or longest.appid}
+    if len(found) > MOST_DRAWN:
+        said += " " + _("Drawn are the %(count)s longest.") % {"count": MOST_DRAWN}
+    return said
+
+
+def _bars(
+    found: Sequence[Pause], kind: str, word: str, bands: Sequence[Band], several_appids: bool
+) -> dict[str, Any]:
+    own = [pause for pause in found if pause.kind == kind]
+    end = max((band.end for band in bands), default=None)
+    ends = [pause.until if pause.until is not None or end is None else end.timestamp() for pause in own]
+    return {
+        "type": "bar",
+        "orientation": "h",
+        "name": word,
+        "y": [_name(pause, several_appids) for pause in own],
+        "base": [milliseconds(_moment(pause.since)) for pause in own],
+        "x": [
+            round(1000 * ((until or pause.since) - pause.since))
+            for pause, until in zip(own, ends, strict=True)
+        ],
+        "text": [_("no record since") if p.seconds is None else f"{p.seconds:.2f} s" for p in own],
+        "textposition": "outside",
+        "cliponaxis": False,
+        "width": 0.35 if kind == "consume" else 0.7,
+        "marker": {
+            "color": [BAD if pause.until is None else QUIET if kind == "consume" else INK for pause in own],
+            "pattern": {"shape": "/" if kind == "consume" else "", "fgcolor": INK, "solidity": 0.4},
+        },
+        "hovertemplate": f"<b>%{{y}}</b> {word}: %{{text}}<extra></extra>",
+    }
+
+
+def _name(pause: Pause, several_appids: bool) -> str:
+    """
+    >>> _name(Pause("shop", "", "produce", 1.0, 2.0), False), _name(Pause("shop", "web", "produce", 1.0, 2.0), True)
+    ('shop', 'shop › web')
+    """
+    if not pause.client_id:
+        return pause.appid
+    return f"{pause.appid} › {pause.client_id}" if several_appids else pause.client_id
+
+
+def _shape(band: Band, place: int) -> dict[str, Any]:
+    return {
+        "type": "rect",
+        "xref": "x",
+        "yref": "paper",
+        "x0": milliseconds(band.begin),
+        "x1": milliseconds(band.end),
+        "y0": 0,
+        "y1": 1,
+        "line": {"width": 0},
+        "layer": "below",
+        "fillcolor": [BAD if band.blocked else QUIET, BANDS[place % 2] * (2 if band.blocked else 1)],
+    }
+
+
+def _label(band: Band) -> dict[str, Any]:
+    return {
+        "x": milliseconds(band.begin),
+        "xref": "x",
+        "xanchor": "left",
+        "y": 1,
+        "yref": "paper",
+        "yanchor": "bottom",
+        "text": band.word,
+    }
+
+
+def _span(shown: Sequence[Pause], bands: Sequence[Band]) -> tuple[datetime, datetime]:
+    """What there is to see: the pauses, and the stages in which clients wait; of a client that was silent for long, not all of it."""
+    waits = [band for band in bands if band.blocked] or list(bands)
+    moments = [band.begin.timestamp() for band in waits] + [band.end.timestamp() for band in waits]
+    moments += [pause.since for pause in shown] + [p.until for p in shown if p.until is not None]
+    if not moments:
+        moments = [0.0]
+    return _moment(min(moments) - MARGIN_SECONDS), _moment(max(moments) + MARGIN_SECONDS)
+
+
+def _moment(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)

@@ -1,0 +1,103 @@
+"""Part ``pages``: how long the server takes for each page and list, how many bytes it sends, and how often it asks the database."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+
+from hadash.sandbox.bench.report import Report, median, quantile
+from hadash.sandbox.demo import ROOT, Demo
+from hadash.sandbox.errors import SandboxError
+from hadash.sandbox.person import Person
+
+#: Who looks: somebody who works with most pages, and the one who may see the people.
+VIEWER, ADMINISTRATOR = "olga", "ada"
+#: Times that each page is asked for; the first one is not counted.
+TURNS = 20
+#: Goals at the largest size.
+GOAL_MS, GOAL_KIB = 200.0, 300.0
+#: Questions by which a page may differ between estates: a table that is empty in one of them is not asked about.
+GOAL_QUERIES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One page. ``kib``: as they go over the network."""
+
+    p50: float
+    p95: float
+    kib: float
+    queries: int
+
+
+def addresses(demo: Demo) -> dict[str, dict[str, Any]]:
+    """See :mod:`hadash.sandbox.bench.web.addresses`."""
+    done = subprocess.run(
+        [sys.executable, "-m", "hadash.sandbox.bench.web.addresses", VIEWER, ADMINISTRATOR],
+        env={**demo.environment()},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise SandboxError(f"The addresses could not be found: {done.stderr[-1500:]}")
+    found: dict[str, dict[str, Any]] = json.loads(done.stdout)
+    return found
+
+
+def measure(demo: Demo, report: Report, appids: int) -> dict[str, Measured]:
+    """Every page of a running demo."""
+    found: dict[str, Measured] = {}
+    people = {name: Person(demo.url, name, demo.password) for name in (VIEWER, ADMINISTRATOR)}
+    for name, known in addresses(demo).items():
+        person = people[known["who"]]
+        took: list[float] = []
+        size = 0
+        for turn in range(TURNS + 1):
+            began = time.perf_counter()
+            answer = person.get(known["path"])
+            if turn:
+                took.append(1000 * (time.perf_counter() - began))
+            if not answer.is_success:
+                raise SandboxError(f"{known['path']} answers {answer.status_code}: {_text(answer)}")
+            size = max(size, answer.num_bytes_downloaded)
+        page = Measured(median(took), quantile(took, 0.95), size / 1024, known["queries"])
+        found[name] = page
+        report.row(
+            f"pages at {appids:,} AppIDs",
+            page=name,
+            p50_ms=round(page.p50),
+            p95_ms=round(page.p95),
+            kib=round(page.kib),
+            queries=page.queries,
+            **({"slowest": known["slowest"]} if page.p95 > GOAL_MS else {}),
+        )
+    return found
+
+
+def judge(report: Report, measured: dict[int, dict[str, Measured]]) -> None:
+    """The goals, at the largest size; and that questions do not grow with it."""
+    largest = measured[max(measured)]
+    size = f"at {max(measured):,} AppIDs"
+    slowest = max(largest.values(), key=lambda page: page.p95)
+    biggest = max(largest.values(), key=lambda page: page.kib)
+    samples = len(largest) * TURNS
+    report.at_most(f"slowest page {size}, p95", GOAL_MS, slowest.p95, "ms", samples=samples, needed=TURNS)
+    report.at_most(f"largest page {size}", GOAL_KIB, biggest.kib, "KiB")
+    if len(measured) > 1:
+        smallest = measured[min(measured)]
+        grown = max(
+            page.queries - smallest[name].queries for name, page in largest.items() if name in smallest
+        )
+        report.at_most(f"questions more than at {min(measured):,} AppIDs", GOAL_QUERIES, grown, "queries")
+
+
+def _text(answer: httpx.Response) -> str:
+    return answer.text[:300]

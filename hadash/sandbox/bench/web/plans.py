@@ -1,0 +1,125 @@
+"""Part ``plans``: from a click to the preview that is drawn, and to the request that is made, in a real pair with very many AppIDs."""
+
+from __future__ import annotations
+
+import random
+import re
+import subprocess
+import sys
+import time
+from urllib.parse import urlencode
+
+import psutil
+from playwright.sync_api import Page
+
+from hadash.sandbox.bench.report import Report, median, quantile
+from hadash.sandbox.bench.web.browser import signed_in
+from hadash.sandbox.demo import ROOT, Demo
+from hadash.sandbox.errors import SandboxError
+from hadash.sandbox.person import Person
+
+#: AppIDs whose preview is asked for, by chance, each right after something of it has changed; and requests that are made.
+PREVIEWS, REQUESTS = 60, 10
+GOAL_SECONDS, GOAL_GIB = 1.0, 1.0
+#: What the demo's world has in the same pair, with clients: its request is made and withdrawn.
+APPID, INSTANCE, TARGET = "shop", "shop-stock", "west"
+
+#: When the preview stands on the page, with its picture, since it was asked for.
+_DRAWN = """(path) => new Promise((done) => {
+  const begin = performance.now();
+  const part = document.createElement("div");
+  document.getElementById("main").append(part);
+  htmx.ajax("GET", path, { target: part, swap: "innerHTML" });
+  const look = () => {
+    const boxes = [...part.querySelectorAll("[data-chart]")];
+    if (part.innerHTML && boxes.every((box) => box.querySelector(".main-svg"))) { done(performance.now() - begin); part.remove(); }
+    else requestAnimationFrame(look);
+  };
+  requestAnimationFrame(look);
+})"""
+
+
+def fill(demo: Demo, appids: int) -> None:
+    """:raises SandboxError: the pair could not be filled."""
+    command = [sys.executable, "-m", "hadash.sandbox.bench.web.crowd", "--appids", str(appids)]
+    done = subprocess.run(
+        command, env={**demo.environment()}, cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise SandboxError(f"The pair could not be filled: {done.stderr[-1500:]}")
+
+
+def measure(demo: Demo, report: Report, appids: int) -> None:
+    operator = Person(demo.url, "olga", demo.password)
+    known = [each["id"] for each in _appids(operator)]
+    chance = random.Random(5)
+    table = f"plans in a pair of {appids:,} AppIDs"
+    with signed_in(demo, "olga") as page:
+        took, sizes = [], []
+        page.goto(f"{demo.url}switches/request/?{urlencode({'appid': operator.appid(APPID)})}")
+        for number in range(PREVIEWS):
+            appid = chance.choice(known)
+            _change(operator, appid, number)
+            query = urlencode({"appid": appid, "scope": "appid", "target": TARGET})
+            path = f"/switches/request/preview/?{query}"
+            took.append(float(page.evaluate(_DRAWN, path)) / 1000)
+            sizes.append(_members(page, demo.url + path))
+    report.row(
+        table,
+        what="click to drawn preview",
+        times=len(took),
+        median_s=round(median(took), 2),
+        p95_s=round(quantile(took, 0.95), 2),
+        slowest_s=round(max(took), 2),
+        too_many=sum(size is None for size in sizes),
+    )
+    name = f"preview at {appids:,} AppIDs right after a change, p95"
+    report.at_most(name, GOAL_SECONDS, quantile(took, 0.95), "s", samples=len(took), needed=PREVIEWS)
+    asked = []
+    for _ in range(REQUESTS):
+        began = time.perf_counter()
+        key = operator.request(APPID, INSTANCE, TARGET, "to be measured")
+        asked.append(time.perf_counter() - began)
+        operator.post(f"switches/{key}/cancel/", reason="measured").raise_for_status()
+    report.row(
+        table,
+        what="request of a real switch",
+        times=len(asked),
+        median_s=round(median(asked), 2),
+        p95_s=round(quantile(asked, 0.95), 2),
+        slowest_s=round(max(asked), 2),
+    )
+    name = f"request at {appids:,} AppIDs, p95"
+    report.at_most(name, GOAL_SECONDS, quantile(asked, 0.95), "s", samples=len(asked), needed=REQUESTS)
+    if demo.web is None or demo.web.pid is None:
+        raise SandboxError("There is no web process.")
+    gib = psutil.Process(demo.web.pid).memory_info().rss / 2**30
+    report.row(table, what="memory of the web process", gib=round(gib, 2))
+    report.at_most(f"memory of the web process at {appids:,} AppIDs", GOAL_GIB, gib, "GiB")
+
+
+def _appids(person: Person) -> list[dict[str, int]]:
+    """Some thousand AppIDs of the pair."""
+    found: list[dict[str, int]] = []
+    for page in range(1, 11):
+        answer = person.call("GET", f"appids/?{urlencode({'pair': 'main', 'page': page, 'page_size': 100})}")
+        found += answer["results"]
+    return found
+
+
+def _change(person: Person, appid: int, number: int) -> None:
+    """One more InstanceID: the graph is another one."""
+    person.call("POST", f"appids/{appid}/instances/", {"name": f"measured-{number}"})
+
+
+def _members(page: Page, address: str) -> int | None:
+    """How many bindings the preview has; ``None`` when it says that there are too many."""
+    text = page.request.get(address).text()
+    found = re.search(r"Bindings</dt>|Bindings <b>(\d+)</b>", text)
+    return (
+        None
+        if "more than ZooKeeper takes" in text
+        else int(found.group(1))
+        if found and found.group(1)
+        else 0
+    )
