@@ -202,6 +202,7 @@ def pair(found: Any) -> dict[str, Any]:
         "default": found.default.name,
         "clusters": [cluster(each) for each in found.clusters],
         "mirrors": [mirror(each, twice[each.pk]) for each in found.the_mirrors],
+        "mirror_count": found.mirror_count,
     }
 
 

@@ -32,6 +32,7 @@ urlpatterns = [
     path("people/<str:username>/", people.OnePerson.as_view(), name="person"),
     path("people/<str:username>/roles/", people.Roles.as_view(), name="roles"),
     path("pairs/", pairs.Pairs.as_view(), name="pairs"),
+    path("pairs/<slug:pair>/mirrors/", pairs.Mirrors.as_view(), name="mirrors"),
     path("pairs/<slug:pair>/rules/", pairs.Rules.as_view(), name="rules"),
     path("pairs/<slug:pair>/blackouts/", pairs.Blackouts.as_view(), name="blackouts"),
     path("pairs/<slug:pair>/blackouts/<int:pk>/", pairs.OneBlackout.as_view(), name="blackout"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -83,11 +82,6 @@ def file_of(pair: Pair, query: str = "", state: str = "") -> str:
     notes = selectors.declared(pair, query=query)
     found = [d.relation for d in of_pair(pair, query) if d.state == state] if state else sorted(notes)
     return written({relation: notes.get(relation, "") for relation in found})
-
-
-def counts(found: Iterable[Difference]) -> dict[str, int]:
-    counted = Counter(difference.state for difference in found)
-    return {state.value: counted[state] for state in State}
 
 
 def rows(found: Iterable[Difference]) -> list[Row]:

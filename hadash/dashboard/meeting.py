@@ -97,11 +97,11 @@ def uses_of(found: AppID) -> tuple[list[TopicUse], list[GroupUse]]:
         if kind != GROUP:
             kinds[resource].add(kind)
         clients["group" if kind == GROUP else "topic", resource].add(client)
+    used = [name for kind, name in clients if kind == "topic"]
+    carrying = Mirror.objects.filter(pair=found.pair_id, topics__has_any_keys=used)
     mirrors = {
         topic: mirror
-        for mirror in Mirror.objects.filter(pair=found.pair_id).select_related(
-            "source", "pair__first", "pair__second"
-        )
+        for mirror in carrying.select_related("source", "pair__first", "pair__second")
         for topic in mirror.topics
     }
     topics = [

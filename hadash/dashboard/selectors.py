@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.db.models import Case, Count, Exists, Max, OuterRef, Q, QuerySet, When
+from django.db.models import Case, Count, Exists, Max, OuterRef, Q, QuerySet, When, Window
+from django.db.models.functions import RowNumber
 from django.utils import timezone
 
 from hadash.accounts import roles
@@ -19,7 +20,7 @@ from hadash.dashboard.engines import Engines
 from hadash.identity.resolve import resolve
 from hadash.inventory.models import Access, AppID, Cluster, InstanceID, Pair
 from hadash.inventory.selectors import access_since
-from hadash.mirroring.models import LagSample, Mirror
+from hadash.mirroring.models import Mirror
 from hadash.switching.machine import ENDED, Kind, Status
 from hadash.switching.models import Approval, Switch
 from hadash.switching.retirement.machine import Status as RetirementStatus
@@ -117,24 +118,29 @@ def retirements(user: Any, appid: AppID | None = None) -> list[Retirement]:
 # -- what the overview shows --------------------------------------------------------------------------------------
 
 
+#: Mirrors that a list of pairs has of each; all of them have a list of their own.
+LISTED_MIRRORS = 20
+
+
 def pairs(user: Any) -> list[Pair]:
-    """The pairs that ``user`` may see, with both clusters and, as ``the_mirrors``, their mirrors with ``lag_history``."""
-    found = list(pairs_where(user).select_related("first", "second", "default"))
-    mirrors = list(
-        Mirror.objects.filter(pair__in=found).select_related("source", "pair__first", "pair__second")
+    """The pairs that ``user`` may see, with both clusters, ``the_mirrors`` (the first :data:`LISTED_MIRRORS` by name) and ``mirror_count``.
+    Two queries."""
+    found = list(
+        pairs_where(user).select_related("first", "second", "default").annotate(mirror_count=Count("mirrors"))
     )
-    since = timezone.now() - timedelta(minutes=LAG_MINUTES)
-    history: dict[int, list[tuple[datetime, int | None]]] = defaultdict(list)
-    samples = LagSample.objects.filter(mirror__in=mirrors, at__gte=since).order_by("at")
-    for mirror_id, at, records in samples.values_list("mirror_id", "at", "records"):
-        history[mirror_id].append((at, records))
+    place = Window(RowNumber(), partition_by="pair", order_by="name")
+    first = mirrors(found).annotate(place=place).filter(place__lte=LISTED_MIRRORS)
     by_pair: dict[int, list[Mirror]] = defaultdict(list)
-    for mirror in mirrors:
-        mirror.lag_history = history[mirror.pk]  # type: ignore[attr-defined]
+    for mirror in first:
         by_pair[mirror.pair_id].append(mirror)
     for pair in found:
         pair.the_mirrors = by_pair[pair.pk]  # type: ignore[attr-defined]
     return found
+
+
+def mirrors(pairs: Sequence[Pair]) -> QuerySet[Mirror]:
+    """The mirrors of some pairs, with all that a line about one says."""
+    return Mirror.objects.filter(pair__in=pairs).select_related("source", "pair__first", "pair__second")
 
 
 @dataclass(slots=True)
@@ -347,7 +353,8 @@ def topics(pair: Pair, appid: AppID | None = None) -> list[str]:
     names = used.order_by().values_list("resource", flat=True).distinct()[:SUGGESTED_TOPICS]
     if appid is not None:
         return sorted(names)
-    mirrored = {topic for mirror in Mirror.objects.filter(pair=pair) for topic in mirror.topics}
+    carried = Mirror.objects.filter(pair=pair).order_by("name").values_list("topics", flat=True)
+    mirrored = {topic for topics in carried[:SUGGESTED_TOPICS] for topic in topics}
     return sorted(mirrored | set(names))[:SUGGESTED_TOPICS]
 
 

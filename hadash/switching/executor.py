@@ -355,6 +355,6 @@ class _Execution:
                 returned = self.stage is Stage.RETURN and succeeded
                 transitions.end(held, following, held.outcome_sentence if returned else sentence)
         if isinstance(following, Event) and following not in (Event.GIVE_UP, Event.PAUSE):
-            keep_traffic(self.switch)
             keep_pauses(self.switch)
+            keep_traffic(self.switch)  # last: pages are told again when it is kept
         return isinstance(following, Stage), at_once

@@ -36,6 +36,7 @@ API: dict[tuple[str, str], frozenset[str]] = {
     ("POST", "people/{username}/roles/"): ADMINISTRATOR,
     ("DELETE", "people/{username}/roles/"): ADMINISTRATOR,
     ("GET", "pairs/"): EVERYBODY,
+    ("GET", "pairs/{pair}/mirrors/"): EVERYBODY,
     ("GET", "pairs/{pair}/rules/"): EVERYBODY,
     ("PATCH", "pairs/{pair}/rules/"): ADMINISTRATOR,
     ("GET", "pairs/{pair}/blackouts/"): EVERYBODY,

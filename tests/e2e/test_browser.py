@@ -123,6 +123,11 @@ def test_one_asks_the_other_approves_and_both_watch(
     expect(page.locator("#log li").first).to_contain_text("Every client works on", timeout=PAGE_MS)
     expect(page.locator("#picture svg")).to_contain_text(INSTANCE)
     expect(page.locator("#chart .js-plotly-plot, #chart.js-plotly-plot")).to_have_count(1)
+    # Each client's own pause, of those that wrote and of those that read.
+    expect(page.locator("#client-pauses .main-svg").first).to_be_visible(timeout=PAGE_MS)
+    paused = page.locator("#client-pauses tbody tr").all_text_contents()
+    assert {re.sub(r"\s+", " ", row).split()[2] for row in paused} == {"writes", "reads"}
+    assert all(INSTANCE in row for row in paused)
     expect(page.locator(".messages")).to_have_count(0)
     expect(page.locator("text=Switch back")).to_be_visible()
     expect(other.locator("#part-head")).to_contain_text("成功", timeout=PAGE_MS)

@@ -98,7 +98,10 @@ class PairShape(s.Serializer):
     name = Text()
     default = Text(help_text="The cluster of everybody who has no binding.")
     clusters = ClusterShape(many=True)
-    mirrors = MirrorShape(many=True)
+    mirrors = MirrorShape(
+        many=True, help_text="The first ones by name; all of them: ``pairs/{pair}/mirrors/``."
+    )
+    mirror_count = s.IntegerField()
 
 
 class RulesShape(s.ModelSerializer):

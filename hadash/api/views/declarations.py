@@ -19,6 +19,7 @@ from hadash.dashboard import declared
 from hadash.dashboard.templatetags.hadash import sentence
 from hadash.identity.names import MAX_NAME_LENGTH
 from hadash.inventory import declarations
+from hadash.inventory.compared import Compared
 from hadash.inventory.declarations import Declared, Import
 from hadash.inventory.differences import Difference, State
 from hadash.inventory.models import Declaration, Pair
@@ -223,18 +224,15 @@ class Declarations(PagedView):
     def get(self, request: Request, pair: str) -> Response:
         asked = self.validated(ListQuery, request.query_params.dict())
         found = the_pair(request.user, pair)
-        rows = [
-            difference
-            for difference in declared.of_pair(found, asked["q"] or asked["appid"])
-            if asked["state"] in ("", difference.state) and asked["appid"] in ("", difference.relation.appid)
-        ]
+        state = State(asked["state"]) if asked["state"] else None
+        rows = Compared(found, asked["q"], asked["appid"], state)
         return self.page(_Rows(found, rows), lambda row: row)
 
 
 class _Rows:
     """The rows of a list, of which only those of a page are made."""
 
-    def __init__(self, pair: Pair, rows: list[Difference]) -> None:
+    def __init__(self, pair: Pair, rows: Compared) -> None:
         self._pair, self._rows = pair, rows
 
     def __len__(self) -> int:

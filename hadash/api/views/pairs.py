@@ -16,6 +16,7 @@ from hadash.api.shapes import inventory as shapes
 from hadash.api.views.common import KEY, PAGES, PagedView, View, address_of, problems, the_pair
 from hadash.dashboard import selectors
 from hadash.inventory.models import Pair
+from hadash.mirroring.copied_twice import copied_twice
 from hadash.switching import policy
 from hadash.switching.models import Blackout
 
@@ -28,6 +29,18 @@ class Pairs(View):
     )
     def get(self, request: Request) -> Response:
         return Response([present.pair(pair) for pair in selectors.pairs(request.user)])
+
+
+class Mirrors(PagedView):
+    @extend_schema(
+        operation_id="list_mirrors",
+        summary="The mirrors of a pair, by name.",
+        parameters=PAGES,
+        responses={200: shapes.MirrorShape(many=True), **problems(404)},
+    )
+    def get(self, request: Request, pair: str) -> Response:
+        found = selectors.mirrors([the_pair(request.user, pair)]).order_by("name")
+        return self.page(found, lambda mirror: present.mirror(mirror, copied_twice([mirror])[mirror.pk]))
 
 
 class Rules(View):

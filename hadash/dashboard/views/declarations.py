@@ -25,6 +25,7 @@ from hadash.dashboard.templatetags.hadash import listed, sentence
 from hadash.dashboard.views import appids
 from hadash.dashboard.views.common import address_of, denied, paged, searched, the_appid, the_pair, user_of
 from hadash.inventory import declarations
+from hadash.inventory.compared import Compared
 from hadash.inventory.declarations import Declared, Import, NotDeclared, may_declare
 from hadash.inventory.differences import State
 from hadash.inventory.models import AppID, Pair
@@ -119,9 +120,8 @@ def _page(
     request: HttpRequest, pair: Pair, refusal: str = "", faults: Import | None = None, status: int = 200
 ) -> HttpResponse:
     query, state = _filters(request)
-    found = declared.of_pair(pair, query)
-    shown = [difference for difference in found if not state or difference.state == state]
-    page = paged(request, shown, PAGE_SIZE)
+    found = Compared(pair, query, state=State(state) if state else None)
+    page = paged(request, found.first, PAGE_SIZE)
     rows = declared.rows(page.object_list)
     names = {row.relation.appid for row in rows}
     context = {
@@ -132,7 +132,7 @@ def _page(
         "query": query,
         "state": state,
         "states": {one.value: states.of_declaration(one) for one in State},
-        "counts": declared.counts(found),
+        "counts": {state.value: count for state, count in found.counts().items()},
         "filters": urlencode({name: value for name, value in (("q", query), ("state", state)) if value}),
         "may_declare": may_declare(user_of(request), pair),
         "max_lines": MAX_LINES,

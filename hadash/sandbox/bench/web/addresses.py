@@ -93,6 +93,7 @@ def _addresses() -> dict[str, str]:
         "run": f"pipeline/runs/{run.pk}/",
         "comparison of runs": f"pipeline/runs/{run.pk}/compare/",
         "request for a batch": f"batches/new/?{urlencode({'pair': pair.name})}",
+        "API mirrors": f"api/v1/pairs/{pair.name}/mirrors/",
         "API rules of a pair": f"api/v1/pairs/{pair.name}/rules/",
         "API declarations": f"api/v1/pairs/{pair.name}/declarations/",
         "API changes of a run": f"api/v1/runs/{run.pk}/changes/",

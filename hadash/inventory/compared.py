@@ -1,0 +1,156 @@
+"""What is declared beside what was seen in a whole pair, a page at a time: the same as :mod:`hadash.inventory.differences` says, without reading
+all of it. A large pair has a million relations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import connection
+
+from hadash.inventory.differences import Difference, State
+from hadash.inventory.models import AppID, Pair
+from hadash.inventory.relations import Relation
+from hadash.inventory.selectors import access_since
+
+#: Relations of one state that are counted, at most, for a page that says how many there are.
+MOST_COUNTED = 10_000
+#: AppIDs with what is looked for in their names up to which they are named in the question: each is found at once.
+NAMED_APPIDS = 500
+
+#: Of a declaration ``d`` of AppID ``a``: what has been seen of it. One of the AppID as a whole is seen when any of its clients does it.
+_SEEN_OF_DECLARED = """
+    SELECT max(s.last_seen) FROM inventory_access s WHERE s.pair_id = a.pair_id AND s.appid = a.name AND s.kind = d.kind
+    AND s.resource = d.resource AND (d.instance_id = '' OR d.instance_id = s.client_id) AND s.last_seen >= %(since)s
+"""
+_DECLARED = "inventory_declaration d JOIN inventory_appid a ON a.id = d.appid_id WHERE a.pair_id = %(pair)s"
+#: What was seen and nothing covers.
+_UNDECLARED = """
+    inventory_access s WHERE s.pair_id = %(pair)s AND s.last_seen >= %(since)s AND NOT EXISTS (
+        SELECT FROM inventory_declaration d JOIN inventory_appid a ON a.id = d.appid_id
+        WHERE a.pair_id = s.pair_id AND a.name = s.appid AND d.kind = s.kind AND d.resource = s.resource
+        AND d.instance_id IN ('', s.client_id))
+"""
+
+#: What makes a row ``s`` of what was seen the second one of its relation: a client on both clusters.
+_SEEN_ON_ANOTHER = """
+    SELECT FROM inventory_access o WHERE o.pair_id = s.pair_id AND o.appid = s.appid AND o.client_id = s.client_id AND o.kind = s.kind
+    AND o.resource = s.resource AND o.cluster < s.cluster AND o.last_seen >= %(since)s
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """``at_least``: there are more, and nobody has counted how many."""
+
+    number: int
+    at_least: bool = False
+
+
+class Compared:
+    """The relations of a pair in order. Whoever wants all of them in memory asks :func:`hadash.inventory.differences.differences`.
+
+    :param query: of AppIDs that have it in their names. :param appid: of this one only. :param state: of this one only; ``None`` for all.
+    """
+
+    def __init__(self, pair: Pair, query: str = "", appid: str = "", state: State | None = None) -> None:
+        self._state = state
+        self._values: dict[str, Any] = {"pair": pair.pk, "since": access_since()}
+        self._of_declared = self._of_seen = ""
+        if appid:
+            self._choose([appid] if query.casefold() in appid.casefold() else [])
+        elif query:
+            names = AppID.objects.filter(pair=pair, name__icontains=query).values_list("name", flat=True)
+            found = list(names.order_by()[: NAMED_APPIDS + 1])
+            if len(found) <= NAMED_APPIDS:
+                self._choose(found)
+            else:
+                self._values["like"] = f"%{_escaped(query)}%"
+                self._of_declared, self._of_seen = "AND a.name ILIKE %(like)s", "AND s.appid ILIKE %(like)s"
+
+    def _choose(self, appids: Sequence[str]) -> None:
+        self._values["appids"] = list(appids)
+        self._of_declared, self._of_seen = "AND a.name = ANY(%(appids)s)", "AND s.appid = ANY(%(appids)s)"
+
+    def counts(self) -> dict[State, Count]:
+        """Of each state, whatever is chosen."""
+        return {state: self._count(state, MOST_COUNTED) for state in State}
+
+    def page(self, offset: int, limit: int) -> list[Difference]:
+        """So many, from ``offset`` on."""
+        values = {**self._values, "limit": limit, "offset": offset, "up_to": offset + limit}
+        parts = []
+        if self._state is not State.UNDECLARED:
+            wanted = {State.UNSEEN: "WHERE at IS NULL", State.AGREED: "WHERE at IS NOT NULL"}
+            parts.append(
+                "(SELECT appid, client_id, kind, resource, at, true AS is_declared FROM ("
+                f"SELECT a.name AS appid, d.instance_id AS client_id, d.kind, d.resource, ({_SEEN_OF_DECLARED}) AS at"
+                f" FROM {_DECLARED} {self._of_declared}) AS said {wanted[self._state] if self._state else ''}"
+                " ORDER BY 1, 2, 3, 4 LIMIT %(up_to)s)"
+            )
+        if self._state in (None, State.UNDECLARED):
+            parts.append(
+                "(SELECT s.appid, s.client_id, s.kind, s.resource, max(s.last_seen) AS at, false AS is_declared"
+                f" FROM {_UNDECLARED} {self._of_seen} GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4 LIMIT %(up_to)s)"
+            )
+        sql = f"SELECT * FROM ({' UNION ALL '.join(parts)}) AS found ORDER BY 1, 2, 3, 4 LIMIT %(limit)s OFFSET %(offset)s"
+        with connection.cursor() as cursor:
+            cursor.execute(sql, values)
+            return [_difference(row) for row in cursor.fetchall()]
+
+    @property
+    def first(self) -> First:
+        """Those that :meth:`counts` has counted: for pages. What comes after them is found by a name."""
+        states = [self._state] if self._state else list(State)
+        return First(self, sum(self._count(state, MOST_COUNTED).number for state in states))
+
+    def __len__(self) -> int:
+        """All of what is chosen, counted to the end."""
+        return sum(self._count(state, None).number for state in ([self._state] if self._state else State))
+
+    def __getitem__(self, chosen: slice) -> list[Difference]:
+        start, stop = chosen.start or 0, chosen.stop
+        return self.page(start, stop - start)
+
+    def _count(self, state: State, most: int | None) -> Count:
+        if state is State.UNDECLARED:
+            # (Only where a client was seen on both clusters does a relation have two rows: it is one.)
+            inner = f"SELECT 1 FROM {_UNDECLARED} {self._of_seen} AND NOT EXISTS ({_SEEN_ON_ANOTHER})"
+        else:
+            is_seen = f"({_SEEN_OF_DECLARED}) IS {'NOT ' if state is State.AGREED else ''}NULL"
+            inner = f"SELECT 1 FROM {_DECLARED} {self._of_declared} AND {is_seen}"
+        limit = "" if most is None else f" LIMIT {most + 1}"
+        with connection.cursor() as cursor:
+            cursor.execute(f"SELECT count(*) FROM ({inner}{limit}) AS counted", self._values)
+            (number,) = cursor.fetchone()
+        return Count(number) if most is None or number <= most else Count(most, at_least=True)
+
+
+@dataclass(frozen=True, slots=True)
+class First:
+    """The first ``count`` relations."""
+
+    found: Compared
+    count: int
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __getitem__(self, chosen: slice) -> list[Difference]:
+        return self.found[chosen]
+
+
+def _difference(row: tuple[Any, ...]) -> Difference:
+    *relation, at, is_declared = row
+    state = State.UNDECLARED if not is_declared else State.UNSEEN if at is None else State.AGREED
+    return Difference(Relation(*relation), state, at)
+
+
+def _escaped(text: str) -> str:
+    """As LIKE takes it literally.
+
+    >>> _escaped("50%_off")
+    '50\\\\\\\\%\\\\\\\\_off'
+    """
+    return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
