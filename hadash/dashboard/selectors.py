@@ -122,7 +122,7 @@ def retirements(user: Any, appid: AppID | None = None) -> list[Retirement]:
 LISTED_MIRRORS = 20
 
 
-def pairs(user: Any) -> list[Pair]:
+def pairs(user: Any) -> Sequence[Pair]:
     """The pairs that ``user`` may see, with both clusters, ``the_mirrors`` (the first :data:`LISTED_MIRRORS` by name) and ``mirror_count``.
     Two queries."""
     found = list(

@@ -5,7 +5,8 @@ MirrorMaker copies ACLs for reading only, so hadash copies them itself; and it d
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Set
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence, Set
 from ipaddress import IPv4Network, IPv6Network, ip_address
 
 from hadash.kafka.values import Acl
@@ -120,6 +121,31 @@ def covers(acl: Acl, name: str) -> bool:
     return acl.resource in (name, "*")
 
 
+class Existing:
+    """Names of what there is, found by their beginnings: a pair may have very many Topics, and an AppID's rules name few of them."""
+
+    def __init__(self, names: Iterable[str] = ()) -> None:
+        self._names = frozenset(names)
+        self._sorted = sorted(self._names)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._names
+
+    def covered_by(self, rule: Acl) -> Sequence[str]:
+        """Those that the pattern of a rule covers.
+
+        >>> shop = Existing(["shop.b", "crm", "shop.a", "shopping"])
+        >>> shop.covered_by(Acl("TOPIC", "shop.", "PREFIXED", "User:shop", "*", "READ", "ALLOW"))
+        ['shop.a', 'shop.b']
+        """
+        if rule.pattern != "PREFIXED":
+            return self._sorted if rule.resource == "*" else [rule.resource] if rule.resource in self else []
+        first = end = bisect_left(self._sorted, rule.resource)
+        while end < len(self._sorted) and self._sorted[end].startswith(rule.resource):
+            end += 1
+        return self._sorted[first:end]
+
+
 def writers(acls: Iterable[Acl], topic: str, users: Set[str], exempt: Set[str]) -> set[str]:
     """Principals that may write to ``topic``.
 
@@ -143,14 +169,13 @@ def users_of(acls: Iterable[Acl], topics: Iterable[str]) -> set[tuple[str, str]]
     >>> sorted(users_of([Acl("TOPIC", "shop.", "PREFIXED", "User:shop", "*", "READ", "ALLOW")], ["shop.carts", "crm"]))
     [('shop', 'shop.carts')]
     """
-    names = list(topics)
+    existing = Existing(topics)
     return {
         (acl.principal.removeprefix("User:"), topic)
         for acl in acls
         if acl.permission == "ALLOW" and acl.operation in _USING and acl.resource_type == "TOPIC"
         if acl.principal.startswith("User:") and acl.principal != EVERYBODY and acl.resource != "*"
-        for topic in names
-        if covers(acl, topic)
+        for topic in existing.covered_by(acl)
     }
 
 

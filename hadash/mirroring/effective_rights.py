@@ -12,7 +12,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from hadash.kafka.values import Acl
-from hadash.mirroring.acls import EVERYBODY, covers
+from hadash.mirroring.acls import EVERYBODY, Existing, covers
 
 TOPIC, GROUP, TRANSACTIONAL_ID = "TOPIC", "GROUP", "TRANSACTIONAL_ID"
 
@@ -81,7 +81,7 @@ class Rules:
         yield from self._named.get((resource_type, name), ())
         yield from (rule for rule in self._patterns.get(resource_type, ()) if covers(rule, name))
 
-    def names(self, resource_type: str, existing: Set[str] | None) -> Iterator[str]:
+    def names(self, resource_type: str, existing: Existing | None) -> Iterator[str]:
         """What they are about. Of patterns it is what of ``existing`` they cover; where that is not known some name that they cover, and
         no longer pattern does."""
         patterns = self._patterns.get(resource_type, ())
@@ -91,8 +91,8 @@ class Rules:
             yield from (rule.resource + _ANY if rule.pattern == "PREFIXED" else _ANY for rule in patterns)
             return
         yield from (name for name in named if name in existing)
-        if patterns:
-            yield from (name for name in existing if any(covers(rule, name) for rule in patterns))
+        for rule in patterns:
+            yield from existing.covered_by(rule)
 
 
 class Side(NamedTuple):
@@ -107,7 +107,7 @@ class Side(NamedTuple):
 
 
 def beyond(
-    first: Side, second: Side, used: Iterable[tuple[str, str]], mirrored: Set[str]
+    first: Side, second: Side, used: Iterable[tuple[str, str]], mirrored: Existing
 ) -> tuple[set[Right], set[Right]]:
     """What a user may do on the first cluster only, and on the second one only.
 
@@ -119,7 +119,7 @@ def beyond(
         existing = mirrored if resource_type == TOPIC else None
         names = {name for kind, name in known if kind == resource_type}
         if existing is not None:
-            names &= existing
+            names = {name for name in names if name in existing}
         for side in (first, second):
             names.update(side.own.names(resource_type, existing))
         for name in names:

@@ -11,6 +11,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StringType, StructField, StructType
 
 from hadash.kafka.values import Acl
+from hadash.mirroring.acls import Existing
 from hadash.mirroring.effective_rights import Rules, Side, beyond
 
 #: What a row of :data:`COMPARED` is.
@@ -55,12 +56,13 @@ def _beyond(rows: list[dict[str, Any]]) -> Iterator[dict[str, str]]:
             pair, clusters = row["pair"], (row["first"], row["second"])
     if clusters is None:
         return
+    existing = Existing(mirrored)
     everybodys = {cluster: Rules(rules.get((_EVERYBODY, cluster), ())) for cluster in clusters}
     for appid in {appid for appid, _ in rules} - {_EVERYBODY} | used.keys():
         first, second = (
             Side(Rules(rules.get((appid, cluster), ())), everybodys[cluster]) for cluster in clusters
         )
-        for cluster, rights in zip(clusters, beyond(first, second, used[appid], mirrored), strict=True):
+        for cluster, rights in zip(clusters, beyond(first, second, used[appid], existing), strict=True):
             for right in rights:
                 yield {"pair": pair, "appid": appid, "cluster": cluster, "right": str(right)}
 

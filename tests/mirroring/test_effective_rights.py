@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hadash.kafka.values import Acl
+from hadash.mirroring.acls import Existing
 from hadash.mirroring.effective_rights import Rules, Side, beyond, may
 
 MIRRORED = frozenset({"orders", "orders-eu", "stock"})
@@ -35,7 +36,7 @@ def side(*rules: Acl) -> Side:
 def differences(
     first: list[Acl], second: list[Acl], used: tuple[tuple[str, str], ...] = ()
 ) -> tuple[list[str], list[str]]:
-    here, there = beyond(side(*first), side(*second), used, MIRRORED)
+    here, there = beyond(side(*first), side(*second), used, Existing(MIRRORED))
     return sorted(map(str, here)), sorted(map(str, there))
 
 
