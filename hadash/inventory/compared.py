@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from django.db import connection
@@ -73,8 +74,9 @@ class Compared:
         self._values["appids"] = list(appids)
         self._of_declared, self._of_seen = "AND a.name = ANY(%(appids)s)", "AND s.appid = ANY(%(appids)s)"
 
+    @cached_property
     def counts(self) -> dict[State, Count]:
-        """Of each state, whatever is chosen."""
+        """Of each state, whatever is chosen; up to :data:`MOST_COUNTED`."""
         return {state: self._count(state, MOST_COUNTED) for state in State}
 
     def page(self, offset: int, limit: int) -> list[Difference]:
@@ -101,9 +103,9 @@ class Compared:
 
     @property
     def first(self) -> First:
-        """Those that :meth:`counts` has counted: for pages. What comes after them is found by a name."""
+        """Those that :attr:`counts` has counted: for pages. What comes after them is found by a name."""
         states = [self._state] if self._state else list(State)
-        return First(self, sum(self._count(state, MOST_COUNTED).number for state in states))
+        return First(self, sum(self.counts[state].number for state in states))
 
     def __len__(self) -> int:
         """All of what is chosen, counted to the end."""

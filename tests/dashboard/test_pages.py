@@ -177,7 +177,7 @@ def test_queries_do_not_grow_with_the_estate(
         (reverse("switch", args=[finished.key]), 26),
         (reverse("switch-state", args=[finished.key]), 8),
         (reverse("audit"), 12),
-        (reverse("declarations", args=[estate.pair.pk]), 18),
+        (reverse("declarations", args=[estate.pair.pk]), 16),
     ]:
         with django_assert_max_num_queries(limit):
             as_arne.get(address)

@@ -75,7 +75,7 @@ def test_page_by_page_it_is_all_of_them(pair: Pair, seed: int) -> None:
         of_it = [each for each in expected if each.state is state]
         assert in_pages(Compared(pair, state=state)) == of_it
         assert Compared(pair, state=state)[1:4] == of_it[1:4]
-        assert Compared(pair).counts()[state] == Count(len(of_it))
+        assert Compared(pair).counts[state] == Count(len(of_it))
 
 
 @pytest.mark.parametrize("query", ["shop", "SHOP", "%", "_", "ärger", "支", "nobody"])
@@ -100,5 +100,5 @@ def test_what_is_more_than_is_counted_says_so(pair: Pair, monkeypatch: pytest.Mo
     fill(pair, 1)
     monkeypatch.setattr(compared, "MOST_COUNTED", 2)
     found = Compared(pair)
-    assert found.counts()[State.UNDECLARED] == Count(2, at_least=True)
+    assert found.counts[State.UNDECLARED] == Count(2, at_least=True)
     assert len(found.first) < len(found) == len(all_of(pair))

@@ -132,7 +132,7 @@ def _page(
         "query": query,
         "state": state,
         "states": {one.value: states.of_declaration(one) for one in State},
-        "counts": {state.value: count for state, count in found.counts().items()},
+        "counts": {state.value: count for state, count in found.counts.items()},
         "filters": urlencode({name: value for name, value in (("q", query), ("state", state)) if value}),
         "may_declare": may_declare(user_of(request), pair),
         "max_lines": MAX_LINES,

@@ -27,7 +27,8 @@ def samples(estate: Estate, names: Side, begin: datetime, end: datetime, minutes
     hour = (begin.hour + moments / 60) % 24
     busy = 1.5 + np.sin((hour - 6) / 24 * 2 * pi)
     seconds = random.gamma(2.0, 0.4, (mirrors, count)) * busy[None, :]
-    for mirror in np.flatnonzero(random.random(mirrors) < INCIDENTS):
+    with_incident = INCIDENTS * ((end - begin) / timedelta(days=1))
+    for mirror in np.flatnonzero(random.random(mirrors) < with_incident):
         at = random.integers(0, max(1, moments[-1]))
         away = np.abs(moments - at) / (INCIDENT_MINUTES / 2)
         seconds[mirror] += INCIDENT_SECONDS * np.clip(1 - away, 0, None)
