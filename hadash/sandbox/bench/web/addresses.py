@@ -38,6 +38,9 @@ LISTS = (
     "runs/", "people/", "audit/", "drafts/", "governance-rules/", "tables/coverage/over-time/",
 )  # fmt: skip
 
+#: How the names of pages begin that draw up a plan before they are shown.
+PREVIEW = "request"
+
 
 def main() -> int:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "hadash.settings")
@@ -78,7 +81,7 @@ def _addresses() -> dict[str, str]:
         found[f"AppID that {what}, change of bindings"] = f"appids/{pk}/bindings/change/"
         found[f"API AppID that {what}"] = f"api/v1/appids/{pk}/"
         found[f"API access of the AppID that {what}"] = f"api/v1/appids/{pk}/access/"
-        found[f"request for the AppID that {what}"] = (
+        found[f"{PREVIEW} for the AppID that {what}"] = (
             f"switches/request/?{urlencode({'appid': pk, 'scope': 'appid'})}"
         )
     focus = urlencode({"pair": pair.name, "kind": "appid", "appid": appids["shares"]})
@@ -86,7 +89,6 @@ def _addresses() -> dict[str, str]:
         "island map": f"graph/?{urlencode({'pair': pair.name})}",
         "largest island": f"graph/?{urlencode({'pair': pair.name, 'island': island.island})}",
         "focus of the graph": f"graph/focus/?{focus}",
-        "group": f"groups/{names.first}/{appids['shares']}.readers/",
         "cluster": f"clusters/{names.first}/",
         "declarations": f"pairs/{pair.pk}/declarations/",
         "rules": f"pairs/{pair.pk}/rules/",

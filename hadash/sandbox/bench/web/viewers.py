@@ -84,6 +84,9 @@ async def _watch(
             async with asyncio.timeout(JOIN_SECONDS):
                 while heard.joined < VIEWERS:
                     await asyncio.sleep(0.1)
+                    for viewer in viewers:
+                        if viewer.done():
+                            viewer.result()  # why it could not stay
             heard.delays.clear()
             quiet = await _cores(web, asyncio.sleep(QUIET_SECONDS))
             await asyncio.to_thread(begin)  # type: ignore[arg-type]
