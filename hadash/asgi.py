@@ -5,6 +5,7 @@ import os
 from django.core.asgi import get_asgi_application
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "hadash.settings")
+os.environ.setdefault("HADASH_DATABASE_POOL", "30")
 application = get_asgi_application()
 
 from hadash.starting import check_settings  # noqa: E402 (the checks need Django)

@@ -137,6 +137,18 @@ DATABASES = {
         conn_health_checks=True,
     )
 }
+#: Connections to the database that a web process shares among its requests, and seconds for which a request waits for one; 0: each thread keeps one
+#: of its own, as workers do. (A web process serves each request in a thread of its own, which would open one each time; and of 200 people who
+#: open the same page at once each would.) PostgreSQL takes a hundred in all where nobody says otherwise.
+DATABASE_POOL = int(number("HADASH_DATABASE_POOL", 0))
+DATABASE_POOL_SECONDS = number("HADASH_DATABASE_POOL_SECONDS", 20)
+if DATABASE_POOL:
+    DATABASES["default"]["CONN_MAX_AGE"] = 0
+    DATABASES["default"].setdefault("OPTIONS", {})["pool"] = {
+        "min_size": 2,
+        "max_size": DATABASE_POOL,
+        "timeout": DATABASE_POOL_SECONDS,
+    }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English"), ("zh-hans", "简体中文")]

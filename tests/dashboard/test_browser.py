@@ -20,7 +20,7 @@ from support.browser import Window
 from dashboard.parts import PASSWORD, gateway
 from hadash.dashboard import live
 from hadash.dashboard.engines import Engines
-from hadash.dashboard.views.stream import Parts
+from hadash.dashboard.views.stream import Parts, SwitchViewer
 from hadash.dashboard.words import stage_word
 from hadash.governance.models import Run
 from hadash.pipeline import schedules
@@ -74,7 +74,8 @@ def reaches(olga: Window, people: SimpleNamespace, running: Switch) -> Callable[
         cookies = {cookie["name"]: cookie["value"] for cookie in olga.page.context.cookies()}
         request.META["CSRF_COOKIE"] = cookies[settings.CSRF_COOKIE_NAME]
         switch = Switch.objects.get(pk=running.pk)
-        [event] = Parts(switch, live.state(switch, list(switch.stages.all()))).of(request)
+        viewer = SwitchViewer(request, running.key)
+        [event] = Parts(switch, live.state(switch, list(switch.stages.all()))).of(viewer)
         olga.page.evaluate(HEAR, json.loads(event.split(b"data: ", 1)[1]))
 
     return act

@@ -1,7 +1,7 @@
 """One look for all viewers: what many people watch at the same time is looked at once, and told to each of them as server-sent events.
 
 A :class:`Broadcast` looks at one thing in one language for as long as somebody listens. A viewer gets what is known already, then whatever
-is new, and is asked every few seconds whether they may still see it.
+is new. Every few seconds it is asked who of them may still see it, for all of them at once, and before that is known nothing is told.
 """
 
 from __future__ import annotations
@@ -10,46 +10,48 @@ import asyncio
 import logging
 import time
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Callable, Hashable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from django.db import close_old_connections
-from django.http import HttpRequest, StreamingHttpResponse
+from django.http import StreamingHttpResponse
 from django.utils import translation
 
 from hadash.dashboard.views import streaming
-from hadash.dashboard.views.streaming import HEARTBEAT_SECONDS, STREAM_SECONDS, Viewer, event
+from hadash.dashboard.views.streaming import HEARTBEAT_SECONDS, STREAM_SECONDS, Viewer, event, signed_in
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 #: News that wait for one viewer, at most: whose connection is slower than that is closed, and the browser opens a new one.
 MOST_WAITING = 500
 #: Seconds between two questions who may see it while nobody can know.
 UNKNOWN_SECONDS = 1.0
-#: Seconds for which news are waited for at least, before something else is looked at.
-LEAST_WAIT_SECONDS = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """One event. ``of_viewer``: makes the event of one viewer where not all are told the same; else ``data`` is it.
+    """One event. ``of_viewer``: makes the events of one viewer where not all are told the same; else ``data`` is it.
 
     ``number``: of a line that a viewer may have already; 0 for anything else.
     """
 
     data: bytes = b""
-    of_viewer: Callable[[HttpRequest], Sequence[bytes]] | None = None
+    of_viewer: Callable[[Viewer], Sequence[bytes]] | None = None
     number: int = 0
 
 
 #: The last of all.
 _END = News(event("end", {}))
 
+#: What is told one viewer from now on. ``None``: this stream ends here (the viewer may not see it any more, or is too slow).
 Queue = asyncio.Queue[News | None]
 
 
 class Broadcast(ABC):
-    """:meth:`look` runs in a thread, in the language; one at a time."""
+    """:meth:`look` and :meth:`greeting` run in a thread, in the language."""
 
     #: Seconds between two looks.
     poll_seconds = 1.0
@@ -58,8 +60,8 @@ class Broadcast(ABC):
         self.language = language
         #: What is watched is over: after ``LAST_SECONDS`` nothing more is told.
         self.ended = False
-        self._queues: set[Queue] = set()
-        self._looked = asyncio.Event()
+        self._viewers: dict[Queue, Viewer] = {}
+        self._joining = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
 
     @abstractmethod
@@ -68,54 +70,101 @@ class Broadcast(ABC):
 
     @abstractmethod
     def greeting(self, after: int) -> list[News]:
-        """What is known, for somebody who comes now and has the lines up to number ``after``. In a thread."""
+        """What is known, for somebody who comes now and has the lines up to number ``after``."""
 
-    async def join(self) -> Queue:
-        """What is told from now on. ``None`` in it: this viewer is too slow. When it returns there has been a look."""
+    @abstractmethod
+    def rights(self, users: Collection[int]) -> Mapping[int, Hashable]:
+        """Of these users those who may see it, each with what they may do (:attr:`Viewer.rights`). A few queries, however many they are."""
+
+    async def join(self, viewer: Viewer) -> Queue:
+        """What is told from now on. When it returns there has been a look, of which the greeting tells."""
         queue: Queue = asyncio.Queue(MOST_WAITING)
-        self._queues.add(queue)
-        if self._task is None or self._task.done():
-            self._task = asyncio.get_running_loop().create_task(self._go_on())
-        await self._looked.wait()
+        await self._in_thread(lambda: self._admit(viewer))
+        async with self._joining:
+            if self._task is None or self._task.done():
+                await self._in_thread(self.look)
+            self._viewers[queue] = viewer
+            if self._task is None or self._task.done():
+                self._task = asyncio.get_running_loop().create_task(self._go_on())
         return queue
 
     def leave(self, queue: Queue) -> None:
-        self._queues.discard(queue)
+        self._viewers.pop(queue, None)
 
     async def _go_on(self) -> None:
-        loop = asyncio.get_running_loop()
+        pending: list[News] = []
+        asked = time.monotonic()  # (whoever joins has just been asked)
         over: float | None = None
-        while self._queues:
-            for news in await loop.run_in_executor(streaming.pool, self._look_safely):
-                self._tell(news)
-            self._looked.set()
-            if self.ended:
-                over = time.monotonic() if over is None else over
-                if time.monotonic() - over >= streaming.LAST_SECONDS:
-                    self._tell(_END)
+        while self._viewers:
             await asyncio.sleep(self.poll_seconds)
+            pending += await self._in_thread(self.look) or []
+            now = time.monotonic()
+            if now - asked >= streaming.RIGHTS_SECONDS:
+                lost = await self._in_thread(self._lost)
+                if lost is None:
+                    await asyncio.sleep(UNKNOWN_SECONDS)
+                    continue
+                asked = now
+                for queue in lost:
+                    self._end(queue)
+            for news in pending:
+                self._tell(news)
+            pending.clear()
+            if self.ended:
+                over = now if over is None else over
+                if now - over >= streaming.LAST_SECONDS:
+                    self._tell(_END)
         _forget(self)
 
+    async def _in_thread(self, make: Callable[[], T]) -> T | None:
+        return await asyncio.get_running_loop().run_in_executor(streaming.pool, lambda: self._safely(make))
+
     def _tell(self, news: News) -> None:
-        for queue in list(self._queues):
+        for queue in list(self._viewers):
             try:
                 queue.put_nowait(news)
             except asyncio.QueueFull:
-                self._queues.discard(queue)
-                queue.get_nowait()
-                queue.put_nowait(None)
+                log.info("a viewer is too slow")
+                self._end(queue)
 
-    def _look_safely(self) -> list[News]:
-        """A server that is away is no reason to end: the next look sees."""
+    def _end(self, queue: Queue) -> None:
+        """Nothing that waits is told any more."""
+        self._viewers.pop(queue, None)
+        while not queue.empty():
+            queue.get_nowait()
+        queue.put_nowait(None)
+
+    # -- in a thread --------------------------------------------------------------------------------------------------
+
+    def _safely(self, make: Callable[[], T]) -> T | None:
+        """A server that is away is no reason to end: the next look sees. ``None`` then."""
         close_old_connections()
         try:
             with translation.override(self.language):
-                return self.look()
+                return make()
         except Exception:
             log.exception("%s could not look", type(self).__name__)
-            return []
+            return None
         finally:
             close_old_connections()
+
+    def _admit(self, viewer: Viewer) -> None:
+        user = viewer.request.user.pk or 0
+        viewer.rights = self.rights([user]).get(user)
+
+    def _lost(self) -> list[Queue]:
+        """The queues of those who may not see it any more; all others know what they may do now."""
+        viewers = dict(self._viewers)
+        users = signed_in({viewer.session_key for viewer in viewers.values()})
+        rights = self.rights({user.pk for user in users.values()})
+        lost = []
+        for queue, viewer in viewers.items():
+            user = users.get(viewer.session_key)
+            if user is None or user.pk not in rights:
+                lost.append(queue)
+            else:
+                viewer.request.user, viewer.rights = user, rights[user.pk]
+        return lost
 
 
 #: Those that somebody listens to, by event loop (a test may have several) and by what they look at.
@@ -141,6 +190,7 @@ async def answer(viewer: Viewer, find: Callable[[], Broadcast], after: int) -> S
 
     :raises Http404: it is not there, or the viewer may not see it.
     """
+    await streaming.give_back_connection()
     loop = asyncio.get_running_loop()
     await loop.run_in_executor(streaming.pool, viewer.begin)
     return streaming.response(_events(viewer, find(), after))
@@ -148,8 +198,8 @@ async def answer(viewer: Viewer, find: Callable[[], Broadcast], after: int) -> S
 
 async def _events(viewer: Viewer, broadcast: Broadcast, after: int) -> AsyncIterator[bytes]:
     loop = asyncio.get_running_loop()
-    began = asked = spoken = time.monotonic()
-    queue = await broadcast.join()
+    began = time.monotonic()
+    queue = await broadcast.join(viewer)
     try:
         yield b"retry: 1000\n\n"
         for news in await loop.run_in_executor(streaming.pool, viewer.safely, broadcast.greeting, after):
@@ -157,47 +207,26 @@ async def _events(viewer: Viewer, broadcast: Broadcast, after: int) -> AsyncIter
             for data in await _of(viewer, news):
                 yield data
         while time.monotonic() - began <= STREAM_SECONDS:
-            told = await _next(queue)
+            try:
+                told = await asyncio.wait_for(queue.get(), HEARTBEAT_SECONDS)
+            except TimeoutError:
+                yield b": still here\n\n"
+                continue
             if told is None:
-                return  # too slow
-            now = time.monotonic()
-            if now - asked >= streaming.RIGHTS_SECONDS:
-                asked = now
-                if not await _allowed(viewer):
-                    return
+                return
             if told.number and told.number <= after:
                 continue
             after = max(after, told.number)
             for data in await _of(viewer, told):
-                spoken = now
                 yield data
             if told is _END:
                 return
-            if now - spoken > HEARTBEAT_SECONDS:
-                spoken = now
-                yield b": still here\n\n"
     finally:
         broadcast.leave(queue)
-
-
-async def _next(queue: Queue) -> News | None:
-    """What comes next; news of nothing when it is time to ask for the viewer's rights."""
-    try:
-        return await asyncio.wait_for(queue.get(), max(streaming.RIGHTS_SECONDS, LEAST_WAIT_SECONDS))
-    except TimeoutError:
-        return News()
-
-
-async def _allowed(viewer: Viewer) -> bool:
-    """Whether the viewer may still see it. As long as nobody can know, nothing is sent."""
-    loop = asyncio.get_running_loop()
-    while (allowed := await loop.run_in_executor(streaming.pool, viewer.still_allowed)) is None:
-        await asyncio.sleep(UNKNOWN_SECONDS)
-    return allowed
 
 
 async def _of(viewer: Viewer, news: News) -> Sequence[bytes]:
     if news.of_viewer is None:
         return [news.data] if news.data else []
     loop = asyncio.get_running_loop()
-    return await loop.run_in_executor(streaming.pool, viewer.safely, news.of_viewer, viewer.request)
+    return await loop.run_in_executor(streaming.pool, viewer.safely, news.of_viewer, viewer)

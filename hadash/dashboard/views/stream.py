@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Hashable, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -16,7 +16,7 @@ from django.middleware.csrf import get_token
 from django.template.loader import render_to_string
 from django.views.decorators.http import require_GET
 
-from hadash.accounts.roles import DECIDE, FORCE, OPERATE, REQUEST, may
+from hadash.accounts.roles import DECIDE, FORCE, OPERATE, REQUEST, VIEW, people_who
 from hadash.dashboard import live
 from hadash.dashboard.context import frame
 from hadash.dashboard.lookups import switch_with_all
@@ -112,6 +112,15 @@ class SwitchBroadcast(Broadcast):
         traffic = [News(event("traffic", {"samples": samples}))] if samples else []
         return [*known[:2], *lines, *known[2:], *traffic]
 
+    def rights(self, users: Collection[int]) -> Mapping[int, Hashable]:
+        pair = switch_with_all(self.key).pair
+        may_see = set(people_who(VIEW, pair).filter(pk__in=users).values_list("pk", flat=True))
+        may = [
+            set(people_who(right, pair).filter(pk__in=may_see).values_list("pk", flat=True))
+            for right in (DECIDE, REQUEST, OPERATE, FORCE)
+        ]
+        return {user: tuple(user in who for who in may) for user in may_see}
+
     def _state(self, switch: Switch) -> list[News]:
         """The state, and the parts of the page that show it. Nothing when nothing has changed: people type there."""
         state = live.state(switch, list(switch.stages.all()))
@@ -163,9 +172,9 @@ def _line(line: dict[str, Any]) -> News:
     return News(event("log", line, line["id"]), number=line["id"])
 
 
-def _counts(request: HttpRequest) -> Sequence[bytes]:
+def _counts(viewer: streaming.Viewer) -> Sequence[bytes]:
     """What runs and what waits for the viewer: in the navigation."""
-    html = render_to_string("parts/counts.html", frame(request), request)
+    html = render_to_string("parts/counts.html", frame(viewer.request), viewer.request)
     return [event("counts", {"parts": {"counts": html}})]
 
 
@@ -175,24 +184,23 @@ class Parts:
     def __init__(self, switch: Switch, state: dict[str, Any]) -> None:
         self._switch = switch
         self._state = state
+        self._theirs = {switch.requested_by_id, *(a.user_id for a in four_eyes.shown(switch))}
         self._made: dict[Hashable, str] = {}
         self._making = threading.Lock()
 
-    def of(self, request: HttpRequest) -> Sequence[bytes]:
+    def of(self, viewer: streaming.Viewer) -> Sequence[bytes]:
         """The event for one viewer."""
-        kind = self._kind(request)
+        request, kind = viewer.request, self._kind(viewer)
         with self._making:
             if kind not in self._made:
                 self._made[kind] = self._make(request)
             text = self._made[kind]
         return [text.replace(_TOKEN, get_token(request)).encode() if _TOKEN in text else text.encode()]
 
-    def _kind(self, request: HttpRequest) -> Hashable:
+    def _kind(self, viewer: streaming.Viewer) -> Hashable:
         """What makes a difference: what a viewer may do, and whether it is theirs."""
-        user, switch = user_of(request), self._switch
-        theirs = {switch.requested_by_id, *(a.user_id for a in four_eyes.shown(switch))}
-        rights = tuple(may(user, right, switch.pair) for right in (DECIDE, REQUEST, OPERATE, FORCE))
-        return (*rights, user.pk if user.pk in theirs else None)
+        user = user_of(viewer.request).pk
+        return viewer.rights, user if user in self._theirs else None
 
     def _make(self, request: HttpRequest) -> str:
         context = {**parts_context(user_of(request), self._switch), "csrf_token": _TOKEN}

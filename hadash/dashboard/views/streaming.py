@@ -7,14 +7,18 @@ import json
 import logging
 import time
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Hashable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
-from django.contrib.auth import get_user
-from django.db import close_old_connections, connection
+from asgiref.sync import sync_to_async
+from django.contrib.auth import HASH_SESSION_KEY, SESSION_KEY, get_user
+from django.contrib.auth.models import User
+from django.contrib.sessions.models import Session
+from django.db import close_old_connections, connection, connections
 from django.http import Http404, HttpRequest, StreamingHttpResponse
-from django.utils import translation
+from django.utils import timezone, translation
+from django.utils.crypto import constant_time_compare
 
 log = logging.getLogger(__name__)
 
@@ -40,12 +44,38 @@ def event(name: str, data: Any, event_id: int | None = None) -> bytes:
     return f"{head}event: {name}\ndata: {json.dumps(data, ensure_ascii=False)}\n\n".encode()
 
 
+def signed_in(keys: Collection[str]) -> dict[str, User]:
+    """The users of those of these sessions that last, by key; as each request finds out (:func:`django.contrib.auth.get_user`): an ended
+    session, another password, who is kept out. Two queries."""
+    sessions = Session.objects.filter(session_key__in=keys, expire_date__gt=timezone.now())
+    known = {session.session_key: session.get_decoded() for session in sessions}
+    ids = {int(data[SESSION_KEY]) for data in known.values() if SESSION_KEY in data}
+    users = User.objects.filter(is_active=True).in_bulk(ids)
+    return {
+        key: user
+        for key, data in known.items()
+        if (user := users.get(int(data.get(SESSION_KEY, 0)))) is not None and _is_of(user, data)
+    }
+
+
+def _is_of(user: User, data: Mapping[str, Any]) -> bool:
+    told = str(data.get(HASH_SESSION_KEY, ""))
+    hashes = [user.get_session_auth_hash(), *user.get_session_auth_fallback_hash()]
+    return any(constant_time_compare(told, each) for each in hashes)
+
+
 class Viewer(ABC):
     """Somebody who watches, and for how long they may. All methods run in a thread."""
 
     def __init__(self, request: HttpRequest) -> None:
         self.request = request
         self.language = translation.get_language() or "en"
+        #: What they may do, where many watch the same (see ``broadcast.py``).
+        self.rights: Hashable = None
+
+    @property
+    def session_key(self) -> str:
+        return self.request.session.session_key or ""
 
     @abstractmethod
     def find(self) -> None:
@@ -68,19 +98,6 @@ class Viewer(ABC):
         except Exception:
             log.exception("the stream %s could not look", self.request.path)
             return []
-        finally:
-            close_old_connections()
-
-    def still_allowed(self) -> bool | None:
-        """Whether the session lasts, and the viewer may see it. Rights are read again: roles are taken while a stream is open.
-        ``None`` when nobody can know (PostgreSQL is away)."""
-        close_old_connections()
-        try:
-            with translation.override(self.language):
-                return self._read_rights()
-        except Exception:
-            log.exception("the stream %s could not learn who may see it", self.request.path)
-            return None
         finally:
             close_old_connections()
 
@@ -159,8 +176,15 @@ class Feed(Viewer):
         return allowed
 
 
+async def give_back_connection() -> None:
+    """Of the request, to the database: who only waits from here on, or for somebody who needs one, must not hold one. There are fewer than
+    people who may watch."""
+    await sync_to_async(connections.close_all)()
+
+
 async def answer(feed: Feed) -> StreamingHttpResponse:
     """:raises Http404: as :meth:`Feed.find`."""
+    await give_back_connection()
     loop = asyncio.get_running_loop()
     await loop.run_in_executor(pool, feed.begin)
     return response(_events(feed))
@@ -168,10 +192,17 @@ async def answer(feed: Feed) -> StreamingHttpResponse:
 
 def response(events: AsyncIterator[bytes]) -> StreamingHttpResponse:
     return StreamingHttpResponse(
-        events,
+        _without_connection(events),
         content_type="text/event-stream",
         headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
     )
+
+
+async def _without_connection(events: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """What comes, for as long as it lasts. (What is done between the view and this may have taken a connection again.)"""
+    await give_back_connection()
+    async for each in events:
+        yield each
 
 
 async def _events(feed: Feed) -> AsyncIterator[bytes]:

@@ -40,7 +40,8 @@ def bench_web(parts: Sequence[str] = (), sizes: Sequence[int] = (), keep: Path |
         if {"viewers", "plans"} & set(wanted):
             _ask(report, wanted, chosen[-1], folder)
     except BaseException:
-        show_logs(folder)
+        for place in sorted(folder.iterdir()):
+            show_logs(place)
         raise
     finally:
         if keep is None:
