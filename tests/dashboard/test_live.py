@@ -228,13 +228,14 @@ def test_what_has_changed_is_told_once(
     with translation.override("zh-hans"):
         watched = stream.SwitchBroadcast("zh-hans", switch.key)
         watched.look()
+        watched.look_aside()
         first = told(watched.greeting(0), people.vera)
         assert [name for name, _, _ in first] == ["state", "counts", "log", "mirror", "clients", "traffic"]
         state = first[0][2]
         assert state["stage"] == "settle" and set(state["parts"]) == {"head", "rail", "result"}
         assert first[2][2]["sentence"] == "olga 申请了切换。"
         assert "csrfmiddlewaretoken" not in state["parts"]["head"]  # a viewer has nothing to send
-        assert watched.look() == []
+        assert watched.look() == [] and watched.look_aside() == []
 
         Switch.objects.filter(pk=switch.pk).update(stage="block")
         log_event(switch, say("It goes on."))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import random
 import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Collection, Hashable, Mapping, Sequence
@@ -29,18 +30,24 @@ T = TypeVar("T")
 MOST_WAITING = 500
 #: Seconds between two questions who may see it while nobody can know.
 UNKNOWN_SECONDS = 1.0
+#: Seconds within which all viewers have been told what can wait.
+SPREAD_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class News:
     """One event. ``of_viewer``: makes the events of one viewer where not all are told the same; else ``data`` is it.
 
-    ``number``: of a line that a viewer may have already; 0 for anything else.
+    ``number``: of a line that a viewer may have already; 0 for anything else. ``can_wait``: of each viewer something else has to be read for it,
+    so that it is told to one after the other within :data:`SPREAD_SECONDS`, and what cannot wait goes first. ``at_once``: the same as ``of_viewer``
+    where nothing has to be read for it any more; ``None`` where something has.
     """
 
     data: bytes = b""
     of_viewer: Callable[[Viewer], Sequence[bytes]] | None = None
     number: int = 0
+    can_wait: bool = False
+    at_once: Callable[[Viewer], Sequence[bytes] | None] = lambda viewer: None
 
 
 #: The last of all.
@@ -53,8 +60,9 @@ Queue = asyncio.Queue[News | None]
 class Broadcast(ABC):
     """:meth:`look` and :meth:`greeting` run in a thread, in the language."""
 
-    #: Seconds between two looks.
+    #: Seconds between two looks, and between two at what takes longer.
     poll_seconds = 1.0
+    aside_seconds = 1.0
 
     def __init__(self, language: str) -> None:
         self.language = language
@@ -67,6 +75,10 @@ class Broadcast(ABC):
     @abstractmethod
     def look(self) -> list[News]:
         """What is new since the last look."""
+
+    def look_aside(self) -> list[News]:
+        """The same of what takes longer to learn, because others are asked: meanwhile :meth:`look` goes on."""
+        return []
 
     @abstractmethod
     def greeting(self, after: int) -> list[News]:
@@ -83,6 +95,7 @@ class Broadcast(ABC):
         async with self._joining:
             if self._task is None or self._task.done():
                 await self._in_thread(self.look)
+                await self._in_thread(self.look_aside)
             self._viewers[queue] = viewer
             if self._task is None or self._task.done():
                 self._task = asyncio.get_running_loop().create_task(self._go_on())
@@ -95,9 +108,13 @@ class Broadcast(ABC):
         pending: list[News] = []
         asked = time.monotonic()  # (whoever joins has just been asked)
         over: float | None = None
+        aside = asyncio.ensure_future(self._aside())
         while self._viewers:
             await asyncio.sleep(self.poll_seconds)
             pending += await self._in_thread(self.look) or []
+            if aside.done():
+                pending += aside.result()
+                aside = asyncio.ensure_future(self._aside())
             now = time.monotonic()
             if now - asked >= streaming.RIGHTS_SECONDS:
                 lost = await self._in_thread(self._lost)
@@ -115,6 +132,10 @@ class Broadcast(ABC):
                 if now - over >= streaming.LAST_SECONDS:
                     self._tell(_END)
         _forget(self)
+
+    async def _aside(self) -> list[News]:
+        await asyncio.sleep(self.aside_seconds)
+        return await self._in_thread(self.look_aside) or []
 
     async def _in_thread(self, make: Callable[[], T]) -> T | None:
         return await asyncio.get_running_loop().run_in_executor(streaming.pool, lambda: self._safely(make))
@@ -206,17 +227,27 @@ async def _events(viewer: Viewer, broadcast: Broadcast, after: int) -> AsyncIter
             after = max(after, news.number)
             for data in await _of(viewer, news):
                 yield data
-        while time.monotonic() - began <= STREAM_SECONDS:
+        waiting, due = News(), began + STREAM_SECONDS
+        while (now := time.monotonic()) - began <= STREAM_SECONDS:
+            if waiting.of_viewer and now >= due:
+                for data in await _of(viewer, waiting):
+                    yield data
+                waiting = News()
             try:
-                told = await asyncio.wait_for(queue.get(), HEARTBEAT_SECONDS)
+                patience = min(HEARTBEAT_SECONDS, due - now) if waiting.of_viewer else HEARTBEAT_SECONDS
+                told = await asyncio.wait_for(queue.get(), patience)
             except TimeoutError:
-                yield b": still here\n\n"
+                if not waiting.of_viewer:
+                    yield b": still here\n\n"
                 continue
             if told is None:
                 return
             if told.number and told.number <= after:
                 continue
             after = max(after, told.number)
+            if told.can_wait:
+                waiting, due = told, now + random.uniform(0, SPREAD_SECONDS)
+                continue
             for data in await _of(viewer, told):
                 yield data
             if told is _END:
@@ -228,5 +259,8 @@ async def _events(viewer: Viewer, broadcast: Broadcast, after: int) -> AsyncIter
 async def _of(viewer: Viewer, news: News) -> Sequence[bytes]:
     if news.of_viewer is None:
         return [news.data] if news.data else []
+    made = news.at_once(viewer)
+    if made is not None:
+        return made
     loop = asyncio.get_running_loop()
     return await loop.run_in_executor(streaming.pool, viewer.safely, news.of_viewer, viewer)

@@ -76,6 +76,7 @@ class SwitchBroadcast(Broadcast):
     """What the viewers of a switch are told."""
 
     poll_seconds = POLL_SECONDS
+    aside_seconds = TRAFFIC_POLL_SECONDS
 
     def __init__(self, language: str, key: str) -> None:
         super().__init__(language)
@@ -88,21 +89,21 @@ class SwitchBroadcast(Broadcast):
         self._last: dict[str, News] = {}
         self._told: dict[str, str] = {}
         self._samples: list[dict[str, Any]] = []
-        self._traffic_at = 0.0
 
     def look(self) -> list[News]:
         switch = switch_with_all(self.key)
         running = switch.current in (Status.APPROVED, Status.RUNNING)
         self.poll_seconds = RUNNING_POLL_SECONDS if running else POLL_SECONDS
-        news = [*self._state(switch), *self._log(switch)]
-        ended, self.ended = self.ended, not switch.open
-        now = time.monotonic()
-        if now - self._traffic_at >= TRAFFIC_POLL_SECONDS or ended is not self.ended:
-            self._traffic_at = now
-            news += self._if_new("mirror", live.mirrors(switch))
-            news += self._if_new("clients", live.clients(switch))
-            news += self._traffic(switch)
-        return news
+        self.ended = not switch.open
+        return [*self._state(switch), *self._log(switch)]
+
+    def look_aside(self) -> list[News]:
+        switch = switch_with_all(self.key)
+        return [
+            *self._if_new("mirror", live.mirrors(switch)),
+            *self._if_new("clients", live.clients(switch)),
+            *self._traffic(switch),
+        ]
 
     def greeting(self, after: int) -> list[News]:
         switch = switch_with_all(self.key)
@@ -128,11 +129,12 @@ class SwitchBroadcast(Broadcast):
         if self._state_text == text:
             return []
         self._state_text = text
-        self._last["state"] = News(of_viewer=Parts(switch, state).of)
+        parts = Parts(switch, state)
+        self._last["state"] = News(of_viewer=parts.of, at_once=parts.of_made)
         news = [self._last["state"]]
         if self._status != switch.status:
             self._status = switch.status
-            self._last["counts"] = News(of_viewer=_counts)
+            self._last["counts"] = News(of_viewer=_counts, can_wait=True)
             news.append(self._last["counts"])
         return news
 
@@ -190,12 +192,20 @@ class Parts:
 
     def of(self, viewer: streaming.Viewer) -> Sequence[bytes]:
         """The event for one viewer."""
-        request, kind = viewer.request, self._kind(viewer)
+        kind = self._kind(viewer)
         with self._making:
             if kind not in self._made:
-                self._made[kind] = self._make(request)
-            text = self._made[kind]
-        return [text.replace(_TOKEN, get_token(request)).encode() if _TOKEN in text else text.encode()]
+                self._made[kind] = self._make(viewer.request)
+        return self._with_token(self._made[kind], viewer)
+
+    def of_made(self, viewer: streaming.Viewer) -> Sequence[bytes] | None:
+        """The same without reading anything; ``None`` for the first one of a kind."""
+        text = self._made.get(self._kind(viewer))
+        return None if text is None else self._with_token(text, viewer)
+
+    @staticmethod
+    def _with_token(text: str, viewer: streaming.Viewer) -> Sequence[bytes]:
+        return [text.replace(_TOKEN, get_token(viewer.request)).encode() if _TOKEN in text else text.encode()]
 
     def _kind(self, viewer: streaming.Viewer) -> Hashable:
         """What makes a difference: what a viewer may do, and whether it is theirs."""
