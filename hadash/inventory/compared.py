@@ -150,9 +150,9 @@ def _difference(row: tuple[Any, ...]) -> Difference:
 
 
 def _escaped(text: str) -> str:
-    """As LIKE takes it literally.
+    r"""As LIKE takes it literally.
 
     >>> _escaped("50%_off")
-    '50\\\\\\\\%\\\\\\\\_off'
+    '50\\%\\_off'
     """
     return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")

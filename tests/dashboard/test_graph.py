@@ -230,9 +230,9 @@ class TestPages:
             estate.pair, [use for n in range(25) for use in uses_of(f"app-{n}", produce=[f"t-{n}", "all"])]
         )
         for address, asked, limit in [
-            ("graph", {}, 15),
-            ("graph-focus", {"appid": "app-1"}, 18),
-            ("graph-focus", {"kind": "topic", "name": "all"}, 18),
+            ("graph", {}, 16),
+            ("graph-focus", {"appid": "app-1"}, 19),
+            ("graph-focus", {"kind": "topic", "name": "all"}, 19),
         ]:
             with django_assert_max_num_queries(limit):
                 as_arne.get(reverse(address), asked)

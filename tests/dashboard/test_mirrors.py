@@ -177,7 +177,7 @@ class TestPages:
     ) -> None:
         for number in range(20):
             Mirror.objects.create(pair=estate.pair, name=f"m-{number}", topics=[], source=estate.east)
-        with django_assert_max_num_queries(16):
+        with django_assert_max_num_queries(17):
             as_arne.get(reverse("mirrors"))
 
     @pytest.mark.parametrize("window", [*WINDOWS, "nonsense"])

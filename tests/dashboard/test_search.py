@@ -80,7 +80,7 @@ class TestWhatIsFound:
         for number in range(30):
             AppID.objects.create(name=f"shop-{number}", pair=estate.pair)
         publish_graph(estate.pair, ESTATE)
-        with django_assert_max_num_queries(16):
+        with django_assert_max_num_queries(17):
             search(people.vera, "shop")
 
 

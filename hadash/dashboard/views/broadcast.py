@@ -13,6 +13,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeVar
 
 from django.db import close_old_connections
@@ -91,7 +92,7 @@ class Broadcast(ABC):
     async def join(self, viewer: Viewer) -> Queue:
         """What is told from now on. When it returns there has been a look, of which the greeting tells."""
         queue: Queue = asyncio.Queue(MOST_WAITING)
-        await self._in_thread(lambda: self._admit(viewer))
+        await self._in_thread(partial(self._admit, viewer))
         async with self._joining:
             if self._task is None or self._task.done():
                 await self._in_thread(self.look)
@@ -117,7 +118,8 @@ class Broadcast(ABC):
                 aside = asyncio.ensure_future(self._aside())
             now = time.monotonic()
             if now - asked >= streaming.RIGHTS_SECONDS:
-                lost = await self._in_thread(self._lost)
+                viewers = dict(self._viewers)  # (some may come meanwhile, who were just asked)
+                lost = await self._in_thread(partial(self._lost, viewers))
                 if lost is None:
                     await asyncio.sleep(UNKNOWN_SECONDS)
                     continue
@@ -131,6 +133,7 @@ class Broadcast(ABC):
                 over = now if over is None else over
                 if now - over >= streaming.LAST_SECONDS:
                     self._tell(_END)
+        aside.cancel()
         _forget(self)
 
     async def _aside(self) -> list[News]:
@@ -173,9 +176,8 @@ class Broadcast(ABC):
         user = viewer.request.user.pk or 0
         viewer.rights = self.rights([user]).get(user)
 
-    def _lost(self) -> list[Queue]:
+    def _lost(self, viewers: Mapping[Queue, Viewer]) -> list[Queue]:
         """The queues of those who may not see it any more; all others know what they may do now."""
-        viewers = dict(self._viewers)
         users = signed_in({viewer.session_key for viewer in viewers.values()})
         rights = self.rights({user.pk for user in users.values()})
         lost = []

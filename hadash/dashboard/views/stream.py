@@ -210,7 +210,8 @@ class Parts:
     def _kind(self, viewer: streaming.Viewer) -> Hashable:
         """What makes a difference: what a viewer may do, and whether it is theirs."""
         user = user_of(viewer.request).pk
-        return viewer.rights, user if user in self._theirs else None
+        # (Of whom nobody could learn the rights, that one's are nobody else's.)
+        return viewer.rights, user if viewer.rights is None or user in self._theirs else None
 
     def _make(self, request: HttpRequest) -> str:
         context = {**parts_context(user_of(request), self._switch), "csrf_token": _TOKEN}

@@ -30,7 +30,7 @@ pytestmark = pytest.mark.stack
 SECONDS = 4
 
 #: For clients of a Gateway that has gone: another one has to start within it, on a machine that does much else.
-SECONDS_OF_THE_GONE = 12
+SECONDS_OF_THE_GONE = 20
 
 #: Short, so that a test need not wait long for a session that ends.
 SHORT_SESSION = 2
