@@ -15,6 +15,7 @@ from hadash.bindings.didi.estate import Estate
 from hadash.bindings.didi.names import BY_TOPIC
 from hadash.bindings.didi.trees import Tree, tree_at
 from hadash.bindings.errors import NotConfigured
+from hadash.bindings.kept import Documents, kept_documents
 from hadash.bindings.native import NativeDialect
 from hadash.inventory.gateways import zookeeper
 from hadash.inventory.installation import claimed
@@ -43,6 +44,17 @@ def dialect_of(pair: Pair) -> Dialect:
         raise NotConfigured(str(fault))
     clusters = tuple((c.name, c.number, servers[c.name]) for c in pair.clusters)
     return _didi(native.client, pair.pk, pair.default.name, clusters, servers[GATEWAY])
+
+
+def documents_of(pair: Pair) -> Documents:
+    """All binding documents (also of other pairs), as they are kept in this process.
+
+    :raises StoreUnavailable, NotConfigured: see :func:`dialect_of`.
+    """
+    dialect = dialect_of(pair)
+    record = dialect.record if isinstance(dialect, DidiDialect) else dialect
+    assert isinstance(record, NativeDialect)
+    return kept_documents(record.client).all()
 
 
 def estate_of(pair: Pair) -> Estate:

@@ -13,11 +13,10 @@ from itertools import islice
 
 from django.db.models import Q, QuerySet
 
-from hadash.bindings.kept import Documents, kept_documents
+from hadash.bindings.kept import Documents
 from hadash.bindings.model import BindingDocument
 from hadash.bindings.sizing import MOST_DOCUMENTS
-from hadash.inventory.gateways import zookeeper
-from hadash.inventory.installation import claimed
+from hadash.inventory.dialects import documents_of
 from hadash.inventory.models import Access, AppID, Cluster, Declaration, InstanceID, Pair
 from hadash.inventory.relations import Relation
 from hadash.inventory.selectors import access_since
@@ -65,7 +64,7 @@ def around(pair: Pair, asked: Cluster, target: Cluster, appids: Iterable[str], c
     :raises TooMany: see there. :raises Unreadable: a document of an AppID of the pair cannot be read.
     :raises BindingError, KafkaError: ZooKeeper or the cluster does not answer.
     """
-    reading = _Reading(pair, asked, kept_documents(claimed(zookeeper())).all())
+    reading = _Reading(pair, asked, documents_of(pair))
     reading.refuse_unreadable()
     known: set[str] = set()
     wanted = set(appids)
@@ -85,7 +84,7 @@ def around(pair: Pair, asked: Cluster, target: Cluster, appids: Iterable[str], c
 
 def whole_pair(pair: Pair, source: Cluster) -> None:
     """:raises TooMany: more AppIDs are on ``source`` than any change of bindings can hold. (Fewer are counted by their plan.)"""
-    documents = kept_documents(claimed(zookeeper())).all()
+    documents = documents_of(pair)
     reading = _Reading(pair, source, documents)
     # (One more than there may be, besides all that may be elsewhere.)
     names = list(islice(reading.all_names(), MOST_DOCUMENTS + len(documents) + 1))

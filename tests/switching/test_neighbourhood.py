@@ -55,11 +55,7 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> Engine:
     monkeypatch.setattr(
         planning, "dialect_of", lambda pair: SimpleNamespace(all_documents=lambda: found.documents)
     )
-    monkeypatch.setattr(neighbourhood, "claimed", lambda client: client)
-    monkeypatch.setattr(neighbourhood, "zookeeper", lambda: None)
-    monkeypatch.setattr(
-        neighbourhood, "kept_documents", lambda client: SimpleNamespace(all=lambda: found.documents)
-    )
+    monkeypatch.setattr(neighbourhood, "documents_of", lambda pair: found.documents)
     monkeypatch.setattr(standby, "_client", lambda cluster: found.client())
     return found
 
