@@ -6,7 +6,7 @@ import json
 import logging
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -189,6 +189,8 @@ def begun(database: str, job: str, asked_by: str = "", number: int | None = None
         except BaseException as error:
             run.fail(_said(error))
             raise
+        finally:
+            _unlock(holder, job)
 
 
 def settle_dead(database: str, job: str) -> int:
@@ -207,6 +209,14 @@ def _locked(holder: psycopg.Connection[Any], job: str) -> bool:
     won = holder.execute("SELECT pg_try_advisory_lock(%s)", [_key(job)]).fetchone()
     holder.commit()
     return bool(won and won[0])
+
+
+def _unlock(holder: psycopg.Connection[Any], job: str) -> None:
+    """Let the next one begin at once. (The lock goes with the connection anyway, when the server has heard that it is closed.)"""
+    with suppress(psycopg.Error):
+        holder.rollback()
+        holder.execute("SELECT pg_advisory_unlock(%s)", [_key(job)])
+        holder.commit()
 
 
 def _settle_dead(connection: psycopg.Connection[Any], job: str) -> int:
