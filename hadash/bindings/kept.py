@@ -1,4 +1,4 @@
-"""All documents of a chroot in memory, for whoever looks often: a hundred thousand AppIDs have many, and few of them change.
+"""All documents of a chroot in memory, for pages and plans: a pair of a hundred thousand AppIDs has many, and few of them change.
 
 What has changed since the last look is learnt as the engines learn it, from the change nodes. What somebody edits past hadash is in no
 change node: it is seen after :data:`KEPT_SECONDS`, as it is by nobody else before a restart.
@@ -42,7 +42,7 @@ class KeptDocuments:
         self._looking = threading.Lock()
 
     def all(self) -> Documents:
-        """What there is now. (Another mapping after each change: whoever holds one may go on reading it.)
+        """What there is now. (A change makes a new mapping; one that was returned before does not change.)
 
         :raises StoreUnavailable: ZooKeeper does not answer.
         """
@@ -70,7 +70,9 @@ class KeptDocuments:
             return None
         fresh = [number for number in numbers if number > self._seen]
         if not fresh:
-            return set() if not numbers or numbers[-1] == self._seen else None  # None: they began anew
+            return (
+                set() if not numbers or numbers[-1] == self._seen else None
+            )  # None: their numbers were reset
         if fresh[0] != self._seen + 1:
             return None  # some were trimmed before they were seen
         found: set[str] = set()

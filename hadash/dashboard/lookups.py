@@ -21,7 +21,7 @@ def the_switch(user: Any, key: str) -> Switch:
 
 
 def switch_with_all(key: str) -> Switch:
-    """The same for whoever has been asked before who may see it. :raises Switch.DoesNotExist: there is none."""
+    """The same without a check of rights, which the caller has made. :raises Switch.DoesNotExist: there is none."""
     return selectors.with_relations(Switch.objects).get(key=key)
 
 

@@ -259,9 +259,9 @@ class Demo:
         )
         process.start()
         try:
-            told = 0
-            while process.alive:
-                time.sleep(FLEET_POLL_SECONDS)
+            told, ended = 0, False
+            while not ended:
+                ended = process.has_ended(FLEET_POLL_SECONDS)
                 lines = process.tail()
                 for line in lines[told:]:
                     self.log(line)

@@ -123,6 +123,13 @@ class Process:
                 f"{self.name} did not end within {timeout:g} s.{self._quoted_tail()}"
             ) from None
 
+    def has_ended(self, timeout: float) -> bool:
+        """Whether the program ends by itself within ``timeout`` seconds: for whoever has something to do meanwhile."""
+        if self._popen is not None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._popen.wait(timeout)
+        return not self.alive
+
     def stop(self, timeout: float = 20.0) -> None:
         """Ask the program to end, and kill what has not ended after `timeout` seconds."""
         with self._lock:

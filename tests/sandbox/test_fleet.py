@@ -44,7 +44,7 @@ class TestItsShape:
         assert again.table(SIDE).equals(estate.table(SIDE)) and again.mirrors.keys() == estate.mirrors.keys()
 
     def test_by_appids_half_of_it_is_one_island(self, estate: Estate) -> None:
-        """DESIGN section 7: as in a trial with real estates."""
+        """As in a trial with real estates (docs/pipeline.md)."""
         topics, appids = len(estate.topic_names), estate.size.appids
         resource = appids + np.where(estate.kind == GROUP, topics + estate.resource, estate.resource)
         count = appids + topics + len(estate.group_names)

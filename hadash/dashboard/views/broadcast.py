@@ -107,7 +107,7 @@ class Broadcast(ABC):
 
     async def _go_on(self) -> None:
         pending: list[News] = []
-        asked = time.monotonic()  # (whoever joins has just been asked)
+        asked = time.monotonic()  # (a viewer that joins has just been checked)
         over: float | None = None
         aside = asyncio.ensure_future(self._aside())
         while self._viewers:

@@ -24,7 +24,8 @@ DAYS = 30
 CLIENTS_EXPONENT, MOST_CLIENTS = 2.0, 200
 #: Of all clients, those that write; and Topics of its own that each uses.
 WRITERS, OWN_TOPICS_USED = 0.45, 2
-#: Of all AppIDs, those that read Topics of others, how many Topics are read so for each AppID, and how unevenly (DESIGN section 7).
+#: Of all AppIDs, those that read Topics of others, how many Topics are read so for each AppID, and how unevenly
+#: (as in bulk.py: the exponent that a trial with real estates had).
 SHARING_APPIDS, SHARED_TOPICS, SHARING = 0.5, 0.2, 1.1
 #: Shared Topics that one AppID reads, at most.
 MOST_SHARED = 5
