@@ -278,7 +278,7 @@ def test_who_may_do_the_same_is_told_the_same_with_a_token_of_their_own(
 
 @stack
 @pytest.mark.django_db(transaction=True)
-async def test_a_hundred_viewers_are_one_look(
+async def test_many_viewers_are_one_look(
     as_vera_async: AsyncClient, make_switch: Any, engines: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looks: list[str] = []
@@ -289,11 +289,11 @@ async def test_a_hundred_viewers_are_one_look(
         return look(self)
 
     monkeypatch.setattr(stream.SwitchBroadcast, "look", counted)
-    monkeypatch.setattr(stream, "POLL_SECONDS", 30.0)
+    monkeypatch.setattr(stream, "POLL_SECONDS", 3600.0)  # (however long they all take to come)
     switch = await sync_to_async(make_switch)("paused", started_at=timezone.now())
     address = reverse("switch-stream", args=[switch.key])
     viewers = []
-    for _ in range(100):
+    for _ in range(30):
         response = await as_vera_async.get(address)
         chunks = aiter(response.streaming_content)
         while b"event: state" not in await anext(chunks):
