@@ -127,15 +127,22 @@ const FOLDED = "hadash-folded";
 const remembered = () => {
   try { return new Set(JSON.parse(localStorage.getItem(FOLDED) ?? "[]")); } catch { return new Set(); }
 };
-for (const box of document.querySelectorAll("details[data-fold]")) {
-  if (remembered().has(box.dataset.fold)) box.open = false;
-  box.addEventListener("toggle", () => {
-    const folded = remembered();
-    folded[box.open ? "delete" : "add"](box.dataset.fold);
-    // (A browser may keep nothing: then it folds for this page only.)
-    try { localStorage.setItem(FOLDED, JSON.stringify([...folded])); } catch { /* nothing is kept */ }
-  });
-}
+const fold = (root) => {
+  const folded = remembered();
+  for (const box of root.querySelectorAll("details[data-fold]")) if (folded.has(box.dataset.fold)) box.open = false;
+};
+fold(document);
+// A part that is replaced comes unfolded.
+document.addEventListener("htmx:afterSwap", (event) => fold(event.detail.target));
+// (A click, and not that a section was folded: the line above does that as well.)
+document.addEventListener("click", (event) => {
+  const box = event.target.closest("details[data-fold] > summary")?.parentElement;
+  if (!box || event.target.closest("a, button")) return;
+  const folded = remembered();
+  folded[box.open ? "add" : "delete"](box.dataset.fold);
+  // (A browser may keep nothing: then it folds for this page only.)
+  try { localStorage.setItem(FOLDED, JSON.stringify([...folded])); } catch { /* nothing is kept */ }
+});
 
 // "/" leads to the search, as long as nobody is typing.
 document.addEventListener("keydown", (event) => {

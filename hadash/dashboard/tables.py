@@ -27,6 +27,11 @@ class Column:
         """Whether its values stand below each other digit by digit."""
         return self.kind in ("number", "seconds", "percent")
 
+    @property
+    def classes(self) -> str:
+        """Of its head."""
+        return "num" if self.is_number else ""
+
 
 @dataclass(frozen=True, slots=True)
 class Table:

@@ -37,6 +37,7 @@ EXAMPLES: list[Chart] = [
     sharing.distribution({1: 5, 9: 2}),
     sharing.ranking([shared(), shared("audit", pair="other")]),
     sharing.against_radius([shared()], [sharing.Crowd(2, 3, 312)]),
+    sharing.before_and_after([sharing.Change("main", "shop", 3, 40, 7)]),
     over_time.coverage([over_time.CoverageDay(DAY, "main", 4, 3)], DAY),
     over_time.lag([mirror_day(20, 1.5)], {"main": 30.0}, DAY),
     coverage_map.coverage_map([cell()]),
@@ -58,6 +59,7 @@ def test_each_can_be_sent_and_has_a_twin_with_all_of_its_columns(chart: Chart) -
         sharing.distribution({}),
         sharing.ranking([]),
         sharing.against_radius([], []),
+        sharing.before_and_after([]),
         over_time.coverage([], DAY),
         over_time.lag([], {}, DAY),
         coverage_map.coverage_map([]),
@@ -86,6 +88,19 @@ class TestSharing:
     def test_two_of_one_name_are_told_apart(self) -> None:
         (bars,) = sharing.ranking([shared(), shared(pair="other"), shared("audit")]).traces
         assert bars["y"] == ["audit", "shop (other)", "shop (main)"]
+
+    def test_what_gains_most_by_registering_stands_on_top(self) -> None:
+        changes = [
+            sharing.Change("main", "audit", 1, before=12, after=5),
+            sharing.Change("main", "shop", 3, before=40, after=7),
+            sharing.Change("main", "alone", 1, before=1, after=0),
+        ]
+        chart = sharing.before_and_after(changes)
+        between, before, after = chart.traces
+        assert before["y"] == ["alone", "audit", "shop"], "Plotly draws from below"
+        assert (before["x"], after["x"]) == ([1, 12, 40], [1, 5, 7]), "a logarithmic axis has no nothing"
+        assert between["x"][-3:] == [7, 40, None]
+        assert [row[1] for row in chart.rows] == ["audit", "shop", "alone"], "as the work list has it"
 
 
 class TestCoverageMap:

@@ -63,12 +63,12 @@ PAGES = {
 CHARTS = {
     "overview": 0,
     "coverage": 2,
-    "sharing": 3,
+    "sharing": 4,
     "advice": 1,
     "lag": 1,
     "uncovered": 0,
     "search": 0,
-    "appid": 1,
+    "appid": 2,
     "clusters": 0,
     "cluster": 2,
     "gateways": 0,
@@ -423,6 +423,18 @@ def test_a_section_that_was_folded_stays_so(olga: Window, published: SimpleNames
     section.locator("> summary").click()
     page.reload()
     expect(section).to_have_attribute("open", "")
+
+
+def test_a_section_that_refreshes_itself_stays_folded(olga: Window, published: SimpleNamespace) -> None:
+    page = olga.open(PAGES["appid"].format(**published.pages))
+    section = page.locator("[data-fold='appid-connected']")
+    section.locator("> summary").click()
+    expect(section).not_to_have_attribute("open", "")
+    # What is shown changes, so that it is replaced; and what was not folded is not.
+    page.evaluate("document.querySelector('[data-fold=appid-connected] h2').textContent = 'as it was'")
+    expect(section.locator("h2")).to_have_text("Connected now")
+    expect(section).not_to_have_attribute("open", "")
+    expect(page.locator("[data-fold='appid-observed']")).to_have_attribute("open", "")
 
 
 def test_the_map_is_moved_zoomed_and_opened(olga: Window) -> None:

@@ -57,6 +57,17 @@ def _sharing(run: Run, pairs: Sequence[str]) -> list[Chart]:
         sharing.against_radius(
             [shared(row) for row in named.values()], _crowds(run, pairs, list(named)) if len(counts) else []
         ),
+        sharing.before_and_after(_changes(pairs)),
+    ]
+
+
+def _changes(pairs: Sequence[str]) -> list[sharing.Change]:
+    """The steps of the last work list."""
+    steps = list(selectors.rows(AdviceStep, selectors.published(Run.Job.ADVICE), pairs).order_by("pair", "place"))
+    pages = _pages(steps)
+    return [
+        sharing.Change(s.pair, s.appid, len(s.clients), s.before, s.after, pages.get((s.pair, s.appid), ""))
+        for s in steps
     ]
 
 

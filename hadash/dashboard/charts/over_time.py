@@ -25,12 +25,29 @@ def noon(day: date) -> int:
 
 @dataclass(frozen=True, slots=True)
 class CoverageDay:
-    """One pair on one day."""
+    """One pair on one day, or one of its AppIDs (then ``pair`` is that one's name)."""
 
     day: date
     pair: str
     clients: int
     registered: int
+
+
+def last_of_each_day(runs: Iterable[Mapping[str, Any]]) -> list[CoverageDay]:
+    """In the order of days. :param runs: as :func:`hadash.governance.selectors.coverage_over_time` has them, the newest first.
+
+    >>> noon_of = lambda day, hour: datetime(2026, 11, day, hour, tzinfo=UTC)
+    >>> runs = [{"at": noon_of(24, 9), "pair": "main", "clients": 4, "registered": 3},
+    ...         {"at": noon_of(24, 8), "pair": "main", "clients": 4, "registered": 1},
+    ...         {"at": noon_of(23, 8), "pair": "main", "clients": 4, "registered": 1}]
+    >>> [(day.day.day, day.registered) for day in last_of_each_day(runs)]
+    [(23, 1), (24, 3)]
+    """
+    found: dict[tuple[date, str], CoverageDay] = {}
+    for run in runs:
+        day = run["at"].astimezone(UTC).date()
+        found.setdefault((day, run["pair"]), CoverageDay(day, run["pair"], run["clients"], run["registered"]))
+    return [found[key] for key in sorted(found)]
 
 
 def _axis(today: date) -> dict[str, object]:
@@ -39,8 +56,11 @@ def _axis(today: date) -> dict[str, object]:
     return {"type": "date", "range": ends, "tickformat": "%-d %b", "title": {"text": _("day")}}
 
 
-def coverage(days: Sequence[CoverageDay], today: date) -> Chart:
-    """The share of clients that are registered, a line a pair. :param days: in the order of days."""
+def coverage(days: Sequence[CoverageDay], today: date, whose: Column | None = None) -> Chart:
+    """The share of clients that are registered, a line a pair.
+
+    :param days: in the order of days. :param whose: the column of what has a line, where it is not the pair.
+    """
     by_pair: dict[str, list[CoverageDay]] = defaultdict(list)
     for each in days:
         if each.clients:
@@ -69,7 +89,7 @@ def coverage(days: Sequence[CoverageDay], today: date) -> Chart:
         _("Coverage over time"),
         (
             Column("day", _("Day"), "day"),
-            Column("pair", _("Pair")),
+            whose or Column("pair", _("Pair")),
             Column("registered", _("Registered"), "number"),
             Column("clients", _("Clients"), "number"),
             Column("share", _("Share"), "percent"),

@@ -6,11 +6,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import log10
+from typing import Any
 
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from hadash.dashboard.charts.chart import INK, QUIET, Chart, height_of
+from hadash.dashboard.charts.chart import INK, QUIET, SURFACE, Chart, height_of
 from hadash.dashboard.tables import Column
 
 #: AppIDs of the ranking, and points of the scatter that have a name; the others are drawn together.
@@ -216,4 +217,83 @@ def against_radius(rows: Sequence[Shared], crowds: Sequence[Crowd]) -> Chart:
         ),
         empty=_("No AppID has been seen within the days that count."),
         height=360,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What registering the InstanceIDs of one AppID would change: how many things move together at most around it. ``clients``: to be registered."""
+
+    pair: str
+    appid: str
+    clients: int
+    before: int
+    after: int
+    href: str = ""
+
+
+def before_and_after(changes: Sequence[Change]) -> Chart:
+    """A line for each AppID from how much moves together now to how much would; the largest gain first, a few by name.
+
+    :param changes: in the order of the work list.
+    """
+    rows = sorted(changes, key=lambda row: row.after - row.before)[:RANKED]
+    names = _told_apart(rows)
+    # (Plotly draws from below.)
+    rows, names = rows[::-1], names[::-1]
+    between: dict[str, list[Any]] = {"x": [], "y": []}
+    for row, name in zip(rows, names, strict=True):
+        between["x"] += [max(1, row.after), max(1, row.before), None]
+        between["y"] += [name, name, None]
+
+    def ends(values: list[int], word: str, symbol: str, colour: str) -> dict[str, Any]:
+        return {
+            "type": "scatter",
+            "mode": "markers",
+            "name": word,
+            "x": [max(1, value) for value in values],
+            "y": names,
+            "customdata": [
+                [row.href, f"{row.before:,}", f"{row.after:,}", f"{row.clients:,}"] for row in rows
+            ],
+            "marker": {"size": 10, "symbol": symbol, "color": colour, "line": {"width": 1.5, "color": INK}},
+            "hovertemplate": "<b>%{y}</b> %{customdata[1]} → %{customdata[2]}<br>"
+            + _("to be registered: %(n)s") % {"n": "%{customdata[3]}"}
+            + "<extra></extra>",
+        }
+
+    return Chart(
+        "before-and-after",
+        _("Before and after"),
+        (
+            Column("pair", _("Pair")),
+            Column("appid", _("AppID")),
+            Column("clients", _("To be registered"), "number"),
+            Column("before", _("Before"), "number"),
+            Column("after", _("After"), "number"),
+        ),
+        [(row.pair, row.appid, row.clients, row.before, row.after) for row in changes],
+        [
+            {
+                "type": "scatter",
+                "mode": "lines",
+                **between,
+                "line": {"color": QUIET, "width": 2},
+                "hoverinfo": "skip",
+            },
+            ends([row.before for row in rows], _("Before"), "circle", SURFACE),
+            ends([row.after for row in rows], _("After"), "diamond", INK),
+        ]
+        if rows
+        else [],
+        {
+            "xaxis": {"type": "log", "dtick": "D2", "title": {"text": _("things that move together at most")}},
+            "yaxis": {"type": "category"},
+            "margin": {"l": 120, "r": 40, "t": 8, "b": 44},
+        },
+        says=_(
+            "How much moves together around an AppID now (circle), and once its InstanceIDs are registered (diamond): step by step, as the work list has it."
+        ),
+        empty=_("Nothing is left to do: registering more InstanceIDs would break up nothing more."),
+        height=height_of(len(rows)),
     )

@@ -2,23 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC
+from itertools import islice
+from operator import attrgetter, itemgetter
 from typing import Any
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
 
 from hadash.accounts.roles import MARK_CRITICAL, REGISTER, may
 from hadash.dashboard import changes, declared, engines, meeting, selectors, states
 from hadash.dashboard.binding_forms import GenerateForm
+from hadash.dashboard.charts import over_time
+from hadash.dashboard.charts.chart import Chart, asked_csv
 from hadash.dashboard.connections import by_cluster
 from hadash.dashboard.connections import of_appid as connections_of_appid
+from hadash.dashboard.csv_export import csv_response
 from hadash.dashboard.forms import DeclareForm, RegisterForm
+from hadash.dashboard.sorting import Fields, Keys, order_of, part_order
+from hadash.dashboard.tables import Column
 from hadash.dashboard.templatetags.hadash import sentence
 from hadash.dashboard.views.common import address_of, denied, paged, part_of, searched, the_appid, user_of
 from hadash.governance import critical
@@ -32,9 +44,34 @@ from hadash.sentences import Sentence
 ROWS_SHOWN = 50
 
 
+#: What the list can be ordered by, and the tables of one AppID.
+FIELDS: Fields = {"name": ("name",)}
+CONNECTED_KEYS: Keys = {
+    "client": lambda client: client["client_id"] or None,
+    "parked": itemgetter("parked"),
+    "library": lambda client: client["library"] or None,
+}
+BOUND_KEYS: Keys = {
+    "kind": lambda bound: str(bound.kind),
+    "identity": lambda bound: str(bound.identity),
+    "cluster": lambda bound: bound.binding.cluster,
+    "state": lambda bound: str(bound.state.word),
+    "epoch": lambda bound: bound.binding.epoch,
+    "when": attrgetter("at"),
+}
+INSTANCE_KEYS: Keys = {
+    "name": attrgetter("name"),
+    "note": lambda instance: instance.note or None,
+    "when": attrgetter("registered_at"),
+}
+
+#: AppIDs of the CSV that are read at a time.
+CSV_CHUNK = 500
+
+
 @require_GET
-def appids(request: HttpRequest) -> HttpResponse:
-    """All AppIDs with their bindings, searched by name with ``?q=``, of one pair with ``?pair=``."""
+def appids(request: HttpRequest) -> HttpResponseBase:
+    """All AppIDs with their bindings, searched by name with ``?q=``, of one pair with ``?pair=``; ``?sort=``; ``?format=csv``."""
     query, pair = searched(request, "q"), searched(request, "pair")
     pairs = governance.pair_names(user_of(request))
     found = selectors.appids(user_of(request))
@@ -42,10 +79,15 @@ def appids(request: HttpRequest) -> HttpResponse:
         found = found.filter(name__icontains=query)
     if pair in pairs:
         found = found.filter(pair__name=pair)
-    page = paged(request, found)
+    order = order_of(request, FIELDS)
+    found = order.query(found, FIELDS, ("pair__name", "pk"))
     look = engines.look()
+    if request.GET.get("format") == "csv":
+        return csv_response("appids", _CSV, _csv_rows(found, look))
+    page = paged(request, found)
     context = {
         "page": page,
+        "order": order,
         "query": query,
         "pair": pair if pair in pairs else "",
         "pairs": pairs,
@@ -55,11 +97,38 @@ def appids(request: HttpRequest) -> HttpResponse:
     return render(request, "appids/list.html", context)
 
 
+_CSV = (
+    "pair",
+    "appid",
+    "owner",
+    "critical",
+    "bound_to",
+    "binding",
+    "epoch",
+    "clients_seen",
+    "of_these_registered",
+)
+
+
+def _csv_rows(found: QuerySet[AppID], look: engines.Engines) -> Iterator[tuple[Any, ...]]:
+    every = found.iterator(chunk_size=CSV_CHUNK)
+    while some := list(islice(every, CSV_CHUNK)):
+        for entry in selectors.bound_appids(some, look):
+            appid, binding = entry.appid, entry.binding
+            whose = "" if binding is None else "its own" if entry.own else "the pair's default"
+            yield (
+                appid.pair.name, appid.name, appid.owner, appid.critical, binding.cluster if binding else None, whose,
+                binding.epoch if binding and entry.own else None, entry.observed, entry.covered,
+            )  # fmt: skip
+
+
 @require_GET
-def appid(request: HttpRequest, pk: int) -> HttpResponse:
+def appid(request: HttpRequest, pk: int) -> HttpResponseBase:
     """The page, or with htmx only what changes. ``?client=`` looks in InstanceIDs and client.ids; each table has pages of its
-    own: ``?instances=``, ``?connected=``, ``?bound=``, ``?seen=``."""
+    own: ``?instances=``, ``?connected=``, ``?bound=``, ``?seen=``. ``?csv=``: the table of the chart of that name."""
     found = the_appid(user_of(request), pk)
+    if "csv" in request.GET and (csv := asked_csv(request, [_coverage(found, _runs(found))])) is not None:
+        return csv
     if request.headers.get("HX-Request"):
         return render(request, "appids/live.html", _live(request, found))
     return page(request, found)
@@ -78,12 +147,14 @@ def page(
     """The page of an AppID, also with what somebody has typed and why it was refused."""
     history = [(switch, states.of_status(switch)) for switch in selectors.history_of(user_of(request), found)]
     live = _live(request, found)
+    runs = _runs(found)
     context = {
         **live,
         **_registered(request, found, live),
         "form": form or RegisterForm(),
         "history": history,
-        "over_time": governance.coverage_over_time([found.pair.name], found.name),
+        "over_time": runs,
+        "coverage": _coverage(found, runs),
         "risk": governance.score(governance.counting([found.pair.name]).filter(appid=found.name)),
         "retirements": [
             (one, states.of_retirement(one)) for one in selectors.retirements(user_of(request), found)
@@ -98,6 +169,18 @@ def page(
     return render(request, "appids/page.html", context, status=status)
 
 
+def _runs(found: AppID) -> list[dict[str, Any]]:
+    """How well its clients were known, of each run that is kept."""
+    return governance.coverage_over_time([found.pair.name], found.name)
+
+
+def _coverage(found: AppID, runs: Sequence[Mapping[str, Any]]) -> Chart:
+    today = timezone.now().astimezone(UTC).date()
+    days = [replace(day, pair=found.name) for day in over_time.last_of_each_day(runs)]
+    chart = over_time.coverage(days, today, Column("pair", _("AppID")))
+    return replace(chart, address=reverse("appid", args=[found.pk]))
+
+
 def _searched(request: HttpRequest) -> str:
     """What is looked for in the names of its clients."""
     return searched(request, "client")
@@ -107,9 +190,14 @@ def _registered(request: HttpRequest, found: AppID, live: dict[str, Any]) -> dic
     """Its InstanceIDs, and names to choose from when one is typed."""
     user, query = user_of(request), _searched(request)
     instances = [each for each in found.instances.all() if query.casefold() in each.name.casefold()]
+    address = reverse("appid", args=[found.pk])
+    order = part_order(request, "instances", INSTANCE_KEYS, address)
     most = max(len(instances), live["seen"].page.paginator.count, live["client_count"])
     return {
-        "registered": part_of(request, "instances", instances, ROWS_SHOWN, reverse("appid", args=[found.pk])),
+        "instance_order": order,
+        "registered": part_of(
+            request, "instances", order.rows(instances, INSTANCE_KEYS), ROWS_SHOWN, address
+        ),
         "unregistered": selectors.unregistered(found) if may(user, REGISTER, found.pair) else [],
         "searchable": bool(query) or most > ROWS_SHOWN,
     }
@@ -126,17 +214,26 @@ def _live(request: HttpRequest, found: AppID) -> dict[str, Any]:
     clients = _by_client(connections)
     shown = [client for client in clients if query.casefold() in client["client_id"].casefold()]
     bindings = changes.bindings_of(document, user) if document is not None else []
+    orders = {
+        "bound": part_order(request, "bound", BOUND_KEYS, address),
+        "connected": part_order(request, "connected", CONNECTED_KEYS, address),
+    }
     seen = part_of(request, "seen", selectors.observed_uses(found, query), ROWS_SHOWN, address)
     return {
         "appid": found,
         "engines": look,
         "bound": bound,
         "query": query,
-        "bindings": part_of(request, "bound", bindings, ROWS_SHOWN, address),
+        "orders": orders,
+        "bindings": part_of(
+            request, "bound", orders["bound"].rows(bindings, BOUND_KEYS), ROWS_SHOWN, address
+        ),
         "open_changes": [(change, states.of_change(change)) for change in under_way],
         "binding_state": states.of_binding(bound.binding.state) if bound.binding else None,
         "client_count": len(clients),
-        "connected": part_of(request, "connected", shown, ROWS_SHOWN, address),
+        "connected": part_of(
+            request, "connected", orders["connected"].rows(shown, CONNECTED_KEYS), ROWS_SHOWN, address
+        ),
         "connection_count": len(connections),
         "silent": silent,
         "seen": seen,

@@ -16,12 +16,16 @@ from django.views.decorators.http import require_GET
 
 from hadash.accounts.roles import VIEW_AUDIT, may
 from hadash.audit.models import CHUNK, Entry, exported, head
+from hadash.dashboard.sorting import Fields, order_of
 from hadash.dashboard.views.common import denied, paged, searched, user_of
+
+#: What the list can be ordered by.
+FIELDS: Fields = {"when": ("at",), "who": ("actor__username",), "verb": ("verb",), "subject": ("subject",)}
 
 
 @require_GET
 def audit(request: HttpRequest) -> HttpResponse:
-    """Newest first; ``?q=`` looks in the subject, ``?actor=`` takes a user name."""
+    """Newest first, the oldest with ``?sort=when``; ``?q=`` looks in the subject, ``?actor=`` takes a user name."""
     if not may(user_of(request), VIEW_AUDIT):
         return denied(request, PermissionDenied("You may not read the audit log."), VIEW_AUDIT)
     query, actor = searched(request, "q"), searched(request, "actor")
@@ -30,7 +34,15 @@ def audit(request: HttpRequest) -> HttpResponse:
         found = found.filter(subject__icontains=query)
     if actor:
         found = found.filter(actor__username=actor)
-    context = {"page": paged(request, found, 50), "query": query, "actor": actor, "head": head()}
+    order = order_of(request, FIELDS)
+    found = order.query(found, FIELDS, ("-pk",))
+    context = {
+        "page": paged(request, found, 50),
+        "order": order,
+        "query": query,
+        "actor": actor,
+        "head": head(),
+    }
     return render(request, "audit/list.html", context)
 
 

@@ -13,6 +13,7 @@ from hadash.accounts.browser import browser_of
 from hadash.accounts.roles import DECIDE, OPERATE, REQUEST, may
 from hadash.dashboard import batches, selectors, states
 from hadash.dashboard.batches import the_batch
+from hadash.dashboard.sorting import Fields, order_of
 from hadash.dashboard.views.acts import acts_on, approvals_need_zookeeper, approvals_seen
 from hadash.dashboard.views.common import address_of, paged, searched, typed, user_of
 from hadash.sentences import Sentence
@@ -31,16 +32,27 @@ LINES_SHOWN = 200
 NAMED = 20
 
 
+#: What the list can be ordered by.
+FIELDS: Fields = {
+    "way": ("source__name", "target__name"),
+    "state": ("status",),
+    "by": ("requested_by__username",),
+    "when": ("requested_at",),
+}
+
+
 @require_GET
 def list_of_batches(request: HttpRequest) -> HttpResponse:
-    """``?status=`` as of :class:`Status`."""
+    """``?status=`` as of :class:`Status`; ``?sort=``."""
     found = batches.batches(user_of(request))
     status = searched(request, "status")
     if status in set(Status):
         found = found.filter(status=status)
-    page = paged(request, found)
+    order = order_of(request, FIELDS)
+    page = paged(request, order.query(found, FIELDS, ("-requested_at", "pk")))
     context = {
         "page": page,
+        "order": order,
         "rows": batches.rows(page.object_list),
         "status": status,
         "statuses": {

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import fields
+from operator import attrgetter
 from typing import Any
 
 from django.http import Http404, HttpRequest
@@ -12,9 +15,10 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
 
 from hadash.dashboard.charts.chart import asked_csv
-from hadash.dashboard.clusters.looking import charts_of, controllers_of, rows_for, states_of
-from hadash.dashboard.clusters.survey import differing_quotas, survey_of
+from hadash.dashboard.clusters.looking import ClusterRow, charts_of, controllers_of, rows_for, states_of
+from hadash.dashboard.clusters.survey import BrokerRow, Differing, Trouble, differing_quotas, survey_of
 from hadash.dashboard.csv_export import csv_response
+from hadash.dashboard.sorting import Keys, order_of, part_order
 from hadash.dashboard.views.common import part_of, user_of
 from hadash.kafka.errors import KafkaError
 from hadash.mirroring.services import cluster_client
@@ -23,11 +27,43 @@ from hadash.mirroring.services import cluster_client
 ROWS_SHOWN = 25
 
 
+def _newest(name: str) -> Callable[[ClusterRow], Any]:
+    """That of the newest snapshot; ``None`` where there is none."""
+    return lambda row: getattr(row.newest, name, None)
+
+
+#: What the list is ordered by, and the tables of one cluster.
+KEYS: Keys = {
+    "cluster": lambda row: row.cluster.name,
+    "state": lambda row: str(row.state.word),
+    "milliseconds": attrgetter("milliseconds"),
+    "brokers": lambda row: len(row.cluster.brokers) if row.state.look == "fine" else None,
+    "controller": _newest("controller"),
+    "version": _newest("version"),
+    "partitions": _newest("partitions"),
+    "leaderless": _newest("leaderless"),
+    "under_replicated": _newest("under_replicated"),
+    "gateways": lambda row: " ".join(row.reached_by) or None,
+    "looked_at": lambda row: row.cluster.looked_at,
+}
+TROUBLE_KEYS: Keys = {field.name: attrgetter(field.name) for field in fields(Trouble)}
+BROKER_KEYS: Keys = {field.name: attrgetter(field.name) for field in fields(BrokerRow)}
+DIFFERING_KEYS: Keys = {field.name: attrgetter(field.name) for field in fields(Differing)}
+
+
 @require_GET
 def clusters(request: HttpRequest) -> HttpResponseBase:
-    """All of the pairs that somebody may see. With htmx only what changes."""
+    """All of the pairs that somebody may see; ``?sort=``; ``?format=csv``. With htmx only what changes."""
+    order = order_of(request, KEYS)
+    rows = order.rows(rows_for(user_of(request)), KEYS)
+    if request.GET.get("format") == "csv":
+        return csv_response("clusters", ("pair", *KEYS), map(_csv_row, rows))
     template = "clusters/rows.html" if request.headers.get("HX-Request") else "clusters/list.html"
-    return render(request, template, {"rows": rows_for(user_of(request))})
+    return render(request, template, {"rows": rows, "order": order})
+
+
+def _csv_row(row: ClusterRow) -> tuple[Any, ...]:
+    return (row.pair.name, *(key(row) for key in KEYS.values()))
 
 
 @require_GET
@@ -63,13 +99,24 @@ def cluster(request: HttpRequest, name: str) -> HttpResponseBase:
             ("of", "setting", name, row.twin.name),
             ((d.of, d.setting, d.here, d.there) for d in survey.differing),
         )
+    orders = {
+        "troubles": part_order(request, "troubles", TROUBLE_KEYS),
+        "brokers": part_order(request, "brokers", BROKER_KEYS),
+        "differing": part_order(request, "differing", DIFFERING_KEYS),
+    }
     context = {
         "row": row,
         "survey": survey,
+        "orders": orders,
+        "brokers": orders["brokers"].rows(survey.brokers, BROKER_KEYS),
         "charts": charts,
         "controllers": controllers_of(known)[:ROWS_SHOWN],
-        "troubles": part_of(request, "troubles", survey.troubles, ROWS_SHOWN),
-        "differing": part_of(request, "differing", survey.differing, ROWS_SHOWN),
+        "troubles": part_of(
+            request, "troubles", orders["troubles"].rows(survey.troubles, TROUBLE_KEYS), ROWS_SHOWN
+        ),
+        "differing": part_of(
+            request, "differing", orders["differing"].rows(survey.differing, DIFFERING_KEYS), ROWS_SHOWN
+        ),
     }
     return render(request, "clusters/page.html", context)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from operator import attrgetter
 from typing import Any
 
 from django.contrib import messages
@@ -18,6 +20,7 @@ from hadash.dashboard import engines, selectors
 from hadash.dashboard.charts.chart import asked_csv
 from hadash.dashboard.csv_export import csv_response
 from hadash.dashboard.gateways.looking import WINDOWS, GatewayRow, charts_of, history_of, rows_of, said_of
+from hadash.dashboard.sorting import Keys, order_of
 from hadash.dashboard.views.common import address_of, denied, searched, typed, user_of
 from hadash.sentences import Sentence
 from hadash.switching import gateways
@@ -70,12 +73,34 @@ def _clusters(request: HttpRequest) -> set[str]:
     return {cluster.name for pair in pairs for cluster in pair.clusters}
 
 
+def _rate(name: str) -> Callable[[GatewayRow], Any]:
+    """That between the last two samples; ``None`` where nobody knows."""
+    return lambda row: getattr(row.rate, name, None)
+
+
+#: What the list is ordered by.
+KEYS: Keys = {
+    "gateway": attrgetter("id"),
+    "state": lambda row: str(row.state.word),
+    "epoch": lambda row: row.gateway.applied,
+    "connections": attrgetter("connections"),
+    "parked": _rate("parked"),
+    "requests": attrgetter("requests"),
+    "refused": attrgetter("refused"),
+    "cpu": _rate("cpu"),
+    "memory": _rate("memory_bytes"),
+    "version": lambda row: row.gateway.version,
+    "since": lambda row: row.gateway.since,
+}
+
+
 @require_GET
 def list_of_gateways(request: HttpRequest) -> HttpResponseBase:
-    """All of them; ``?format=csv``. With htmx only what changes."""
+    """All of them; ``?sort=``; ``?format=csv``. With htmx only what changes."""
     look = engines.look_at_gateways()
     may_see = may_somewhere(user_of(request), VIEW)
-    rows = rows_of(look, _clusters(request)) if may_see and not look.fault else []
+    order = order_of(request, KEYS)
+    rows = order.rows(rows_of(look, _clusters(request)) if may_see and not look.fault else [], KEYS)
     if request.GET.get("format") == "csv":
         columns = (
             "gateway",
@@ -93,6 +118,7 @@ def list_of_gateways(request: HttpRequest) -> HttpResponseBase:
     context = {
         "engines": look,
         "rows": rows,
+        "order": order,
         "says": said_of(rows),
         "may_see": may_see,
     }

@@ -20,6 +20,7 @@ from hadash.accounts.roles import ACCEPT, may
 from hadash.dashboard import states, words
 from hadash.dashboard.csv_export import csv_response
 from hadash.dashboard.published_tables import SHOWS, filtered_findings, sentence_of, the_finding
+from hadash.dashboard.sorting import Fields, order_of
 from hadash.dashboard.templatetags.hadash import sentence
 from hadash.dashboard.views.common import address_of, denied, paged, searched, typed, user_of
 from hadash.governance import accepting, selectors
@@ -33,6 +34,17 @@ WORST = 8
 
 #: Days for which an acceptance is offered at first: until the next release.
 OFFERED_DAYS = 30
+
+
+#: What the list can be ordered by.
+FIELDS: Fields = {
+    "severity": ("weight",),
+    "what": ("code", "name"),
+    "appid": ("appid",),
+    "pair": ("pair",),
+    "state": ("state",),
+    "since": ("opened_at",),
+}
 
 
 @dataclass(frozen=True)
@@ -68,7 +80,7 @@ def shown(finding: Finding) -> Shown:
 @require_GET
 def findings(request: HttpRequest) -> HttpResponseBase:
     """The gravest first. ``?pair=``, ``?severity=``, ``?code=``, ``?show=`` (open at first, accepted, resolved, all), and ``?q=`` in AppIDs
-    and names; ``?format=csv``."""
+    and names; ``?sort=``; ``?format=csv``."""
     pairs = selectors.pair_names(user_of(request))
     pair = _chosen(searched(request, "pair"), pairs)
     severity = _chosen(searched(request, "severity"), [each.value for each in Severity])
@@ -77,11 +89,14 @@ def findings(request: HttpRequest) -> HttpResponseBase:
     query = searched(request, "q")
     wanted = [pair] if pair else pairs
     found = filtered_findings(wanted, severity, code, show, query)
+    order = order_of(request, FIELDS)
+    found = order.query(found, FIELDS, ("-weight", "pair", "code", "appid", "name"))
     if request.GET.get("format") == "csv":
         return csv_response("findings", _CSV, _csv_rows(found.iterator()))
     page = paged(request, found)
     context = {
         "page": page,
+        "order": order,
         "rows": [shown(each) for each in page.object_list],
         "pairs": pairs,
         "pair": pair,

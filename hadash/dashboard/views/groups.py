@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import astuple, fields
+from dataclasses import astuple
+from operator import attrgetter, itemgetter
 from typing import Any
 
 from django.http import Http404, HttpRequest
@@ -18,10 +19,11 @@ from hadash.dashboard.charts import assignment
 from hadash.dashboard.charts.chart import Chart, asked_csv
 from hadash.dashboard.csv_export import csv_response
 from hadash.dashboard.groups import asking
-from hadash.dashboard.groups.listing import GroupRow, listing
+from hadash.dashboard.groups.listing import listing
 from hadash.dashboard.groups.looking import Look, look_at
+from hadash.dashboard.sorting import Keys, order_of, part_order
 from hadash.dashboard.tables import Column
-from hadash.dashboard.views.common import address_with, paged, part_of, searched, user_of
+from hadash.dashboard.views.common import paged, part_of, searched, user_of
 from hadash.inventory.models import Cluster
 from hadash.kafka.errors import KafkaError
 
@@ -42,6 +44,25 @@ COLUMNS = (
 )
 
 
+#: What the list is ordered by, and the tables of one group.
+KEYS: Keys = {column.name: attrgetter(column.name) for column in COLUMNS}
+MEMBER_KEYS: Keys = {
+    "client": lambda row: row["word"],
+    "host": lambda row: row["member"].host,
+    "partitions": itemgetter("partitions"),
+    "lag": itemgetter("lag"),
+}
+LAG_KEYS: Keys = {
+    "topic": lambda lag: (lag.topic, lag.partition),
+    "partition": lambda lag: (lag.partition, lag.topic),
+    "client": lambda lag: lag.client_id or None,
+    "committed": attrgetter("committed"),
+    "end": attrgetter("end"),
+    "records": attrgetter("records"),
+}
+MOVE_KEYS: Keys = {"partition": itemgetter(0), "from": itemgetter(1), "to": itemgetter(2)}
+
+
 def _clusters(user: Any) -> dict[str, Cluster]:
     """Those of the pairs that a user may see, by name."""
     pairs = pairs_where(user).select_related("first", "second")
@@ -52,23 +73,20 @@ def _clusters(user: Any) -> dict[str, Cluster]:
 def groups(request: HttpRequest) -> HttpResponseBase:
     """``?cluster=``, ``?q=`` in the names, ``?sort=column`` or ``-column``, ``?format=csv``."""
     clusters = _clusters(user_of(request))
-    cluster, query, sort = (searched(request, name) for name in ("cluster", "q", "sort"))
+    cluster, query = (searched(request, name) for name in ("cluster", "q"))
     cluster = cluster if cluster in clusters else ""
     found = listing({cluster} if cluster else clusters)
     rows = [row for row in found.rows if query.casefold() in row.group.casefold()]
-    column = sort.removeprefix("-")
-    if column in {field.name for field in fields(GroupRow)}:
-        # What there is none of comes last either way.
-        known = [row for row in rows if getattr(row, column) is not None]
-        known.sort(key=lambda row: getattr(row, column), reverse=sort.startswith("-"))
-        rows = known + [row for row in rows if getattr(row, column) is None]
+    order = order_of(request, KEYS)
+    rows = order.rows(rows, KEYS)
     if request.GET.get("format") == "csv":
         return csv_response("groups", [each.name for each in COLUMNS], (astuple(row) for row in rows))
     page = paged(request, rows, PAGE_SIZE)
     context = {
         "found": found,
         "page": page,
-        "columns": [(each, *_turned(request, each.name, sort)) for each in COLUMNS],
+        "columns": COLUMNS,
+        "order": order,
         "rows": [
             (row, [(each, getattr(row, each.name)) for each in COLUMNS[2:]]) for row in page.object_list
         ],
@@ -77,13 +95,6 @@ def groups(request: HttpRequest) -> HttpResponseBase:
         "query": query,
     }
     return render(request, "groups/list.html", context)
-
-
-def _turned(request: HttpRequest, name: str, sort: str) -> tuple[str, str]:
-    """(the address that orders by this column, or the other way round; how it is ordered now)."""
-    if sort == name:
-        return address_with(request, sort=f"-{name}", page=None), "ascending"
-    return address_with(request, sort=name, page=None), "descending" if sort == f"-{name}" else ""
 
 
 @require_GET
@@ -118,22 +129,27 @@ def group(request: HttpRequest, cluster: str, name: str) -> HttpResponseBase:
             for lag in look.lags
         ]
         return csv_response("lag", ["topic", "partition", "client_id", "committed", "end", "records"], lags)
+    orders = {
+        "members": part_order(request, "members", MEMBER_KEYS),
+        "lags": part_order(request, "lags", LAG_KEYS),
+        "moves": part_order(request, "moves", MOVE_KEYS),
+    }
+    lags_shown = orders["lags"].rows(sorted(look.lags, key=_furthest_first), LAG_KEYS)
+    moved = [(m.partition, words.get(m.source or "", ""), words.get(m.target or "", "")) for m in moves]
     context = {
         "cluster": known,
         "name": name,
         "look": look,
+        "orders": orders,
         "chart": chart,
         "answer": answer,
         "asked": {key: searched(request, key) for key in ("change", "member", "assignor", "topic", "count")},
         "assignors": sorted(asking.ASSIGNORS),
-        "members": part_of(request, "members", _members(look, words), ROWS_SHOWN),
-        "lags": part_of(request, "lags", sorted(look.lags, key=_furthest_first), ROWS_SHOWN),
-        "moves": part_of(
-            request,
-            "moves",
-            [(m.partition, words.get(m.source or "", ""), words.get(m.target or "", "")) for m in moves],
-            ROWS_SHOWN,
+        "members": part_of(
+            request, "members", orders["members"].rows(_members(look, words), MEMBER_KEYS), ROWS_SHOWN
         ),
+        "lags": part_of(request, "lags", lags_shown, ROWS_SHOWN),
+        "moves": part_of(request, "moves", orders["moves"].rows(moved, MOVE_KEYS), ROWS_SHOWN),
         "choices": [(member.member_id, words[member.member_id]) for member in look.info.members],
     }
     return render(request, "groups/page.html", context)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import fields
+from operator import attrgetter
 from typing import Any
 
 from django.db.models import F, Q
@@ -10,6 +12,7 @@ from django.http import Http404, HttpRequest
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.template.loader import render_to_string
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
@@ -23,23 +26,30 @@ from hadash.dashboard.mirrors.history import WINDOWS, Window
 from hadash.dashboard.mirrors.incidents import KIND_WORDS
 from hadash.dashboard.mirrors.looking import (
     Shown,
+    TopicLag,
     mirrors_for,
     partitions_of,
     rows_of,
     shown_of,
     topics_of,
 )
+from hadash.dashboard.sorting import Fields, Keys, order_of, part_order
 from hadash.dashboard.views import streaming
 from hadash.dashboard.views.common import paged, searched, user_of
 from hadash.dashboard.views.streaming import event
 from hadash.mirroring.models import Mirror
 
-#: What the list can be ordered by.
-SORTS: dict[str, Any] = {
-    "lag": F("lag_seconds").desc(nulls_first=True),
-    "name": F("name").asc(),
-    "state": F("state").asc(),
+#: What the list can be ordered by, and the Topics of one. Before anybody has chosen, what nobody knows comes first: it may be anything.
+FIELDS: Fields = {
+    "name": ("name",),
+    "way": ("source__name",),
+    "state": ("state",),
+    "lag": ("lag_seconds",),
+    "records": ("lag_records",),
+    "looked_at": ("looked_at",),
 }
+FURTHEST_FIRST = F("lag_seconds").desc(nulls_first=True)
+TOPIC_KEYS: Keys = {field.name: attrgetter(field.name) for field in fields(TopicLag)}
 
 #: Seconds between two looks of somebody who watches one: as often as it is sampled.
 POLL_SECONDS = 1.0
@@ -49,7 +59,8 @@ POLL_SECONDS = 1.0
 def mirrors(request: HttpRequest) -> HttpResponseBase:
     """``?q=`` in names and Topics, ``?pair=``, ``?state=``, ``?sort=``, ``?format=csv``. With htmx only what changes."""
     user = user_of(request)
-    query, pair, state, sort = (searched(request, name) for name in ("q", "pair", "state", "sort"))
+    query, pair, state = (searched(request, name) for name in ("q", "pair", "state"))
+    order = order_of(request, FIELDS)
     everything = mirrors_for(user)
     pairs = sorted(set(everything.values_list("pair__name", flat=True)))
     found = everything
@@ -59,7 +70,7 @@ def mirrors(request: HttpRequest) -> HttpResponseBase:
         found = found.filter(pair__name=pair)
     if state in Mirror.State.values:
         found = found.filter(state=state)
-    found = found.order_by(SORTS.get(sort, SORTS["lag"]), "pair__name", "name")
+    found = order.query(found.order_by(FURTHEST_FIRST, "pair__name", "name"), FIELDS, ("pair__name", "name"))
     if request.GET.get("format") == "csv":
         columns = ("pair", "mirror", "source", "target", "state", "records", "seconds", "topics")
         rows = (
@@ -75,7 +86,7 @@ def mirrors(request: HttpRequest) -> HttpResponseBase:
         "query": query,
         "pair": pair,
         "state": state,
-        "sort": sort if sort in SORTS else "lag",
+        "order": order,
         "states": states.MIRROR_WORDS.items(),
         "any": bool(pairs),
     }
@@ -109,7 +120,7 @@ def mirror(request: HttpRequest, pair: str, name: str) -> HttpResponseBase:
         rows = ((each.kind, each.since, each.until, each.worst) for each in shown.incidents)
         return csv_response("incidents", ["what", "since", "until", "seconds"], rows)
     context = {
-        **_parts(found, shown, partitions),
+        **_parts(request, found, shown, partitions),
         "window": window,
         "windows": WINDOWS.values(),
         "chart": shown.chart,
@@ -117,14 +128,18 @@ def mirror(request: HttpRequest, pair: str, name: str) -> HttpResponseBase:
     return render(request, "mirrors/page.html", context)
 
 
-def _parts(mirror: Mirror, shown: Shown, partitions: Sequence[PartitionLag]) -> dict[str, Any]:
-    """What the parts of the page show that change while somebody looks."""
+def _parts(
+    request: HttpRequest, mirror: Mirror, shown: Shown, partitions: Sequence[PartitionLag]
+) -> dict[str, Any]:
+    """What the parts of the page show that change while somebody looks. ``?topics-sort=`` orders the Topics."""
+    order = part_order(request, "topics", TOPIC_KEYS, reverse("mirror", args=[mirror.pair.name, mirror.name]))
     [row] = rows_of([mirror])
     return {
         "mirror": mirror,
         "row": row,
         "partitions": mirror_lag.partitions(partitions),
-        "topics": topics_of(partitions),
+        "topic_order": order,
+        "topics": order.rows(topics_of(partitions), TOPIC_KEYS),
         "incidents": [(each, KIND_WORDS[each.kind]) for each in shown.incidents],
     }
 
@@ -163,7 +178,7 @@ class Feed(streaming.Feed):
             shapes = shapes_of(shown.incidents, span, shown.rpo)
             ends = [round(each.timestamp() * 1000) for each in span]
             events.append(event("lag", {**new, "range": ends, "shapes": shapes, "says": shown.chart.says}))
-        context = _parts(found, shown, partitions_of(found))
+        context = _parts(self.request, found, shown, partitions_of(found))
         for part in ("state", "tasks", "topics", "incidents"):
             html = render_to_string(f"mirrors/{part}.html", context, self.request)
             events += self.if_new(part, html)

@@ -16,9 +16,13 @@ from django.views.decorators.http import require_http_methods, require_POST
 from hadash.accounts import people
 from hadash.accounts.roles import MANAGE_PEOPLE, ROLES, may
 from hadash.dashboard.forms import PersonForm, RoleForm
+from hadash.dashboard.sorting import Fields, order_of
 from hadash.dashboard.views.common import address_of, denied, paged, searched, user_of
 from hadash.inventory.models import Pair
 from hadash.sentences import Sentence, say
+
+#: What the list can be ordered by.
+FIELDS: Fields = {"username": ("username",), "name": ("first_name", "last_name")}
 
 
 def _denied(request: HttpRequest, error: PermissionDenied | None = None) -> HttpResponse:
@@ -27,7 +31,7 @@ def _denied(request: HttpRequest, error: PermissionDenied | None = None) -> Http
 
 @require_http_methods(["GET", "POST"])
 def everybody(request: HttpRequest) -> HttpResponse:
-    """``?q=`` looks in the names. POST: the fields of :class:`PersonForm`, a new local account."""
+    """``?q=`` looks in the names; ``?sort=``. POST: the fields of :class:`PersonForm`, a new local account."""
     if not may(user_of(request), MANAGE_PEOPLE):
         return _denied(request)
     form = PersonForm(request.POST or None)
@@ -52,9 +56,11 @@ def _page(
         found = found.filter(
             Q(username__icontains=query) | Q(first_name__icontains=query) | Q(last_name__icontains=query)
         )
-    page = paged(request, found)
+    order = order_of(request, FIELDS)
+    page = paged(request, order.query(found, FIELDS, ("username",)))
     context = {
         "page": page,
+        "order": order,
         "rows": [(person, _roles(person)) for person in page.object_list],
         "query": query,
         "form": form,

@@ -15,6 +15,7 @@ from django.views.decorators.http import require_GET, require_POST
 from hadash.accounts.roles import CHANGE_SCHEDULE, RUN_JOB
 from hadash.dashboard import states
 from hadash.dashboard.published_tables import jobs_for, runs_for, seen_by, the_run, two_runs
+from hadash.dashboard.sorting import Fields, order_of
 from hadash.dashboard.views.common import address_of, denied, paged, searched, typed, user_of
 from hadash.governance import comparing, selectors
 from hadash.governance.models import Run
@@ -23,10 +24,13 @@ from hadash.pipeline.jobs import JOBS, Job
 from hadash.sentences import Sentence
 from hadash.switching.refusals import Refused
 
+#: What the list of runs can be ordered by.
+FIELDS: Fields = {"number": ("pk",), "job": ("job",), "state": ("state",), "began": ("began_at",)}
+
 
 @require_GET
 def pipeline(request: HttpRequest) -> HttpResponse:
-    """All jobs and the last runs; ``?job=`` shows those of one. With htmx only what changes."""
+    """All jobs and the last runs; ``?job=`` shows those of one; ``?sort=``. With htmx only what changes."""
     return _page(request)
 
 
@@ -43,8 +47,10 @@ def _page(
     found = runs_for(user)
     if wanted in Job.values:
         found = found.filter(job=wanted)
-    page = paged(request, found)
+    order = order_of(request, FIELDS)
+    page = paged(request, order.query(found, FIELDS, ("-pk",)))
     context = {
+        "order": order,
         "jobs": [(each, states.of_run(each.under_way) if each.under_way else None) for each in jobs],
         "page": page,
         "runs": [(run, states.of_run(run)) for run in map(seen_by(user), page.object_list)],

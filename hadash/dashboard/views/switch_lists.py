@@ -5,28 +5,41 @@ from __future__ import annotations
 from typing import Any
 
 from django.db.models import Q
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
 from hadash.dashboard import batches, changes, selectors, states
+from hadash.dashboard.csv_export import csv_response
+from hadash.dashboard.sorting import Fields, order_of
 from hadash.dashboard.views.common import paged, part_of, searched, user_of
 from hadash.switching.batches import machine as batch_machine
 from hadash.switching.drafts.services import drafts_of
 from hadash.switching.machine import Status
+from hadash.switching.models import Switch
 
 #: Changes of bindings that stand below the switches of an inbox, on one page (``?changes=``).
 SHOWN_CHANGES = 25
 
 INBOXES = ("all", "waiting", "mine")
 
+#: What the list can be ordered by.
+FIELDS: Fields = {
+    "what": ("appid", "instance_id"),
+    "way": ("source__name", "target__name"),
+    "state": ("status",),
+    "by": ("requested_by__username",),
+    "when": ("requested_at",),
+}
+
 #: Of one's own batches, the newest that stand above one's switches.
 BATCHES_SHOWN = 10
 
 
 @require_GET
-def switches(request: HttpRequest) -> HttpResponse:
-    """``?inbox=waiting|mine`` and ``?status=``; ``?q=`` looks in AppID, InstanceID and Topics."""
+def switches(request: HttpRequest) -> HttpResponseBase:
+    """``?inbox=waiting|mine`` and ``?status=``; ``?q=`` looks in AppID, InstanceID and Topics; ``?sort=``; ``?format=csv``."""
     user = user_of(request)
     inbox = request.GET.get("inbox", "all")
     inbox = inbox if inbox in INBOXES else "all"
@@ -43,6 +56,10 @@ def switches(request: HttpRequest) -> HttpResponse:
             | Q(asked__topics__icontains=query)
             | Q(key=query)
         )
+    order = order_of(request, FIELDS)
+    found = order.query(found, FIELDS, ("-requested_at", "pk"))
+    if request.GET.get("format") == "csv":
+        return csv_response("switches", _CSV, map(_csv_row, found.iterator(chunk_size=500)))
     page = paged(request, found)
     state_of = states.of_waiting if inbox == "waiting" else states.of_status
     # A state or a name is asked for of switches: what it cannot be asked of does not stand beside them.
@@ -50,6 +67,7 @@ def switches(request: HttpRequest) -> HttpResponse:
     by_hand = part_of(request, "changes", [] if filtered else changes.in_inbox(user, inbox), SHOWN_CHANGES)
     context = {
         "page": page,
+        "order": order,
         "changes": [(change, states.of_change(change)) for change in by_hand.page.object_list],
         "changes_part": by_hand,
         "rows": [(switch, state_of(switch)) for switch in page.object_list],
@@ -68,6 +86,17 @@ def switches(request: HttpRequest) -> HttpResponse:
         .count(),
     }
     return render(request, "switches/list.html", context)
+
+
+_CSV = ("key", "kind", "pair", "appid", "instance_id", "topics", "source", "target", "status", "reason", "requested_by", "requested_at", "started_at", "ended_at")  # fmt: skip
+
+
+def _csv_row(switch: Switch) -> tuple[Any, ...]:
+    return (
+        switch.key, switch.kind, switch.pair.name, switch.appid, switch.instance_id, switch.scope.topics, switch.source.name,
+        switch.target.name, switch.status, switch.reason, switch.requested_by.get_username(), switch.requested_at,
+        switch.started_at, switch.ended_at,
+    )  # fmt: skip
 
 
 def _batches(user: Any, inbox: str) -> list[batches.Row]:

@@ -14,8 +14,9 @@ from hadash.dashboard.charts.chart import asked_csv
 from hadash.dashboard.charts.of_tables import charts_of
 from hadash.dashboard.csv_export import csv_response
 from hadash.dashboard.published_tables import rows_of
+from hadash.dashboard.sorting import order_of
 from hadash.dashboard.tables import TABLES, THING_WORDS, Table
-from hadash.dashboard.views.common import address_with, paged, searched, user_of
+from hadash.dashboard.views.common import paged, searched, user_of
 from hadash.governance import selectors
 from hadash.inventory.models import AppID
 
@@ -32,14 +33,13 @@ def table(request: HttpRequest, name: str) -> HttpResponseBase:
     pairs = selectors.pair_names(user_of(request))
     pair, query = searched(request, "pair"), searched(request, "q")
     pair = pair if pair in pairs else ""
-    sort = searched(request, "sort")
-    sort = sort if found.column(sort.removeprefix("-")) else ""
+    order = order_of(request, [column.name for column in found.columns])
     run = selectors.published(found.job)
     shown = [pair] if pair else pairs
     charts = charts_of(found.name, run, shown)
     if (asked := asked_csv(request, charts)) is not None:
         return asked
-    rows = rows_of(found, shown, query, sort)
+    rows = rows_of(found, shown, query, order.text)
     if request.GET.get("format") == "csv":
         names = [column.name for column in found.columns]
         return csv_response(found.name, names, rows.values_list(*names).iterator(chunk_size=2000))
@@ -48,7 +48,7 @@ def table(request: HttpRequest, name: str) -> HttpResponseBase:
         "table": found,
         "charts": charts,
         "tables": TABLES,
-        "columns": [(column, *_turned(request, column.name, sort)) for column in found.columns],
+        "order": order,
         "page": page,
         "rows": [_cells(row, found) for row in page.object_list],
         "appids": _pages(page.object_list, found),
@@ -61,13 +61,6 @@ def table(request: HttpRequest, name: str) -> HttpResponseBase:
         else [],
     }
     return render(request, "governance/table.html", context)
-
-
-def _turned(request: HttpRequest, name: str, sort: str) -> tuple[str, str]:
-    """(the address that orders by this column, or the other way round; how it is ordered now: ascending, descending or nothing)."""
-    if sort == name:
-        return address_with(request, sort=f"-{name}", page=None), "ascending"
-    return address_with(request, sort=name, page=None), "descending" if sort == f"-{name}" else ""
 
 
 def _cells(row: Any, found: Table) -> list[tuple[Any, Any]]:
