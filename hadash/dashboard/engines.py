@@ -29,6 +29,10 @@ log = logging.getLogger(__name__)
 PATIENCE_SECONDS = 1.5
 #: Seconds for which pages share one look.
 SHARED_SECONDS = 0.25
+#: Seconds for which those who look at an overview share who is connected, and that one waits for it: Gateways with thousands of clients are
+#: asked for all of them.
+CONNECTED_SECONDS = 1.0
+CONNECTED_PATIENCE_SECONDS = 5.0
 
 T = TypeVar("T")
 
@@ -120,6 +124,40 @@ def look() -> Engines:
 def look_at_gateways() -> Engines:
     """Epoch and Gateways without the bindings, for what looks several times a second."""
     return _or_fault(_gateways)
+
+
+@dataclass(frozen=True, slots=True)
+class Connected:
+    """Who is connected through the Gateways: the connections of each client (AppID, client.id, cluster), how many of these are parked, and the ids
+    of the Gateways that did not answer."""
+
+    connections: dict[tuple[str, str, str], int] = field(default_factory=dict)
+    parked: dict[tuple[str, str, str], int] = field(default_factory=dict)
+    silent: tuple[str, ...] = ()
+
+
+def _look_at_connected() -> Connected:
+    entries, silent = ask_each(_gateways.get().answering, "/connected", "connected")
+    found = Connected(silent=tuple(silent))
+    for appid, client_id, cluster, connections, parked in entries:
+        who = (appid, client_id, cluster)
+        found.connections[who] = found.connections.get(who, 0) + connections
+        found.parked[who] = found.parked.get(who, 0) + parked
+    return found
+
+
+_connected_now = SharedLook(_look_at_connected, CONNECTED_SECONDS)
+
+
+def look_at_connected() -> Connected:
+    """All clients of all Gateways: of everybody who looks within :data:`CONNECTED_SECONDS` one asks. Empty while ZooKeeper does not tell of any
+    Gateway."""
+    try:
+        return _connected_now.get(CONNECTED_PATIENCE_SECONDS)
+    except TimeoutError:
+        return Connected(silent=tuple(gateway.id for gateway in look_at_gateways().answering))
+    except (BindingError, KazooException, Unanswered, OSError):
+        return Connected()
 
 
 def ask_each(

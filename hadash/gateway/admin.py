@@ -75,6 +75,17 @@ def build_app(gateway: Gateway) -> Starlette:
         """One entry a connection."""
         return JSONResponse({"clients": [_client(connection) for connection in connections(request)]})
 
+    async def connected(request: Request) -> Response:
+        """One entry for each client on each cluster, ``[AppID, client.id, cluster, its connections, of these parked]``: what counts need, however
+        many connections there are."""
+        found: dict[tuple[str, str, str], list[int]] = {}
+        for each in connections(request):
+            signed = each.signed
+            counts = found.setdefault((signed.appid, signed.client_id, signed.upstream.cluster), [0, 0])
+            counts[0] += 1
+            counts[1] += bool(each.parked)
+        return JSONResponse({"connected": [[*who, *counts] for who, counts in found.items()]})
+
     async def members(request: Request) -> Response:
         """One entry a group member, whichever of its connections it spoke on: parked, joining, held or active. ``assignors`` is null
         when its JOIN_GROUP did not pass here; ``connected`` whether it has a connection."""
@@ -172,6 +183,7 @@ def build_app(gateway: Gateway) -> Starlette:
         routes=[
             Route("/status", status),
             Route("/clients", clients),
+            Route("/connected", connected),
             Route("/members", members),
             Route("/readers", readers),
             Route("/positions", positions),

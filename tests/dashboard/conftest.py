@@ -303,9 +303,15 @@ def engines(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
             return [], []
         return list(getattr(said, key)), list(said.silent)
 
+    def look_at_connected() -> engines_module.Connected:
+        found = [(c["appid"], c["client_id"], c["cluster"]) for c in said.clients if said.look.answering]
+        parked = {who: int(bool(c["parked"])) for who, c in zip(found, said.clients, strict=False)}
+        return engines_module.Connected(dict.fromkeys(found, 1), parked, tuple(said.silent))
+
     monkeypatch.setattr(engines_module, "look", lambda: said.look)
     monkeypatch.setattr(engines_module, "look_at_gateways", lambda: said.look)
     monkeypatch.setattr(engines_module, "ask_each", ask_each)
+    monkeypatch.setattr(engines_module, "look_at_connected", look_at_connected)
     live._rate_cache.clear()
     return said
 

@@ -49,6 +49,8 @@ def test_clients_are_told_with_all_that_is_known_of_them(gateway: GatewayProcess
         assert found["web-2"]["node"] == "east"
         assert [c["client_id"] for c in gateway.clients(app.appid, instance="web-2")] == ["web-2"]
         assert gateway.ask("/clients", appid="nobody") == {"clients": []}
+        counted = sorted(gateway.ask("/connected", appid=app.appid)["connected"])
+        assert counted == [[app.appid, "web-1", "east", 1, 0], [app.appid, "web-2", "east", 1, 0]]
     eventually(lambda: gateway.clients(app.appid) == [], "the end of both connections")
 
 

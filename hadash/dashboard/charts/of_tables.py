@@ -63,7 +63,9 @@ def _sharing(run: Run, pairs: Sequence[str]) -> list[Chart]:
 
 def _changes(pairs: Sequence[str]) -> list[sharing.Change]:
     """The steps of the last work list."""
-    steps = list(selectors.rows(AdviceStep, selectors.published(Run.Job.ADVICE), pairs).order_by("pair", "place"))
+    steps = list(
+        selectors.rows(AdviceStep, selectors.published(Run.Job.ADVICE), pairs).order_by("pair", "place")
+    )
     pages = _pages(steps)
     return [
         sharing.Change(s.pair, s.appid, len(s.clients), s.before, s.after, pages.get((s.pair, s.appid), ""))

@@ -287,7 +287,11 @@ def before_and_after(changes: Sequence[Change]) -> Chart:
         if rows
         else [],
         {
-            "xaxis": {"type": "log", "dtick": "D2", "title": {"text": _("things that move together at most")}},
+            "xaxis": {
+                "type": "log",
+                "dtick": "D2",
+                "title": {"text": _("things that move together at most")},
+            },
             "yaxis": {"type": "category"},
             "margin": {"l": 120, "r": 40, "t": 8, "b": 44},
         },

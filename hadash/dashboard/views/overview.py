@@ -30,12 +30,12 @@ def overview(request: HttpRequest) -> HttpResponse:
 def _context(request: HttpRequest) -> dict[str, Any]:
     user = user_of(request)
     look = engines.look_at_gateways()
-    connected, silent = engines.ask_each(look.answering, "/clients", "clients")
+    connected = engines.look_at_connected()
     names = pair_names(user)
     standing = posture.standing(names)
-    pairs = pair_views(user, look, silent, standing)
+    pairs = pair_views(user, look, connected.silent, standing)
     visible = {cluster.name for each in pairs for cluster in each.pair.clusters}
-    connected = [client for client in connected if client["cluster"] in visible]
+    shown = [who for who in connected.connections if who[2] in visible]
     running, waiting = _with_state(selectors.running(user)), list(selectors.waiting_for(user))
     gateways = [(gateway, states.of_gateway(gateway, look.epoch)) for gateway in look.gateways]
     jobs = jobs_for(user)
@@ -52,11 +52,13 @@ def _context(request: HttpRequest) -> dict[str, Any]:
         ],
         "gateways": gateways,
         "gateways_fine": sum(state.look == "fine" for _gateway, state in gateways),
-        "silent": silent,
+        "silent": connected.silent,
         "handover_faults": handovers.faults(),
         "handover_days": handovers.SHOWN_DAYS,
-        "clients": len({(c["appid"], c["client_id"]) for c in connected}) if look.answering else None,
-        "parked": sum(bool(c.get("parked")) for c in connected),
+        "clients": len({(appid, client_id) for appid, client_id, _cluster in shown})
+        if look.answering
+        else None,
+        "parked": sum(connected.parked[who] for who in shown),
         "retirements": [(one, states.of_retirement(one)) for one in selectors.retirements(user)],
         "batches": batches.rows(batches.running(user)),
         "waiting_batches": batches.rows(batches.waiting_for(user)),

@@ -66,9 +66,9 @@ def _addresses() -> dict[str, str]:
     found |= {f"table {name}": f"governance/tables/{name}/" for name in TABLES}
     found |= {f"API table {name}": f"api/v1/tables/{name}/" for name in TABLES}
     # An AppID in the midst of what hangs together, and one with the most clients.
-    run = Run.objects.filter(job="topology", state="published").order_by("-pk").first()
+    run, before, *_older = Run.objects.filter(job="topology", state="published").order_by("-pk")
     island = Island.objects.filter(run=run, pair=pair.name).order_by("-things").first()
-    assert run is not None and island is not None
+    assert island is not None
     shared = Edge.objects.filter(run=run, pair=pair.name, resource__startswith="shared.").order_by("appid")
     appids = {
         "shares": shared.values_list("appid", flat=True)[0],
@@ -93,12 +93,12 @@ def _addresses() -> dict[str, str]:
         "declarations": f"pairs/{pair.pk}/declarations/",
         "rules": f"pairs/{pair.pk}/rules/",
         "run": f"pipeline/runs/{run.pk}/",
-        "comparison of runs": f"pipeline/runs/{run.pk}/compare/",
+        "comparison of runs": f"pipeline/runs/{run.pk}/compare/?with={before.pk}",
         "request for a batch": f"batches/new/?{urlencode({'pair': pair.name})}",
         "API mirrors": f"api/v1/pairs/{pair.name}/mirrors/",
         "API rules of a pair": f"api/v1/pairs/{pair.name}/rules/",
         "API declarations": f"api/v1/pairs/{pair.name}/declarations/",
-        "API changes of a run": f"api/v1/runs/{run.pk}/changes/",
+        "API changes of a run": f"api/v1/runs/{run.pk}/changes/?since={before.pk}",
     }
     mirror = Mirror.objects.filter(pair=pair).order_by("name").first()
     if mirror is not None:
