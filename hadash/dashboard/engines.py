@@ -137,6 +137,7 @@ class Connected:
 
 
 def _look_at_connected() -> Connected:
+    entries: Iterable[Any]
     entries, silent = ask_each(_gateways.get().answering, "/connected", "connected")
     found = Connected(silent=tuple(silent))
     for appid, client_id, cluster, connections, parked in entries:

@@ -143,7 +143,7 @@ def ranking(rows: Sequence[Shared]) -> Chart:
     )
 
 
-def _told_apart(rows: Iterable[Shared]) -> list[str]:
+def _told_apart(rows: Iterable[Shared | Change]) -> list[str]:
     """Their names; with the pair where two have the same."""
     rows = list(rows)
     times = Counter(row.appid for row in rows)
