@@ -137,10 +137,11 @@ class Connected:
 
 
 def _look_at_connected() -> Connected:
-    entries: Iterable[Any]
     entries, silent = ask_each(_gateways.get().answering, "/connected", "connected")
     found = Connected(silent=tuple(silent))
-    for appid, client_id, cluster, connections, parked in entries:
+    entry: Any
+    for entry in entries:
+        appid, client_id, cluster, connections, parked = entry
         who = (appid, client_id, cluster)
         found.connections[who] = found.connections.get(who, 0) + connections
         found.parked[who] = found.parked.get(who, 0) + parked
