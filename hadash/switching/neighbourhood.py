@@ -8,7 +8,7 @@ have been reached. Everything is read at that moment; nothing is remembered that
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from itertools import islice
 
 from django.db.models import Q, QuerySet
@@ -45,8 +45,8 @@ class TooMany(Exception):
         self.estate = estate
 
 
-#: What would move in an estate.
-Close = Callable[[Estate], Touched]
+#: What would move in an estate, of which the second is the part that was read last.
+Close = Callable[[Estate, Estate], Touched]
 
 
 class Unreadable(Exception):
@@ -70,10 +70,10 @@ def around(pair: Pair, asked: Cluster, target: Cluster, appids: Iterable[str], c
     wanted = set(appids)
     asked_for = Touched()
     while True:
-        reading.read(wanted)
+        part = reading.read(wanted)
         known |= wanted
         estate = reading.estate()
-        found = close(estate)
+        found = close(estate, part)
         wanted = reading.users_of(found.topics - asked_for.topics, found.groups - asked_for.groups) - known
         asked_for = Touched(asked_for.topics | found.topics, asked_for.groups | found.groups)
         if not wanted:
@@ -116,15 +116,24 @@ class _Reading:
 
     def estate(self, mirrored: Collection[str] = ()) -> Estate:
         """Of those that were read, with the mirrors that carry one of ``mirrored``."""
+        return self._estate(self._uses, self._own, self._instances, self._mirrors(mirrored))
+
+    def _estate(
+        self,
+        uses: Iterable[Use],
+        documents: Mapping[str, BindingDocument],
+        instances: Mapping[str, Iterable[str]],
+        mirrors: Iterable[MirrorOf] = (),
+    ) -> Estate:
         pair = self._pair
         return Estate(
             pair=pair.name,
             clusters=(pair.first.name, pair.second.name),
             default=pair.default.name,
-            uses=tuple(self._uses),
-            documents=self._own,
-            instances={appid: frozenset(names) for appid, names in self._instances.items()},
-            mirrors=tuple(self._mirrors(mirrored)),
+            uses=tuple(uses),
+            documents=documents,
+            instances={appid: frozenset(names) for appid, names in instances.items()},
+            mirrors=tuple(mirrors),
         )
 
     def movable(self, appids: Iterable[str], target: str) -> int:
@@ -150,8 +159,8 @@ class _Reading:
         registered = _names(AppID.objects.filter(pair=self._pair), "name", names)
         return {*registered, *_names(self._lately(), "appid", names)}
 
-    def read(self, appids: Collection[str]) -> None:
-        """Add all that is known of these."""
+    def read(self, appids: Collection[str]) -> Estate:
+        """Add all that is known of these, and return it."""
         seen = [Use(*row) for row in self._seen(appids)]
         declared = [Relation(*row) for row in self._declared(appids)]
         found = [*seen, *declared_uses(declared, seen)]
@@ -159,14 +168,19 @@ class _Reading:
         self._uses += found
         # (AppIDs of other pairs may have documents of the same names.)
         bound = set(appids) & self._documents.keys()
-        for appid in {use.appid for use in found} & bound | self._of_pair(bound):
-            document = self._documents[appid]
-            if document is not None:
-                self._own[appid] = document
+        documents = {
+            appid: document
+            for appid in {use.appid for use in found} & bound | self._of_pair(bound)
+            if (document := self._documents[appid]) is not None
+        }
+        instances: dict[str, set[str]] = defaultdict(set)
         for part in _parts(appids):
             rows = InstanceID.objects.filter(appid__pair=self._pair, appid__name__in=part)
             for appid, name in rows.values_list("appid__name", "name"):
-                self._instances[appid].add(name)
+                instances[appid].add(name)
+        self._own |= documents
+        self._instances |= instances
+        return self._estate(found, documents, instances)
 
     def users_of(self, topics: Collection[str], groups: Collection[str]) -> set[str]:
         """The AppIDs that use any of this: they were seen, are declared to, are bound for it by its name, or, of whom nothing is known,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
-from functools import partial
 
 from hadash.bindings.errors import BindingError
 from hadash.inventory import selectors
@@ -19,8 +18,8 @@ from hadash.switching import neighbourhood
 from hadash.switching.machine import Kind
 from hadash.switching.neighbourhood import TooMany
 from hadash.switching.plan import Plan, Scope, ScopeKind
-from hadash.switching.radius import Draft, Estate, MirrorOf, draw_up, radius_touched
-from hadash.switching.readers import draw_up_readers, readers_touched
+from hadash.switching.radius import Draft, Estate, GrowingRadius, MirrorOf, draw_up
+from hadash.switching.readers import GrowingReaders, draw_up_readers
 from hadash.switching.refusals import EnginesAway, Refused
 from hadash.switching.risks import findings_of, stops
 from hadash.switching.things import Use
@@ -65,13 +64,13 @@ def estate_for(
     :param asked: the cluster whose rules are read. :raises TooMany: more AppIDs than any plan can move.
     :raises EnginesAway: ZooKeeper or the cluster does not answer. :raises Refused: a binding document cannot be read.
     """
-    touched = readers_touched if kind is Kind.READ_SPLIT else radius_touched
     try:
         if scope.kind is ScopeKind.PAIR:
             neighbourhood.whole_pair(pair, source)
             return estate_of(pair, asked)
         first = {thing.appid for thing in scope.things if thing.appid}
-        close = partial(touched, scope, source.name, target.name)
+        growing = GrowingReaders if kind is Kind.READ_SPLIT else GrowingRadius
+        close = growing(scope, source.name, target.name)
         return neighbourhood.around(pair, asked, target, first, close)
     except neighbourhood.Unreadable as unreadable:
         raise _unreadable(unreadable.appids) from None

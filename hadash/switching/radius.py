@@ -104,11 +104,27 @@ class Draft:
     whole: bool = True
 
 
-def radius_touched(scope: Scope, source: str, target: str, estate: Estate) -> Touched:
-    """What of others would move with ``scope``, as far as ``estate`` knows."""
-    closure = _closed(graph_of(scope, estate), scope, source, target, estate)
-    topics = frozenset(closure.named(TOPIC))
-    return Touched(topics, frozenset(closure.named(GROUP)), topics)
+class GrowingRadius:
+    """What of others would move with ``scope``, in an estate that is read part by part: each AppID is whole in one of them, and each rule is about one
+    AppID. So there is a graph of each part, made once, and what moves in one of them is asked for in all others."""
+
+    def __init__(self, scope: Scope, source: str, target: str) -> None:
+        self._scope, self._source, self._target = scope, source, target
+        self._parts: list[tuple[AccessGraph, Estate]] = []
+        self._moving: set[Thing] = set()
+
+    def __call__(self, _estate: Estate, part: Estate) -> Touched:
+        """With one part more."""
+        self._parts.append((graph_of(self._scope, part), part))
+        before = -1
+        while before != len(self._moving):
+            before = len(self._moving)
+            for graph, own in self._parts:
+                closure = _closed(graph, self._scope, self._source, self._target, own, self._moving)
+                self._moving.update(closure.things(TOPIC, GROUP))
+        topics = frozenset(thing.names[0] for thing in self._moving if thing.kind == TOPIC)
+        groups = frozenset(thing.names[0] for thing in self._moving if thing.kind == GROUP)
+        return Touched(topics, groups, topics)
 
 
 def draw_up(scope: Scope, source: str, target: str, estate: Estate) -> Draft:
@@ -160,9 +176,12 @@ def draw_up_in(graph: AccessGraph, scope: Scope, source: str, target: str, estat
     return Draft(plan, tuple(reasons), closure.uncovered)
 
 
-def _closed(graph: AccessGraph, scope: Scope, source: str, target: str, estate: Estate) -> Closure:
+def _closed(
+    graph: AccessGraph, scope: Scope, source: str, target: str, estate: Estate, besides: Iterable[Thing] = ()
+) -> Closure:
+    """:param besides: what else moves."""
     is_there = partial(is_on, estate, target)
-    asked = _asked(graph, scope, source, estate)
+    asked = [*_asked(graph, scope, source, estate), *besides]
     return graph.close(asked, is_there, there_by_default=estate.default == target)
 
 

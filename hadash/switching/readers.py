@@ -8,7 +8,7 @@ it whole, smallest, and explained for the same reasons as that of every other sw
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 from hadash.sentences import Sentence, say
@@ -77,12 +77,19 @@ def draw_up_readers(scope: Scope, source: str, target: str, estate: Estate) -> D
     return Draft(plan, tuple(reasons), closure.uncovered)
 
 
-def readers_touched(scope: Scope, source: str, target: str, estate: Estate) -> Touched:
-    """What of others a read split of ``scope`` moves, as far as ``estate`` knows: members of the same groups."""
-    estate = with_asked(estate, scope)
-    closure = _closed(scope, target, estate, _without_topics(estate, scope))
-    read = frozenset(use.resource for use in estate.uses if use.kind == "consume")
-    return Touched(frozenset(scope.topics), frozenset(closure.named(GROUP)), read)
+@dataclass(frozen=True)
+class GrowingReaders:
+    """What of others a read split of ``scope`` moves, as far as an estate knows: members of the same groups."""
+
+    scope: Scope
+    source: str
+    target: str
+
+    def __call__(self, estate: Estate, _part: Estate) -> Touched:
+        scope, estate = self.scope, with_asked(estate, self.scope)
+        closure = _closed(scope, self.target, estate, _without_topics(estate, scope))
+        read = frozenset(use.resource for use in estate.uses if use.kind == "consume")
+        return Touched(frozenset(scope.topics), frozenset(closure.named(GROUP)), read)
 
 
 def _closed(scope: Scope, target: str, estate: Estate, bare: Estate) -> Closure:
