@@ -109,7 +109,13 @@ document.addEventListener("htmx:afterSwap", (event) => {
   showElapsed(event.detail.target);
 });
 for (const name of ["htmx:sendError", "htmx:responseError"]) {
-  document.addEventListener(name, (event) => event.detail.target?.classList.add("stale"));
+  document.addEventListener(name, (event) => {
+    const { target } = event.detail;
+    target?.classList.add("stale");
+    // What was to be loaded once does not come by itself.
+    const waiting = target?.querySelector("[data-failed]");
+    if (waiting) waiting.textContent = waiting.dataset.failed;
+  });
 }
 
 // What is wider than its place can be moved with the arrow keys: it is reached with Tab, and only while it is wider.

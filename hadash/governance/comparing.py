@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from django.db import connection
@@ -38,6 +39,9 @@ COMPARED: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 #: Rows of each kind of difference that are shown.
 SHOWN = 200
 
+#: Differences of a table that a process remembers: who has looked once may look again.
+REMEMBERED = 64
+
 
 @dataclass(frozen=True)
 class Change:
@@ -66,20 +70,29 @@ class Difference:
         return not (self.added_count or self.gone_count or self.changed_count)
 
 
-def differences(before: Run, now: Run, pairs: Iterable[str]) -> list[Difference]:
-    """What is other in ``now``, table by table.
+def tables_of(run: Run) -> list[str]:
+    """The tables of its job that can be compared."""
+    return [name for name in TABLES.get(Run.Job(run.job), {}) if name in COMPARED]
+
+
+def difference(name: str, before: Run, now: Run, pairs: Iterable[str]) -> Difference:
+    """What is other in one table of ``now``. Of a large estate it takes seconds, once: published runs do not change.
 
     :param pairs: of which rows are compared.
     """
+    table = TABLES[Run.Job(now.job)][name]._meta.db_table
+    return _difference(name, table, before.pk, now.pk, tuple(sorted(pairs)))
+
+
+def differences(before: Run, now: Run, pairs: Iterable[str]) -> list[Difference]:
+    """The same of all tables."""
     wanted = list(pairs)
-    return [
-        _difference(name, model._meta.db_table, before.pk, now.pk, wanted)
-        for name, model in TABLES.get(Run.Job(now.job), {}).items()
-        if name in COMPARED
-    ]
+    return [difference(name, before, now, wanted) for name in tables_of(now)]
 
 
-def _difference(name: str, table: str, before: int, now: int, pairs: list[str]) -> Difference:
+@lru_cache(maxsize=REMEMBERED)
+def _difference(name: str, table: str, before: int, now: int, wanted: tuple[str, ...]) -> Difference:
+    pairs = list(wanted)
     key, values = COMPARED[name]
     added, added_count = _only(table, key, now, before, pairs)
     gone, gone_count = _only(table, key, before, now, pairs)

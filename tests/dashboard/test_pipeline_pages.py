@@ -182,6 +182,14 @@ def coverage(run: Run, appid: str, clients: int, registered: int = 0) -> None:
     )
 
 
+def compared(client: Client, now: Run, before: Run, table: str) -> str:
+    """A part of the page, which is asked for when the page is there."""
+    asked = {"with": before.pk, "table": table}
+    answer = client.get(reverse("compare-runs", args=[now.pk]), asked, headers={"HX-Request": "true"})
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
 def test_what_has_changed_since_another_run(as_vera: Client, estate: Any) -> None:
     monday, today = ended(Job.COVERAGE), ended(Job.COVERAGE)
     for run, appid, clients in (
@@ -189,12 +197,12 @@ def test_what_has_changed_since_another_run(as_vera: Client, estate: Any) -> Non
         (today, "shop", 5), (today, "新应用", 1), (today, "same", 2),
     ):  # fmt: skip
         coverage(run, appid, clients)
-    text = page(as_vera, "compare-runs", today.pk, **{"with": monday.pk})
-    body = text.split("<main", 1)[1]
+    assert "Both runs are being compared." in page(as_vera, "compare-runs", today.pk, **{"with": monday.pk})
+    body = compared(as_vera, today, monday, "coverage")
     assert "1 new, 1 gone, 1 changed" in body
     assert "新应用" in body and "gone" in body and "same" not in body
     assert "4 → <b>5</b>" in body
-    assert page(as_vera, "compare-runs", monday.pk, **{"with": today.pk}).split("<main", 1)[1] == body
+    assert compared(as_vera, monday, today, "coverage") == body
 
 
 def test_names_that_nobody_has_given_are_alike(as_vera: Client, estate: Any) -> None:
@@ -209,15 +217,20 @@ def test_names_that_nobody_has_given_are_alike(as_vera: Client, estate: Any) -> 
             run=run, pair="main", kind="topic", names=["carts"], cluster="east", island=run.pk,
             radius_instance=1, radius_appid=1,
         )  # fmt: skip
-    assert page(as_vera, "compare-runs", now.pk, **{"with": before.pk}).count("Nothing has changed.") == 4
+    for table in ("nodes", "edges", "islands", "sharing"):
+        assert "Nothing has changed." in compared(as_vera, now, before, table)
 
 
 def test_runs_of_different_jobs_or_unfinished_ones_are_not_compared(as_vera: Client, estate: Any) -> None:
     run, other = ended(Job.COVERAGE), ended(Job.ADVICE)
     failed = ended(Job.COVERAGE, "failed")
+    address = reverse("compare-runs", args=[run.pk])
     for against in (other.pk, failed.pk, run.pk, 0, "x"):
-        address = reverse("compare-runs", args=[run.pk])
         assert as_vera.get(address, {"with": against}).status_code == 404
+    before = {"with": ended(Job.COVERAGE).pk}
+    for table in ("edges", "users", ""):
+        answer = as_vera.get(address, {**before, "table": table}, headers={"HX-Request": "true"})
+        assert answer.status_code == 404
 
 
 def test_the_api_says_the_same(as_olga: Client, estate: Any) -> None:
