@@ -194,14 +194,19 @@ def mirror(found: Mirror, twice: Sequence[CopiedTwice]) -> dict[str, Any]:
     }
 
 
+def mirrors(found: Sequence[Mirror]) -> list[dict[str, Any]]:
+    """Each as ``MirrorShape``. One query."""
+    twice = copied_twice(found)
+    return [mirror(each, twice[each.pk]) for each in found]
+
+
 def pair(found: Any) -> dict[str, Any]:
     """``PairShape`` of a pair from :func:`hadash.dashboard.selectors.pairs`."""
-    twice = copied_twice(found.the_mirrors)
     return {
         "name": found.name,
         "default": found.default.name,
         "clusters": [cluster(each) for each in found.clusters],
-        "mirrors": [mirror(each, twice[each.pk]) for each in found.the_mirrors],
+        "mirrors": mirrors(found.the_mirrors),
         "mirror_count": found.mirror_count,
     }
 

@@ -7,6 +7,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from hadash.api.shapes.inventory import MirrorShape
@@ -67,3 +69,21 @@ def test_differences_gaps_and_settings_that_were_changed_are_told(
     assert (told["drift"], told["differences"], told["gaps"]) == (drift, [different], [gap])
     shape = MirrorShape(data=told)
     assert shape.is_valid(), shape.errors
+
+
+def test_more_mirrors_are_no_more_questions(program: Callable[..., Any], estate: SimpleNamespace) -> None:
+    vera, address = program("vera"), "pairs/main/mirrors/"
+    assert vera.get(address).status_code == 200
+    with CaptureQueriesContext(connection) as of_one:
+        vera.get(address)
+    mirror = Mirror.objects.get()
+    for number in range(5):
+        made = Mirror.objects.create(
+            pair=mirror.pair, source=mirror.source, name=f"mirror-{number}", topics=[f"topic-{number}"]
+        )
+        made.anchors.create(
+            topic=f"topic-{number}", partition=0, source_offset=1, target_offset=2, target_repeated=1
+        )
+    with CaptureQueriesContext(connection) as of_six:
+        assert len(vera.get(address).json()["results"]) == 6
+    assert len(of_six) == len(of_one)

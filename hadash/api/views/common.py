@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from django.http import Http404
@@ -51,9 +52,13 @@ class PagedView(View):
 
     def page(self, rows: Any, present: Any) -> Response:
         """One page of ``rows``, each as ``present`` shows it."""
+        return self.page_together(rows, lambda found: [present(row) for row in found])
+
+    def page_together(self, rows: Any, present: Callable[[list[Any]], list[Any]]) -> Response:
+        """The same, where what a row shows is asked for all of them at once."""
         pages = Pages()
         found = pages.paginate_queryset(rows, self.request, view=self) or []
-        return pages.get_paginated_response([present(row) for row in found])
+        return pages.get_paginated_response(present(found))
 
 
 def browser(request: Request) -> str:

@@ -16,7 +16,6 @@ from hadash.api.shapes import inventory as shapes
 from hadash.api.views.common import KEY, PAGES, PagedView, View, address_of, problems, the_pair
 from hadash.dashboard import selectors
 from hadash.inventory.models import Pair
-from hadash.mirroring.copied_twice import copied_twice
 from hadash.switching import policy
 from hadash.switching.models import Blackout
 
@@ -40,7 +39,7 @@ class Mirrors(PagedView):
     )
     def get(self, request: Request, pair: str) -> Response:
         found = selectors.mirrors([the_pair(request.user, pair)]).order_by("name")
-        return self.page(found, lambda mirror: present.mirror(mirror, copied_twice([mirror])[mirror.pk]))
+        return self.page_together(found, present.mirrors)
 
 
 class Rules(View):
