@@ -11,14 +11,13 @@ from django import template
 from django.template.context import Context
 from django.urls import reverse
 from django.utils.html import format_html
-from django.utils.safestring import SafeString, mark_safe
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 
 from hadash.accounts import roles
 from hadash.bindings.model import BindingState
 from hadash.dashboard import states, words
 from hadash.dashboard.readiness import Reason
-from hadash.dashboard.sorting import Order
 from hadash.dashboard.states import State
 from hadash.inventory.models import Access
 from hadash.sentences import Sentence, fill
@@ -426,37 +425,3 @@ def day(value: Any) -> str:
 def pretty(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False, indent=2)
     return text if len(text) <= SHOWN_DETAILS else f"{text[:SHOWN_DETAILS]}\n…"
-
-
-@register.simple_block_tag
-def heading(content: str, order: Order | None, column: str, kind: str = "", hint: Any = "") -> SafeString:
-    """The head of a column that orders its table when it is clicked: ``{% heading order "name" %}…{% endheading %}``.
-
-    :param order: ``None`` (or nothing of that name) where the table stands on a page that has an order of its own. :param kind: its classes;
-        with ``num`` the first click puts the largest first.
-    """
-    if not order:
-        return format_html(
-            "<th{}>{}</th>",
-            format_html(' class="{}"', kind) if kind else "",
-            mark_safe(content.strip()),
-        )
-    now = order.of(column)
-    arrow = {"": "", "ascending": " ↑", "descending": " ↓"}[now]
-    return format_html(
-        '<th{}{}{}><a class="row" href="{}">{}{}</a></th>',
-        format_html(' class="{}"', kind) if kind else "",
-        format_html(' aria-sort="{}"', now) if now else "",
-        format_html(' title="{}"', hint) if hint else "",
-        order.link(column, largest_first="num" in kind.split()),
-        mark_safe(content.strip()),
-        arrow,
-    )
-
-
-@register.simple_tag
-def sorted_by(order: Order) -> SafeString:
-    """In a form that filters a table: what it is ordered by stays."""
-    if not order.text:
-        return SafeString("")
-    return format_html('<input type="hidden" name="{}" value="{}">', order.name, order.text)
