@@ -11,7 +11,7 @@ import logging
 import random
 import time
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
@@ -41,14 +41,15 @@ class News:
 
     ``number``: of a line that a viewer may have already; 0 for anything else. ``can_wait``: of each viewer something else has to be read for it,
     so that it is told to one after the other within :data:`SPREAD_SECONDS`, and what cannot wait goes first. ``at_once``: the same as ``of_viewer``
-    where nothing has to be read for it any more; ``None`` where something has.
+    for one of whom nothing has to be read any more, else ``None``: viewers who may do the same are told the same, and the broadcast makes it once for
+    each kind of them before it tells anybody.
     """
 
     data: bytes = b""
     of_viewer: Callable[[Viewer], Sequence[bytes]] | None = None
     number: int = 0
     can_wait: bool = False
-    at_once: Callable[[Viewer], Sequence[bytes] | None] = lambda viewer: None
+    at_once: Callable[[Viewer], Sequence[bytes] | None] | None = None
 
 
 #: The last of all.
@@ -127,6 +128,8 @@ class Broadcast(ABC):
                 for queue in lost:
                     self._end(queue)
             for news in pending:
+                if news.at_once is not None:
+                    await self._in_thread(partial(self._make, news, list(self._viewers.values())))
                 self._tell(news)
             pending.clear()
             if self.ended:
@@ -171,6 +174,14 @@ class Broadcast(ABC):
             return None
         finally:
             close_old_connections()
+
+    @staticmethod
+    def _make(news: News, viewers: Iterable[Viewer]) -> None:
+        """What is made once for several: two hundred who all wait for the first of them would wait for each other's threads."""
+        assert news.at_once is not None and news.of_viewer is not None
+        for viewer in viewers:
+            if news.at_once(viewer) is None:
+                news.of_viewer(viewer)
 
     def _admit(self, viewer: Viewer) -> None:
         user = viewer.request.user.pk or 0
@@ -261,7 +272,7 @@ async def _events(viewer: Viewer, broadcast: Broadcast, after: int) -> AsyncIter
 async def _of(viewer: Viewer, news: News) -> Sequence[bytes]:
     if news.of_viewer is None:
         return [news.data] if news.data else []
-    made = news.at_once(viewer)
+    made = news.at_once(viewer) if news.at_once is not None else None
     if made is not None:
         return made
     loop = asyncio.get_running_loop()
