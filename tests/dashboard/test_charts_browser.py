@@ -13,7 +13,6 @@ from types import SimpleNamespace
 from typing import Any, Literal
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from django.conf import settings
 from django.urls import reverse
 from django.utils import timezone
@@ -22,6 +21,7 @@ from support.browser import Window
 
 from dashboard.graph_parts import ESTATE, publish_graph, uses_of
 from dashboard.parts import PASSWORD
+from dashboard.pictures import look_at
 from dashboard.test_clusters import TABLES
 from dashboard.test_gateways import STATUS
 from hadash.dashboard.groups.looking import Lag, Look
@@ -307,14 +307,7 @@ def test_every_page_loads_only_what_it_may_and_can_be_read_by_everybody(
         for name, address in PAGES.items():
             page = window.open(address.format(**published.pages))
             drawn(page, CHARTS[name])
-            assert page.evaluate(
-                "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
-            ), f"{name} is wider than the screen"
-            folder = settings.BASE_DIR / "var" / "pictures"
-            folder.mkdir(parents=True, exist_ok=True)
-            page.screenshot(path=folder / f"{name}-{language}-{scheme}-{width}.png", full_page=True)
-            found = Axe().run(page, options={"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]})
-            assert not found.response["violations"], f"{name}: {found.generate_report()}"
+            look_at(page, name, (language, scheme, width))
         assert window.errors == [] and window.strangers == []
     finally:
         window.close()
@@ -389,13 +382,10 @@ def test_the_record_of_a_switch_can_be_kept_as_a_pdf(olga: Window, finished: Swi
     )
     page = olga.open(f"switches/{finished.key}/record/")
     expect(page.get_by_role("button", name="Print or save as PDF")).to_be_visible()
-    found = Axe().run(page, options={"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]})
-    assert not found.response["violations"], found.generate_report()
-    folder = settings.BASE_DIR / "var" / "pictures"
-    folder.mkdir(parents=True, exist_ok=True)
-    page.screenshot(path=folder / "record.png", full_page=True)
-    page.pdf(path=folder / "record.pdf", format="A4")
-    assert (folder / "record.pdf").read_bytes().startswith(b"%PDF")
+    look_at(page, "record", ("en", "light", 1440))
+    pdf = settings.BASE_DIR / "var" / "pictures" / "record.pdf"
+    page.pdf(path=pdf, format="A4")
+    assert pdf.read_bytes().startswith(b"%PDF")
     page.emulate_media(media="print")
     expect(page.locator(".side")).to_be_hidden()
     expect(page.locator("[data-print]")).to_be_hidden()
@@ -499,11 +489,7 @@ def test_a_switch_that_has_ended_stands_beside_earlier_ones(
     page = olga.open(f"switches/{finished.key}/")
     drawn(page, 1)
     expect(page.locator("#stages-compared")).to_contain_text("Slower than usual: settle 3×.")
-    found = Axe().run(page, options={"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]})
-    assert not found.response["violations"], found.generate_report()
-    folder = settings.BASE_DIR / "var" / "pictures"
-    folder.mkdir(parents=True, exist_ok=True)
-    page.screenshot(path=folder / "switch-ended.png", full_page=True)
+    look_at(page, "switch-ended", ("en", "light", 1440))
     with page.expect_download() as csv:
         page.get_by_role("link", name=re.compile("CSV.*Beside earlier")).click()
     assert "settle" in csv.value.path().read_text().casefold()

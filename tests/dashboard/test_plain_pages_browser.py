@@ -1,0 +1,120 @@
+"""Every page without charts in a real browser, in both languages, light and dark, on a desk and on a telephone; those with charts are in
+``test_charts_browser.py``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any, Literal
+
+import pytest
+from django.contrib.auth.models import Group
+from django.urls import reverse
+from django.utils import timezone
+from playwright.sync_api import Browser
+from support.browser import Window
+
+from dashboard.parts import PASSWORD
+from dashboard.pictures import look_at
+from dashboard.test_browser import STREAM
+from hadash.audit.models import record
+from hadash.governance.models import Coverage, Finding, Run
+from hadash.switching.models import Switch
+
+pytestmark = [pytest.mark.stack, pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+
+@pytest.fixture
+def pages(
+    estate: SimpleNamespace,
+    people: SimpleNamespace,
+    engines: SimpleNamespace,
+    finished: Switch,
+    make_switch: Callable[..., Switch],
+    make_batch: Callable[..., Any],
+    make_change: Callable[..., Any],
+) -> dict[str, str]:
+    """The address of each, by name, with something on it; Olga may do everything there."""
+    now = timezone.now()
+    people.olga.groups.set(Group.objects.filter(name__in=("operator", "approver", "administrator")))
+    waiting = make_switch(reason="升级 broker；原集群将停机", requested_by=people.arne)
+    before, run = (
+        Run.objects.create(
+            job=Run.Job.COVERAGE, state=Run.State.PUBLISHED, began_at=now, ended_at=now, rows={"coverage": 2}
+        )
+        for _ in range(2)
+    )
+    for number, clients in ((before, 4), (run, 9)):
+        Coverage.objects.create(
+            run=number, pair="main", appid="购物", clients=clients, registered=3, nameless=0, new_clients=1, days=7, duplicates=0,
+            bypassing=0,
+        )  # fmt: skip
+    finding = Finding.objects.create(
+        pair="main", appid="shop", name="购物车", code="acks-not-all", weight=10, first_at=now, opened_at=now,
+        last_run=run.pk, evidence={"acks": "1"},
+    )  # fmt: skip
+    record(people.olga, "switch.requested", "shop", "10.0.0.7", reason="升级")
+    appid = estate.shop.pk
+    return {
+        "appids": reverse("appids"),
+        "bind": reverse("bind", args=[appid]),
+        "unregister": reverse("unregister-instance", args=[appid, estate.shop.instances.first().pk]),
+        "binding-change": reverse("binding-change", args=[make_change().key]),
+        "declarations": reverse("declarations", args=[estate.pair.pk]),
+        "rules": reverse("rules", args=[estate.pair.pk]),
+        "switches": reverse("switches"),
+        "inbox": f"{reverse('switches')}?inbox=waiting",
+        "request": f"{reverse('request-switch')}?appid={appid}",
+        "switch-waiting": reverse("switch", args=[waiting.key]),
+        "switch-ended": reverse("switch", args=[finished.key]),
+        "record": reverse("switch-record", args=[finished.key]),
+        "batches": reverse("batches"),
+        "batch-request": reverse("request-batch"),
+        "batch": reverse("batch", args=[make_batch().key]),
+        "exclude": f"{reverse('exclude-gateway')}?gateway=gateway-1",
+        "risks": reverse("findings"),
+        "risk": reverse("finding", args=[finding.pk]),
+        "catalogue": reverse("catalogue"),
+        "edges": reverse("table", args=["edges"]),
+        "pipeline": reverse("pipeline"),
+        "run": reverse("run", args=[run.pk]),
+        "compare": f"{reverse('compare-runs', args=[run.pk])}?with={before.pk}",
+        "tokens": reverse("tokens"),
+        "password": reverse("password"),
+        "people": reverse("people"),
+        "audit": reverse("audit"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("language", "scheme", "width"),
+    [
+        ("en", "light", 1440),
+        ("zh-CN", "dark", 390),
+        pytest.param("zh-CN", "dark", 1440, marks=pytest.mark.long),
+        pytest.param("en", "light", 390, marks=pytest.mark.long),
+    ],
+)
+def test_every_page_loads_only_what_it_may_and_can_be_read_by_everybody(
+    browser: Browser,
+    live_server: Any,
+    pages: dict[str, str],
+    language: str,
+    scheme: Literal["light", "dark"],
+    width: int,
+) -> None:
+    window = Window(browser, f"{live_server.url}/", language, width=width, scheme=scheme)
+    look = (language, scheme, width)
+    try:
+        window.page.add_init_script(STREAM)
+        look_at(window.open(), "sign-in", look)
+        window.sign_in("olga", PASSWORD)
+        for name, address in pages.items():
+            page = window.open(address.lstrip("/"))
+            page.wait_for_load_state("networkidle")
+            look_at(page, name, look)
+        assert window.errors == [] and window.strangers == []
+        # (The browser itself says in its console that it was answered 404.)
+        look_at(window.open("switches/nothing/"), "not-found", look)
+    finally:
+        window.close()
