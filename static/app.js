@@ -8,6 +8,9 @@ showElapsed();
 setInterval(() => showTimes(), 1000);
 setInterval(() => showElapsed(), 100);
 
+// On a narrow screen the navigation is a row that can be moved: where one is stands in sight.
+document.querySelector(".side nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+
 document.addEventListener("click", (event) => {
   const toggle = event.target.closest("[data-theme-toggle]");
   if (toggle) {

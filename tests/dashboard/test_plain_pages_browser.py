@@ -51,7 +51,7 @@ def pages(
         )  # fmt: skip
     finding = Finding.objects.create(
         pair="main", appid="shop", name="购物车", code="acks-not-all", weight=10, first_at=now, opened_at=now,
-        last_run=run.pk, evidence={"acks": "1"},
+        last_run=run.pk, evidence={"appid": "shop", "client": "购物车", "acks": "1", "topics": "carts"},
     )  # fmt: skip
     record(people.olga, "switch.requested", "shop", "10.0.0.7", reason="升级")
     appid = estate.shop.pk
