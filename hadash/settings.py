@@ -493,6 +493,11 @@ CLUSTER_LOOK_SECONDS = number("HADASH_CLUSTER_LOOK_SECONDS", 15)
 GATEWAY_SAMPLE_SECONDS = number("HADASH_GATEWAY_SAMPLE_SECONDS", 15)
 SAMPLES_KEPT_HOURS = number("HADASH_SAMPLES_KEPT_HOURS", 24)
 CLUSTER_STATES_KEPT_DAYS = number("HADASH_CLUSTER_STATES_KEPT_DAYS", 35)
+#: Seconds between two times that a worker says that it is there, and after which one that says nothing more counts as gone: three of these may be lost.
+WORKER_PRESENCE_SECONDS = number("HADASH_WORKER_PRESENCE_SECONDS", 5)
+WORKER_SILENT_SECONDS = number("HADASH_WORKER_SILENT_SECONDS", 20)
+#: Days for which the figures of each day are kept that the overview draws: a trend has thirty.
+DAILY_FIGURES_KEPT_DAYS = number("HADASH_DAILY_FIGURES_KEPT_DAYS", 35)
 #: Seconds to wait for a Gateway's HTTP side.
 GATEWAY_REQUEST_SECONDS = number("HADASH_GATEWAY_REQUEST_SECONDS", 2)
 #: Hosts that are asked for what Gateways know: networks, addresses, host names, and all names below one

@@ -10,7 +10,9 @@ from kazoo.exceptions import KazooException
 
 from hadash.audit import anchors
 from hadash.bindings.errors import BindingError, StoreUnavailable
-from hadash.inventory import sampling
+from hadash.governance import selectors
+from hadash.governance.models import Run
+from hadash.inventory import daily, sampling, workers
 from hadash.inventory import services as inventory
 from hadash.inventory.models import Cluster, Pair
 from hadash.kafka.errors import KafkaError
@@ -64,6 +66,8 @@ def sample_gateways() -> None:
         if won:
             try:
                 sampling.sample_gateways()
+                facts = selectors.published(Run.Job.FACTS)
+                daily.note(facts.ended_at if facts is not None else None)
             except (BindingError, KazooException) as error:
                 log.warning("ZooKeeper does not say which Gateways there are: %s", error)
 
@@ -106,6 +110,8 @@ def anchor_audit() -> None:
 def trim() -> None:
     looking.trim_samples()
     sampling.trim()
+    daily.trim()
+    workers.trim()
     positions.trim_positions()
     handovers.trim()
     try:

@@ -47,10 +47,13 @@ class PairView:
     mirror_count: int
 
 
-def pair_views(user: Any, engines: Engines, silent: Collection[str], standing: Standing) -> list[PairView]:
+def pair_views(
+    user: Any, engines: Engines, silent: Collection[str], standing: Standing, workers: int
+) -> list[PairView]:
     """Of the pairs that ``user`` may see. Six queries, however many mirrors there are.
 
-    :param silent: ids of Gateways that did not say who is connected. :param standing: what runs have said of the pairs.
+    :param silent: ids of Gateways that did not say who is connected. :param standing: what runs have said of the pairs. :param workers: how many
+        there are that carry out switches.
     """
     pairs = list(pairs_where(user).select_related("first", "second", "default"))
     by_pair: dict[int, list[Mirror]] = defaultdict(list)
@@ -77,6 +80,7 @@ def pair_views(user: Any, engines: Engines, silent: Collection[str], standing: S
             zookeeper_fault=engines.fault,
             clusters=[ClusterFacts(cluster.name, _holds(state)) for cluster, state in clusters],
             gateways=gateways,
+            workers=workers,
             mirrors=[
                 MirrorFacts(
                     mirror.name, _holds(state), mirror.lag_seconds, mirror.state == Mirror.State.TURNING

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from datetime import UTC, date, timedelta
 from typing import Any
 
-from django.db.models import Max
+from django.db.models import Max, Sum
 from django.utils import timezone
 
 from hadash.governance import selectors
 from hadash.governance.models import LagDay, Posture, Run
+from hadash.inventory.models import DailyFigure
 
 #: Days of a trend.
 TREND_DAYS = 30
@@ -114,6 +115,16 @@ def _by_day(rows: Iterable[Posture]) -> dict[date, Day]:
         }
         for day, figures in found.items()
     }
+
+
+def daily(pairs: Iterable[str]) -> dict[str, Trend]:
+    """What was counted day by day (:mod:`hadash.inventory.daily`), by name: of these pairs together, or of the installation. One query."""
+    today = timezone.now().astimezone(UTC).date()
+    first = today - timedelta(days=TREND_DAYS - 1)
+    rows = DailyFigure.objects.filter(pair__in=["", *pairs], day__gte=first).order_by()
+    sums = {(name, day): value for name, day, value in rows.values_list("name", "day").annotate(Sum("value"))}
+    every = [first + timedelta(days=number) for number in range(TREND_DAYS)]
+    return {name: Trend([sums.get((name, day)) for day in every]) for name in DailyFigure.Name.values}
 
 
 def lag_trend(pairs: Iterable[str]) -> Trend:

@@ -72,7 +72,7 @@ class MirrorFacts:
 @dataclass(frozen=True, slots=True)
 class PairFacts:
     """What is known of a pair now. ``zookeeper_fault``: why ZooKeeper does not answer; empty when it does. ``blackout``: why nothing may be
-    switched now. ``switching``: how many switches run. ``unmirrored``: AppIDs that use a Topic which no mirror copies, of ``appids``; ``None``
+    switched now. ``workers``: how many are there that carry out switches. ``switching``: how many switches run. ``unmirrored``: AppIDs that use a Topic which no mirror copies, of ``appids``; ``None``
     when no run has counted them. ``high``: findings of high severity that count."""
 
     pair: str
@@ -80,6 +80,7 @@ class PairFacts:
     zookeeper_fault: str = ""
     clusters: Sequence[ClusterFacts] = ()
     gateways: Sequence[GatewayFacts] = ()
+    workers: int = 0
     mirrors: Sequence[MirrorFacts] = ()
     blackout: str | None = None
     switching: int = 0
@@ -99,7 +100,14 @@ class Readiness:
 
 def readiness(facts: PairFacts) -> Readiness:
     """The gravest reasons first."""
-    found = [*_engine(facts), *_clusters(facts), *_mirrors(facts), *_people(facts), *_some_clients(facts)]
+    found = [
+        *_engine(facts),
+        *_workers(facts),
+        *_clusters(facts),
+        *_mirrors(facts),
+        *_people(facts),
+        *_some_clients(facts),
+    ]
     found.sort(key=lambda reason: -reason.grade)
     grade = found[0].grade if found else Grade.READY
     return Readiness(grade, _verdict(grade, facts, found), tuple(found))
@@ -156,6 +164,13 @@ def _engine(facts: PairFacts) -> list[Reason]:
         grade = Grade.UNKNOWN if gateway.live and gateway.applied else Grade.REFUSED
         found.append(Reason(grade, why, "gateways"))
     return found
+
+
+def _workers(facts: PairFacts) -> list[Reason]:
+    if facts.workers:
+        return []
+    why = say("No worker is there: nothing that is approved would begin. Start one.")
+    return [Reason(Grade.REFUSED, why, "overview", "#workers")]
 
 
 def _clusters(facts: PairFacts) -> list[Reason]:

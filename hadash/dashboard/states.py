@@ -19,8 +19,8 @@ from hadash.bindings.model import BindingState, GatewayMember
 from hadash.dashboard.words import SEVERITY_WORDS
 from hadash.governance.catalogue import Severity
 from hadash.governance.models import Finding, Run
-from hadash.inventory import differences
-from hadash.inventory.models import Cluster
+from hadash.inventory import differences, workers
+from hadash.inventory.models import Cluster, Worker
 from hadash.mirroring.models import Mirror
 from hadash.switching.batches import machine as batches
 from hadash.switching.batches.models import Batch, BatchItem
@@ -217,6 +217,12 @@ def of_task(value: str) -> State:
     """A state that this version does not know is shown as Connect says it."""
     look, icon, word = TASK_LOOKS.get(value, ("unknown", "unknown", value))
     return State(look, icon, str(word))
+
+
+def of_worker(worker: Worker, now: datetime) -> State:
+    if workers.is_there(worker, now):
+        return State("fine", "fine", _("is there"))
+    return State("bad", "bad", _("says nothing any more"))
 
 
 def of_cluster(cluster: Cluster) -> State:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -16,7 +16,9 @@ from django.utils.translation import ngettext
 from hadash.dashboard import selectors
 from hadash.dashboard.figures import whole_percent
 from hadash.dashboard.posture import TREND_DAYS, Standing, Tile, Trend, lag_trend, share, total
+from hadash.dashboard.states import State
 from hadash.governance.models import Run
+from hadash.inventory.models import DailyFigure
 from hadash.pipeline import schedules
 
 
@@ -101,7 +103,41 @@ def of_switches(user: Any, running: int, waiting: int) -> Tile:
     return Tile(_("Switches running"), _number(running), says, reverse("switches"), trend)
 
 
-def of_pipeline(jobs: Iterable[schedules.Scheduled], alarms: int) -> Tile:
+def of_clients(clients: int | None, parked: int, days: Mapping[str, Trend]) -> Tile:
+    """:param clients: that are connected to the Gateways; ``None`` when nobody can tell. :param days: as :func:`hadash.dashboard.posture.daily`."""
+    says = ngettext("%(n)s request parked", "%(n)s requests parked", parked) % {"n": parked}
+    trend = days[DailyFigure.Name.CLIENTS]
+    return Tile(_("Clients at the Gateways"), _number(clients), says, reverse("gateways"), trend)
+
+
+def of_gateways(gateways: Sequence[tuple[Any, State]], epoch: int | None, days: Mapping[str, Trend]) -> Tile:
+    """:param epoch: of the newest bindings; ``None`` when nobody can tell."""
+    fine = sum(state.look == "fine" for _gateway, state in gateways)
+    return Tile(
+        _("Gateways with the newest bindings"),
+        _number(fine) if epoch is not None else "",
+        _("epoch %(epoch)s") % {"epoch": epoch},
+        reverse("gateways"),
+        days[DailyFigure.Name.GATEWAYS],
+        of=_number(len(gateways)),
+        better="up",
+    )
+
+
+def of_workers(there: int, known: int, days: Mapping[str, Trend]) -> Tile:
+    """:param known: those of the last day, also when they were killed."""
+    return Tile(
+        _("Workers"),
+        _number(there),
+        _("carry out switches and jobs"),
+        f"{reverse('overview')}#workers",
+        days[DailyFigure.Name.WORKERS],
+        of=_number(known),
+        better="up",
+    )
+
+
+def of_pipeline(jobs: Iterable[schedules.Scheduled], alarms: int, days: Mapping[str, Trend]) -> Tile:
     """How fresh the tables are: when the facts that they are made of were brought up to date."""
     at = next(
         (job.published.ended_at for job in jobs if job.about.job is Run.Job.FACTS and job.published), None
@@ -112,7 +148,15 @@ def of_pipeline(jobs: Iterable[schedules.Scheduled], alarms: int) -> Tile:
         if alarms
         else _("since the facts were brought up to date")
     )
-    return Tile(_("Age of the facts"), _age(at), says, reverse("pipeline"), unit=_("min") if at else "")
+    return Tile(
+        _("Age of the facts"),
+        _age(at),
+        says,
+        reverse("pipeline"),
+        days[DailyFigure.Name.FACTS_AGE],
+        unit=_("min") if at else "",
+        better="down",
+    )
 
 
 def _age(at: datetime | None) -> str:

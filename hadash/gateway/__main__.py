@@ -16,6 +16,7 @@ from kazoo.client import KazooClient
 from kazoo.exceptions import KazooException
 from kazoo.protocol.states import KazooState
 
+from hadash import VERSION
 from hadash.bindings import catalogue, layout
 from hadash.bindings.client import LOST_REPLY, connect
 from hadash.bindings.errors import NameTaken, StoreUnavailable, Superseded
@@ -40,7 +41,6 @@ from hadash.gateway.workers import (
 from hadash.lake.store import LakeError
 
 log = logging.getLogger("hadash.gateway")
-VERSION = "0.1.0"
 
 #: New objects after which Python looks for cycles among the youngest, and rounds after which among older ones. Nobody is served
 #: meanwhile: a round that frees 50,000 took 70 ms where that was measured. (Connections that end are freed by themselves.)

@@ -300,3 +300,40 @@ class GatewaySample(models.Model):
 
     def __str__(self) -> str:
         return f"{self.gateway} {self.at}"
+
+
+class Worker(models.Model):
+    """A Celery worker, as it says of itself (:mod:`hadash.inventory.workers`)."""
+
+    #: As Celery calls it: ``celery@host``.
+    name = models.CharField(max_length=200, unique=True)
+    #: The queues that it takes tasks from.
+    queues = models.JSONField(default=list)
+    version = models.CharField(max_length=40)
+    began_at = models.DateTimeField()
+    seen_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class DailyFigure(models.Model):
+    """The most that something was on a day (UTC): of a pair, or of the installation, whose pair is empty
+    (:mod:`hadash.inventory.daily`). The overview draws it."""
+
+    class Name(models.TextChoices):
+        CLIENTS = "clients"
+        GATEWAYS = "gateways"
+        WORKERS = "workers"
+        FACTS_AGE = "facts_age"
+
+    day = models.DateField()
+    pair = models.CharField(max_length=40, blank=True)
+    name = models.CharField(max_length=20, choices=Name.choices)
+    value = models.BigIntegerField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["day", "pair", "name"], name="figure_once_a_day")]
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.pair} {self.day}"

@@ -27,7 +27,7 @@ from hadash.dashboard import live
 from hadash.dashboard.engines import Engines
 from hadash.dashboard.views import streaming
 from hadash.identity.identity import Identity
-from hadash.inventory.models import Access, AppID, InstanceID, Pair
+from hadash.inventory.models import Access, AppID, InstanceID, Pair, Worker
 from hadash.mirroring.models import LagSample, Mirror
 from hadash.sentences import say
 from hadash.switching.batches.models import Batch, BatchItem, tell
@@ -99,6 +99,9 @@ def estate(db: None) -> SimpleNamespace:
             first_seen=now,
             last_seen=now,
         )
+    Worker.objects.create(
+        name="celery@here", queues=["celery", "pipeline"], version="1", began_at=now, seen_at=now
+    )
     mirror = Mirror.objects.create(
         pair=pair, name="shop", topics=["carts"], source=east, state="running", lag_records=7, looked_at=now
     )

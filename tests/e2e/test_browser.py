@@ -51,6 +51,14 @@ def request_page(window: Window, trial: Trial) -> Page:
     return window.open(f"switches/request/?appid={trial.operator.appid(APPID)}")
 
 
+def test_the_overview_shows_who_carries_out_switches(olga: Window) -> None:
+    page = olga.open()
+    worker = page.locator("#workers tbody tr").first
+    expect(worker).to_contain_text("is there")
+    expect(worker).to_contain_text("celery")
+    expect(page.locator(".ready h2").first).to_contain_text("main can be switched now")
+
+
 def test_what_cannot_move_is_told_before_it_is_asked_for(olga: Window, trial: Trial) -> None:
     page = request_page(olga, trial)
     page.check("input[value=topics]")

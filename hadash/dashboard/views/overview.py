@@ -14,6 +14,7 @@ from hadash.dashboard.overview import pair_views
 from hadash.dashboard.published_tables import jobs_for
 from hadash.dashboard.views.common import user_of
 from hadash.governance.selectors import pair_names
+from hadash.inventory import workers
 from hadash.switching import policy
 from hadash.switching.handovers import counting as handovers
 
@@ -33,32 +34,38 @@ def _context(request: HttpRequest) -> dict[str, Any]:
     connected = engines.look_at_connected()
     names = pair_names(user)
     standing = posture.standing(names)
-    pairs = pair_views(user, look, connected.silent, standing)
+    now = timezone.now()
+    known_workers = workers.known()
+    there = [worker for worker in known_workers if workers.is_there(worker, now)]
+    switching = sum(workers.SWITCHES in worker.queues for worker in there)
+    pairs = pair_views(user, look, connected.silent, standing, switching)
     visible = {cluster.name for each in pairs for cluster in each.pair.clusters}
     shown = [who for who in connected.connections if who[2] in visible]
     running, waiting = _with_state(selectors.running(user)), list(selectors.waiting_for(user))
     gateways = [(gateway, states.of_gateway(gateway, look.epoch)) for gateway in look.gateways]
+    clients = len({(appid, client_id) for appid, client_id, _cluster in shown}) if look.answering else None
+    parked = sum(connected.parked[who] for who in shown)
+    days = posture.daily(names)
     jobs = jobs_for(user)
     rpos = set(policy.rpos(each.pair for each in pairs).values())
     return {
-        "now": timezone.now(),
+        "now": now,
         "nothing_to_see": not may_somewhere(user, VIEW),
         "engines": look,
         "pairs": pairs,
         "tiles": [
             *tiles.of_posture(standing, names, rpos.pop() if len(rpos) == 1 else None),
             tiles.of_switches(user, len(running), len(waiting)),
-            tiles.of_pipeline(jobs, sum(job.alarm is not None for job in jobs)),
+            tiles.of_pipeline(jobs, sum(job.alarm is not None for job in jobs), days),
+            tiles.of_clients(clients, parked, days),
+            tiles.of_gateways(gateways, look.epoch if not look.fault else None, days),
+            tiles.of_workers(len(there), len(known_workers), days),
         ],
+        "workers": [(worker, states.of_worker(worker, now)) for worker in known_workers],
         "gateways": gateways,
-        "gateways_fine": sum(state.look == "fine" for _gateway, state in gateways),
         "silent": connected.silent,
         "handover_faults": handovers.faults(),
         "handover_days": handovers.SHOWN_DAYS,
-        "clients": len({(appid, client_id) for appid, client_id, _cluster in shown})
-        if look.answering
-        else None,
-        "parked": sum(connected.parked[who] for who in shown),
         "retirements": [(one, states.of_retirement(one)) for one in selectors.retirements(user)],
         "batches": batches.rows(batches.running(user)),
         "waiting_batches": batches.rows(batches.waiting_for(user)),

@@ -1,0 +1,57 @@
+"""Figures of each day that nobody could count afterwards: how many clients, Gateways and workers there were, and how old the facts became."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.utils import timezone
+
+from hadash.inventory import workers
+from hadash.inventory.gateways import ask_all, live_gateways
+from hadash.inventory.models import DailyFigure, Pair
+
+Name = DailyFigure.Name
+
+
+def note(facts_at: datetime | None) -> None:
+    """Note what is now, where it is more than before on this day.
+
+    :param facts_at: when the facts were brought up to date last; ``None``: never.
+    :raises StoreUnavailable: ZooKeeper does not say which Gateways there are.
+    """
+    now = timezone.now()
+    day = now.astimezone(UTC).date()
+    gateways = [member for member in live_gateways() if member.admin_url and not member.excluded]
+    for pair, clients in _clients_of_pairs(ask_all("/connected", "connected", gateways)).items():
+        _keep(day, pair, Name.CLIENTS, clients)
+    _keep(day, "", Name.GATEWAYS, len(gateways))
+    _keep(day, "", Name.WORKERS, sum(workers.is_there(worker, now) for worker in workers.known()))
+    if facts_at is not None:
+        _keep(day, "", Name.FACTS_AGE, int((now - facts_at).total_seconds() // 60))
+
+
+def _clients_of_pairs(entries: Iterable[Any]) -> dict[str, int]:
+    """How many clients are connected to a cluster of each pair. :param entries: as Gateways tell of them."""
+    found: dict[str, set[tuple[str, str]]] = defaultdict(set)
+    pairs = list(Pair.objects.select_related("first", "second"))
+    by_cluster = {cluster.name: pair.name for pair in pairs for cluster in pair.clusters}
+    for appid, client_id, cluster, *_counts in entries:
+        if cluster in by_cluster:
+            found[by_cluster[cluster]].add((appid, client_id))
+    return {pair.name: len(found[pair.name]) for pair in pairs}
+
+
+def _keep(day: date, pair: str, name: DailyFigure.Name, value: int) -> None:
+    _, made = DailyFigure.objects.get_or_create(day=day, pair=pair, name=name, defaults={"value": value})
+    if not made:
+        DailyFigure.objects.filter(day=day, pair=pair, name=name, value__lt=value).update(value=value)
+
+
+def trim() -> None:
+    """Forget what no trend has any more."""
+    today = timezone.now().astimezone(UTC).date()
+    DailyFigure.objects.filter(day__lt=today - timedelta(days=settings.DAILY_FIGURES_KEPT_DAYS)).delete()

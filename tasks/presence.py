@@ -1,0 +1,25 @@
+"""Each worker says that it is there: the overview shows it, and without one nothing that was approved would begin."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from celery.signals import worker_ready, worker_shutdown
+
+from hadash.inventory.workers import Presence
+
+_presences: list[Presence] = []
+
+
+@worker_ready.connect
+def begin(sender: Any, **kwargs: object) -> None:
+    """:param sender: Celery's consumer."""
+    presence = Presence(sender.hostname, list(sender.app.amqp.queues.consume_from))
+    presence.start()
+    _presences.append(presence)
+
+
+@worker_shutdown.connect
+def end(**kwargs: object) -> None:
+    while _presences:
+        _presences.pop().stop()
