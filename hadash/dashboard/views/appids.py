@@ -59,6 +59,18 @@ BOUND_KEYS: Keys = {
     "epoch": lambda bound: bound.binding.epoch,
     "when": attrgetter("at"),
 }
+TOPIC_KEYS: Keys = {
+    "topic": attrgetter("topic"),
+    "clients": attrgetter("clients"),
+    "mirror": lambda use: use.mirror.name if use.mirror else None,
+    "lag": lambda use: use.mirror.lag_seconds if use.mirror else None,
+}
+RIGHT_KEYS: Keys = {
+    "resource": lambda right: (right.resource_type, right.resource),
+    "operation": attrgetter("operation"),
+    "first": attrgetter("first"),
+    "second": attrgetter("second"),
+}
 INSTANCE_KEYS: Keys = {
     "name": attrgetter("name"),
     "note": lambda instance: instance.note or None,
@@ -148,6 +160,9 @@ def page(
     history = [(switch, states.of_status(switch)) for switch in selectors.history_of(user_of(request), found)]
     live = _live(request, found)
     runs = _runs(found)
+    met, address = meeting.section(found), reverse("appid", args=[found.pk])
+    topic_order = part_order(request, "topics", TOPIC_KEYS, address)
+    right_order = part_order(request, "rights", RIGHT_KEYS, address)
     context = {
         **live,
         **_registered(request, found, live),
@@ -160,7 +175,11 @@ def page(
             (one, states.of_retirement(one)) for one in selectors.retirements(user_of(request), found)
         ],
         **declared.section(found),
-        **meeting.section(found),
+        **met,
+        "topic_order": topic_order,
+        "topic_uses": topic_order.rows(met["topic_uses"], TOPIC_KEYS),
+        "right_order": right_order,
+        "rights": replace(met["rights"], rows=right_order.rows(met["rights"].rows, RIGHT_KEYS)),
         "generate_form": generate_form or GenerateForm(),
         "declare_form": declare_form or DeclareForm(),
         "may_declare": may_declare(user_of(request), found.pair),
