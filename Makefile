@@ -21,8 +21,8 @@ $(READY): requirements.lock
 	@$(PYTHON) setup/check_host.py
 	@echo "Creating the virtual environment in $(VENV) ..."
 	@$(PYTHON) -m venv $(VENV)
-	@echo "Installing the locked dependencies (a few minutes the first time; PySpark alone is 450 MB) ..."
-	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock \
+	@echo "Installing the locked dependencies (a minute or some the first time; PySpark alone is 450 MB) ..."
+	@setup/install.sh $(VENV) \
 	  || { echo "error: The dependencies could not be installed. Check that this machine reaches a Python package index (pip config list shows which), then run make again."; rm -rf $(VENV); exit 1; }
 	@touch $(READY)
 
