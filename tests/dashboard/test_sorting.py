@@ -167,6 +167,12 @@ class TestCsv:
             f"{finished.key},{finished.kind},main,shop,"
         )
 
+    def test_of_the_audit_log(self, as_arne: Client, people: SimpleNamespace) -> None:
+        record(people.olga, "switch.requested", "shop", "10.0.0.7", reason="升级")
+        head, line = self.lines(as_arne, reverse("audit") + "?format=csv&actor=olga")
+        assert head == "number,at,actor,verb,subject,address,details"
+        assert line.endswith(',olga,switch.requested,shop,10.0.0.7,"{""reason"": ""升级""}"')
+
     def test_of_clusters(self, as_vera: Client, estate: SimpleNamespace) -> None:
         head, *lines = self.lines(as_vera, reverse("clusters") + "?format=csv&sort=-cluster")
         assert head.startswith("pair,cluster,state,milliseconds,brokers")
