@@ -91,74 +91,68 @@ def differences(before: Run, now: Run, pairs: Iterable[str]) -> list[Difference]
 
 
 @lru_cache(maxsize=REMEMBERED)
-def _difference(name: str, table: str, before: int, now: int, wanted: tuple[str, ...]) -> Difference:
-    pairs = list(wanted)
+def _difference(name: str, table: str, before: int, now: int, pairs: tuple[str, ...]) -> Difference:
     key, values = COMPARED[name]
-    added, added_count = _only(table, key, now, before, pairs)
-    gone, gone_count = _only(table, key, before, now, pairs)
-    changed, changed_count = _changed(table, key, values, before, now, pairs) if values else ([], 0)
-    return Difference(name, key, added, gone, changed, added_count, gone_count, changed_count)
-
-
-def _columns(names: Iterable[str], of: str = "") -> sql.Composed:
-    return sql.SQL(", ").join(sql.Identifier(of, name) if of else sql.Identifier(name) for name in names)
-
-
-def _only(
-    table: str, key: tuple[str, ...], here: int, there: int, pairs: list[str]
-) -> tuple[list[tuple[Any, ...]], int]:
-    """(keys that are in run ``here`` and not in ``there``, how many). (For EXCEPT two nulls are alike.)"""
-    query = sql.SQL(
-        "WITH alone AS (SELECT {key} FROM {table} WHERE run_id = %s AND pair = ANY(%s)"
-        " EXCEPT SELECT {key} FROM {table} WHERE run_id = %s AND pair = ANY(%s))"
-        " SELECT {key}, (SELECT count(*) FROM alone) FROM alone ORDER BY {key} LIMIT %s"
-    ).format(key=_columns(key), table=sql.Identifier(table))
-    return _rows(query, [here, pairs, there, pairs, SHOWN])
-
-
-def _changed(
-    table: str, key: tuple[str, ...], values: tuple[str, ...], before: int, now: int, pairs: list[str]
-) -> tuple[list[Change], int]:
-    differing = sql.SQL(" OR ").join(
-        sql.SQL("a.{0} IS DISTINCT FROM b.{0}").format(sql.Identifier(name)) for name in values
-    )
-    query = sql.SQL(
-        "WITH differing AS (SELECT {keys}, {then}, {since} FROM {table} AS a JOIN {table} AS b USING ({key})"
-        " WHERE a.run_id = %s AND b.run_id = %s AND pair = ANY(%s) AND ({differing}))"
-        " SELECT differing.*, (SELECT count(*) FROM differing) FROM differing ORDER BY {key} LIMIT %s"
-    ).format(
-        keys=_columns(key),
-        key=_columns(key),
-        table=sql.Identifier(table),
-        differing=differing,
-        then=sql.SQL(", ").join(
-            sql.SQL("a.{} AS {}").format(sql.Identifier(n), sql.Identifier(f"then_{n}")) for n in values
-        ),
-        since=sql.SQL(", ").join(
-            sql.SQL("b.{} AS {}").format(sql.Identifier(n), sql.Identifier(f"now_{n}")) for n in values
-        ),
-    )
-    rows, count = _rows(query, [before, now, pairs, SHOWN])
-    first, second = len(key), len(key) + len(values)
-    return [
-        Change(
-            row[:first],
-            [
-                (name, then, since)
-                for name, then, since in zip(values, row[first:second], row[second:], strict=True)
-                if then != since
-            ],
-        )
-        for row in rows
-    ], count
-
-
-def _rows(query: sql.Composed, values: list[Any]) -> tuple[list[tuple[Any, ...]], int]:
-    """(the rows without their last column, which has the count of all)."""
     with connection.cursor() as cursor:
-        cursor.execute(query, values)
-        found = cursor.fetchall()
-    return [tuple(map(_read, row[:-1])) for row in found], int(found[0][-1]) if found else 0
+        cursor.execute(_query(table, key, values), [before, list(pairs), now, list(pairs), SHOWN])
+        rows = cursor.fetchall()
+    keys: dict[str, list[tuple[Any, ...]]] = {"added": [], "gone": []}
+    changed: list[Change] = []
+    counts = dict.fromkeys(("added", "gone", "changed"), 0)
+    for how, count, *cells in rows:
+        counts[how] = count
+        read = tuple(map(_read, cells))
+        own, told = read[: len(key)], read[len(key) :]
+        if how == "changed":
+            both = zip(values, told[: len(values)], told[len(values) :], strict=True)
+            changed.append(Change(own, [each for each in both if each[1] != each[2]]))
+        else:
+            keys[how].append(own)
+    return Difference(
+        name, key, keys["added"], keys["gone"], changed, counts["added"], counts["gone"], counts["changed"]
+    )
+
+
+def _query(table: str, key: tuple[str, ...], values: tuple[str, ...]) -> sql.Composed:
+    """(how it differs, how many rows differ so, the key, the values before, the values now), at most so many of each kind, in order.
+
+    The rows of both runs are put together by their keys: a join would depend on what PostgreSQL supposes of runs that have just been published
+    (a million rows took it minutes). For GROUP BY two nulls are alike.
+    """
+    names = [sql.Identifier(name) for name in (*key, *values)]
+    then, now = ([sql.Identifier(f"{side}_{name}") for name in values] for side in ("then", "now"))
+    side = sql.SQL("SELECT {names}, {side} AS side FROM {table} WHERE run_id = %s AND pair = ANY(%s)")
+    sides = [side.format(names=_listed(names), side=number, table=sql.Identifier(table)) for number in (0, 1)]
+    told = [
+        sql.SQL("max({}) FILTER (WHERE side = {}) AS {}").format(sql.Identifier(name), number, as_name)
+        for number, as_names in enumerate((then, now))
+        for name, as_name in zip(values, as_names, strict=True)
+    ]
+    differing = [
+        sql.SQL("{} IS DISTINCT FROM {}").format(one, other) for one, other in zip(then, now, strict=True)
+    ]
+    keys = [sql.Identifier(name) for name in key]
+    query = sql.SQL(
+        "WITH together AS (SELECT {together} FROM ({sides}) AS sides GROUP BY {keys}),"
+        " differing AS (SELECT CASE WHEN NOT was THEN 'added' WHEN NOT still THEN 'gone' ELSE 'changed' END AS how, {all} FROM together"
+        " WHERE NOT was OR NOT still OR {differ}),"
+        " ranked AS (SELECT how, count(*) OVER (PARTITION BY how) AS many, row_number() OVER (PARTITION BY how ORDER BY {keys}) AS place, {all}"
+        " FROM differing)"
+        " SELECT how, many, {all} FROM ranked WHERE place <= %s ORDER BY how, place"
+    )
+    return query.format(
+        together=_listed(
+            [*keys, sql.SQL("bool_or(side = 0) AS was"), sql.SQL("bool_or(side = 1) AS still"), *told]
+        ),
+        sides=sql.SQL(" UNION ALL ").join(sides),
+        keys=_listed(keys),
+        all=_listed([*keys, *then, *now]),
+        differ=sql.SQL(" OR ").join(differing) if differing else sql.SQL("FALSE"),
+    )
+
+
+def _listed(parts: Iterable[sql.Composable]) -> sql.Composed:
+    return sql.SQL(", ").join(parts)
 
 
 def _read(value: Any) -> Any:
