@@ -56,14 +56,8 @@ def pair_views(
         there are that carry out switches.
     """
     pairs = list(pairs_where(user).select_related("first", "second", "default"))
-    by_pair: dict[int, list[Mirror]] = defaultdict(list)
-    light = Mirror.objects.filter(pair__in=pairs).only(
-        "pair_id", "name", "state", "turning", "lag_seconds", "looked_at"
-    )
-    for mirror in light.order_by(F("lag_seconds").desc(nulls_first=True), "name"):
-        by_pair[mirror.pair_id].append(mirror)
-    worst = [mirror.pk for pair in pairs for mirror in _worst(by_pair[pair.pk])]
-    shown = {mirror.pk: mirror for mirror in _with_history(worst)}
+    facts_of, worst = _mirrors(pairs)
+    shown = {mirror.pk: mirror for mirror in _with_history([pk for pks in worst.values() for pk in pks])}
     blackouts = _blackouts(pairs)
     running = _running(pairs)
     rpos = policy.rpos(pairs)
@@ -71,7 +65,6 @@ def pair_views(
     found = []
     for pair in pairs:
         clusters = [(cluster, states.of_cluster(cluster)) for cluster in pair.clusters]
-        mirrors = [(mirror, states.of_mirror(mirror)) for mirror in by_pair[pair.pk]]
         posture = standing.newest.get(pair.name)
         counted = posture is not None and posture.appids is not None and posture.mirrored_appids is not None
         facts = PairFacts(
@@ -81,21 +74,15 @@ def pair_views(
             clusters=[ClusterFacts(cluster.name, _holds(state)) for cluster, state in clusters],
             gateways=gateways,
             workers=workers,
-            mirrors=[
-                MirrorFacts(
-                    mirror.name, _holds(state), mirror.lag_seconds, mirror.state == Mirror.State.TURNING
-                )
-                for mirror, state in mirrors
-            ],
+            mirrors=facts_of[pair.pk],
             blackout=blackouts.get(pair.pk),
             switching=running[pair.pk],
             appids=posture.appids if posture else None,
             unmirrored=posture.appids - posture.mirrored_appids if posture and counted else None,  # type: ignore[operator]
             high=posture.high if posture else None,
         )
-        by_key = {mirror.pk: state for mirror, state in mirrors}
-        rows = [(shown[mirror.pk], by_key[mirror.pk]) for mirror in _worst(by_pair[pair.pk])]
-        found.append(PairView(pair, readiness(facts), clusters, rows, len(mirrors)))
+        rows = [(shown[pk], states.of_mirror(shown[pk])) for pk in worst[pair.pk] if pk in shown]
+        found.append(PairView(pair, readiness(facts), clusters, rows, len(facts_of[pair.pk])))
     return found
 
 
@@ -104,8 +91,19 @@ def _holds(state: State) -> bool | None:
     return None if state.look == "unknown" else state.look == "fine"
 
 
-def _worst(mirrors: Sequence[Mirror]) -> Sequence[Mirror]:
-    return mirrors[:MIRRORS_SHOWN]
+def _mirrors(pairs: Sequence[Pair]) -> tuple[dict[int, list[MirrorFacts]], dict[int, list[int]]]:
+    """By pair: (what is known of each mirror, the worst few). There may be thousands, and every overview asks every two seconds: they are read as rows."""
+    facts: dict[int, list[MirrorFacts]] = defaultdict(list)
+    worst: dict[int, list[int]] = defaultdict(list)
+    rows = Mirror.objects.filter(pair__in=pairs).order_by(F("lag_seconds").desc(nulls_first=True), "name")
+    for pair, pk, name, state, seconds, looked_at in rows.values_list(
+        "pair_id", "pk", "name", "state", "lag_seconds", "looked_at"
+    ):
+        holds = states.mirror_holds(state, looked_at)
+        facts[pair].append(MirrorFacts(name, holds, seconds, state == Mirror.State.TURNING))
+        if len(worst[pair]) < MIRRORS_SHOWN:
+            worst[pair].append(pk)
+    return facts, worst
 
 
 def _with_history(wanted: Iterable[int]) -> list[Mirror]:

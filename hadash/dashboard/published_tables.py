@@ -7,7 +7,7 @@ from copy import copy
 from dataclasses import replace
 from typing import Any
 
-from django.db.models import CharField, F, Q, QuerySet
+from django.db.models import CharField, Exists, F, OuterRef, Q, QuerySet
 from django.db.models.functions import Cast
 from django.http import Http404
 from django.utils.translation import gettext as _
@@ -69,7 +69,8 @@ def filtered_findings(
     if query:
         found = found.filter(Q(appid__icontains=query) | Q(name__icontains=query))
     if show in ("open", "accepted"):
-        found = found.filter(state=Finding.State.OPEN, accepted_until__isnull=show == "open")
+        accepted = Exists(selectors.in_force().filter(finding=OuterRef("pk")))
+        found = found.filter(accepted if show == "accepted" else ~accepted, state=Finding.State.OPEN)
     elif show == "resolved":
         found = found.filter(state=Finding.State.RESOLVED)
     narrowed: QuerySet[Finding] = found

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
-from django.db.models import CharField, Q
-from django.db.models.functions import Cast
+from django.db.models import Q
 from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
 from hadash.accounts.roles import VIEW, may_somewhere, pairs_where
+from hadash.dashboard.graph.names import names_of
 from hadash.dashboard.graph.things import Focus
 from hadash.governance import selectors as governance
-from hadash.governance.models import Finding, Node, Run
+from hadash.governance.models import Finding, Run
 from hadash.inventory.models import AppID, GatewaySample, InstanceID, Pair
 from hadash.mirroring.models import Mirror
 from hadash.switching.batches.models import Batch
@@ -89,15 +90,11 @@ def _instances(user: Any, pairs: list[Pair], text: str) -> list[Hit]:
 
 def _of_graph(kind: str) -> Callable[[Any, list[Pair], str], list[Hit]]:
     def look(user: Any, pairs: list[Pair], text: str) -> list[Hit]:
-        rows = governance.rows(Node, governance.published(Run.Job.TOPOLOGY), [pair.name for pair in pairs])
-        fits = rows.filter(kind=kind).annotate(text=Cast("names", CharField()))
-        # (In JSON some letters are written otherwise: a name that is the whole list is compared as such.)
-        fits = fits.filter(Q(text__icontains=text) | Q(names=[text])).values_list("pair", "names")
-        return [
-            Hit(names[0], Focus(pair, kind, name=names[0]).href, pair)
-            for pair, names in fits.order_by("pk")[:READ]
-            if names
-        ]
+        run = governance.published(Run.Job.TOPOLOGY)
+        if run is None:
+            return []
+        fits = names_of(run.pk, kind).holding(text, {pair.name for pair in pairs})
+        return [Hit(name, Focus(pair, kind, name=name).href, pair) for pair, name in islice(fits, READ)]
 
     return look
 

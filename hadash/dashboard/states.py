@@ -204,6 +204,12 @@ def _old(looked_at: datetime | None, every: float) -> bool:
     return looked_at is None or timezone.now() - looked_at > limit
 
 
+def mirror_holds(state: str, looked_at: datetime | None) -> bool | None:
+    """Whether all is well with a mirror, as :func:`of_mirror` shows it; ``None`` when nobody knows. (A pair may have thousands of them.)"""
+    look = "unknown" if _old(looked_at, settings.LAG_SAMPLE_SECONDS) else MIRROR_LOOKS[state][0]
+    return None if look == "unknown" else look == "fine"
+
+
 def of_mirror(mirror: Mirror) -> State:
     """What was seen too long ago is unknown, whatever it was."""
     if mirror.looked_at is None:

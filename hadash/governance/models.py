@@ -124,7 +124,10 @@ class Node(_Row):
 
     class Meta:
         indexes = [
-            models.Index(fields=["run", "pair", "-radius_instance"]),
+            # The order of the table: half of a large estate may have the same radius.
+            models.Index(
+                fields=["run", "-radius_instance", "pair", "kind", "appid", "id"], name="node_in_order"
+            ),
             models.Index(fields=["run", "pair", "appid"]),
         ]
 
@@ -195,7 +198,9 @@ class Sharing(_Row):
     class Meta:
         indexes = [
             models.Index(fields=["run", "pair", "appid"]),
-            models.Index(fields=["run", "pair", "-clients"]),
+            # The orders of the ranking and of what is hardest to move.
+            models.Index(fields=["run", "-clients", "pair", "appid"], name="sharing_by_clients"),
+            models.Index(fields=["run", "-radius", "-clients", "pair", "appid"], name="sharing_by_radius"),
         ]
 
 
@@ -311,7 +316,16 @@ class Finding(models.Model):
     class Meta:
         ordering = ("-weight", "pair", "code", "appid", "name")
         constraints = [models.UniqueConstraint(fields=["pair", "code", "appid", "name"], name="finding_once")]
-        indexes = [models.Index(fields=["pair", "state", "-weight"]), models.Index(fields=["pair", "appid"])]
+        indexes = [
+            # What is counted (scores, rules, AppIDs) stands in the index; so does the order of the list.
+            models.Index(
+                fields=["pair", "state", "-weight"], include=["id", "code", "appid"], name="finding_counted"
+            ),
+            models.Index(
+                fields=["state", "-weight", "pair", "code", "appid", "name"], name="finding_in_order"
+            ),
+            models.Index(fields=["pair", "appid"]),
+        ]
 
     def __str__(self) -> str:
         return f"{self.code} {self.appid} {self.name}"

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
-from django.db.models import Exists, F, OuterRef, QuerySet, Subquery, Sum
+from django.db.models import Count, Exists, OuterRef, QuerySet, Subquery, Sum
 from django.utils import timezone
 
 from hadash.accounts.roles import pairs_where
@@ -92,7 +93,8 @@ class Score:
 
 def score(found: QuerySet[Finding]) -> Score:
     """Of the findings that count among ``found``."""
-    weights = Counter(found.order_by().values_list("weight", flat=True))
+    counts = found.order_by().values_list("weight").annotate(Count("pk"))
+    weights: Counter[int] = Counter(dict(counts))
     high, medium, low = (weights[WEIGHTS[each]] for each in (Severity.HIGH, Severity.MEDIUM, Severity.LOW))
     return Score(sum(weight * count for weight, count in weights.items()), high, medium, low)
 
@@ -107,6 +109,9 @@ def worst_appids(pairs: Iterable[str], most: int) -> list[dict[str, Any]]:
 # -- coverage over time -------------------------------------------------------------------------------------------
 
 
+#: Runs whose counts a process remembers: more than are kept.
+REMEMBERED = 512
+
 #: What is counted of the clients of an AppID: columns of :data:`spark.schemas.COVERAGE`.
 COVERAGE_COUNTS = ("clients", "registered", "nameless", "new_clients", "duplicates", "bypassing")
 
@@ -118,16 +123,28 @@ def coverage_over_time(pairs: Iterable[str], appid: str = "") -> list[dict[str, 
 
     :param appid: of this one alone.
     """
-    names = COVERAGE_COUNTS
-    rows = Coverage.objects.filter(pair__in=list(pairs), run__state=Run.State.PUBLISHED)
-    found: Iterable[Any] = (
-        (rows.filter(appid=appid) if appid else rows)
-        .order_by()
-        .values("run", "pair", at=F("run__ended_at"))
-        .annotate(**{f"all_{name}": Sum(name) for name in names})
-        .order_by("-run", "pair")
-    )
+    wanted = set(pairs)
     return [
-        {"run": row["run"], "at": row["at"], "pair": row["pair"], **{n: row[f"all_{n}"] for n in names}}
-        for row in found
+        {"run": run, "at": at, "pair": pair, **counts}
+        for run, at in published_runs(Run.Job.COVERAGE).values_list("pk", "ended_at")
+        for pair, counts in (_coverage_of(run, appid) if appid else _coverage_counted(run))
+        if pair in wanted
     ]
+
+
+def _coverage_of(run: int, appid: str = "") -> list[tuple[str, dict[str, int]]]:
+    """(pair, its counts) of a run, by pair; of one AppID, or of all together."""
+    rows = Coverage.objects.filter(run=run)
+    sums: Iterable[Any] = (
+        (rows.filter(appid=appid) if appid else rows)
+        .order_by("pair")
+        .values("pair")
+        .annotate(**{f"all_{name}": Sum(name) for name in COVERAGE_COUNTS})
+    )
+    return [(row["pair"], {name: row[f"all_{name}"] for name in COVERAGE_COUNTS}) for row in sums]
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _coverage_counted(run: int) -> tuple[tuple[str, dict[str, int]], ...]:
+    """Of all AppIDs, remembered: a run that is published does not change, and may have a hundred thousand rows."""
+    return tuple(_coverage_of(run))

@@ -143,6 +143,7 @@ class AppID(models.Model):
     class Meta:
         ordering = ("name",)
         constraints = [models.UniqueConstraint(fields=["pair", "name"], name="appid_once_a_pair")]
+        indexes = [models.Index(fields=["name"], name="appid_in_order")]
 
     def __str__(self) -> str:
         return self.name

@@ -19,7 +19,7 @@ from hadash.dashboard import declared
 from hadash.dashboard.templatetags.hadash import sentence
 from hadash.identity.names import MAX_NAME_LENGTH
 from hadash.inventory import declarations
-from hadash.inventory.compared import Compared
+from hadash.inventory.compared import MOST_COUNTED, Compared, First
 from hadash.inventory.declarations import Declared, Import
 from hadash.inventory.differences import Difference, State
 from hadash.inventory.models import Declaration, Pair
@@ -218,6 +218,8 @@ class Declarations(PagedView):
     @extend_schema(
         operation_id="list_relations",
         summary="What is declared beside what was seen.",
+        description=f"Of each state the first {MOST_COUNTED:,}, and as many are counted: where there may be more, ask for one AppID, for a part of a name,"
+        " or for the export, which has all of them.",
         parameters=[ListQuery, *PAGES],
         responses={200: DifferenceShape(many=True), **problems(400, 404)},
     )
@@ -226,13 +228,13 @@ class Declarations(PagedView):
         found = the_pair(request.user, pair)
         state = State(asked["state"]) if asked["state"] else None
         rows = Compared(found, asked["q"], asked["appid"], state)
-        return self.page(_Rows(found, rows), lambda row: row)
+        return self.page(_Rows(found, rows.first), lambda row: row)
 
 
 class _Rows:
     """The rows of a list, of which only those of a page are made."""
 
-    def __init__(self, pair: Pair, rows: Compared) -> None:
+    def __init__(self, pair: Pair, rows: First) -> None:
         self._pair, self._rows = pair, rows
 
     def __len__(self) -> int:

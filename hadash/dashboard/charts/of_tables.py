@@ -8,7 +8,7 @@ from datetime import UTC, timedelta
 from typing import Any
 
 from django.db import connection
-from django.db.models import Count
+from django.db.models import Count, F, Max
 from django.urls import reverse
 from django.utils import timezone
 
@@ -78,7 +78,9 @@ def _crowds(run: Run, pairs: Sequence[str], named: Sequence[int]) -> list[sharin
     with connection.cursor() as cursor:
         # (To leave some hundred rows out is to compare each row with all of them; to take them off again is not.)
         place = (
-            "round(2 * log(2, greatest(clients, 1))) AS many, round(2 * log(2, greatest(radius, 1))) AS wide"
+            # (In floating point: the logarithm of a numeric takes a hundred times as long.)
+            "round(2 * ln(greatest(clients, 1)::float8) / ln(2::float8)) AS many,"
+            " round(2 * ln(greatest(radius, 1)::float8) / ln(2::float8)) AS wide"
         )
         cursor.execute(
             f"SELECT many, wide, sum(counted)::bigint FROM ("
@@ -151,7 +153,21 @@ def _advice(run: Run, pairs: Sequence[str]) -> list[Chart]:
 def _lag(run: Run, pairs: Sequence[str]) -> list[Chart]:
     today = timezone.now().astimezone(UTC).date()
     since = today - timedelta(days=TREND_DAYS - 1)
-    days = selectors.rows(LagDay, run, pairs).filter(date__gte=since).order_by("date", "pair", "mirror")
+    rows = selectors.rows(LagDay, run, pairs).filter(date__gte=since)
+    worst = (
+        rows.order_by()
+        .values("pair", "mirror")
+        .annotate(worst=Max("seconds_p95"))
+        .order_by(F("worst").desc(nulls_last=True), "pair", "mirror")
+    )
+    chosen = {(row["pair"], row["mirror"]) for row in worst[: over_time.DRAWN]}
+    days = [
+        day
+        for day in rows.filter(mirror__in={mirror for _pair, mirror in chosen}).order_by(
+            "date", "pair", "mirror"
+        )
+        if (day.pair, day.mirror) in chosen
+    ]
     known = list(Pair.objects.filter(name__in=pairs))
     rpos = policy.rpos(known)
     return [
@@ -172,6 +188,7 @@ def _lag(run: Run, pairs: Sequence[str]) -> list[Chart]:
             ],
             {pair.name: rpos[pair.pk] for pair in known},
             today,
+            left_out=worst.count() - len(chosen) if len(chosen) == over_time.DRAWN else 0,
         )
     ]
 

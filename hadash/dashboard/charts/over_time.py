@@ -9,6 +9,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from hadash.dashboard.charts.chart import BAD, GREYS, INK, QUIET, Chart, milliseconds
 from hadash.dashboard.posture import TREND_DAYS
@@ -16,6 +17,9 @@ from hadash.dashboard.tables import Column
 
 #: Lines that are told apart; of more only the worst are drawn.
 LINES = 4
+
+#: Mirrors that are drawn at all: the worst of perhaps thousands.
+DRAWN = 60
 
 
 def noon(day: date) -> int:
@@ -171,8 +175,11 @@ class MirrorDay:
     most: float | None
 
 
-def lag(days: Sequence[MirrorDay], rpos: Mapping[str, float], today: date) -> Chart:
-    """How late mirrors were, a line each: the worst few by name, the others grey. :param rpos: by pair, in seconds."""
+def lag(days: Sequence[MirrorDay], rpos: Mapping[str, float], today: date, left_out: int = 0) -> Chart:
+    """How late mirrors were, a line each: the worst few by name, the others grey.
+
+    :param rpos: by pair, in seconds. :param left_out: how many mirrors that were less late are not among ``days``.
+    """
     by_mirror: dict[tuple[str, str], dict[date, MirrorDay]] = defaultdict(dict)
     for each in days:
         by_mirror[each.pair, each.mirror][each.day] = each
@@ -251,7 +258,25 @@ def lag(days: Sequence[MirrorDay], rpos: Mapping[str, float], today: date) -> Ch
             "annotations": [*_moved_apart(labels, top), *named_lines],
             "margin": {"l": 56, "r": 110, "t": 16, "b": 44},
         },
-        says=_("How late each mirror was in 19 of 20 samples of a day (UTC). Days without samples are gaps."),
+        says=" ".join(
+            [
+                _(
+                    "How late each mirror was in 19 of 20 samples of a day (UTC). Days without samples are gaps."
+                ),
+                *(
+                    [
+                        ngettext(
+                            "%(n)s mirror that was never as late is left out.",
+                            "%(n)s mirrors that were never as late are left out.",
+                            left_out,
+                        )
+                        % {"n": f"{left_out:,}"}
+                    ]
+                    if left_out
+                    else []
+                ),
+            ]
+        ),
         empty=_("No mirror has been sampled yet."),
     )
 
