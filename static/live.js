@@ -27,7 +27,8 @@ let heardAt = new Date();
 const BLOCK_SHOWN_MS = 900;
 let blockShownAt = 0;
 let waiting = null;
-let told = JSON.stringify(data.state);
+let told = data.state.digest;
+let partsOf = data.state.digest;
 
 function show() {
   picture.draw();
@@ -38,7 +39,10 @@ function show() {
 const dueParts = new Map();
 const shownParts = new Map();
 
-function takeParts(parts) {
+function takeParts({ of, parts }) {
+  // The page shows the parts of this very state, as after every new connection: people may be typing in them.
+  if (of && of === partsOf) return;
+  partsOf = of ?? partsOf;
   for (const [name, html] of Object.entries(parts)) dueParts.set(name, html);
   showParts();
 }
@@ -63,16 +67,13 @@ function showParts() {
 afterPress(showParts);
 
 function takeState(state) {
-  const { parts, now, ...rest } = state;
+  const { now, ...rest } = state;
   setServerTime(now);
-  // The page shows this very state, as after every new connection: people may be typing in it.
-  const text = JSON.stringify(rest);
-  if (text === told) return;
-  told = text;
+  if (rest.digest === told) return;
+  told = rest.digest;
   // What was said when the page was loaded ("somebody else has to approve it") is over.
   if (rest.status !== model.state.status) document.querySelector(".messages")?.remove();
   clearTimeout(waiting);
-  takeParts(parts);
   document.title = `${rest.title} · hadash`;
   const passed = Date.now() - blockShownAt;
   const apply = () => { model.state = rest; show(); drawSoon(); };
@@ -143,7 +144,8 @@ function listen() {
     asOf();
   });
   on("state", takeState);
-  on("counts", ({ parts }) => takeParts(parts));
+  on("parts", takeParts);
+  on("counts", takeParts);
   on("log", takeLog);
   on("clients", ({ clients }) => { model.clients = clients; show(); });
   on("mirror", ({ mirror }) => { model.mirrors = mirror; show(); });

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import time
 from collections import defaultdict
 from dataclasses import dataclass
@@ -158,8 +160,8 @@ def _iso(at: datetime | None) -> str | None:
 
 
 def state(switch: Switch, records: list[StageRecord]) -> dict[str, Any]:
-    """The part of the snapshot that changes with the stages."""
-    return {
+    """The part of the snapshot that changes with the stages. ``digest``: of all the rest: the parts of the page that show it have it, too."""
+    found = {
         "key": switch.key,
         "status": switch.status,
         "status_word": str(switch.get_status_display()),
@@ -199,6 +201,8 @@ def state(switch: Switch, records: list[StageRecord]) -> dict[str, Any]:
             for record in records
         ],
     }
+    text = json.dumps(found, sort_keys=True)
+    return {**found, "digest": hashlib.sha256(text.encode()).hexdigest()[:16]}
 
 
 def log_line(event: SwitchEvent) -> dict[str, Any]:

@@ -57,9 +57,9 @@ class Order:
         >>> order.rows([{"lag": 1}, {"lag": None}, {"lag": 3}], {"lag": lambda row: row["lag"]})
         [{'lag': 3}, {'lag': 1}, {'lag': None}]
         """
-        rows = list(rows)
         if self.column not in keys:
-            return rows
+            return list(rows)
+        rows = list(rows)
         key = keys[self.column]
         known = [row for row in rows if key(row) is not None]
         return sorted(known, key=key, reverse=self.descending) + [row for row in rows if key(row) is None]

@@ -124,27 +124,35 @@ def coverage_over_time(pairs: Iterable[str], appid: str = "") -> list[dict[str, 
     :param appid: of this one alone.
     """
     wanted = set(pairs)
+    runs = list(published_runs(Run.Job.COVERAGE).values_list("pk", "ended_at"))
+    counted = (
+        _summed(Coverage.objects.filter(run__in=[run for run, _at in runs], appid=appid))
+        if appid
+        else {run: _coverage_counted(run) for run, _at in runs}
+    )
     return [
         {"run": run, "at": at, "pair": pair, **counts}
-        for run, at in published_runs(Run.Job.COVERAGE).values_list("pk", "ended_at")
-        for pair, counts in (_coverage_of(run, appid) if appid else _coverage_counted(run))
+        for run, at in runs
+        for pair, counts in sorted(counted.get(run, {}).items())
         if pair in wanted
     ]
 
 
-def _coverage_of(run: int, appid: str = "") -> list[tuple[str, dict[str, int]]]:
-    """(pair, its counts) of a run, by pair; of one AppID, or of all together."""
-    rows = Coverage.objects.filter(run=run)
+def _summed(rows: QuerySet[Coverage]) -> dict[int, dict[str, dict[str, int]]]:
+    """By run and pair, the counts of some rows added up. One query."""
     sums: Iterable[Any] = (
-        (rows.filter(appid=appid) if appid else rows)
-        .order_by("pair")
-        .values("pair")
+        rows.order_by()
+        .values("run", "pair")
         .annotate(**{f"all_{name}": Sum(name) for name in COVERAGE_COUNTS})
     )
-    return [(row["pair"], {name: row[f"all_{name}"] for name in COVERAGE_COUNTS}) for row in sums]
+    found: dict[int, dict[str, dict[str, int]]] = {}
+    for row in sums:
+        counts = {name: row[f"all_{name}"] for name in COVERAGE_COUNTS}
+        found.setdefault(row["run"], {})[row["pair"]] = counts
+    return found
 
 
 @lru_cache(maxsize=REMEMBERED)
-def _coverage_counted(run: int) -> tuple[tuple[str, dict[str, int]], ...]:
-    """Of all AppIDs, remembered: a run that is published does not change, and may have a hundred thousand rows."""
-    return tuple(_coverage_of(run))
+def _coverage_counted(run: int) -> dict[str, dict[str, int]]:
+    """Of all AppIDs, by pair. Remembered: a run that is published does not change, and may have a hundred thousand rows."""
+    return _summed(Coverage.objects.filter(run=run)).get(run, {})

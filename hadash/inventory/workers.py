@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from datetime import datetime, timedelta
 
 from django.conf import settings
@@ -40,7 +40,7 @@ class Presence:
     def stop(self) -> None:
         """Good-bye. PostgreSQL may be away: then it is found out by silence."""
         self._ended.set()
-        self._thread.join(timeout=settings.WORKER_SILENT_SECONDS)
+        self._thread.join(timeout=settings.WORKER_PRESENCE_SECONDS)
 
     def _go_on(self) -> None:
         began = timezone.now()
@@ -54,9 +54,9 @@ class Presence:
         said = {"queues": self._queues, "version": VERSION, "began_at": began, "seen_at": timezone.now()}
         Worker.objects.update_or_create(name=self._name, defaults=said)
 
-    def _safely(self, act: object) -> None:
+    def _safely(self, act: Callable[[], object]) -> None:
         try:
-            act()  # type: ignore[operator]
+            act()
         except DatabaseError as error:
             log.warning("worker %s could not say that it is there: %s", self._name, error)
             connection.close()

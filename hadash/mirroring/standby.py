@@ -7,7 +7,7 @@ import ipaddress
 from collections.abc import Callable, Collection, Iterable, Set
 
 from hadash.inventory.models import AppID, Cluster, Pair
-from hadash.kafka.cluster import ClusterClient, client_for
+from hadash.kafka.cluster import ASKED_BY_NAME, ClusterClient, client_for
 from hadash.kafka.errors import NotOffered
 from hadash.kafka.values import Acl
 from hadash.mirroring import acls as acl_rules
@@ -162,15 +162,35 @@ def allowed_to_use(pair: Pair, cluster: Cluster, topics: Iterable[str]) -> set[t
     return _users_of(pair, _client(cluster).acls(), topics)
 
 
-def users_of_topics(pair: Pair, cluster: Cluster, topics: Collection[str]) -> set[str]:
-    """The AppIDs that may use one of ``topics``, as :func:`allowed_to_use`; only the rules about these are read."""
-    rules = _client(cluster).acls_about(topics)
-    return {appid for appid, _topic in _users_of(pair, rules, topics)}
+class Rules:
+    """The rules of a cluster, while one question is answered: asked for by name as long as these are few, then read whole, once. (For each name a
+    cluster looks through all of its rules, of which it may have some hundred thousand.)"""
 
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._asked = 0
+        self._all: set[Acl] | None = None
 
-def rules_of(cluster: Cluster, appids: Collection[str]) -> set[Acl]:
-    """The rules of these AppIDs."""
-    return _client(cluster).acls_of([f"User:{appid}" for appid in appids])
+    def users_of_topics(self, pair: Pair, topics: Collection[str]) -> set[str]:
+        """The AppIDs that may use one of ``topics``, as :func:`allowed_to_use`."""
+        everything = self._everything(len(topics))
+        rules = _client(self._cluster).acls_about(topics) if everything is None else everything
+        return {appid for appid, _topic in _users_of(pair, rules, topics)}
+
+    def of(self, appids: Collection[str]) -> set[Acl]:
+        """Those of these AppIDs."""
+        principals = {f"User:{appid}" for appid in appids}
+        everything = self._everything(len(principals))
+        if everything is None:
+            return _client(self._cluster).acls_of(principals)
+        return {rule for rule in everything if rule.principal in principals}
+
+    def _everything(self, names: int) -> set[Acl] | None:
+        """All rules, once so many names have been asked for that reading them is quicker; ``None`` before."""
+        self._asked += names
+        if self._all is None and self._asked > ASKED_BY_NAME:
+            self._all = _client(self._cluster).acls()
+        return self._all
 
 
 def allowed_by(pair: Pair, rules: Iterable[Acl], topics: Iterable[str]) -> set[tuple[str, str]]:

@@ -98,7 +98,7 @@ class _Reading:
 
     def __init__(self, pair: Pair, asked: Cluster, documents: Documents) -> None:
         self._pair = pair
-        self._asked = asked
+        self._rules = standby.Rules(asked)
         self._documents = documents
         self._since = access_since()
         #: Those whose bindings name Topics or groups, whoever uses them.
@@ -192,7 +192,7 @@ class _Reading:
             *self._of_pair(self._bound_for(set(topics), set(groups))),
         }
         if topics and not self._pair.generated:  # (nobody can be asked there, and all that there is was seen)
-            allowed = standby.users_of_topics(self._pair, self._asked, sorted(topics)) - found
+            allowed = self._rules.users_of_topics(self._pair, sorted(topics)) - found
             known = {*_names(seen, "appid", allowed), *_names(declared, "appid__name", allowed)}
             found |= allowed - known
         return found
@@ -223,7 +223,7 @@ class _Reading:
         """What those of whom nothing is known may use: of the Topics that somebody uses, or a mirror carries."""
         if not unseen or self._pair.generated:
             return []
-        rules = standby.rules_of(self._asked, unseen)
+        rules = self._rules.of(unseen)
         return allowed_uses(standby.allowed_by(self._pair, rules, self._topics_of(rules)), [])
 
     def _topics_of(self, rules: Iterable[Acl]) -> set[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -39,7 +40,10 @@ window.EventSource = class {
   close() {}
 };
 """
-HEAR = "(state) => window.theStream.heard.state({ data: JSON.stringify(state) })"
+HEAR = """([state, parts]) => {
+  window.theStream.heard.state({ data: JSON.stringify(state) });
+  window.theStream.heard.parts({ data: JSON.stringify(parts) });
+}"""
 
 ABORT = "form[action$='/abort/'] button"
 
@@ -75,8 +79,9 @@ def reaches(olga: Window, people: SimpleNamespace, running: Switch) -> Callable[
         request.META["CSRF_COOKIE"] = cookies[settings.CSRF_COOKIE_NAME]
         switch = Switch.objects.get(pk=running.pk)
         viewer = SwitchViewer(request, running.key)
-        [event] = Parts(switch, live.state(switch, list(switch.stages.all()))).of(viewer)
-        olga.page.evaluate(HEAR, json.loads(event.split(b"data: ", 1)[1]))
+        state = live.state(switch, list(switch.stages.all()))
+        [event] = Parts(switch, state["digest"]).of(viewer)
+        olga.page.evaluate(HEAR, [{**state, "now": time.time()}, json.loads(event.split(b"data: ", 1)[1])])
 
     return act
 

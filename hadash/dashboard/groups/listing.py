@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections import defaultdict
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
+from itertools import chain
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -52,15 +54,19 @@ def listing(clusters: Container[str]) -> Listing:
         rows = _rows(settings.LAKE, newest)
     except (LakeError, OSError) as error:
         return Listing(fault=str(error))
-    return Listing(tuple(row for row in rows if row.cluster in clusters), newest.at)
+    own = [rows for cluster, rows in sorted(rows.items()) if cluster in clusters]
+    return Listing(tuple(chain.from_iterable(own)), newest.at)
 
 
 @lru_cache(maxsize=2)
-def _rows(lake: str, snapshot: Snapshot) -> tuple[GroupRow, ...]:
-    """(A snapshot never changes.)"""
+def _rows(lake: str, snapshot: Snapshot) -> Mapping[str, Sequence[GroupRow]]:
+    """By cluster. (A snapshot never changes.)"""
     store = Store(lake)
     groups = snapshots.read(store, snapshot, "groups")
-    return rows_of(groups, snapshots.read(store, snapshot, "members"))
+    found: dict[str, list[GroupRow]] = defaultdict(list)
+    for row in rows_of(groups, snapshots.read(store, snapshot, "members")):
+        found[row.cluster].append(row)
+    return found
 
 
 def rows_of(groups: pa.Table, members: pa.Table) -> tuple[GroupRow, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import astuple
 from operator import attrgetter, itemgetter
 from typing import Any
@@ -19,7 +20,7 @@ from hadash.dashboard.charts import assignment
 from hadash.dashboard.charts.chart import Chart, asked_csv
 from hadash.dashboard.csv_export import csv_response
 from hadash.dashboard.groups import asking
-from hadash.dashboard.groups.listing import listing
+from hadash.dashboard.groups.listing import GroupRow, listing
 from hadash.dashboard.groups.looking import Look, look_at
 from hadash.dashboard.sorting import Keys, order_of, part_order
 from hadash.dashboard.tables import Column
@@ -76,7 +77,10 @@ def groups(request: HttpRequest) -> HttpResponseBase:
     cluster, query = (searched(request, name) for name in ("cluster", "q"))
     cluster = cluster if cluster in clusters else ""
     found = listing({cluster} if cluster else clusters)
-    rows = [row for row in found.rows if query.casefold() in row.group.casefold()]
+    wanted = query.casefold()
+    rows: Sequence[GroupRow] = found.rows
+    if wanted:
+        rows = [row for row in rows if wanted in row.group.casefold()]
     order = order_of(request, KEYS)
     rows = order.rows(rows, KEYS)
     if request.GET.get("format") == "csv":

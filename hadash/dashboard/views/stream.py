@@ -44,7 +44,7 @@ _TOKEN = "csrf-token-of-the-viewer"
 
 @require_GET
 async def stream(request: HttpRequest, key: str) -> HttpResponseBase:
-    """Events ``state``, ``counts``, ``log``, ``traffic``, ``clients``, ``mirror`` and, last, ``end``.
+    """Events ``state``, ``parts`` (of the page that show it), ``counts``, ``log``, ``traffic``, ``clients``, ``mirror`` and, last, ``end``.
 
     The log goes on after ``Last-Event-ID``, or after ``?after=``.
     """
@@ -83,7 +83,7 @@ class SwitchBroadcast(Broadcast):
         self.key = key
         #: Of the last line of the log that was told.
         self._after: int | None = None
-        self._state_text = ""
+        self._digest = ""
         self._status = ""
         #: Of each kind of event, what was told last.
         self._last: dict[str, News] = {}
@@ -95,7 +95,9 @@ class SwitchBroadcast(Broadcast):
         running = switch.current in (Status.APPROVED, Status.RUNNING)
         self.poll_seconds = RUNNING_POLL_SECONDS if running else POLL_SECONDS
         self.ended = not switch.open
-        return [*self._state(switch), *self._log(switch)]
+        # (What has to be made for the viewers comes last: the others do not wait for it.)
+        state = self._state(switch)
+        return [*state[:1], *self._log(switch), *state[1:]]
 
     def look_aside(self) -> list[News]:
         switch = switch_with_all(self.key)
@@ -108,10 +110,10 @@ class SwitchBroadcast(Broadcast):
     def greeting(self, after: int) -> list[News]:
         switch = switch_with_all(self.key)
         lines = [_line(line) for line in live.log_lines(switch, after)]
-        known = [self._last[name] for name in ("state", "counts", "mirror", "clients") if name in self._last]
+        known = [self._last[n] for n in ("state", "parts", "counts", "mirror", "clients") if n in self._last]
         samples = self._samples[-MOST_SAMPLES:]
         traffic = [News(event("traffic", {"samples": samples}))] if samples else []
-        return [*known[:2], *lines, *known[2:], *traffic]
+        return [*known[:3], *lines, *known[3:], *traffic]
 
     def rights(self, users: Collection[int]) -> Mapping[int, Hashable]:
         pair = switch_with_all(self.key).pair
@@ -125,13 +127,13 @@ class SwitchBroadcast(Broadcast):
     def _state(self, switch: Switch) -> list[News]:
         """The state, and the parts of the page that show it. Nothing when nothing has changed: people type there."""
         state = live.state(switch, list(switch.stages.all()))
-        text = json.dumps(state, sort_keys=True)
-        if self._state_text == text:
+        if self._digest == state["digest"]:
             return []
-        self._state_text = text
-        parts = Parts(switch, state)
-        self._last["state"] = News(of_viewer=parts.of, at_once=parts.of_made)
-        news = [self._last["state"]]
+        self._digest = state["digest"]
+        parts = Parts(switch, state["digest"])
+        self._last["state"] = News(event("state", {**state, "now": time.time()}))
+        self._last["parts"] = News(of_viewer=parts.of, at_once=parts.of_made)
+        news = [self._last["state"], self._last["parts"]]
         if self._status != switch.status:
             self._status = switch.status
             self._last["counts"] = News(of_viewer=_counts, can_wait=True)
@@ -183,9 +185,10 @@ def _counts(viewer: streaming.Viewer) -> Sequence[bytes]:
 class Parts:
     """The parts of the page that show one state of a switch. Viewers who may do the same see the same: it is made once for them."""
 
-    def __init__(self, switch: Switch, state: dict[str, Any]) -> None:
+    def __init__(self, switch: Switch, digest: str) -> None:
+        """:param digest: of the state that they show."""
         self._switch = switch
-        self._state = state
+        self._digest = digest
         self._theirs = {switch.requested_by_id, *(a.user_id for a in four_eyes.shown(switch))}
         self._made: dict[Hashable, str] = {}
         self._making = threading.Lock()
@@ -219,4 +222,4 @@ class Parts:
             name: render_to_string(f"switches/{name}.html", context, request)
             for name in ("head", "rail", "result")
         }
-        return event("state", {**self._state, "now": time.time(), "parts": parts}).decode()
+        return event("parts", {"of": self._digest, "parts": parts}).decode()
