@@ -42,7 +42,7 @@ class Order:
         return "descending" if self.descending else "ascending"
 
     def link(self, column: str, *, largest_first: bool = False) -> str:
-        """The address that orders by this column; the other way round when it already does. The table begins anew on its first page.
+        """The address that orders by this column; the other way round when it already does. The table is back on its first page.
 
         :param largest_first: what the first click asks for.
         """

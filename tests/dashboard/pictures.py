@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import pytest
 from axe_playwright_python.sync_playwright import Axe
 from django.conf import settings
 from playwright.sync_api import Page
 
 #: In which language, which colours and on how wide a screen.
 Look = tuple[str, str, int]
+
+#: In CI each language, scheme and width once; ``make test-long`` looks at the others.
+LOOKS = [
+    ("en", "light", 1440),
+    ("zh-CN", "dark", 390),
+    pytest.param("zh-CN", "dark", 1440, marks=pytest.mark.long),
+    pytest.param("en", "light", 390, marks=pytest.mark.long),
+]
 
 _WIDER = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
 _RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]

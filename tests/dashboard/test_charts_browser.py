@@ -21,7 +21,7 @@ from support.browser import Window
 
 from dashboard.graph_parts import ESTATE, publish_graph, uses_of
 from dashboard.parts import PASSWORD
-from dashboard.pictures import look_at
+from dashboard.pictures import LOOKS, look_at
 from dashboard.test_clusters import TABLES
 from dashboard.test_gateways import STATUS
 from hadash.dashboard.groups.looking import Lag, Look
@@ -283,15 +283,7 @@ def drawn(page: Page, charts: int) -> None:
     page.evaluate("scrollTo(0, 0)")
 
 
-@pytest.mark.parametrize(
-    ("language", "scheme", "width"),
-    [
-        ("en", "light", 1440),
-        ("zh-CN", "dark", 390),
-        pytest.param("zh-CN", "dark", 1440, marks=pytest.mark.long),
-        pytest.param("en", "light", 390, marks=pytest.mark.long),
-    ],
-)
+@pytest.mark.parametrize(("language", "scheme", "width"), LOOKS)
 def test_every_page_loads_only_what_it_may_and_can_be_read_by_everybody(
     browser: Browser,
     live_server: Any,

@@ -15,7 +15,7 @@ from playwright.sync_api import Browser
 from support.browser import Window
 
 from dashboard.parts import PASSWORD
-from dashboard.pictures import look_at
+from dashboard.pictures import LOOKS, look_at
 from dashboard.test_browser import STREAM
 from hadash.audit.models import record
 from hadash.governance.models import Coverage, Finding, Run
@@ -86,15 +86,7 @@ def pages(
     }
 
 
-@pytest.mark.parametrize(
-    ("language", "scheme", "width"),
-    [
-        ("en", "light", 1440),
-        ("zh-CN", "dark", 390),
-        pytest.param("zh-CN", "dark", 1440, marks=pytest.mark.long),
-        pytest.param("en", "light", 390, marks=pytest.mark.long),
-    ],
-)
+@pytest.mark.parametrize(("language", "scheme", "width"), LOOKS)
 def test_every_page_loads_only_what_it_may_and_can_be_read_by_everybody(
     browser: Browser,
     live_server: Any,

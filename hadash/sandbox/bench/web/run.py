@@ -23,6 +23,8 @@ SIZES = (1_000, 10_000, 100_000)
 #: Jobs that a demo which was just started runs, and seconds until they have.
 AT_FIRST = ("facts", "topology", "coverage", "risk", "lag", "advice")
 REST_SECONDS = 600.0
+#: Seconds between two looks at them.
+LOOK_SECONDS = 2.0
 
 #: Pages that are opened in a browser.
 OPENED = ("overview", "island map", "largest island", "focus of the graph", "AppID that shares", "risks")
@@ -86,7 +88,7 @@ def _await_rest(demo: Demo) -> None:
             return
         if time.monotonic() > deadline:
             raise SandboxError("The jobs of the demo have not come to rest.")
-        time.sleep(2)
+        time.sleep(LOOK_SECONDS)  # (the API tells of no event)
 
 
 def _ask(report: Report, parts: Sequence[str], size: int, folder: Path) -> None:
