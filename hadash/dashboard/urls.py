@@ -65,6 +65,7 @@ urlpatterns = [
     path("switches/", switch_lists.switches, name="switches"),
     path("switches/request/", requests.request_switch, name="request-switch"),
     path("switches/request/preview/", requests.preview, name="request-preview"),
+    path("switches/request/checks/", requests.checks, name="request-checks"),
     path("switches/drafts/<int:pk>/discard/", requests.discard_draft, name="discard-draft"),
     path("switches/<slug:key>/", switches.switch, name="switch"),
     path("switches/<slug:key>/record/", records.record, name="switch-record"),

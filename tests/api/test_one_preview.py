@@ -70,6 +70,9 @@ def test_the_page_says_so(
     client = signed_in(people.olga)
     fields = {"appid": estate.shop.pk, "scope": "appid"}
     end = another_tab(people.olga, estate.pair)
-    assert "is still being made" in client.get(reverse("request-preview"), fields).content.decode()
+    assert "Whole" in client.get(reverse("request-switch"), fields).content.decode(), (
+        "what would move is shown meanwhile"
+    )
+    assert "is still being made" in client.get(reverse("request-checks"), fields).content.decode()
     end()
-    assert "is still being made" not in client.get(reverse("request-preview"), fields).content.decode()
+    assert "is still being made" not in client.get(reverse("request-checks"), fields).content.decode()

@@ -64,6 +64,8 @@ def test_they_are_removed_though_nobody_asks_for_a_switch(monkeypatch: pytest.Mo
         (watching.looking, "trim_samples"),
         (watching.positions, "trim_positions"),
         (watching.sampling, "trim"),
+        (watching.daily, "trim"),
+        (watching.workers, "trim"),
         (watching.handovers, "trim"),
         (watching, "remove_old_journals"),
     ):

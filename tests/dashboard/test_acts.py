@@ -291,6 +291,65 @@ def test_preview(as_olga: Client, estate: SimpleNamespace, engines: Any, planned
     assert "Choose or type an InstanceID." in text
 
 
+def never(*_: Any) -> None:
+    raise AssertionError("servers were asked")
+
+
+def test_the_form_is_there_though_a_cluster_is_away(
+    as_olga: Client, estate: SimpleNamespace, engines: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever asks for a forced switch has a cluster that is lost: the page asks for what would move when it is there itself."""
+    monkeypatch.setattr(requests, "draft_for", never)
+    text = as_olga.get(reverse("request-switch"), {"appid": estate.shop.pk}).content.decode()
+    assert f'hx-get="{reverse("request-preview")}" hx-trigger="load, ' in text
+    assert "It is being worked out" in text
+    incomplete = as_olga.get(
+        reverse("request-switch"), {"appid": estate.shop.pk, "scope": "instance"}
+    ).content.decode()
+    assert "load, " not in incomplete
+
+
+class TestChecks:
+    """What would move is shown at once; whether it can move now is asked of the servers afterwards."""
+
+    @pytest.fixture
+    def fields(self, estate: SimpleNamespace) -> dict[str, Any]:
+        return {"appid": estate.shop.pk, "scope": "appid", "target": "west"}
+
+    def found(self, client: Client, fields: dict[str, Any]) -> str:
+        return client.get(reverse("request-checks"), fields).content.decode()
+
+    def test_the_preview_does_not_wait_for_them(
+        self, as_olga: Client, fields: dict[str, Any], engines: Any, planned: None, monkeypatch: Any
+    ) -> None:
+        monkeypatch.setattr(requests, "preview_of", never)
+        text = as_olga.get(reverse("request-preview"), fields).content.decode()
+        assert f'hx-get="{reverse("request-checks")}" hx-trigger="load"' in text
+        assert "are being asked whether it can move now" in text
+
+    def test_that_all_hold(
+        self, as_olga: Client, fields: dict[str, Any], engines: Any, planned: None
+    ) -> None:
+        assert "are as they have to be" in self.found(as_olga, fields)
+
+    def test_a_plan_that_has_changed_is_not_taken_for_the_one_that_is_shown(
+        self, as_olga: Client, fields: dict[str, Any], plan: Plan, engines: Any, planned: None
+    ) -> None:
+        changed = "has changed since it was drawn here"
+        assert changed not in self.found(as_olga, {**fields, "digest": plan.digest})
+        assert changed in self.found(as_olga, {**fields, "digest": "of another"})
+
+    def test_without_a_scope_nothing_is_asked(
+        self, as_olga: Client, fields: dict[str, Any], engines: Any, monkeypatch: Any
+    ) -> None:
+        monkeypatch.setattr(requests, "preview_of", None)
+        assert "notice" not in self.found(as_olga, {**fields, "scope": "instance"})
+        assert as_olga.get(reverse("request-checks")).status_code == 404
+
+    def test_who_may_not_see_the_appid_is_not_told(self, as_olga: Client, fields: dict[str, Any]) -> None:
+        assert as_olga.get(reverse("request-checks"), {**fields, "appid": 999_999}).status_code == 404
+
+
 def test_approve(
     as_arne: Client,
     engines: Any,
@@ -738,14 +797,12 @@ class TestGoingBack:
         page = as_olga.get(reverse("switch", args=[finished.key])).content.decode()
         [query] = re.findall(r'href="/switches/request/\?([^"]+)">Switch back', page)
         fields = dict(parse_qsl(unescape(query)))
-        looks = (reverse("request-preview"), reverse("request-switch"))
-        for look in looks:
-            assert "any more" not in as_olga.get(look, fields).content.decode()
+        checks = reverse("request-checks")
+        assert "any more" not in as_olga.get(checks, fields).content.decode()
         monkeypatch.setattr(
             restoring, "bound_to", lambda pair, plan: {i: Binding("east") for i in plan.identities}
         )
-        for look in looks:
-            assert "is not on west any more" in as_olga.get(look, fields).content.decode()
+        assert "is not on west any more" in as_olga.get(checks, fields).content.decode()
 
     def test_without_a_switch_the_form_does_not_offer_it(
         self, as_olga: Client, estate: SimpleNamespace, engines: SimpleNamespace

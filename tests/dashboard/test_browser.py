@@ -16,7 +16,7 @@ from django.test import RequestFactory
 from django.urls import reverse
 from django.utils import timezone
 from playwright.sync_api import Browser, expect
-from support.browser import Window
+from support.browser import PAGE_MS, Window
 
 from dashboard.parts import PASSWORD, gateway
 from hadash.dashboard import live
@@ -133,7 +133,7 @@ def test_an_overview_that_has_not_changed_is_left_alone(
     again = page.get_by_role("button", name="Wait for it again")
     again.focus()
     for _ in range(3):
-        with page.expect_response(lambda answer: answer.url == olga.url, timeout=20_000):
+        with page.expect_response(lambda answer: answer.url == olga.url, timeout=PAGE_MS):
             pass
     page.wait_for_timeout(300)
     expect(again).to_be_focused()
@@ -152,7 +152,7 @@ def test_retirement_leaves_the_rest_of_the_page_alone(olga: Window, finished: Sw
     page.fill("#id_text", "Half a sentence")
     address = reverse("switch", args=[finished.key])
     for _ in range(2):
-        with page.expect_response(lambda answer: answer.url.endswith(address), timeout=20_000):
+        with page.expect_response(lambda answer: answer.url.endswith(address), timeout=PAGE_MS):
             pass
     page.wait_for_timeout(300)
     expect(page.locator("#id_text")).to_have_value("Half a sentence")
@@ -171,7 +171,7 @@ def test_a_schedule_that_is_being_changed_is_left_as_it_is(
     page.fill("#cron-risk", "0 7 * * mon")
     page.uncheck("#enabled-risk")
     Run.objects.create(job="risk", state="running", began_at=timezone.now())
-    expect(page.locator("#live")).to_contain_text("running", timeout=20_000)
+    expect(page.locator("#live")).to_contain_text("running", timeout=PAGE_MS)
     expect(page.locator("#cron-risk")).to_have_value("0 7 * * mon")
     expect(page.locator("#cron-risk")).to_be_visible()
     expect(page.locator("#enabled-risk")).not_to_be_checked()

@@ -200,7 +200,7 @@ class TestBlastRadius:
         ]
         chart = blast_radius.blast_radius(members, {})
         assert chart.traces[1]["x"] == [0, 1, 2]
-        assert chart.says == "1 of 3 was asked for; the others come along, up to 2 steps away."
+        assert chart.says == "1 of 3 was asked for; the others come along (longest chain: 2)."
 
     def test_lines_do_not_cross(self) -> None:
         """Those whom one pulls in stand beside each other, and it in their midst."""

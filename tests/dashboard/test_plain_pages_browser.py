@@ -18,8 +18,12 @@ from dashboard.parts import PASSWORD
 from dashboard.pictures import LOOKS, look_at
 from dashboard.test_browser import STREAM
 from hadash.audit.models import record
+from hadash.dashboard.views import requests
 from hadash.governance.models import Coverage, Finding, Run
+from hadash.switching import asking
 from hadash.switching.models import Switch
+from hadash.switching.plan import Plan
+from hadash.switching.radius import Draft
 
 pytestmark = [pytest.mark.stack, pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -29,12 +33,16 @@ def pages(
     estate: SimpleNamespace,
     people: SimpleNamespace,
     engines: SimpleNamespace,
+    plan: Plan,
+    monkeypatch: pytest.MonkeyPatch,
     finished: Switch,
     make_switch: Callable[..., Switch],
     make_batch: Callable[..., Any],
     make_change: Callable[..., Any],
 ) -> dict[str, str]:
     """The address of each, by name, with something on it; Olga may do everything there."""
+    monkeypatch.setattr(requests, "draft_for", lambda *_: Draft(plan))
+    monkeypatch.setattr(asking, "check_now", lambda _: None)
     now = timezone.now()
     people.olga.groups.set(Group.objects.filter(name__in=("operator", "approver", "administrator")))
     waiting = make_switch(reason="升级 broker；原集群将停机", requested_by=people.arne)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Page, expect
 from support.browser import Window, chromium
-from support.waiting import eventually
+from support.waiting import SLOWER, eventually
 
 from hadash.bindings.store import BindingStore
 from hadash.sandbox.demo import Demo
@@ -17,8 +17,8 @@ from hadash.sandbox.trial import Trial
 pytestmark = [pytest.mark.stack, pytest.mark.browser]
 
 #: Milliseconds for what a whole switch takes on a slow machine, and for what a page does by itself.
-SWITCH_MS = 120_000
-PAGE_MS = 20_000
+SWITCH_MS = 120_000 * SLOWER
+PAGE_MS = 20_000 * SLOWER
 
 APPID, INSTANCE = "shop", "shop-stock"
 
@@ -151,7 +151,7 @@ def test_a_mirror_is_watched_while_it_copies(olga: Window, trial: Trial) -> None
     expect(page.locator("[data-chart='chart-data-lag'] .main-svg").first).to_be_visible(timeout=PAGE_MS)
     newest = "document.querySelector(\"[data-chart='chart-data-lag']\").data[1].x.at(-1)"
     shown = page.evaluate(newest)
-    eventually(lambda: page.evaluate(newest) > shown, "a new point is drawn", patience=PAGE_MS / 1000)
+    eventually(lambda: page.evaluate(newest) > shown, "a new point is drawn")
     expect(page.locator("#part-tasks")).to_contain_text("running")
     expect(page.locator("#part-topics")).to_contain_text("shop.carts")
     expect(page.locator("#part-state")).to_contain_text("RPO 30 s")

@@ -8,7 +8,9 @@ from contextlib import contextmanager
 from typing import Literal
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from .waiting import SLOWER
 
 #: Without these Chromium asks for servers of its maker at every start; --no-sandbox because tests may run as root.
 _FLAGS = (
@@ -20,6 +22,12 @@ _FLAGS = (
     "--disable-component-update",
     "--disable-sync",
 )
+
+
+#: Milliseconds for a page to be there, and for what it is expected to show.
+PAGE_MS = 30_000 * SLOWER
+SHOWN_MS = 10_000 * SLOWER
+expect.set_options(timeout=SHOWN_MS)
 
 
 @contextmanager
@@ -54,6 +62,7 @@ class Window:
         self._context = browser.new_context(
             viewport={"width": width, "height": 900}, locale=language, color_scheme=scheme
         )
+        self._context.set_default_timeout(PAGE_MS)
         self.page: Page = self._context.new_page()
         self.page.on(
             "console",

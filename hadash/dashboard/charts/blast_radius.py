@@ -183,7 +183,7 @@ def _said(shown: Sequence[Link], beyond: Mapping[int, int], total: int) -> str:
     if not furthest:
         return _("Nothing comes along: what was asked for moves by itself.")
     return ngettext(
-        "%(asked)s of %(all)s was asked for; the others come along, up to %(steps)s steps away.",
-        "%(asked)s of %(all)s were asked for; the others come along, up to %(steps)s steps away.",
+        "%(asked)s of %(all)s was asked for; the others come along (longest chain: %(steps)s).",
+        "%(asked)s of %(all)s were asked for; the others come along (longest chain: %(steps)s).",
         asked,
     ) % {"asked": f"{asked:,}", "all": f"{total:,}", "steps": furthest}

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from typing import Any
 
 from django.conf import settings
 from django.contrib import messages
+from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.db.models import Count, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
@@ -89,8 +89,10 @@ def request_switch(request: HttpRequest) -> HttpResponse:
         return _keep(request, pair, appid, draft) if keep else _post(request, pair, appid, draft)
     initial = _of_draft(user, draft) if draft is not None else searched_for_form(request)
     form = RequestForm(initial=initial, pair=pair, appid=appid)
-    before = _gone_back_from(user, form.initial.get("restores") or "")
-    return _page(request, form, proposal(form, user, before), draft=draft)
+    # What would move is asked of clusters, which may be away: the page is there at once, and asks for it.
+    asked = _asked(form)
+    asked["follows"] = not asked["incomplete"] and not asked["fault"]
+    return _page(request, form, asked, draft=draft)
 
 
 def _draft(user: Any, values: Any) -> RequestDraft | None:
@@ -271,10 +273,44 @@ def preview(request: HttpRequest) -> HttpResponseBase:
         raise Http404(_("Say whose switch it is about."))
     form = RequestForm(request.GET, pair=subject[0], appid=subject[1])
     form.is_valid()
-    before = _gone_back_from(user_of(request), form.cleaned_data.get("restores") or "")
     if request.GET.get("csv") == radius.RADIUS:
         return _table_of_radius(request, form)
-    return render(request, "requests/preview.html", proposal(form, user_of(request), before))
+    return render(request, "requests/preview.html", proposal(form))
+
+
+@require_GET
+def checks(request: HttpRequest) -> HttpResponse:
+    """Whether what would move can move now, for the form as it stands. Clusters, mirrors, Connect and Gateways are asked, which
+    can take ``SWITCH_CHECK_SECONDS``: the page shows the plan meanwhile."""
+    user = user_of(request)
+    subject = _subject(user, request.GET)
+    if subject is None:
+        raise Http404(_("Say whose switch it is about."))
+    form = RequestForm(request.GET, pair=subject[0], appid=subject[1])
+    form.is_valid()
+    return render(request, "requests/checks.html", _checked(form, user))
+
+
+def _checked(form: RequestForm, user: User) -> dict[str, Any]:
+    """What the checks of a request for it find: ``checks`` and ``reasons`` against it."""
+    pair, scope, look = form.pair, form.the_scope(), engines.look()
+    target = _target(form, scope, look) if scope is not None and not look.fault else None
+    if scope is None or target is None:
+        return {"checks": Checks.NOT_MADE.value, "reasons": []}
+    before = _gone_back_from(user, form.cleaned_data.get("restores") or "")
+    try:
+        with one_preview(user, pair):
+            found = preview_of(draft_for(pair, scope, target, form.the_kind()), before)
+    except PreviewRunning as running:
+        return {"checks": Checks.UNKNOWN.value, "reasons": running.reasons}
+    except Refused as refusal:
+        return {"checks": Checks.NOT_MADE.value, "reasons": refusal.reasons}
+    shown = form.cleaned_data.get("digest")
+    return {
+        "checks": found.checks.value,
+        "reasons": found.objections,
+        "has_changed": bool(shown) and shown != found.draft.plan.digest,
+    }
 
 
 def _table_of_radius(request: HttpRequest, form: RequestForm) -> HttpResponseBase:
@@ -287,16 +323,11 @@ def _table_of_radius(request: HttpRequest, form: RequestForm) -> HttpResponseBas
     return answer
 
 
-def proposal(form: RequestForm, viewer: Any = None, before: Switch | None = None) -> dict[str, Any]:
-    """The plan for the other cluster, and the reasons against it.
-
-    :param viewer: who looks at it: the checks of a request are made, too. ``None`` when something is sent: the request makes them.
-    :param before: the switch that a restore goes back from; for the checks.
-    """
-    pair, scope = form.pair, form.the_scope()
-    look = engines.look()
-    shown: dict[str, Any] = {
-        "pair": pair,
+def _asked(form: RequestForm) -> dict[str, Any]:
+    """What is asked for, as far as it is known without asking a cluster."""
+    scope, look = form.the_scope(), engines.look()
+    return {
+        "pair": form.pair,
         "appid": form.appid,
         "kind": form.kind().value,
         "scope": scope,
@@ -309,6 +340,12 @@ def proposal(form: RequestForm, viewer: Any = None, before: Switch | None = None
         "source": None,
         "target": None,
     }
+
+
+def proposal(form: RequestForm) -> dict[str, Any]:
+    """The plan for the other cluster, and the reasons against it that it shows by itself; :func:`checks` asks the servers."""
+    shown = _asked(form)
+    pair, scope, look = form.pair, shown["scope"], shown["engines"]
     if scope is None or look.fault:
         return shown
     target = _target(form, scope, look)
@@ -316,11 +353,7 @@ def proposal(form: RequestForm, viewer: Any = None, before: Switch | None = None
         return shown
     shown["source"], shown["target"] = pair.other(target), target
     try:
-        with one_preview(viewer, pair) if viewer is not None else nullcontext():
-            draft = draft_for(pair, scope, target, form.the_kind())
-            preview = preview_of(draft, before) if viewer is not None else None
-    except PreviewRunning as running:
-        return {**shown, "reasons": running.reasons, "checks": Checks.UNKNOWN.value}
+        draft = draft_for(pair, scope, target, form.the_kind())
     except Refused as refusal:
         return {**shown, "reasons": refusal.reasons}
     plan = draft.plan
@@ -333,8 +366,7 @@ def proposal(form: RequestForm, viewer: Any = None, before: Switch | None = None
         "plan": plan,
         "whole": draft.whole,
         "carried": radius.carried(plan),
-        "reasons": preview.objections if preview else draft.objections,
-        "checks": preview.checks.value if preview else "",
+        "reasons": draft.objections,
         "told": [finding for finding in draft.findings if not stops(finding, pair, plan.kind)],
         "uncovered": draft.uncovered,
         "members": radius.rows(plan),

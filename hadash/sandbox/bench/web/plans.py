@@ -19,6 +19,8 @@ from hadash.sandbox.person import Person
 #: AppIDs whose preview is asked for, by chance, each right after something of it has changed; and requests that are made.
 PREVIEWS, REQUESTS = 60, 10
 GOAL_SECONDS, GOAL_GIB = 1.0, 1.0
+#: Milliseconds after which the checks of a preview count as not answered: they end themselves before that.
+CHECKED_MS = 60_000
 #: What the demo's world has in the same pair, with clients: its request is made and withdrawn.
 APPID, INSTANCE, TARGET = "shop", "shop-stock", "west"
 
@@ -53,17 +55,23 @@ def measure(demo: Demo, report: Report, appids: int) -> None:
     chance = random.Random(5)
     table = f"plans in a pair of {appids:,} AppIDs"
     with signed_in(demo, "olga") as page:
-        took, too_many = [], 0
+        took, checked, too_many = [], [], 0
         page.goto(f"{demo.url}switches/request/?{urlencode({'appid': operator.appid(APPID)})}")
         for number in range(PREVIEWS):
             appid = chance.choice(known)
             _change(operator, appid, number)
             path = f"/switches/request/preview/?{urlencode({'appid': appid, 'scope': 'appid', 'target': TARGET})}"
             took.append(float(page.evaluate(_DRAWN, path)) / 1000)
+            began = time.perf_counter()
+            page.request.get(
+                demo.url + path.removeprefix("/").replace("/preview/", "/checks/"), timeout=CHECKED_MS
+            )
+            checked.append(time.perf_counter() - began)
             too_many += (
                 "more than ZooKeeper takes" in page.request.get(demo.url + path.removeprefix("/")).text()
             )
     _judge(report, appids, "preview right after a change", took, PREVIEWS)
+    _judge(report, appids, "checks of a preview", checked, PREVIEWS)
     report.row(table, what="previews of more than one switch can move", times=too_many)
     asked = []
     for _ in range(REQUESTS):
