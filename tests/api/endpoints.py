@@ -149,6 +149,7 @@ PAGES: dict[tuple[str, str], frozenset[str]] = {
     ("GET", "switches/request/"): REQUESTING,
     ("POST", "switches/request/"): REQUESTING,
     ("GET", "switches/request/preview/"): EVERYBODY,
+    ("GET", "switches/request/checks/"): EVERYBODY,
     ("POST", "switches/drafts/{draft}/discard/"): EVERYBODY,
     ("GET", "switches/{switch}/"): EVERYBODY,
     ("GET", "switches/{switch}/record/"): EVERYBODY,
