@@ -40,6 +40,7 @@ ASKED = (
     "switches/request/?appid={appid}&retire_after_days={bad}",
     "switches/request/preview/?appid={appid}&instance={bad}",
     "switches/request/preview/?appid={appid}&retire_after_days={bad}",
+    "switches/request/checks/?appid={appid}&instance={bad}",
     "batches/?status={bad}",
     "batches/?page={bad}",
     "batches/new/?way={bad}",
