@@ -21,13 +21,15 @@ Fields = Mapping[str, tuple[str, ...]]
 @dataclass(frozen=True, slots=True)
 class Order:
     """``column``: by which one; empty where nobody has chosen, and the table stands as it is given. ``name``: what the address calls the order
-    of this table, ``page`` what it calls its page. ``address``: of the page that shows it, when another address may have to show it as well."""
+    of this table, ``page`` what it calls its page. ``address``: of the page that shows it, when another address may have to show it as well.
+    ``anchor``: the id of what is in sight after a click; empty for the top of the page."""
 
     column: str
     descending: bool
     name: str
     page: str
     address: str
+    anchor: str
     _request: HttpRequest = field(repr=False, compare=False)
 
     @property
@@ -48,12 +50,13 @@ class Order:
         """
         turned = not self.descending if column == self.column else largest_first
         asked = f"-{column}" if turned else column
-        return self.address + address_with(self._request, **{self.name: asked, self.page: None})
+        place = f"#{self.anchor}" if self.anchor else ""
+        return self.address + address_with(self._request, **{self.name: asked, self.page: None}) + place
 
     def rows(self, rows: Iterable[T], keys: Keys) -> list[T]:
         """Of rows in memory; what a column has no value of comes last either way.
 
-        >>> order = Order("lag", True, "sort", "page", "", HttpRequest())
+        >>> order = Order("lag", True, "sort", "page", "", "", HttpRequest())
         >>> order.rows([{"lag": 1}, {"lag": None}, {"lag": 3}], {"lag": lambda row: row["lag"]})
         [{'lag': 3}, {'lag': 1}, {'lag': None}]
         """
@@ -83,6 +86,7 @@ def order_of(
     page: str = "page",
     address: str = "",
     default: str = "",
+    anchor: str = "",
 ) -> Order:
     """What the address says. A column that does not exist is nobody's choice.
 
@@ -90,7 +94,7 @@ def order_of(
     """
     told = searched(request, name)
     told = told if told.removeprefix("-") in columns else default
-    return Order(told.removeprefix("-"), told.startswith("-"), name, page, address, request)
+    return Order(told.removeprefix("-"), told.startswith("-"), name, page, address, anchor, request)
 
 
 def part_order(request: HttpRequest, part: str, columns: Collection[str], address: str = "") -> Order:

@@ -23,7 +23,7 @@ from hadash.sandbox.bench.web import run as web
 from hadash.sandbox.check import bench_switch, demo_check
 from hadash.sandbox.clients.check import clients_check
 from hadash.sandbox.clients.libraries import LIBRARY_NAMES, OFFSETS, PHASES, SCOPES
-from hadash.sandbox.demo import DEFAULT_DATA, ROOT, Demo
+from hadash.sandbox.demo import DEFAULT_DATA, DEMO_RATE, ROOT, Demo
 from hadash.sandbox.environment import exports, merged, of_running
 from hadash.sandbox.errors import SandboxError
 from hadash.sandbox.fault.faults import FAULTS
@@ -32,9 +32,6 @@ from hadash.sandbox.recording.run import record_demo
 from hadash.sandbox.stack import Stack, is_running
 from spark.estate.recorded import FOLDER as RECORDED
 
-#: Records a second of each producer of ``make demo``: every chart of half a second has some, and a machine on which nobody
-#: does anything rests. (Each record is a write, a read by its group, and a fetch and a write of the mirror.)
-DEMO_RATE = 10.0
 #: AppIDs of the estate that ``make demo-fleet`` generates (at least so many: with fewer it has not the shape of a large one), and its folder.
 FLEET_APPIDS, LEAST_APPIDS = 10_000, 100
 FLEET_DATA = ROOT / "var" / "demo-fleet"

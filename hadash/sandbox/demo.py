@@ -26,6 +26,9 @@ ROOT = Path(__file__).resolve().parents[2]
 #: Node ports of the Gateway for each cluster: enough for ten brokers.
 PORTS_PER_CLUSTER = 10
 
+#: Records a second of each producer of ``make demo``: every chart of half a second has some, and a machine on which nobody
+#: does anything rests. (Each record is a write, a read by its group, and a fetch and a write of the mirror.)
+DEMO_RATE = 10.0
 #: Seconds for a client to end by itself.
 STOP_SECONDS = 20.0
 #: Seconds between two looks at how far a generated estate is.

@@ -296,6 +296,8 @@ def test_a_switch_of_several_things_can_be_asked_back(
     monkeypatch.setattr(
         requests, "draft_for", lambda pair, scope, target, kind: asked.append(scope) or Draft(moved)
     )
-    page = as_olga.get(f"/switches/request/?{back}").content.decode()
+    form = as_olga.get(f"/switches/request/?{back}").content.decode()
+    assert 'name="roots" value="appid:audit\nappid:shop"' in form
+    preview = as_olga.get(f"/switches/request/preview/?{back}").content.decode()
     assert asked == [scope]
-    assert "audit, shop" in page
+    assert "audit, shop" in preview

@@ -7,11 +7,14 @@ from datetime import date
 from typing import Any
 
 import pytest
+from django.test import RequestFactory
 
 from hadash.dashboard.charts import blast_radius, coverage_map, over_time, sharing, stages, work_list
 from hadash.dashboard.charts.chart import TWIN_ROWS, Chart
 from hadash.dashboard.charts.coverage_map import Cell, Known
 from hadash.dashboard.charts.island_map import Turn
+from hadash.dashboard.sorting import order_of
+from hadash.dashboard.tables import Column
 
 DAY = date(2026, 11, 20)
 
@@ -74,7 +77,40 @@ def test_without_rows_there_is_a_sentence_instead(empty: Chart) -> None:
 
 def test_a_twin_shows_the_first_rows_and_says_how_many_more_there_are() -> None:
     chart = sharing.against_radius([shared(f"app-{n}") for n in range(TWIN_ROWS + 5)], [])
-    assert (len(chart.twin), chart.more) == (TWIN_ROWS, 5)
+    assert (len(chart.twin()), chart.more) == (TWIN_ROWS, 5)
+
+
+class TestOrderOfTwins:
+    """A twin is ordered by any of its columns before its first rows are taken."""
+
+    CHART = Chart(
+        "made",
+        "Made",
+        (
+            Column("appid", "AppID", "name"),
+            Column("clients", "Clients", "number"),
+            Column("names", "Names", "names"),
+        ),
+        [(f"App-{n:03}", n if n % 2 else None, [f"c{n}"]) for n in range(TWIN_ROWS + 5)],
+        [],
+    )
+
+    def first(self, column: str, name: str) -> Any:
+        order = order_of(
+            RequestFactory().get(f"/?made-sort={column}"), ["appid", "clients", "names"], "made-sort"
+        )
+        return {column.name: value for column, value in self.CHART.twin(order)[0]}[name]
+
+    def test_the_largest_of_all_come_first_and_not_only_of_those_that_were_shown(self) -> None:
+        assert self.first("-clients", "clients") == TWIN_ROWS + 3
+
+    def test_texts_and_lists(self) -> None:
+        assert self.first("appid", "appid") == "App-000"
+        assert self.first("-appid", "appid") == f"App-{TWIN_ROWS + 4:03}"
+        assert self.first("-names", "names") == ["c9"]
+
+    def test_as_it_is_given(self) -> None:
+        assert self.first("nothing", "appid") == "App-000"
 
 
 class TestSharing:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 from django.conf import settings
@@ -21,7 +21,7 @@ from support.browser import Window
 
 from dashboard.graph_parts import ESTATE, publish_graph, uses_of
 from dashboard.parts import PASSWORD
-from dashboard.pictures import LOOKS, look_at
+from dashboard.pictures import LOOKS, Look, look_at
 from dashboard.test_clusters import TABLES
 from dashboard.test_gateways import STATUS
 from hadash.dashboard.groups.looking import Lag, Look
@@ -283,23 +283,21 @@ def drawn(page: Page, charts: int) -> None:
     page.evaluate("scrollTo(0, 0)")
 
 
-@pytest.mark.parametrize(("language", "scheme", "width"), LOOKS)
+@pytest.mark.parametrize("look", LOOKS, ids=str)
 def test_every_page_loads_only_what_it_may_and_can_be_read_by_everybody(
     browser: Browser,
     live_server: Any,
     people: SimpleNamespace,
     published: Any,
-    language: str,
-    scheme: Literal["light", "dark"],
-    width: int,
+    look: Look,
 ) -> None:
-    window = Window(browser, f"{live_server.url}/", language, width=width, scheme=scheme)
+    window = Window(browser, f"{live_server.url}/", look.language, width=look.width, scheme=look.scheme)
     try:
         window.sign_in("olga", PASSWORD)
-        for name, address in PAGES.items():
+        for name, address in look.pages(PAGES).items():
             page = window.open(address.format(**published.pages))
             drawn(page, CHARTS[name])
-            look_at(page, name, (language, scheme, width))
+            look_at(page, name, look)
         assert window.errors == [] and window.strangers == []
     finally:
         window.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import Group
@@ -15,7 +15,7 @@ from playwright.sync_api import Browser
 from support.browser import Window
 
 from dashboard.parts import PASSWORD
-from dashboard.pictures import LOOKS, look_at
+from dashboard.pictures import LOOKS, Look, look_at
 from dashboard.test_browser import STREAM
 from hadash.audit.models import record
 from hadash.dashboard.views import requests
@@ -94,22 +94,19 @@ def pages(
     }
 
 
-@pytest.mark.parametrize(("language", "scheme", "width"), LOOKS)
+@pytest.mark.parametrize("look", LOOKS, ids=str)
 def test_every_page_loads_only_what_it_may_and_can_be_read_by_everybody(
     browser: Browser,
     live_server: Any,
     pages: dict[str, str],
-    language: str,
-    scheme: Literal["light", "dark"],
-    width: int,
+    look: Look,
 ) -> None:
-    window = Window(browser, f"{live_server.url}/", language, width=width, scheme=scheme)
-    look = (language, scheme, width)
+    window = Window(browser, f"{live_server.url}/", look.language, width=look.width, scheme=look.scheme)
     try:
         window.page.add_init_script(STREAM)
         look_at(window.open(), "sign-in", look)
         window.sign_in("olga", PASSWORD)
-        for name, address in pages.items():
+        for name, address in look.pages(pages).items():
             page = window.open(address.lstrip("/"))
             page.wait_for_load_state("networkidle")
             look_at(page, name, look)

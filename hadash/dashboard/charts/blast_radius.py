@@ -92,6 +92,7 @@ def blast_radius(
         height=height_of(rows),
         is_wide=True,
         address=address,
+        is_fragment=bool(address),
     )
 
 

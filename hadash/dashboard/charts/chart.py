@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import date, datetime
+from functools import partial
 from typing import Any
 
 from django.http import HttpRequest, StreamingHttpResponse
 
 from hadash.dashboard.csv_export import csv_response
+from hadash.dashboard.sorting import Keys, Order
 from hadash.dashboard.tables import Column
 
 #: Rows of a twin that stand on the page; the CSV has all of them.
@@ -43,11 +45,18 @@ class Chart:
     is_wide: bool = False
     #: The page that has its CSV, where that is not the one that shows it.
     address: str = ""
+    #: It stands in what a page loads later: the page's address does not say how its twin is ordered.
+    is_fragment: bool = False
+
+    def twin(self, order: Order | None = None) -> list[list[tuple[Column, Any]]]:
+        """The first rows in this order, each cell with its column."""
+        rows = self.rows if order is None else order.rows(self.rows, self._keys)
+        return [list(zip(self.columns, row, strict=True)) for row in rows[:TWIN_ROWS]]
 
     @property
-    def twin(self) -> list[list[tuple[Column, Any]]]:
-        """The first rows, each cell with its column."""
-        return [list(zip(self.columns, row, strict=True)) for row in self.rows[:TWIN_ROWS]]
+    def _keys(self) -> Keys:
+        """What each column is ordered by."""
+        return {column.name: partial(_comparable, number) for number, column in enumerate(self.columns)}
 
     @property
     def more(self) -> int:
@@ -63,6 +72,18 @@ class Chart:
     def element(self) -> str:
         """The id of the element that holds :attr:`drawn`."""
         return f"chart-data-{self.name}"
+
+
+def _comparable(number: int, row: Sequence[Any]) -> Any:
+    """A value of a row, as values of its column are compared: a text without regard to capitals, of several names the first.
+
+    >>> _comparable(0, ["West"]), _comparable(0, [("b", "a")]), _comparable(0, [None])
+    ('west', 'b, a', None)
+    """
+    value = row[number]
+    if value is None or isinstance(value, int | float | datetime | date):
+        return value
+    return (", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)).casefold()
 
 
 #: Heights that ``static/hadash.css`` knows, in pixels.

@@ -9,7 +9,8 @@ from django.template.context import Context
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
-from hadash.dashboard.sorting import Order
+from hadash.dashboard.charts.chart import Chart
+from hadash.dashboard.sorting import Order, order_of
 from hadash.dashboard.tables import Column
 from hadash.dashboard.templatetags.hadash import cluster, day, does, few_names, number, percent, seconds, when
 
@@ -25,8 +26,9 @@ def heading(content: str, order: Order | None, column: str, kind: str = "", hint
     """
     if not order:
         return format_html(
-            "<th{}>{}</th>",
+            "<th{}{}>{}</th>",
             format_html(' class="{}"', kind) if kind else "",
+            format_html(' title="{}"', hint) if hint else "",
             mark_safe(content.strip()),
         )
     now = order.of(column)
@@ -48,6 +50,21 @@ def sorted_by(order: Order) -> SafeString:
     if not order.text:
         return SafeString("")
     return format_html('<input type="hidden" name="{}" value="{}">', order.name, order.text)
+
+
+@register.simple_tag(takes_context=True)
+def twin_order(context: Context, chart: Chart) -> Order | None:
+    """How the table twin of a chart is ordered: as the address says. ``None``: it cannot say."""
+    if chart.is_fragment:
+        return None
+    columns = [column.name for column in chart.columns]
+    return order_of(context["request"], columns, f"{chart.name}-sort", "", chart.address, anchor=chart.name)
+
+
+@register.simple_tag
+def twin_rows(chart: Chart, order: Order | None) -> list[list[tuple[Column, Any]]]:
+    """The rows of the twin in this order."""
+    return chart.twin(order)
 
 
 @register.simple_tag(takes_context=True)

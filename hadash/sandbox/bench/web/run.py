@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-import time
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -12,19 +11,11 @@ from pathlib import Path
 from hadash.sandbox.bench.report import Report, begin
 from hadash.sandbox.bench.web import browser, pages, plans, viewers
 from hadash.sandbox.check import show_logs
-from hadash.sandbox.demo import ROOT, Demo
-from hadash.sandbox.errors import SandboxError
-from hadash.sandbox.person import Person
+from hadash.sandbox.demo import DEMO_RATE, ROOT, Demo
 from hadash.sandbox.trial import Trial
 
 PARTS = ("pages", "browser", "viewers", "plans")
 SIZES = (1_000, 10_000, 100_000)
-
-#: Jobs that a demo which was just started runs, and seconds until they have.
-AT_FIRST = ("facts", "topology", "coverage", "risk", "lag", "advice")
-REST_SECONDS = 600.0
-#: Seconds between two looks at them.
-LOOK_SECONDS = 2.0
 
 #: Pages that are opened in a browser.
 OPENED = ("overview", "island map", "largest island", "focus of the graph", "AppID that shares", "risks")
@@ -74,28 +65,11 @@ def _look_at_pages(report: Report, parts: Sequence[str], sizes: Sequence[int], f
         pages.judge(report, measured)
 
 
-def _await_rest(demo: Demo) -> None:
-    """A demo that has just been started runs all jobs, on all processors: until each has published once, and none is under way.
-
-    :raises SandboxError: they do not end.
-    """
-    operator = Person(demo.url, "olga", demo.password)
-    deadline = time.monotonic() + REST_SECONDS
-    while True:
-        jobs = {job["job"]: job for job in operator.call("GET", "jobs/")}
-        have_run = all(jobs[name]["published"] for name in AT_FIRST)
-        if have_run and not any(job["under_way"] for job in jobs.values()):
-            return
-        if time.monotonic() > deadline:
-            raise SandboxError("The jobs of the demo have not come to rest.")
-        time.sleep(LOOK_SECONDS)  # (the API tells of no event)
-
-
 def _ask(report: Report, parts: Sequence[str], size: int, folder: Path) -> None:
-    """Beside the demo's clients, whose switches are real."""
-    with Demo(folder / f"ask-{size}", log=_log) as demo:
+    """Beside the demo's clients, whose switches are real. They write as in ``make demo``: as fast as they can they would need a core, which is
+    the web process's here."""
+    with Demo(folder / f"ask-{size}", rate=DEMO_RATE, closed_loop=False, log=_log) as demo:
         Trial(demo, _log).await_traffic()
-        _await_rest(demo)
         if "viewers" in parts:
             viewers.measure(demo, report)
         if "plans" in parts:
