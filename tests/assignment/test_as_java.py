@@ -29,7 +29,7 @@ from .as_java import Answer, ask_java, crowded_group, hanging_group, question, s
 pytestmark = pytest.mark.stack  # the stack's jars, and a JVM
 
 #: For each assignor.
-GROUPS, CROWDED = 2500, 1500
+GROUPS, CROWDED = 1000, 600
 SEED = int(os.environ.get("HADASH_ASSIGNMENT_SEED", "39"))
 
 

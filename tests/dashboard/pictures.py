@@ -13,7 +13,7 @@ from playwright.sync_api import Page
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class Screen:
     """In which language, which colours and on how wide a screen. ``turn``: of all pages only every second one, from the first or the second on;
     ``None`` for all of them."""
 
@@ -33,11 +33,11 @@ class Look:
 
 #: In CI every page once: half of them as a desk in the light has them in English, the others as a telephone in the dark has them in Chinese.
 #: (A page takes a browser some seconds, on two cores that other tests want, too.) ``make test-long`` looks at every page in every way.
-LOOKS = [
-    Look("en", "light", 1440, turn=0),
-    Look("zh-CN", "dark", 390, turn=1),
+SCREENS = [
+    Screen("en", "light", 1440, turn=0),
+    Screen("zh-CN", "dark", 390, turn=1),
     *(
-        pytest.param(Look(language, scheme, width), marks=pytest.mark.long)
+        pytest.param(Screen(language, scheme, width), marks=pytest.mark.long)
         for language, scheme in (("en", "light"), ("zh-CN", "dark"))
         for width in (1440, 390)
     ),
@@ -47,11 +47,11 @@ _WIDER = "document.documentElement.scrollWidth > document.documentElement.client
 _RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]
 
 
-def look_at(page: Page, name: str, look: Look) -> None:
+def look_at(page: Page, name: str, screen: Screen) -> None:
     """:param name: of the page."""
     assert not page.evaluate(_WIDER), f"{name} is wider than the screen"
     folder = settings.BASE_DIR / "var" / "pictures"
     folder.mkdir(parents=True, exist_ok=True)
-    page.screenshot(path=folder / f"{name}-{look}.png", full_page=True)
+    page.screenshot(path=folder / f"{name}-{screen}.png", full_page=True)
     found = Axe().run(page, options={"runOnly": _RULES})
     assert not found.response["violations"], f"{name}: {found.generate_report()}"

@@ -21,7 +21,7 @@ from support.browser import Window
 
 from dashboard.graph_parts import ESTATE, publish_graph, uses_of
 from dashboard.parts import PASSWORD
-from dashboard.pictures import LOOKS, Look, look_at
+from dashboard.pictures import SCREENS, Screen, look_at
 from dashboard.test_clusters import TABLES
 from dashboard.test_gateways import STATUS
 from hadash.dashboard.groups.looking import Lag, Look
@@ -283,21 +283,21 @@ def drawn(page: Page, charts: int) -> None:
     page.evaluate("scrollTo(0, 0)")
 
 
-@pytest.mark.parametrize("look", LOOKS, ids=str)
+@pytest.mark.parametrize("screen", SCREENS, ids=str)
 def test_every_page_loads_only_what_it_may_and_can_be_read_by_everybody(
     browser: Browser,
     live_server: Any,
     people: SimpleNamespace,
     published: Any,
-    look: Look,
+    screen: Screen,
 ) -> None:
-    window = Window(browser, f"{live_server.url}/", look.language, width=look.width, scheme=look.scheme)
+    window = Window(browser, f"{live_server.url}/", screen.language, width=screen.width, scheme=screen.scheme)
     try:
         window.sign_in("olga", PASSWORD)
-        for name, address in look.pages(PAGES).items():
+        for name, address in screen.pages(PAGES).items():
             page = window.open(address.format(**published.pages))
             drawn(page, CHARTS[name])
-            look_at(page, name, look)
+            look_at(page, name, screen)
         assert window.errors == [] and window.strangers == []
     finally:
         window.close()

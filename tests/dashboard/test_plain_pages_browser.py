@@ -15,7 +15,7 @@ from playwright.sync_api import Browser
 from support.browser import Window
 
 from dashboard.parts import PASSWORD
-from dashboard.pictures import LOOKS, Look, look_at
+from dashboard.pictures import SCREENS, Screen, look_at
 from dashboard.test_browser import STREAM
 from hadash.audit.models import record
 from hadash.dashboard.views import requests
@@ -94,24 +94,24 @@ def pages(
     }
 
 
-@pytest.mark.parametrize("look", LOOKS, ids=str)
+@pytest.mark.parametrize("screen", SCREENS, ids=str)
 def test_every_page_loads_only_what_it_may_and_can_be_read_by_everybody(
     browser: Browser,
     live_server: Any,
     pages: dict[str, str],
-    look: Look,
+    screen: Screen,
 ) -> None:
-    window = Window(browser, f"{live_server.url}/", look.language, width=look.width, scheme=look.scheme)
+    window = Window(browser, f"{live_server.url}/", screen.language, width=screen.width, scheme=screen.scheme)
     try:
         window.page.add_init_script(STREAM)
-        look_at(window.open(), "sign-in", look)
+        look_at(window.open(), "sign-in", screen)
         window.sign_in("olga", PASSWORD)
-        for name, address in look.pages(pages).items():
+        for name, address in screen.pages(pages).items():
             page = window.open(address.lstrip("/"))
             page.wait_for_load_state("networkidle")
-            look_at(page, name, look)
+            look_at(page, name, screen)
         assert window.errors == [] and window.strangers == []
         # (The browser itself says in its console that it was answered 404.)
-        look_at(window.open("switches/nothing/"), "not-found", look)
+        look_at(window.open("switches/nothing/"), "not-found", screen)
     finally:
         window.close()
