@@ -21,7 +21,9 @@ export HADASH_TEST_SLOWER="${HADASH_TEST_SLOWER:-4}"
 run() {
   local lane="$1"
   shift
-  exec .venv/bin/python -m hadash.sandbox exec -- \
+  # (What its processes took of both cores is what decides how long all lanes take together.)
+  local TIMEFORMAT="--- the lane $lane: %0R s, of processors %0U s and %0S s"
+  time .venv/bin/python -m hadash.sandbox exec -- \
     .venv/bin/python -m pytest -m "not long" -o "cache_dir=.pytest_cache/$lane" --durations=15 "$@"
 }
 export -f run

@@ -23,9 +23,14 @@ _WRITING = frozenset({"WRITE", "ALL"})
 _USING = frozenset({"READ", "WRITE", "ALL"})
 
 
+def principals_of(appids: Iterable[str]) -> set[str]:
+    """Those whose rules say what the AppIDs may do: each one's own, and everybody."""
+    return {f"User:{appid}" for appid in appids} | {EVERYBODY}
+
+
 def of_principals(acls: Iterable[Acl], appids: Iterable[str]) -> set[Acl]:
     """The rules for some AppIDs and for everybody."""
-    principals = {f"User:{appid}" for appid in appids} | {EVERYBODY}
+    principals = principals_of(appids)
     return {acl for acl in acls if acl.principal in principals}
 
 

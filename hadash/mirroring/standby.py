@@ -26,11 +26,13 @@ def copy_acls(
 
     ``standby`` names Topics of which ``target`` holds the mirror: they are closed to whoever may write now, before.
     """
-    client = _client(target)
-    known = client.acls()
-    wanted = acl_rules.missing(_client(source).acls(), known, list(appids), _own_denials(source))
+    client, moving, closed = _client(target), list(appids), list(standby)
+    principals = acl_rules.principals_of(moving)
+    here, there = _client(source).acls_of(principals), client.acls_of(principals)
+    wanted = acl_rules.missing(here, there, moving, _own_denials(source))
     if wanted:
-        _deny(pair, target, standby, known, known | wanted)
+        known = client.acls_about(closed)
+        _deny(pair, target, closed, known, known | wanted)
         client.create_acls(wanted)
     return len(wanted)
 
@@ -43,10 +45,12 @@ def denied_beyond(
     groups: Iterable[str],
 ) -> list[str]:
     """What ``target`` denies the AppIDs and ``source`` does not, each as a text; without hadash's own denials."""
+    moving = list(appids)
+    principals = acl_rules.principals_of(moving)
     found = acl_rules.denied_beyond(
-        _client(source).acls(),
-        _client(target).acls(),
-        appids,
+        _client(source).acls_of(principals),
+        _client(target).acls_of(principals),
+        moving,
         topics,
         groups,
         _own_denials(target),
@@ -66,11 +70,12 @@ def depending_on_hosts(
     Those of several clusters as if they were one's: what the target lacks is copied to it.
     """
     found: set[Acl] = set()
+    moving = list(appids)
     for cluster in clusters:
         with contextlib.suppress(NotOffered):  # without an authorizer there are no rules
-            found |= _client(cluster).acls()
+            found |= _client(cluster).acls_of(acl_rules.principals_of(moving))
     seen = [ipaddress.ip_network(host) for host in hosts]
-    depending = acl_rules.by_host(found, list(appids), list(topics), list(groups))
+    depending = acl_rules.by_host(found, moving, list(topics), list(groups))
     return sorted(
         f"{a.permission} {a.principal} {a.operation} {a.resource_type.lower()} {a.resource} host {a.host}"
         for a in depending
@@ -91,7 +96,8 @@ def deny_writes(
         again, because PostgreSQL may have forgotten it. A rule itself does not say whose it is.
     :param before: is told which rules will be made, before there is one.
     """
-    known = _client(cluster).acls()
+    topics = list(topics)
+    known = _client(cluster).acls_about(topics)
     _note(cluster, [rule for rule in made if acl_rules.write_denial(*rule) in known])
     return _deny(pair, cluster, topics, known, known, before)
 
@@ -144,7 +150,7 @@ def late_brokers(cluster: Cluster, topics: Iterable[str], appids: Iterable[str])
     client = _client(cluster)
     leaders = {leader for info in client.topics(topics).values() for leader in info.leaders if leader >= 0}
     principals = {f"User:{appid}" for appid in appids}
-    now = {rule for rule in client.acls() if rule.resource_type == "TOPIC" and rule.principal in principals}
+    now = {rule for rule in client.acls_of(principals) if rule.resource_type == "TOPIC"}
     heard = client.topic_rules(leaders, principals)
     return sorted(broker for broker, rules in heard.items() if rules != now)
 
