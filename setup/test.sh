@@ -14,6 +14,8 @@ mkdir -p var/test-logs
 # A JVM that only compiles quickly keeps 48 MB for what it has compiled, which Spark fills with the plans of all rules and then
 # stops ("Out of space in CodeCache"): 240 MB are what it keeps otherwise.
 export JAVA_TOOL_OPTIONS="${JAVA_TOOL_OPTIONS:--XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m}"
+# Tests start some hundred Python processes: each would compile all of hadash for itself, a quarter of the time that it needs to start.
+unset PYTHONDONTWRITEBYTECODE
 # Nothing comes soon where three stacks share two cores: what tests wait for may take this many times as long as on a machine of one's own.
 export HADASH_TEST_SLOWER="${HADASH_TEST_SLOWER:-4}"
 

@@ -30,6 +30,7 @@ from hadash.sandbox.fault.faults import FAULTS
 from hadash.sandbox.fault.run import STAGES, fault_table
 from hadash.sandbox.recording.run import record_demo
 from hadash.sandbox.stack import Stack, is_running
+from hadash.sandbox.traffic.client import Pace
 from spark.estate.recorded import FOLDER as RECORDED
 
 #: AppIDs of the estate that ``make demo-fleet`` generates (at least so many: with fewer it has not the shape of a large one), and its folder.
@@ -191,7 +192,7 @@ def demo(data: Path, fleet: int = 0, when_up: Callable[[], object] = lambda: Non
 
     :param fleet: AppIDs of a generated estate beside it.
     """
-    with Demo(data, pipeline=True, rate=DEMO_RATE, closed_loop=False, fleet=fleet) as running:
+    with Demo(data, pipeline=True, rate=DEMO_RATE, pace=Pace.RATE, fleet=fleet) as running:
         when_up()
         print(
             f"""

@@ -19,6 +19,7 @@ from hadash.sandbox.java import find_java
 from hadash.sandbox.processes import Process, describe_exit, run
 from hadash.sandbox.secrets import passwords
 from hadash.sandbox.stack import DEMO_USERS, Stack, is_running, say, stop_together
+from hadash.sandbox.traffic.client import Pace
 from hadash.sandbox.world import ClientSpec, world_named
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -50,7 +51,7 @@ class Demo:
         clients: bool = True,
         web: bool = True,
         rate: float = 20.0,
-        closed_loop: bool = True,
+        pace: Pace = Pace.CLOSED_LOOP,
         world: str = "demo",
         gateways: int = 1,
         pipeline: bool = False,
@@ -59,8 +60,7 @@ class Demo:
         log: Log = say,
     ) -> None:
         """:param rate: records a second of each producer.
-        :param closed_loop: librdkafka's producers send each record as soon as the one before it is acknowledged (150 a second and more),
-            whatever the rate: what measures pauses sees them to some hundredths of a second.
+        :param pace: of librdkafka's producers.
         :param pipeline: with a worker for the jobs of the pipeline, too: Spark wants a gigabyte, and a core.
         :param fleet: AppIDs of a generated estate beside the world (:mod:`hadash.sandbox.fleet`); 0 for none.
         :param fleet_looked_at: how many days ago jobs have looked at it; ``None`` for what suits a running pipeline.
@@ -68,7 +68,7 @@ class Demo:
         self.data_dir = data_dir.resolve()
         self.log = log
         self.rate = rate
-        self.closed_loop = closed_loop
+        self.pace = pace
         self.world_name = world
         self.world = world_named(world)
         #: Processes of the Gateway, on the same port.
@@ -298,10 +298,8 @@ class Demo:
             "-m", "hadash.sandbox.traffic.client", spec.role,
             "--name", spec.name, "--bootstrap", self.bootstrap,
             "--user", spec.appid, "--mechanism", spec.mechanism,
-            "--rate", str(self.rate), "--library", spec.library, "--journal", str(journals / f"{spec.name}.jsonl"),
+            "--rate", str(self.rate), "--pace", self.pace.value, "--library", spec.library, "--journal", str(journals / f"{spec.name}.jsonl"),
         ]  # fmt: skip
-        if self.closed_loop:
-            arguments.append("--closed-loop")
         for topic in spec.topics:
             arguments += ["--topic", topic]
         for setting in spec.config:

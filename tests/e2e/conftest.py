@@ -22,9 +22,9 @@ from hadash.bindings.store import BindingStore
 from hadash.sandbox.bench.records import judge_records
 from hadash.sandbox.bench.report import Report
 from hadash.sandbox.check import show_logs
-from hadash.sandbox.demo import ROOT, Demo
+from hadash.sandbox.demo import DEMO_RATE, ROOT, Demo
 from hadash.sandbox.processes import Process
-from hadash.sandbox.traffic.client import PARTITIONS
+from hadash.sandbox.traffic.client import PARTITIONS, Pace
 from hadash.sandbox.trial import READY_SECONDS, Trial
 from hadash.sandbox.world import ClientSpec
 
@@ -40,8 +40,8 @@ def a_demo() -> Iterator[Demo]:
     folder = Path(tempfile.mkdtemp(prefix="hadash-e2e-"))
     try:
         # Producers in a closed loop write as fast as the brokers answer: a core of the two that all lanes share, and no test here measures
-        # pauses to a hundredth of a second.
-        with Demo(folder, closed_loop=False) as running:
+        # pauses to a hundredth of a second. (With many records under way librdkafka changes their order when it sends them again.)
+        with Demo(folder, rate=DEMO_RATE, pace=Pace.ONE_AT_A_TIME) as running:
             yield running
     finally:
         shutil.rmtree(folder, ignore_errors=True)

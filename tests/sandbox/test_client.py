@@ -88,7 +88,7 @@ def options(monkeypatch: pytest.MonkeyPatch) -> argparse.Namespace:
         group="g",
         topic=["t"],
         rate=1000.0,
-        closed_loop=False,
+        pace="rate",
     )
 
 
@@ -156,9 +156,9 @@ class Acknowledging:
         pass
 
 
-@pytest.mark.parametrize(("closed_loop", "records"), [(False, 20), (True, 199)])
+@pytest.mark.parametrize(("pace", "records"), [("rate", 20), ("closed-loop", 199), ("one-at-a-time", 20)])
 def test_records_are_sent_at_the_rate_or_in_a_closed_loop(
-    closed_loop: bool,
+    pace: str,
     records: int,
     options: argparse.Namespace,
     tmp_path: Path,
@@ -170,7 +170,7 @@ def test_records_are_sent_at_the_rate_or_in_a_closed_loop(
     monkeypatch.setattr(client, "Producer", lambda _: producer)
     clock = SimpleNamespace(monotonic=lambda: producer.now, time=lambda: producer.now)
     monkeypatch.setattr(client, "time", clock)
-    options.rate, options.closed_loop = 20.0, closed_loop
+    options.rate, options.pace = 20.0, pace
     journal = Writer(tmp_path / "w.jsonl", "acked", {})
     client.produce(options, journal, stop)  # type: ignore[arg-type]
     journal.close()
@@ -208,7 +208,7 @@ def options_with(tmp_path: Path, **values: Any) -> argparse.Namespace:
         "name": "w",
         "topic": ["t"],
         "rate": 1000.0,
-        "closed_loop": False,
+        "pace": "rate",
         "role": "produce",
         "journal": tmp_path / "w.jsonl",
     }

@@ -11,6 +11,7 @@ import json
 import os
 import signal
 import time
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,17 @@ POLL_STEP_SECONDS = 0.001
 
 #: Seconds to wait at the end for what is under way.
 FLUSH_AT_END_SECONDS = 15
+
+
+class Pace(StrEnum):
+    """When librdkafka's producer sends the next record."""
+
+    #: At the rate, whatever has become of those before: as many under way as the library lets.
+    RATE = "rate"
+    #: As soon as the one before it is acknowledged (150 a second and more), whatever the rate: pauses are seen to some hundredths of a second.
+    CLOSED_LOOP = "closed-loop"
+    #: At the rate, and not before the one before it is acknowledged: librdkafka changes no order then, also without idempotence.
+    ONE_AT_A_TIME = "one-at-a-time"
 
 
 class Stop:
@@ -84,7 +96,15 @@ def produce(options: argparse.Namespace, journal: Writer, stop: Stop) -> None:
         else:
             journal.progress(key, number)
 
-    interval = 1.0 / options.rate
+    interval, pace = 1.0 / options.rate, Pace(options.pace)
+
+    def is_early(sent: bool, due: float) -> bool:
+        """Whether the next record has to wait for its time. (What was refused is not sent again in a closed loop without a pause.)"""
+        return time.monotonic() < due and not (pace is Pace.CLOSED_LOOP and sent)
+
+    def awaits_answer(sent: bool) -> bool:
+        return sent and bool(under_way) and pace is not Pace.RATE
+
     due = time.monotonic()
     flushed = due
     turn = 0
@@ -115,17 +135,17 @@ def produce(options: argparse.Namespace, journal: Writer, stop: Stop) -> None:
             refusal: KafkaError = error.args[0]
             journal.failed(key, numbers[key], f"{refusal.name()}: {refusal}")
             numbers[key] += 1
-        in_loop = options.closed_loop and sent
-        due = time.monotonic() + interval if options.closed_loop else due + interval
+        due = due + interval if pace is Pace.RATE else time.monotonic() + interval
         while True:
-            left = FLUSH_SECONDS if in_loop else max(due - time.monotonic(), 0)
+            answer_is_due = awaits_answer(sent) and not is_early(sent, due)
+            left = FLUSH_SECONDS if answer_is_due else max(due - time.monotonic(), 0)
             # It returns with each acknowledgement, long before the next record is due. And it cuts off parts of a millisecond:
             # without one more, the last of each wait would be spent on asking again and again.
             producer.poll(min(left + POLL_STEP_SECONDS, FLUSH_SECONDS) if left else 0)
             if time.monotonic() - flushed > FLUSH_SECONDS:
                 journal.flush()
                 flushed = time.monotonic()
-            if not (under_way if in_loop else time.monotonic() < due) or stop.wanted:
+            if not (is_early(sent, due) or awaits_answer(sent)) or stop.wanted:
                 break
     producer.flush(FLUSH_AT_END_SECONDS)
     for key, number in sorted(under_way):
@@ -180,9 +200,10 @@ def main() -> None:
     parser.add_argument("--group", default="")
     parser.add_argument("--rate", type=float, default=20.0, help="records a second of a producer")
     parser.add_argument(
-        "--closed-loop",
-        action="store_true",
-        help="librdkafka's producer: each record as soon as the one before it is acknowledged, whatever the rate",
+        "--pace",
+        choices=[pace.value for pace in Pace],
+        default=Pace.RATE.value,
+        help="of librdkafka's producer: at the rate; in a closed loop, whatever the rate; or at the rate, one at a time",
     )
     parser.add_argument("--config", action="append", default=[], help="librdkafka setting, name=value")
     parser.add_argument("--library", default="librdkafka", help="see hadash.sandbox.traffic.libraries")

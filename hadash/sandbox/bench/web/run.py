@@ -12,6 +12,7 @@ from hadash.sandbox.bench.report import Report, begin
 from hadash.sandbox.bench.web import browser, pages, plans, viewers
 from hadash.sandbox.check import show_logs
 from hadash.sandbox.demo import DEMO_RATE, ROOT, Demo
+from hadash.sandbox.traffic.client import Pace
 from hadash.sandbox.trial import Trial
 
 PARTS = ("pages", "browser", "viewers", "plans")
@@ -68,7 +69,7 @@ def _look_at_pages(report: Report, parts: Sequence[str], sizes: Sequence[int], f
 def _ask(report: Report, parts: Sequence[str], size: int, folder: Path) -> None:
     """Beside the demo's clients, whose switches are real. They write as in ``make demo``: as fast as they can they would need a core, which is
     the web process's here."""
-    with Demo(folder / f"ask-{size}", rate=DEMO_RATE, closed_loop=False, log=_log) as demo:
+    with Demo(folder / f"ask-{size}", rate=DEMO_RATE, pace=Pace.RATE, log=_log) as demo:
         Trial(demo, _log).await_traffic()
         if "viewers" in parts:
             viewers.measure(demo, report)
