@@ -113,6 +113,7 @@ def test_pages(things: dict[str, Any], people: SimpleNamespace, method: str, add
     forms = {
         "request": {"appid": things["appid"], "scope": "appid", "target": "west", "reason": "x"},
         "preview": {"appid": things["appid"]},
+        "checks": {"appid": things["appid"]},
         "approve": {"plan_digest": things["digest"], "digest": things["change_digest"]},
         "change": {"act": "bind", "kind": "appid", "reason": "x"},
         "generate": {"topics": "orders"},
@@ -132,7 +133,7 @@ def test_pages(things: dict[str, Any], people: SimpleNamespace, method: str, add
             values = {"digest": things["batch_digest"]}
         answer = (
             client.generic(method, path)
-            if method == "GET" and "preview" not in path
+            if method == "GET" and not path.endswith(("preview/", "checks/"))
             else (client.get(path, values) if method == "GET" else client.post(path, values))
         )
         allowed = role in PAGES[method, address]
