@@ -298,7 +298,7 @@ def never(*_: Any) -> None:
 def test_the_form_is_there_though_a_cluster_is_away(
     as_olga: Client, estate: SimpleNamespace, engines: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever asks for a forced switch has a cluster that is lost: the page asks for what would move when it is there itself."""
+    """A forced switch is asked for when a cluster is lost: the page loads the plan after it is shown."""
     monkeypatch.setattr(requests, "draft_for", never)
     text = as_olga.get(reverse("request-switch"), {"appid": estate.shop.pk}).content.decode()
     assert f'hx-get="{reverse("request-preview")}" hx-trigger="load, ' in text

@@ -268,11 +268,7 @@ def _names(appid: AppID) -> list[dict[str, Any]]:
 @require_GET
 def preview(request: HttpRequest) -> HttpResponseBase:
     """What would move, for the form as it stands; ``?csv=blast-radius``: as a table."""
-    subject = _subject(user_of(request), request.GET)
-    if subject is None:
-        raise Http404(_("Say whose switch it is about."))
-    form = RequestForm(request.GET, pair=subject[0], appid=subject[1])
-    form.is_valid()
+    form = _form_as_it_stands(request)
     if request.GET.get("csv") == radius.RADIUS:
         return _table_of_radius(request, form)
     return render(request, "requests/preview.html", proposal(form))
@@ -282,13 +278,17 @@ def preview(request: HttpRequest) -> HttpResponseBase:
 def checks(request: HttpRequest) -> HttpResponse:
     """Whether what would move can move now, for the form as it stands. Clusters, mirrors, Connect and Gateways are asked, which
     can take ``SWITCH_CHECK_SECONDS``: the page shows the plan meanwhile."""
-    user = user_of(request)
-    subject = _subject(user, request.GET)
+    return render(request, "requests/checks.html", _checked(_form_as_it_stands(request), user_of(request)))
+
+
+def _form_as_it_stands(request: HttpRequest) -> RequestForm:
+    """What is typed so far; it need not be valid yet. :raises Http404: it does not say whose switch it is about."""
+    subject = _subject(user_of(request), request.GET)
     if subject is None:
         raise Http404(_("Say whose switch it is about."))
     form = RequestForm(request.GET, pair=subject[0], appid=subject[1])
     form.is_valid()
-    return render(request, "requests/checks.html", _checked(form, user))
+    return form
 
 
 def _checked(form: RequestForm, user: User) -> dict[str, Any]:
