@@ -346,6 +346,18 @@ class TestChecks:
         assert "notice" not in self.found(as_olga, {**fields, "scope": "instance"})
         assert as_olga.get(reverse("request-checks")).status_code == 404
 
+    @pytest.mark.parametrize("page", ["request-preview", "request-checks"])
+    def test_a_cluster_that_does_not_answer_is_no_refusal(
+        self, as_olga: Client, fields: dict[str, Any], engines: Any, monkeypatch: Any, page: str
+    ) -> None:
+        def away(*_: Any) -> None:
+            raise EnginesAway(say("%(error)s", error="east does not answer"))
+
+        monkeypatch.setattr(requests, "draft_for", away)
+        text = as_olga.get(reverse(page), fields).content.decode()
+        assert "Whether this can move is not known:" in text
+        assert "east does not answer" in text
+
     def test_who_may_not_see_the_appid_is_not_told(self, as_olga: Client, fields: dict[str, Any]) -> None:
         assert as_olga.get(reverse("request-checks"), {**fields, "appid": 999_999}).status_code == 404
 

@@ -75,7 +75,7 @@ class Chart:
 
 
 def _comparable(number: int, row: Sequence[Any]) -> Any:
-    """A value of a row, as values of its column are compared: a text without regard to capitals, of several names the first.
+    """A value of a row, as values of its column are compared: a text without regard to capitals, several names as one text.
 
     >>> _comparable(0, ["West"]), _comparable(0, [("b", "a")]), _comparable(0, [None])
     ('west', 'b, a', None)

@@ -44,7 +44,7 @@ from hadash.switching.one_preview import PreviewRunning, one_preview
 from hadash.switching.plan import Scope, ScopeKind
 from hadash.switching.planning import draft_for
 from hadash.switching.previewing import Checks, preview_of
-from hadash.switching.refusals import PlanChanged, Refused
+from hadash.switching.refusals import EnginesAway, PlanChanged, Refused
 from hadash.switching.retirement import terms
 from hadash.switching.risks import stops
 
@@ -161,9 +161,7 @@ def _post(request: HttpRequest, pair: Pair, appid: AppID | None, draft: RequestD
         return _page(request, form, wanted, status=409, draft=draft)
     try:
         if wanted["fault"]:
-            raise Refused(
-                say("ZooKeeper does not answer (%(fault)s): no switch can be planned.", fault=wanted["fault"])
-            )
+            raise Refused(_zookeeper_is_away(wanted["fault"]))
         _refuse_unseen(form, wanted)
         switch = _asked_for(request, form, scope, target)
     except PermissionDenied as error:
@@ -281,6 +279,10 @@ def checks(request: HttpRequest) -> HttpResponse:
     return render(request, "requests/checks.html", _checked(_form_as_it_stands(request), user_of(request)))
 
 
+def _zookeeper_is_away(fault: str) -> Sentence:
+    return say("ZooKeeper does not answer (%(fault)s): no switch can be planned.", fault=fault)
+
+
 def _form_as_it_stands(request: HttpRequest) -> RequestForm:
     """What is typed so far; it need not be valid yet. :raises Http404: it does not say whose switch it is about."""
     subject = _subject(user_of(request), request.GET)
@@ -294,15 +296,17 @@ def _form_as_it_stands(request: HttpRequest) -> RequestForm:
 def _checked(form: RequestForm, user: User) -> dict[str, Any]:
     """What the checks of a request for it find: ``checks`` and ``reasons`` against it."""
     pair, scope, look = form.pair, form.the_scope(), engines.look()
-    target = _target(form, scope, look) if scope is not None and not look.fault else None
+    if look.fault:
+        return {"checks": Checks.UNKNOWN.value, "reasons": [_zookeeper_is_away(look.fault)]}
+    target = _target(form, scope, look) if scope is not None else None
     if scope is None or target is None:
         return {"checks": Checks.NOT_MADE.value, "reasons": []}
     before = _gone_back_from(user, form.cleaned_data.get("restores") or "")
     try:
         with one_preview(user, pair):
             found = preview_of(draft_for(pair, scope, target, form.the_kind()), before)
-    except PreviewRunning as running:
-        return {"checks": Checks.UNKNOWN.value, "reasons": running.reasons}
+    except (PreviewRunning, EnginesAway) as unknown:
+        return {"checks": Checks.UNKNOWN.value, "reasons": unknown.reasons}
     except Refused as refusal:
         return {"checks": Checks.NOT_MADE.value, "reasons": refusal.reasons}
     shown = form.cleaned_data.get("digest")
@@ -354,6 +358,8 @@ def proposal(form: RequestForm) -> dict[str, Any]:
     shown["source"], shown["target"] = pair.other(target), target
     try:
         draft = draft_for(pair, scope, target, form.the_kind())
+    except EnginesAway as away:
+        return {**shown, "reasons": away.reasons, "checks": Checks.UNKNOWN.value}
     except Refused as refusal:
         return {**shown, "reasons": refusal.reasons}
     plan = draft.plan
