@@ -33,11 +33,11 @@ def test_what_zookeeper_has_no_room_for_is_left_out() -> None:
 
 
 class Brokers:
-    """The rules of one cluster."""
+    """The rules of one cluster, all of them about the Topics that are asked for."""
 
     def __init__(self, *rules: Acl) -> None:
         self.rules = set(rules)
-        self.acls = lambda: set(self.rules)
+        self.acls_about = lambda topics: {rule for rule in self.rules if rule.name in topics}
         self.create_acls: Any = self.rules.update
         self.delete_acls = self.rules.difference_update
         self.scram_users = list[str]
