@@ -228,17 +228,12 @@ def graph_of(run: Run | None, found: AppID) -> Chart | None:
     return flows_of(found.pair, focus, surroundings_of(run, focus))
 
 
-def section(found: AppID) -> dict[str, Any]:
-    """All of it, for the page."""
+def moving_section(found: AppID) -> dict[str, Any]:
+    """What would move with it and why, and what is open about it."""
     run = selectors.published(Run.Job.TOPOLOGY)
-    topics, groups = uses_of(found)
     return {
-        "run": run,
         "graph": graph_of(run, found),
         "focus": Focus(found.pair.name, APPID, found.name),
-        "topic_uses": topics,
-        "group_uses": groups,
-        "rights": rights_of(found),
         "moving": moving_of(run, found),
         "own_findings": findings_of(found),
         "uncovered": uncovered_of(found),

@@ -15,6 +15,7 @@ from django.utils import timezone
 from dashboard.graph_parts import publish_graph, uses_of
 from hadash.dashboard import meeting
 from hadash.dashboard.meeting import Right, compared
+from hadash.dashboard.views.appids import PARTS
 from hadash.governance.models import Finding
 from hadash.inventory.models import Access
 from hadash.kafka.errors import ClusterUnavailable
@@ -77,7 +78,11 @@ def lake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 @pytest.mark.django_db
 class TestThePage:
     def text(self, client: Client, estate: SimpleNamespace) -> str:
-        return client.get(reverse("appid", args=[estate.shop.pk])).content.decode()
+        """Of the page with all parts that come after it."""
+        page = client.get(reverse("appid", args=[estate.shop.pk])).content.decode()
+        parts = [reverse(name, args=[estate.shop.pk]) for name, _heading in PARTS]
+        assert all(f'hx-get="{address}"' in page for address in parts)
+        return page + "".join(client.get(address).content.decode() for address in parts)
 
     def test_a_topic_without_a_mirror_stands_out(self, as_arne: Client, estate: Any, engines: Any) -> None:
         assert "no mirror: it cannot be switched" not in self.text(as_arne, estate)

@@ -18,10 +18,11 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as _lazy
 from django.views.decorators.http import require_GET
 
 from hadash.accounts.roles import MARK_CRITICAL, REGISTER, may
-from hadash.dashboard import changes, declared, engines, meeting, selectors, states
+from hadash.dashboard import changes, declared, engines, selectors, states
 from hadash.dashboard.binding_forms import GenerateForm
 from hadash.dashboard.charts import over_time
 from hadash.dashboard.charts.chart import Chart, asked_csv
@@ -44,6 +45,13 @@ from hadash.sentences import Sentence
 ROWS_SHOWN = 50
 
 
+#: Parts of that page that come after the rest, and their headings until then.
+PARTS = (
+    ("appid-moving", _lazy("What would move with it")),
+    ("appid-uses", _lazy("Topics and mirrors")),
+    ("appid-rights", _lazy("Rules that name it")),
+)
+
 #: What the list can be ordered by, and the tables of one AppID.
 FIELDS: Fields = {"name": ("name",)}
 CONNECTED_KEYS: Keys = {
@@ -58,18 +66,6 @@ BOUND_KEYS: Keys = {
     "state": lambda bound: str(bound.state.word),
     "epoch": lambda bound: bound.binding.epoch,
     "when": attrgetter("at"),
-}
-TOPIC_KEYS: Keys = {
-    "topic": attrgetter("topic"),
-    "clients": attrgetter("clients"),
-    "mirror": lambda use: use.mirror.name if use.mirror else None,
-    "lag": lambda use: use.mirror.lag_seconds if use.mirror else None,
-}
-RIGHT_KEYS: Keys = {
-    "resource": lambda right: (right.resource_type, right.resource),
-    "operation": attrgetter("operation"),
-    "first": attrgetter("first"),
-    "second": attrgetter("second"),
 }
 INSTANCE_KEYS: Keys = {
     "name": attrgetter("name"),
@@ -160,9 +156,6 @@ def page(
     history = [(switch, states.of_status(switch)) for switch in selectors.history_of(user_of(request), found)]
     live = _live(request, found)
     runs = _runs(found)
-    met, address = meeting.section(found), reverse("appid", args=[found.pk])
-    topic_order = part_order(request, "topics", TOPIC_KEYS, address)
-    right_order = part_order(request, "rights", RIGHT_KEYS, address)
     context = {
         **live,
         **_registered(request, found, live),
@@ -175,11 +168,7 @@ def page(
             (one, states.of_retirement(one)) for one in selectors.retirements(user_of(request), found)
         ],
         **declared.section(found),
-        **met,
-        "topic_order": topic_order,
-        "topic_uses": topic_order.rows(met["topic_uses"], TOPIC_KEYS),
-        "right_order": right_order,
-        "rights": replace(met["rights"], rows=right_order.rows(met["rights"].rows, RIGHT_KEYS)),
+        "parts": [(reverse(name, args=[found.pk]), heading) for name, heading in PARTS],
         "generate_form": generate_form or GenerateForm(),
         "declare_form": declare_form or DeclareForm(),
         "may_declare": may_declare(user_of(request), found.pair),
@@ -288,14 +277,6 @@ def _by_client(connections: list[dict[str, Any]]) -> list[dict[str, Any]]:
         entry["clusters"], entry["left_open"] = sorted(here.items()), sorted(left_open.items())
         entry["hosts"] = sorted(entry["hosts"] - {""})
     return sorted(found.values(), key=lambda entry: entry["client_id"])
-
-
-@require_GET
-def lags(request: HttpRequest, pk: int) -> HttpResponse:
-    """A part of the page: how far its groups are behind. Their clusters are asked, so it comes after the rest."""
-    found = the_appid(user_of(request), pk)
-    rows, left_out = meeting.lags_of(found)
-    return render(request, "appids/lags.html", {"appid": found, "lags": rows, "left_out": left_out})
 
 
 def mark_critical(request: HttpRequest, pk: int) -> HttpResponse:
