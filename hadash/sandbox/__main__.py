@@ -29,7 +29,7 @@ from hadash.sandbox.errors import SandboxError
 from hadash.sandbox.fault.faults import FAULTS
 from hadash.sandbox.fault.run import STAGES, fault_table
 from hadash.sandbox.recording.run import record_demo
-from hadash.sandbox.stack import Stack, is_running
+from hadash.sandbox.stack import CLUSTERS, Stack, is_running
 from hadash.sandbox.traffic.client import Pace
 from spark.estate.recorded import FOLDER as RECORDED
 
@@ -106,6 +106,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     exec_parser.add_argument(
         "--data", type=Path, help="data folder; the default is a new one, deleted at the end"
     )
+    exec_parser.add_argument(
+        "--without-kafka",
+        action="store_true",
+        help="PostgreSQL, Redis and ZooKeeper only: a third of the time to start",
+    )
     exec_parser.add_argument("program", nargs=argparse.REMAINDER)
     options = parser.parse_args(arguments)
     _obey_signals()
@@ -144,7 +149,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             case "fault":
                 return fault_table(options.faults, options.stages)
             case _:
-                return execute(options.data, [a for a in options.program if a != "--"])
+                program = [a for a in options.program if a != "--"]
+                return execute(options.data, program, with_kafka=not options.without_kafka)
     except SandboxError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
@@ -241,13 +247,13 @@ def manage(data: Path, arguments: list[str]) -> int:
     return subprocess.run(command, env=merged(of_running(data)), check=False).returncode
 
 
-def execute(data: Path | None, program: list[str]) -> int:
+def execute(data: Path | None, program: list[str], *, with_kafka: bool = True) -> int:
     """Run ``program`` with the settings of a stack that lives as long as it does; its exit code."""
     if not program:
         raise SandboxError("Say which program to run: python -m hadash.sandbox exec -- PROGRAM ARGUMENTS.")
     folder = data or Path(tempfile.mkdtemp(prefix="hadash-exec-"))
     try:
-        with Stack(folder) as stack:
+        with Stack(folder, clusters=CLUSTERS if with_kafka else (), with_connect=with_kafka) as stack:
             process = subprocess.Popen(program, env={**os.environ, **stack.environment()})
             try:
                 code = process.wait()

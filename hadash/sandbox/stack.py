@@ -35,6 +35,10 @@ say = partial(print, flush=True)  # progress is for somebody who waits, also thr
 _GRACE = 10.0
 
 
+#: Kafka clusters of a stack, unless somebody wants others.
+CLUSTERS = ("east", "west")
+
+
 class Stack:
     """PostgreSQL, Redis, ZooKeeper, the Kafka clusters and Connect over one data folder.
 
@@ -50,7 +54,7 @@ class Stack:
         self,
         data_dir: Path | str,
         *,
-        clusters: Sequence[str] = ("east", "west"),
+        clusters: Sequence[str] = CLUSTERS,
         brokers: int = 1,
         plain_users: Mapping[str, str] | None = None,
         scram_users: Mapping[str, str] | None = None,
@@ -183,10 +187,9 @@ class Stack:
             )
             for number, name in enumerate(self._clusters, start=1)
         }
-        self._floors = [
-            [self.postgres, self.redis, self.zookeeper],
-            list(self.kafka.values()),
-        ]
+        self._floors = [[self.postgres, self.redis, self.zookeeper]]
+        if self.kafka:
+            self._floors.append(list(self.kafka.values()))
         if self._with_connect:
             self._connect = Connect(
                 self.data_dir,

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import lit
 from pyspark.sql.pandas.types import from_arrow_schema
 
@@ -40,19 +40,25 @@ PAIR: dict[str, list[Row]] = {
 }  # fmt: skip
 
 
+def frame(spark: SparkSession, name: str, rows: list[Row]) -> DataFrame:
+    """A table of a snapshot."""
+    schema = TABLES[name]
+    values = [tuple(row.get(field.name) for field in schema) for row in rows]
+    return spark.createDataFrame(values, from_arrow_schema(schema))
+
+
+@pytest.fixture(scope="module")
+def usual(spark: SparkSession) -> dict[str, DataFrame]:
+    """What most estates here are made of. (Made once: Spark takes longer for twenty empty tables than for a rule.)"""
+    return {name: frame(spark, name, PAIR.get(name, [])) for name in TABLES}
+
+
 @pytest.fixture
-def find(spark: SparkSession) -> Find:
+def find(spark: SparkSession, usual: dict[str, DataFrame]) -> Find:
     """The sentences of what one rule finds, by name: ``find(code, facts, table=rows, …)``."""
 
     def looking(code: Code, facts: list[Row] = [], **tables: list[Row]) -> dict[str, str]:  # noqa: B006
-        known = {**PAIR, **tables}
-        frames = {
-            name: spark.createDataFrame(
-                [tuple(row.get(field.name) for field in schema) for row in known.get(name, [])],
-                from_arrow_schema(schema),
-            )
-            for name, schema in TABLES.items()
-        }
+        frames = usual | {name: frame(spark, name, rows) for name, rows in tables.items()}
         defaults = {"pair": "main", "appid": "shop", "cluster": "east", "source": GATEWAY, "days": WEEK}
         rows = [tuple((defaults | fact).get(name) for name in FACTS.names) for fact in facts]
         remembered = spark.createDataFrame(rows, FACTS)

@@ -37,7 +37,7 @@ class Brokers:
 
     def __init__(self, *rules: Acl) -> None:
         self.rules = set(rules)
-        self.acls_about = lambda topics: {rule for rule in self.rules if rule.name in topics}
+        self.acls_about = lambda topics: {rule for rule in self.rules if rule.resource in topics}
         self.create_acls: Any = self.rules.update
         self.delete_acls = self.rules.difference_update
         self.scram_users = list[str]
