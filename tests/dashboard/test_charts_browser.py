@@ -275,7 +275,8 @@ def olga(browser: Browser, live_server: Any, people: SimpleNamespace, published:
 
 
 def drawn(page: Page, charts: int) -> None:
-    """Wait until all charts are drawn: they are when they come into sight."""
+    """Wait until all charts are drawn: they are when they come into sight, and some are on parts that come after the page."""
+    expect(page.locator("[data-failed]")).to_have_count(0)
     for number in range(charts):
         chart = page.locator("[data-chart]").nth(number)
         chart.scroll_into_view_if_needed()
