@@ -43,6 +43,28 @@ def mapping(name: str) -> dict[str, str]:
     return found
 
 
+def secret(name: str) -> str:
+    """A secret: the variable ``name``, or the text of the file that ``<name>_FILE`` names. :raises ValueError: the file cannot be read."""
+    path = os.environ.get(f"{name}_FILE", "").strip()
+    if not path:
+        return os.environ.get(name, "")
+    try:
+        return Path(path).read_text().strip()
+    except OSError as error:
+        raise ValueError(f"{name}_FILE={path!r} cannot be read: {error.strerror}.") from None
+
+
+def numbers(name: str, default: tuple[float, ...]) -> tuple[float, ...]:
+    """Numbers with commas between them. :raises ValueError: naming the variable."""
+    text = os.environ.get(name, "").strip()
+    if not text:
+        return default
+    try:
+        return tuple(float(each) for each in text.split(","))
+    except ValueError:
+        raise ValueError(f"{name}={text!r} is not a list of numbers with commas between them.") from None
+
+
 # -- Django -------------------------------------------------------------------------------------------------------
 
 #: Signs sessions and encrypts the credentials of clusters. It must be set where others are let in, or servers are elsewhere (hadash.E001).
@@ -85,6 +107,7 @@ INSTALLED_APPS = [
     "hadash.switching",
     "hadash.governance",
     "hadash.pipeline",
+    "hadash.outbox",
     "rest_framework",
     "drf_spectacular",
     "hadash.api",
@@ -315,7 +338,7 @@ CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": 3600}
 CELERY_TIMEZONE = "UTC"
 #: Jobs of the pipeline have a worker of their own: they would keep those waiting that carry out switches.
-CELERY_TASK_ROUTES = {"pipeline.run": {"queue": "pipeline"}}
+CELERY_TASK_ROUTES = {"pipeline.run": {"queue": "pipeline"}, "outbox.send": {"queue": "outbox"}}
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 
 # -- switching ----------------------------------------------------------------------------------------------------
@@ -557,3 +580,36 @@ LAKE_KEPT_DAYS = int(number("HADASH_LAKE_KEPT_DAYS", 90))
 SNAPSHOTS_KEPT_DAYS = int(number("HADASH_SNAPSHOTS_KEPT_DAYS", 30))
 #: Seconds by which a mirror may be late where the rules of its pair say nothing: what a busy mirror needs for its batches, ten times.
 RPO_SECONDS = number("HADASH_RPO_SECONDS", 30)
+
+# -- mail ---------------------------------------------------------------------------------------------------------
+
+#: The server that takes mail; empty: none is sent, and what is queued waits. Its port, and how the connection is encrypted: "starttls" (587),
+#: "tls" (465) or "none" (25), which is for a relay on this machine only (hadash.E015).
+SMTP_HOST = os.environ.get("HADASH_SMTP_HOST", "").strip()
+SMTP_SECURITY = os.environ.get("HADASH_SMTP_SECURITY", "starttls").strip().lower()
+SMTP_PORT = int(number("HADASH_SMTP_PORT", {"starttls": 587, "tls": 465}.get(SMTP_SECURITY, 25)))
+SMTP_USERNAME = os.environ.get("HADASH_SMTP_USERNAME", "")
+SMTP_PASSWORD = secret("HADASH_SMTP_PASSWORD")
+#: Certificates of authorities for the server's own (PEM); empty: the system's.
+SMTP_CA = os.environ.get("HADASH_SMTP_CA", "").strip()
+#: Seconds for each answer of the server: RFC 5321 allows minutes, and a sender that waits keeps everybody's mail waiting.
+SMTP_TIMEOUT_SECONDS = number("HADASH_SMTP_TIMEOUT_SECONDS", 30)
+#: Messages in one connection: many servers end it after a hundred or some hundred.
+SMTP_MESSAGES_EACH = int(number("HADASH_SMTP_MESSAGES_EACH", 100))
+#: Who mail comes from, as readers see it.
+MAIL_FROM = os.environ.get("HADASH_MAIL_FROM", "hadash <hadash@localhost>").strip()
+#: hadash's address in a browser, for links in mail. Not taken from a request: who asks could set it.
+PUBLIC_URL = os.environ.get("HADASH_PUBLIC_URL", os.environ.get("HADASH_URL", "http://127.0.0.1:8000")).rstrip("/") + "/"
+#: Seconds between the tries of a mail that the server defers: greylisting lets a sender in after some minutes, a full mailbox is
+#: emptied by the next day. After that it has failed.
+MAIL_RETRY_SECONDS = numbers("HADASH_MAIL_RETRY_SECONDS", (60, 300, 900, 3600, 3 * 3600, 6 * 3600, 12 * 3600))
+#: The largest share by which a delay is longer: what was deferred together does not come back together.
+OUTBOX_RETRY_JITTER = number("HADASH_OUTBOX_RETRY_JITTER", 0.1)
+#: Seconds between two looks at what is due.
+OUTBOX_LOOK_SECONDS = number("HADASH_OUTBOX_LOOK_SECONDS", 5)
+#: Messages that a sender claims at once, and seconds for which they are its own: some answers of a slow server. After that what was not yet
+#: handed over is free again, and of what was handed over it is not known whether it has arrived.
+OUTBOX_CLAIMED_AT_ONCE = int(number("HADASH_OUTBOX_CLAIMED_AT_ONCE", 50))
+OUTBOX_CLAIM_SECONDS = number("HADASH_OUTBOX_CLAIM_SECONDS", 300)
+#: Days for which it is kept what was sent to whom.
+OUTBOX_KEPT_DAYS = number("HADASH_OUTBOX_KEPT_DAYS", 90)

@@ -24,7 +24,7 @@ SECTIONS: dict[str, str] = {
 }
 
 #: What leads everywhere, belongs to the signed-in user, or to nobody yet.
-OWN = frozenset({"search", "sign-in", "sign-out", "language", "tokens", "password"})
+OWN = frozenset({"search", "sign-in", "sign-out", "language", "tokens", "password", "unsubscribe"})
 
 
 def section_of(path: str) -> str:

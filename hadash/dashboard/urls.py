@@ -34,6 +34,7 @@ from hadash.dashboard.views import (
     tables,
     tokens,
     uncovered,
+    unsubscribe,
 )
 
 urlpatterns = [
@@ -42,6 +43,7 @@ urlpatterns = [
     path("sign-in/oidc/", provider.ToProvider.as_view(), name="oidc-start"),
     path("sign-in/oidc/return/", provider.FromProvider.as_view(), name="oidc-return"),
     path("sign-out/", session.SignOut.as_view(), name="sign-out"),
+    path("unsubscribe/<str:token>/", unsubscribe.unsubscribe, name="unsubscribe"),
     path("password/", passwords.own_password, name="password"),
     path("language/", session.set_language, name="set_language"),
     path("appids/", appids.appids, name="appids"),

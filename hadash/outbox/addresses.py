@@ -1,0 +1,33 @@
+"""Addresses of mail. Pure."""
+
+from __future__ import annotations
+
+from django.core.exceptions import ValidationError
+from django.core.validators import validate_email
+
+
+class BadAddress(ValueError):
+    """It is no address that mail can be sent to; the text says why."""
+
+
+def normalised(text: str) -> str:
+    """The address as servers understand it: the domain in small letters, and in ASCII (IDNA).
+
+    :raises BadAddress: it is none.
+
+    >>> normalised(" Olga@Example.ORG ")
+    'Olga@example.org'
+    >>> normalised("wei@例子.中国")
+    'wei@xn--fsqu00a.xn--fiqs8s'
+    """
+    local, at, domain = text.strip().rpartition("@")
+    if not at or not local:
+        raise BadAddress(f"“{text.strip()}” is no address: it needs a name, an @ and a domain.")
+    if not local.isascii():
+        raise BadAddress(f"“{local}” has letters that most mail servers do not take before the @.")
+    try:
+        ascii_domain = domain.rstrip(".").encode("idna").decode().lower()
+        validate_email(f"{local}@{ascii_domain}")
+    except (UnicodeError, ValidationError):
+        raise BadAddress(f"“{text.strip()}” is no address of mail.") from None
+    return f"{local}@{ascii_domain}"

@@ -1,0 +1,49 @@
+"""System checks of the settings of mail."""
+
+from __future__ import annotations
+
+from email.utils import parseaddr
+from typing import Any
+
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, register
+
+from hadash.outbox.addresses import BadAddress, normalised
+from hadash.outbox.smtp import Security
+
+
+@register()
+def mail_is_configured_safely(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """A password is never sent in plain to another machine, and neither is a report."""
+    if not settings.SMTP_HOST:
+        return []
+    if settings.SMTP_SECURITY not in set(Security):
+        return [
+            Error(
+                f"HADASH_SMTP_SECURITY is {settings.SMTP_SECURITY!r}.",
+                hint=f"It is one of {', '.join(Security)}.",
+                id="hadash.E015",
+            )
+        ]
+    found: list[CheckMessage] = []
+    if settings.SMTP_SECURITY == Security.NONE and settings.SMTP_HOST not in settings.LOOPBACK_HOSTS:
+        found.append(
+            Error(
+                f"HADASH_SMTP_SECURITY is none, but {settings.SMTP_HOST} is another machine.",
+                hint="Use starttls or tls: reports and the password would travel in plain.",
+                id="hadash.E015",
+            )
+        )
+    try:
+        normalised(parseaddr(settings.MAIL_FROM)[1])
+    except BadAddress as error:
+        # (A relay on the same machine takes hadash@localhost.)
+        if settings.SMTP_HOST not in settings.LOOPBACK_HOSTS:
+            found.append(
+                Error(
+                    f"HADASH_MAIL_FROM is {settings.MAIL_FROM!r}: {error}",
+                    hint="For example: hadash <hadash@example.org>",
+                    id="hadash.E016",
+                )
+            )
+    return found

@@ -1,0 +1,28 @@
+"""What the settings say of mail: the server, the sender, and when something is tried again."""
+
+from __future__ import annotations
+
+from django.conf import settings
+
+from hadash.outbox.backoff import RetryPlan
+from hadash.outbox.smtp import Security, Server
+
+
+def mail_server() -> Server | None:
+    """``None``: no server is named, so no mail is sent; what is queued waits."""
+    if not settings.SMTP_HOST:
+        return None
+    security = Security(settings.SMTP_SECURITY)
+    return Server(
+        host=settings.SMTP_HOST,
+        port=settings.SMTP_PORT,
+        security=security,
+        username=settings.SMTP_USERNAME,
+        password=settings.SMTP_PASSWORD,
+        ca_file=settings.SMTP_CA,
+        timeout_seconds=settings.SMTP_TIMEOUT_SECONDS,
+    )
+
+
+def mail_retries() -> RetryPlan:
+    return RetryPlan(settings.MAIL_RETRY_SECONDS, settings.OUTBOX_RETRY_JITTER)

@@ -1,0 +1,71 @@
+"""One MIME message from a content and a delivery. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from email.headerregistry import Address
+from email.message import EmailMessage
+from email.policy import SMTP
+from email.utils import format_datetime, parseaddr
+
+from hadash.outbox.models import Content, ContentPart, Delivery
+
+#: Stands in texts where the link that unsubscribes belongs: each recipient has another.
+UNSUBSCRIBE_MARK = "urn:hadash:unsubscribe"
+
+#: RFC 5322: a line of a header may have 998 characters. Servers add some of their own.
+SUBJECT_CHARACTERS = 300
+
+
+def message_of(
+    delivery: Delivery, content: Content, parts: Sequence[ContentPart], sender: str, unsubscribe_url: str, at: datetime
+) -> EmailMessage:
+    """What is handed to the server.
+
+    :param sender: ``hadash <hadash@example.org>``. :param unsubscribe_url: of this delivery; empty where nobody can unsubscribe.
+    """
+    message = EmailMessage(policy=SMTP)
+    name, address = parseaddr(sender)
+    domain = address.rpartition("@")[2] or "localhost"
+    message["From"] = Address(name, addr_spec=address)
+    message["To"] = Address(addr_spec=delivery.address)
+    message["Subject"] = _one_line(content.subject)
+    message["Date"] = format_datetime(at)
+    # The same when it is tried again: servers and mailboxes that look for it show a message once.
+    message["Message-ID"] = f"<{delivery.key}@{domain}>"
+    message["Content-Language"] = content.language
+    # No "out of office" answers, please (RFC 3834; Outlook's own).
+    message["Auto-Submitted"] = "auto-generated"
+    message["X-Auto-Response-Suppress"] = "All"
+    if content.list_id:
+        message["List-Id"] = f"<{content.list_id}.{domain}>"
+    if unsubscribe_url:
+        message["List-Unsubscribe"] = f"<{unsubscribe_url}>"
+        message["List-Unsubscribe-Post"] = "List-Unsubscribe=One-Click"  # RFC 8058
+    message.set_content(content.text.replace(UNSUBSCRIBE_MARK, unsubscribe_url), cte="quoted-printable")
+    if content.html:
+        message.add_alternative(
+            content.html.replace(UNSUBSCRIBE_MARK, unsubscribe_url), subtype="html", cte="quoted-printable"
+        )
+        twin = message.get_payload()[-1]  # type: ignore[index]
+        for part in parts:
+            if part.content_id:
+                kind, _, subtype = part.media_type.partition("/")
+                twin.add_related(  # type: ignore[union-attr]
+                    bytes(part.data), kind, subtype, cid=f"<{part.content_id}>", filename=part.name, disposition="inline"
+                )
+    for part in parts:
+        if not part.content_id:
+            kind, _, subtype = part.media_type.partition("/")
+            message.add_attachment(bytes(part.data), kind, subtype, filename=part.name)
+    return message
+
+
+def _one_line(subject: str) -> str:
+    """
+    >>> _one_line("main:\\r\\nBcc: everybody@example.org")
+    'main: Bcc: everybody@example.org'
+    """
+    line = " ".join(subject.split())
+    return line if len(line) <= SUBJECT_CHARACTERS else line[: SUBJECT_CHARACTERS - 1] + "…"

@@ -1,0 +1,227 @@
+"""Queueing, claiming and settling deliveries. Every move is a compare-and-set: whoever finds another state than expected does nothing."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+
+from hadash.outbox.backoff import RetryPlan
+from hadash.outbox.models import Content, ContentPart, Delivery, Transport, Unsubscription
+from hadash.outbox.states import DUE, SETTLED, Event, State, move, states_before
+
+#: Characters of a server's words that are kept.
+SAID_CHARACTERS = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """An image of the HTML (with ``content_id``), or an attachment."""
+
+    name: str
+    media_type: str
+    data: bytes
+    content_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Recipient:
+    """Who gets it. ``asked_as``: what makes this message to this recipient one and the same, however often it is queued."""
+
+    address: str
+    asked_as: str
+    user_id: int | None = None
+
+
+def keep_content(
+    subject: str,
+    text: str,
+    html: str = "",
+    parts: Iterable[Part] = (),
+    list_id: str = "",
+    language: str = "en",
+) -> Content:
+    """Keep what is to be sent. In the transaction of whoever queues it."""
+    content = Content.objects.create(
+        subject=subject, text=text, html=html, list_id=list_id, language=language
+    )
+    ContentPart.objects.bulk_create(
+        ContentPart(
+            content=content,
+            name=part.name,
+            media_type=part.media_type,
+            content_id=part.content_id,
+            data=part.data,
+        )
+        for part in parts
+    )
+    return content
+
+
+def queue(
+    content: Content,
+    recipients: Iterable[Recipient],
+    topic: str = "",
+    due_at: datetime | None = None,
+    expires_at: datetime | None = None,
+) -> int:
+    """Queue a message for its recipients, in the transaction of what it tells about; how many were new.
+
+    Whoever has unsubscribed from ``topic`` is left out, and so is what was queued before under the same ``asked_as``.
+    """
+    wanted = list(recipients)
+    without: set[str] = set()
+    if topic:
+        found = Unsubscription.objects.filter(topic=topic, address__in=[r.address for r in wanted])
+        without = set(found.values_list("address", flat=True))
+    before = Delivery.objects.filter(asked_as__in=[r.asked_as for r in wanted])
+    known = set(before.values_list("asked_as", flat=True))
+    new = [r for r in wanted if r.address not in without and r.asked_as not in known]
+    Delivery.objects.bulk_create(
+        [
+            Delivery(
+                asked_as=recipient.asked_as,
+                transport=Transport.MAIL,
+                content=content,
+                user_id=recipient.user_id,
+                address=recipient.address,
+                topic=topic,
+                due_at=due_at or timezone.now(),
+                expires_at=expires_at,
+            )
+            for recipient in new
+        ],
+        batch_size=1000,
+        ignore_conflicts=True,  # another transaction may have queued the same meanwhile
+    )
+    return len(new)
+
+
+def claim_due(now: datetime, limit: int, transport: Transport = Transport.MAIL) -> list[Delivery]:
+    """Claim what is due, the oldest first, for ``OUTBOX_CLAIM_SECONDS``. What is expired is cancelled instead."""
+    with transaction.atomic():
+        found = Delivery.objects.select_for_update(skip_locked=True).filter(
+            transport=transport, state__in=DUE, due_at__lte=now
+        )
+        due = list(found.order_by("due_at", "pk")[:limit])
+        late = [each.pk for each in due if each.expires_at is not None and each.expires_at <= now]
+        if late:
+            Delivery.objects.filter(pk__in=late).update(
+                state=move(State.QUEUED, Event.CANCEL), settled_at=now, said="Its time was over before it could be sent."
+            )
+        claim, until = uuid.uuid4(), now + timedelta(seconds=settings.OUTBOX_CLAIM_SECONDS)
+        taken = [each.pk for each in due if each.pk not in set(late)]
+        Delivery.objects.filter(pk__in=taken).update(
+            state=move(State.QUEUED, Event.CLAIM), claim=claim, claimed_until=until
+        )
+    claimed = Delivery.objects.filter(claim=claim).select_related("content").prefetch_related("content__parts")
+    return list(claimed.order_by("due_at", "pk"))
+
+
+def hand_over(delivery: Delivery, now: datetime) -> bool:
+    """Note that the server is about to have it, before it has; ``False``: it is not this sender's any more, and must not be sent."""
+    until = now + timedelta(seconds=settings.OUTBOX_CLAIM_SECONDS)
+    return _move(delivery, Event.HAND_OVER, claimed_until=until)
+
+
+def accept(delivery: Delivery, now: datetime, said: str) -> bool:
+    return _settle(delivery, Event.ACCEPT, now, said)
+
+
+def fail(delivery: Delivery, now: datetime, said: str) -> bool:
+    return _settle(delivery, Event.FAIL, now, said)
+
+
+def lose_track(delivery: Delivery, now: datetime, said: str) -> bool:
+    """The connection ended while the server was taking it."""
+    return _settle(delivery, Event.LOSE_TRACK, now, said)
+
+
+def defer(
+    delivery: Delivery, now: datetime, said: str, plan: RetryPlan, at_least: float = 0.0, *, counts: bool = True
+) -> bool:
+    """Try it again later; it fails when its tries are used up.
+
+    :param at_least: seconds that the server has asked for.
+    :param counts: whether this was a try. It was none when there was no server at all: nothing is used up by that.
+    """
+    tries = delivery.tries + counts
+    delay = plan.delay_after(max(tries, 1), str(delivery.key), at_least)
+    if delay is None:
+        return _settle(delivery, Event.FAIL, now, said, tries=tries)
+    due_at = now + timedelta(seconds=delay)
+    return _settle(delivery, Event.DEFER, now, said, tries=tries, due_at=due_at, settled_at=None)
+
+
+def release_expired_claims(now: datetime) -> tuple[int, int]:
+    """What senders that have ended have left: (back in the queue because nothing was handed over, uncertain)."""
+    left = Delivery.objects.filter(claimed_until__lte=now)
+    unsent = left.filter(state=State.SENDING).update(
+        state=move(State.SENDING, Event.RELEASE), claim=None, claimed_until=None
+    )
+    said = "The sender ended while the server was taking it: whether it has arrived is not known."
+    uncertain = 0
+    for delivery in left.filter(state=State.HANDED_OVER):
+        uncertain += _settle(delivery, Event.LOSE_TRACK, now, said)
+    return unsent, uncertain
+
+
+def send_again(delivery: Delivery, now: datetime) -> bool:
+    """A person wants it sent once more: what failed, what is uncertain, or what is deferred, at once."""
+    before = states_before(Event.SEND_AGAIN)
+    found = Delivery.objects.filter(pk=delivery.pk, state__in=before)
+    return bool(found.update(state=State.QUEUED, due_at=now, tries=0, claim=None, settled_at=None, expires_at=None))
+
+
+def unsubscribe(delivery: Delivery) -> int:
+    """Its address does not get its topic any more; how many messages of the topic were still queued for it, and are cancelled."""
+    with transaction.atomic():
+        Unsubscription.objects.get_or_create(address=delivery.address, topic=delivery.topic)
+        waiting = Delivery.objects.filter(
+            address=delivery.address, topic=delivery.topic, state__in=states_before(Event.CANCEL)
+        )
+        return waiting.update(
+            state=move(State.QUEUED, Event.CANCEL), settled_at=timezone.now(), said="The recipient has unsubscribed."
+        )
+
+
+def subscribe_again(delivery: Delivery) -> None:
+    Unsubscription.objects.filter(address=delivery.address, topic=delivery.topic).delete()
+
+
+def is_unsubscribed(delivery: Delivery) -> bool:
+    return Unsubscription.objects.filter(address=delivery.address, topic=delivery.topic).exists()
+
+
+def _settle(delivery: Delivery, event: Event, now: datetime, said: str, **values: Any) -> bool:
+    state = move(delivery.the_state, event)
+    said = said[:SAID_CHARACTERS]
+    log = [*delivery.log, [now.isoformat(timespec="seconds"), state.value, said]]
+    given = {"settled_at": now, "said": said, "log": log, "claim": None, "claimed_until": None, **values}
+    return _move(delivery, event, **given)
+
+
+def _move(delivery: Delivery, event: Event, **values: Any) -> bool:
+    """Compare and set: only from the state that ``delivery`` was read in, and only while it is this claim's."""
+    state = move(delivery.the_state, event)
+    found = Delivery.objects.filter(pk=delivery.pk, state=delivery.state, claim=delivery.claim)
+    if not found.update(state=state, **values):
+        return False
+    delivery.state = state
+    for name, value in values.items():
+        setattr(delivery, name, value)
+    return True
+
+
+def trim(now: datetime) -> int:
+    """Forget what was settled more than ``OUTBOX_KEPT_DAYS`` ago; how many deliveries."""
+    before = now - timedelta(days=settings.OUTBOX_KEPT_DAYS)
+    gone, _ = Delivery.objects.filter(state__in=SETTLED, settled_at__lt=before).delete()
+    Content.objects.filter(made_at__lt=before, deliveries=None).delete()
+    return gone

@@ -1,0 +1,209 @@
+"""A connection to the server that takes mail, kept for many messages. DKIM is the relay's."""
+
+from __future__ import annotations
+
+import re
+import smtplib
+import ssl
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from types import TracebackType
+
+
+class Security(StrEnum):
+    """How the connection is encrypted."""
+
+    #: Not at all: for a relay on the same machine.
+    NONE = "none"
+    #: It begins in plain, and is encrypted before anything is said (port 587).
+    STARTTLS = "starttls"
+    #: It is encrypted from the beginning (port 465).
+    TLS = "tls"
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """``ca_file``: certificates of authorities that the server's own is checked with; empty for the system's. ``timeout_seconds``: for each answer."""
+
+    host: str
+    port: int
+    security: Security
+    username: str = ""
+    password: str = ""
+    ca_file: str = ""
+    timeout_seconds: float = 30.0
+
+
+class Unavailable(Exception):
+    """There is no server that would take anything now: it does not answer, or wants another sign-in. No message is at fault."""
+
+
+class Deferred(Exception):
+    """The server says "later" (4xx). Nothing was taken."""
+
+
+class Refused(Exception):
+    """The server refuses this message or this recipient for good (5xx)."""
+
+
+class Untold(Exception):
+    """The connection ended after the message was handed over and before the server answered: it may have it."""
+
+
+class NotOurs(Exception):
+    """``before_hand_over`` said no. Nothing was handed over."""
+
+
+class Connection:
+    """Opened when the first message is sent, closed at the end of the ``with``."""
+
+    def __init__(self, server: Server, messages_each: int = 100) -> None:
+        """:param messages_each: after as many a new connection is made: many servers end it after some hundred."""
+        self._server = server
+        self._messages_each = messages_each
+        self._smtp: smtplib.SMTP | None = None
+        self._sent = 0
+        #: How many connections were made.
+        self.opened = 0
+
+    def __enter__(self) -> Connection:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        smtp, self._smtp = self._smtp, None
+        if smtp is None:
+            return
+        try:
+            smtp.quit()
+        except (smtplib.SMTPException, OSError):
+            smtp.close()
+
+    def send(self, sender: str, recipient: str, message: bytes, before_hand_over: Callable[[], bool]) -> str:
+        """Send one message to one recipient; the server's words when it has taken it.
+
+        :param before_hand_over: called when the server is ready for the text, before any of it is sent.
+        :raises Unavailable: nothing was handed over, and nothing would be now. :raises Deferred: nothing was taken.
+        :raises Refused: nor will it be. :raises Untold: the server may have it. :raises NotOurs: as ``before_hand_over`` said.
+        """
+        smtp = self._connected()
+        try:
+            self._expect(smtp.mail(sender))
+            self._expect(smtp.rcpt(recipient))
+            code, words = smtp.docmd("DATA")
+            if code != 354:
+                self._expect((code, words))
+                raise Deferred(_said(code, words))
+        except (smtplib.SMTPServerDisconnected, OSError) as error:
+            self._drop()
+            raise Unavailable(f"The connection ended: {error}") from error
+        except (Deferred, Refused):
+            self._reset()
+            raise
+        if not before_hand_over():
+            self._drop()  # (the server waits for the text: only the end of the connection takes DATA back)
+            raise NotOurs
+        try:
+            smtp.send(_as_data(message))
+            code, words = smtp.getreply()
+        except (smtplib.SMTPException, OSError) as error:
+            self._drop()
+            raise Untold(f"The connection ended while the server was taking it: {error}") from error
+        self._sent += 1
+        try:
+            self._expect((code, words))
+        except (Deferred, Refused):
+            self._reset()
+            raise
+        return _said(code, words)
+
+    def _connected(self) -> smtplib.SMTP:
+        if self._smtp is not None and self._sent >= self._messages_each:
+            self.close()
+        if self._smtp is None:
+            self._smtp = self._open()
+            self._sent = 0
+            self.opened += 1
+        return self._smtp
+
+    def _open(self) -> smtplib.SMTP:
+        server = self._server
+        context = ssl.create_default_context(cafile=server.ca_file or None)
+        smtp: smtplib.SMTP | None = None
+        try:
+            if server.security is Security.TLS:
+                smtp = smtplib.SMTP_SSL(server.host, server.port, timeout=server.timeout_seconds, context=context)
+            else:
+                smtp = smtplib.SMTP(server.host, server.port, timeout=server.timeout_seconds)
+            smtp.ehlo_or_helo_if_needed()
+            if server.security is Security.STARTTLS:
+                smtp.starttls(context=context)
+                smtp.ehlo()
+            if server.username:
+                smtp.login(server.username, server.password)
+        except smtplib.SMTPResponseException as error:
+            if smtp is not None:
+                smtp.close()
+            raise Unavailable(_said(error.smtp_code, _bytes(error.smtp_error))) from error
+        except (smtplib.SMTPException, OSError) as error:
+            if smtp is not None:
+                smtp.close()
+            raise Unavailable(f"{server.host}:{server.port} does not take mail now: {error}") from error
+        return smtp
+
+    def _expect(self, answer: tuple[int, bytes]) -> None:
+        code, words = answer
+        if 200 <= code < 300:
+            return
+        if code == 421:  # it is about to end the connection
+            self._drop()
+            raise Unavailable(_said(code, words))
+        if 500 <= code < 600 and code not in _OF_THE_CONNECTION:
+            raise Refused(_said(code, words))
+        raise Deferred(_said(code, words))
+
+    def _reset(self) -> None:
+        if self._smtp is None:
+            return
+        try:
+            self._smtp.rset()
+        except (smtplib.SMTPException, OSError):
+            self._drop()
+
+    def _drop(self) -> None:
+        smtp, self._smtp = self._smtp, None
+        if smtp is not None:
+            smtp.close()
+
+
+_LEADING_DOT = re.compile(rb"(?m)^\.")
+
+#: "Sign in first", "encrypt first", "I do not know that command": of our settings or of the server's, not of one message.
+_OF_THE_CONNECTION = frozenset({500, 501, 502, 503, 504, 530, 534, 535, 538})
+
+
+def _as_data(message: bytes) -> bytes:
+    """As DATA takes it: a line that begins with a dot gets another one, and a dot alone is the end (RFC 5321, 4.5.2).
+
+    >>> _as_data(b"one\\r\\n.two\\r\\n")
+    b'one\\r\\n..two\\r\\n.\\r\\n'
+    """
+    stuffed = _LEADING_DOT.sub(b"..", message)
+    return stuffed + (b"" if stuffed.endswith(b"\r\n") else b"\r\n") + b".\r\n"
+
+
+def _said(code: int, words: bytes) -> str:
+    """
+    >>> _said(451, b"4.7.1 Greylisted,\\ntry again")
+    '451 4.7.1 Greylisted, try again'
+    """
+    return f"{code} {' '.join(words.decode('utf-8', 'replace').split())}"
+
+
+def _bytes(words: bytes | str) -> bytes:
+    return words if isinstance(words, bytes) else words.encode()

@@ -1,0 +1,106 @@
+"""The states of a delivery and the moves between them. Pure. Nothing else may set a state.
+
+A message is never sent twice by itself. The one moment in which nobody can tell whether a server has taken it is between handing it over and
+the server's answer; it is noted *before* that moment, and a sender that dies in it leaves a delivery that is ``uncertain``: a person decides.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class State(StrEnum):
+    """Where a delivery is in its life."""
+
+    #: Waits for its time and for a sender.
+    QUEUED = "queued"
+    #: A sender has claimed it; nothing of it has been handed over.
+    SENDING = "sending"
+    #: It is being handed over now: the server may have it.
+    HANDED_OVER = "handed_over"
+    #: The server has taken it. (What the servers after that one do with it nobody tells.)
+    ACCEPTED = "accepted"
+    #: It will be tried again: the server said "later", or there was none.
+    DEFERRED = "deferred"
+    #: The server refuses it for good, or every try is used up.
+    FAILED = "failed"
+    #: The sender ended, or the connection did, while the server was taking it.
+    UNCERTAIN = "uncertain"
+    #: Nobody wants it any more: the recipient has unsubscribed, or its time is over.
+    CANCELLED = "cancelled"
+
+
+class Event(StrEnum):
+    """What happens to a delivery."""
+
+    CLAIM = "claim"
+    RELEASE = "release"
+    HAND_OVER = "hand over"
+    ACCEPT = "accept"
+    DEFER = "defer"
+    FAIL = "fail"
+    LOSE_TRACK = "lose track"
+    SEND_AGAIN = "send again"
+    CANCEL = "cancel"
+
+
+#: state × event → state. An event that is not named here is refused, and the state stays.
+MOVES: dict[State, dict[Event, State]] = {
+    State.QUEUED: {Event.CLAIM: State.SENDING, Event.CANCEL: State.CANCELLED},
+    State.DEFERRED: {
+        Event.CLAIM: State.SENDING,
+        Event.CANCEL: State.CANCELLED,
+        Event.SEND_AGAIN: State.QUEUED,
+    },
+    State.SENDING: {
+        Event.HAND_OVER: State.HANDED_OVER,
+        Event.RELEASE: State.QUEUED,
+        Event.DEFER: State.DEFERRED,
+        Event.FAIL: State.FAILED,
+    },
+    State.HANDED_OVER: {
+        Event.ACCEPT: State.ACCEPTED,
+        Event.DEFER: State.DEFERRED,
+        Event.FAIL: State.FAILED,
+        Event.LOSE_TRACK: State.UNCERTAIN,
+    },
+    State.FAILED: {Event.SEND_AGAIN: State.QUEUED},
+    State.UNCERTAIN: {Event.SEND_AGAIN: State.QUEUED, Event.ACCEPT: State.ACCEPTED},
+    State.ACCEPTED: {},
+    State.CANCELLED: {},
+}
+
+#: What a sender looks for.
+DUE = frozenset(state for state, moves in MOVES.items() if Event.CLAIM in moves)
+#: Nothing happens to these by itself any more.
+SETTLED = frozenset({State.ACCEPTED, State.FAILED, State.UNCERTAIN, State.CANCELLED})
+
+
+class IllegalMove(Exception):
+    """An event that the state does not allow. Nothing was changed."""
+
+
+def move(state: State, event: Event) -> State:
+    """The state after ``event``.
+
+    :raises IllegalMove: the table does not allow it.
+
+    >>> move(State.SENDING, Event.HAND_OVER)
+    <State.HANDED_OVER: 'handed_over'>
+    >>> move(State.HANDED_OVER, Event.RELEASE)
+    Traceback (most recent call last):
+    hadash.outbox.states.IllegalMove: A delivery that is handed over cannot release.
+    """
+    try:
+        return MOVES[state][event]
+    except KeyError:
+        raise IllegalMove(f"A delivery that is {state.replace('_', ' ')} cannot {event}.") from None
+
+
+def states_before(event: Event) -> frozenset[State]:
+    """The states that allow ``event``: what a compare-and-set looks for.
+
+    >>> sorted(states_before(Event.CLAIM))
+    [<State.DEFERRED: 'deferred'>, <State.QUEUED: 'queued'>]
+    """
+    return frozenset(state for state, moves in MOVES.items() if event in moves)

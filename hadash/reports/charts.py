@@ -1,0 +1,182 @@
+"""The charts of reports, drawn as SVG: in a mail they are rasterised (no mail program shows SVG), on the page and in the PDF they stay what they are.
+
+Pure. The colours are those of the pages in the light: a cluster's hue says which cluster it is and nothing else, all the rest is grey, and what is bad
+is marked as well as coloured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from xml.sax.saxutils import escape, quoteattr
+
+#: Mail is 600 pixels wide, with 24 on either side.
+WIDTH = 552
+
+INK, QUIET, LINE, SURFACE = "#1f2328", "#5b6570", "#d5d9de", "#ffffff"
+BAD, WAITING, FINE = "#a4232b", "#8a5a00", "#1d6b43"
+#: Of greys, from strong to faint.
+GREYS = ("#3b4450", "#8b95a1", "#c3c9d0")
+#: What machines have for Latin and for Chinese letters.
+FONTS = "DejaVu Sans, Noto Sans, Noto Sans CJK SC, Source Han Sans SC, Microsoft YaHei, sans-serif"
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """``values``: one a day; ``None`` is a gap, and is drawn as one."""
+
+    name: str
+    values: Sequence[float | None]
+    colour: str = GREYS[0]
+
+
+def lines(
+    series: Sequence[Series],
+    labels: tuple[str, str],
+    unit: str = "",
+    limit: tuple[float, str] | None = None,
+    top: float | None = None,
+    height: int = 180,
+) -> str:
+    """Lines over days.
+
+    :param labels: below the first and the last day. :param limit: a line with its name, such as the RPO. :param top: of the axis; ``None``: just above
+        the largest value.
+    """
+    left, right, above, below = 44, 96, 12, 24
+    inner_width, inner_height = WIDTH - left - right, height - above - below
+    known = [v for each in series for v in each.values if v is not None]
+    highest = top if top is not None else _nice(max([*known, limit[0] if limit else 0.0, 1e-9]) * 1.05)
+
+    def x(number: int, of: int) -> float:
+        return left + (inner_width * number / (of - 1) if of > 1 else inner_width)
+
+    def y(value: float) -> float:
+        return above + inner_height * (1 - min(value, highest) / highest)
+
+    parts = []
+    for share in (0, 0.5, 1):
+        level = y(highest * share)
+        parts.append(_rule(left, level, left + inner_width, level, LINE))
+        parts.append(_text(left - 6, level + 4, f"{_short(highest * share)}{unit}", QUIET, "end"))
+    for number, anchor in ((0, "start"), (1, "end")):
+        parts.append(_text(left + inner_width * number, height - 6, labels[number], QUIET, anchor))
+    if limit is not None:
+        parts.append(_rule(left, y(limit[0]), left + inner_width, y(limit[0]), BAD, dashes="4 3"))
+        parts.append(_text(left + inner_width + 6, y(limit[0]) + 4, limit[1], BAD))
+    ends = []
+    for each in series:
+        for run in _runs(each.values):
+            points = [(x(n, len(each.values)), y(v)) for n, v in run]
+            if len(points) == 1:
+                ((cx, cy),) = points
+                parts.append(f'<circle cx="{cx:.1f}" cy="{cy:.1f}" r="2.5" fill="{each.colour}"/>')
+            else:
+                path = " ".join(f"{px:.1f},{py:.1f}" for px, py in points)
+                parts.append(f'<polyline points="{path}" fill="none" stroke="{each.colour}" stroke-width="2"/>')
+        last = next((v for v in reversed(each.values) if v is not None), None)
+        if last is not None:
+            ends.append((y(last), f"{each.name} {_short(last)}{unit}".strip(), each.colour))
+    for level, label, colour in _apart(ends, 14, above + 4, height - below):
+        parts.append(_text(left + inner_width + 6, level + 4, label, colour, bold=True))
+    return _svg(height, parts)
+
+
+def bars(rows: Sequence[tuple[str, float, str]], unit: str = "", colour: str = GREYS[0]) -> str:
+    """Bars beside their names, the first on top.
+
+    :param rows: (name, value, what stands behind the bar; empty for the value itself).
+    """
+    left, right, step = 170, 90, 24
+    inner = WIDTH - left - right
+    largest = max([value for _, value, _ in rows], default=0) or 1
+    parts = []
+    for number, (name, value, said) in enumerate(rows):
+        top = 6 + number * step
+        width = max(1.0, inner * value / largest)
+        parts.append(_text(left - 8, top + 14, _cut(name, 24), INK, "end"))
+        parts.append(f'<rect x="{left}" y="{top + 2}" width="{width:.1f}" height="{step - 8}" fill="{colour}"/>')
+        parts.append(_text(left + width + 6, top + 14, said or f"{_short(value)}{unit}", QUIET))
+    return _svg(12 + step * max(1, len(rows)), parts)
+
+
+def _runs(values: Sequence[float | None]) -> list[list[tuple[int, float]]]:
+    """What can be joined by a line: values that follow each other.
+
+    >>> _runs([1, 2, None, 3])
+    [[(0, 1), (1, 2)], [(3, 3)]]
+    """
+    found: list[list[tuple[int, float]]] = []
+    before = None
+    for number, value in enumerate(values):
+        if value is not None:
+            if before is None:
+                found.append([])
+            found[-1].append((number, value))
+        before = value
+    return found
+
+
+def _apart(
+    labels: Sequence[tuple[float, str, str]], distance: float, lowest: float, highest: float
+) -> list[tuple[float, str, str]]:
+    """Labels moved down until none lies on another.
+
+    >>> [level for level, *_ in _apart([(10, "a", ""), (12, "b", ""), (80, "c", "")], 14, 0, 100)]
+    [10, 24, 80]
+    """
+    placed: list[tuple[float, str, str]] = []
+    for level, label, colour in sorted(labels):
+        level = max(level, lowest, placed[-1][0] + distance if placed else lowest)
+        placed.append((level, label, colour))
+    beyond = placed[-1][0] - highest if placed else 0
+    return [(level - beyond, label, colour) for level, label, colour in placed] if beyond > 0 else placed
+
+
+def _nice(value: float) -> float:
+    """The next of 1, 2, 5, 10, 20, …
+
+    >>> [_nice(each) for each in (0.3, 1, 7, 81)]
+    [0.5, 1, 10, 100]
+    """
+    size = 10.0 ** -3
+    while True:
+        for step in (1, 2, 5):
+            if size * step >= value * (1 - 1e-9):
+                found = size * step
+                return int(found) if found >= 1 else round(found, 6)
+        size *= 10
+
+
+def _short(value: float) -> str:
+    """
+    >>> [_short(each) for each in (0.25, 3, 12.4, 12_345, 3_000_000)]
+    ['0.25', '3', '12.4', '12.3k', '3M']
+    """
+    for size, letter in ((1e6, "M"), (1e3, "k")):
+        if abs(value) >= size:
+            return f"{value / size:.3g}{letter}"
+    return f"{value:.3g}"
+
+
+def _cut(text: str, most: int) -> str:
+    """A long name by its end, which tells more."""
+    return text if len(text) <= most else "…" + text[-(most - 1) :]
+
+
+def _rule(x1: float, y1: float, x2: float, y2: float, colour: str, dashes: str = "") -> str:
+    dashed = f' stroke-dasharray="{dashes}"' if dashes else ""
+    return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{colour}"{dashed}/>'
+
+
+def _text(x: float, y: float, text: str, colour: str, anchor: str = "start", *, bold: bool = False) -> str:
+    weight = ' font-weight="bold"' if bold else ""
+    return f'<text x="{x:.1f}" y="{y:.1f}" fill="{colour}" text-anchor="{anchor}"{weight}>{escape(text)}</text>'
+
+
+def _svg(height: int, parts: Sequence[str]) -> str:
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" viewBox="0 0 {WIDTH} {height}" '
+        f"font-family={quoteattr(FONTS)} font-size=\"12\">"
+        f'<rect width="{WIDTH}" height="{height}" fill="{SURFACE}"/>{"".join(parts)}</svg>'
+    )

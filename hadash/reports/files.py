@@ -1,0 +1,35 @@
+"""The tables of a report as CSV files, for those who go on with them in a spreadsheet."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from typing import Any
+
+from hadash.reports.report import Table
+
+#: What a spreadsheet would take for a formula (OWASP, CSV injection).
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def csv_of(table: Table) -> bytes:
+    """In UTF-8, with the mark that tells Excel so."""
+    text = io.StringIO(newline="")
+    writer = csv.writer(text)
+    writer.writerow(table.csv_columns)
+    writer.writerows([_safe(value) for value in row] for row in table.all_rows)
+    return text.getvalue().encode("utf-8-sig")
+
+
+def _safe(value: Any) -> Any:
+    """
+    >>> _safe("=1+1"), _safe(-3), _safe(None), _safe(["a", "b"])
+    ("'=1+1", -3, '', 'a b')
+    """
+    if value is None:
+        return ""
+    if isinstance(value, int | float):
+        return value
+    text = " ".join(map(str, value)) if isinstance(value, Sequence) and not isinstance(value, str) else str(value)
+    return f"'{text}" if text.startswith(_FORMULA) else text

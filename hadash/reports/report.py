@@ -1,0 +1,131 @@
+"""A report as data: what its mail, its page, its text and its PDF are made of. Pure; all texts are in the reader's language already."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+
+class Tone(StrEnum):
+    """How something stands. Never told by colour alone: each has its mark."""
+
+    FINE = "fine"
+    NOTICE = "notice"
+    BAD = "bad"
+    UNKNOWN = "unknown"
+    PLAIN = ""
+
+    @property
+    def mark(self) -> str:
+        """
+        >>> [tone.mark for tone in (Tone.FINE, Tone.BAD, Tone.PLAIN)]
+        ['✓', '✗', '']
+        """
+        return {Tone.FINE: "✓", Tone.NOTICE: "!", Tone.BAD: "✗", Tone.UNKNOWN: "?"}.get(self, "")
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """``value`` as it stands there; ``change`` with its sign, empty when there is none; ``is_worse``: the change is for the worse."""
+
+    label: str
+    value: str
+    change: str = ""
+    is_worse: bool = False
+    says: str = ""
+    url: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """``url``: where a click leads; empty for nowhere."""
+
+    text: str
+    url: str = ""
+    tone: Tone = Tone.PLAIN
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    text: str
+    is_number: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The first rows; ``all_rows`` are the file that is attached (``csv_name``). ``url``: where the rest is."""
+
+    columns: Sequence[Heading]
+    rows: Sequence[Sequence[Cell]]
+    total: int
+    url: str = ""
+    csv_name: str = ""
+    csv_columns: Sequence[str] = ()
+    all_rows: Sequence[Sequence[Any]] = field(default=(), repr=False)
+
+    @property
+    def more(self) -> int:
+        """Rows that are not shown."""
+        return max(0, self.total - len(self.rows))
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """``svg``: a chart, ``width`` × ``height`` pixels. ``alt``: the same in words."""
+
+    name: str
+    svg: str
+    width: int
+    height: int
+    alt: str
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One sentence with its tone, and where a click leads."""
+
+    text: str
+    tone: Tone = Tone.PLAIN
+    url: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """``empty``: what stands there when there is nothing else."""
+
+    title: str
+    says: str = ""
+    lines: Sequence[Line] = ()
+    figures: Sequence[Figure] = ()
+    picture: Picture | None = None
+    table: Table | None = None
+    empty: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """``subject``: the verdict in one line. ``as_of``: the moment that its figures tell of; ``None`` when nothing is known. ``stale``: why they are
+    not today's, in a sentence; empty when they are. ``url``: its page."""
+
+    kind: str
+    title: str
+    subject: str
+    verdict: Line
+    as_of: datetime | None
+    sections: Sequence[Section]
+    stale: str = ""
+    url: str = ""
+    #: That its figures are made up, in a sentence; empty for a real estate.
+    generated: str = ""
+
+    @property
+    def pictures(self) -> list[Picture]:
+        return [section.picture for section in self.sections if section.picture is not None]
+
+    @property
+    def tables(self) -> list[Table]:
+        """Those that are attached as files."""
+        return [s.table for s in self.sections if s.table is not None and s.table.csv_name]

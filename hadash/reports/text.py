@@ -1,0 +1,101 @@
+"""A report as plain text: the twin of its mail, and what a reader without pictures gets. Pure."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator, Sequence
+from textwrap import wrap
+
+from hadash.reports.report import Cell, Line, Report, Section, Table
+
+#: Columns of a line. Mail programs that show plain text wrap at about that.
+WIDTH = 72
+
+
+def text_of(report: Report, footer: Sequence[str] = ()) -> str:
+    """:param footer: the last lines, as they are."""
+    lines = [report.title, "=" * _width(report.title), ""]
+    for told in (report.generated, report.stale):
+        if told:
+            lines += [*_wrapped(f"! {told}"), ""]
+    lines += [*_line(report.verdict), ""]
+    for section in report.sections:
+        lines += [*_section(section), ""]
+    if report.url:
+        lines += [report.url, ""]
+    if footer:
+        lines += ["-- ", *footer]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _section(section: Section) -> Iterator[str]:
+    yield section.title
+    yield "-" * _width(section.title)
+    if section.says:
+        yield from _wrapped(section.says)
+    for figure in section.figures:
+        change = f" ({figure.change})" if figure.change else ""
+        says = f", {figure.says}" if figure.says else ""
+        yield from _wrapped(f"{figure.label}: {figure.value}{change}{says}")
+    for line in section.lines:
+        yield from _line(line)
+    if section.picture is not None:
+        yield from _wrapped(section.picture.alt)
+    if section.table is not None and section.table.rows:
+        yield from _table(section.table)
+    elif section.empty and not section.lines and not section.figures:
+        yield from _wrapped(section.empty)
+
+
+def _line(line: Line) -> Iterator[str]:
+    yield from _wrapped(f"{line.tone.mark} {line.text}".strip())
+    if line.url:
+        yield f"  {line.url}"
+
+
+def _table(table: Table) -> Iterator[str]:
+    """Columns below each other, each as wide as its widest cell; a row that does not fit stands on several lines."""
+    heads = [column.text for column in table.columns]
+    rows = [[_cell(cell) for cell in row] for row in table.rows]
+    widths = [max(_width(row[n]) for row in [heads, *rows]) for n in range(len(heads))]
+    if sum(widths) + 2 * (len(widths) - 1) <= WIDTH:
+        for row in [heads, *rows]:
+            cells = [
+                _padded(text, widths[n], right=table.columns[n].is_number) for n, text in enumerate(row)
+            ]
+            yield "  ".join(cells).rstrip()
+    else:
+        for row in rows:
+            yield from _wrapped("; ".join(f"{head}: {text}" for head, text in zip(heads, row, strict=True) if text))
+    if table.more:
+        yield f"… +{table.more}" + (f"  {table.url}" if table.url else "")
+
+
+def _cell(cell: Cell) -> str:
+    return f"{cell.tone.mark} {cell.text}".strip()
+
+
+def _wrapped(text: str) -> list[str]:
+    """
+    >>> _wrapped("one two")
+    ['one two']
+    """
+    if _width(text) <= WIDTH:
+        return [text]
+    # (Chinese has no blanks to break at, and its characters are two columns wide.)
+    wide = sum(unicodedata.east_asian_width(each) in "WF" for each in text) > len(text) / 3
+    return wrap(text, WIDTH // 2 if wide else WIDTH, break_long_words=wide, break_on_hyphens=False)
+
+
+def _width(text: str) -> int:
+    """Columns of a terminal.
+
+    >>> _width("abc"), _width("覆盖率")
+    (3, 6)
+    """
+    return sum(2 if unicodedata.east_asian_width(each) in "WF" else 1 for each in text)
+
+
+def _padded(text: str, width: int, *, right: bool) -> str:
+    blank = " " * (width - _width(text))
+    return blank + text if right else text + blank

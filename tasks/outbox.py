@@ -1,0 +1,19 @@
+"""Mail that is due is sent by a worker of the queue ``outbox``."""
+
+from __future__ import annotations
+
+from celery import shared_task
+
+from hadash.outbox import configured, sending
+from tasks.single import single
+
+
+@shared_task(name="outbox.send", ignore_result=True)
+def send() -> None:
+    """One sender at a time, over all workers."""
+    server = configured.mail_server()
+    if server is None:
+        return
+    with single("outbox send") as won:
+        if won:
+            sending.send_due(server, configured.mail_retries())

@@ -1,0 +1,164 @@
+"""Queueing and moving deliveries, in PostgreSQL."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+import pytest
+from django.utils import timezone
+
+from hadash.outbox import services
+from hadash.outbox.backoff import RetryPlan
+from hadash.outbox.models import Content, ContentPart, Delivery
+from hadash.outbox.services import Part, Recipient
+from hadash.outbox.states import State
+
+pytestmark = [pytest.mark.stack, pytest.mark.django_db]
+
+PLAN = RetryPlan((60, 300))
+
+
+@pytest.fixture
+def now() -> datetime:
+    return timezone.now()
+
+
+@pytest.fixture
+def content(db: None) -> Content:
+    return services.keep_content("main: 3 risks", "Text", "<p>Text</p>", [Part("a.csv", "text/csv", b"a")], "daily")
+
+
+def recipients(*names: str) -> list[Recipient]:
+    return [Recipient(f"{name}@example.org", f"report 1 to {name}") for name in names]
+
+
+def one(content: Content, now: datetime) -> Delivery:
+    services.queue(content, recipients("olga"), due_at=now)
+    (delivery,) = services.claim_due(now, 10)
+    return delivery
+
+
+def stored(delivery: Delivery) -> Delivery:
+    return Delivery.objects.get(pk=delivery.pk)
+
+
+def test_what_is_asked_for_twice_is_queued_once(content: Content) -> None:
+    assert services.queue(content, recipients("olga", "arne")) == 2
+    assert services.queue(content, recipients("arne", "bea")) == 1
+    assert Delivery.objects.count() == 3
+
+
+def test_whoever_has_unsubscribed_is_left_out_and_gets_what_is_another_topic(content: Content, now: datetime) -> None:
+    services.queue(content, recipients("olga"), topic="daily", due_at=now + timedelta(hours=1))
+    delivery = Delivery.objects.get()
+    assert services.unsubscribe(delivery) == 1
+    assert stored(delivery).state == State.CANCELLED
+    assert services.unsubscribe(delivery) == 0, "a second click"
+    again = [Recipient("olga@example.org", "tomorrow's")]
+    assert services.queue(content, again, topic="daily") == 0
+    assert services.queue(content, again, topic="weekly") == 1
+    services.subscribe_again(delivery)
+    assert services.queue(content, [Recipient("olga@example.org", "after that")], topic="daily") == 1
+
+
+class TestClaiming:
+    def test_each_is_claimed_once_the_oldest_first_and_nothing_before_its_time(
+        self, content: Content, now: datetime
+    ) -> None:
+        for minutes, name in ((2, "late"), (-1, "second"), (-2, "first")):
+            services.queue(content, recipients(name), due_at=now + timedelta(minutes=minutes))
+        claimed = services.claim_due(now, 10)
+        assert [each.address for each in claimed] == ["first@example.org", "second@example.org"]
+        assert services.claim_due(now, 10) == []
+        assert [each.address for each in services.claim_due(now + timedelta(minutes=2), 10)] == ["late@example.org"]
+
+    def test_no_more_than_asked_for(self, content: Content, now: datetime) -> None:
+        services.queue(content, recipients(*"abcde"), due_at=now)
+        assert [len(services.claim_due(now, 2)) for _ in range(4)] == [2, 2, 1, 0]
+
+    def test_what_nobody_needs_any_more_is_cancelled(self, content: Content, now: datetime) -> None:
+        services.queue(content, recipients("olga"), due_at=now, expires_at=now)
+        assert services.claim_due(now, 10) == []
+        delivery = Delivery.objects.get()
+        assert (delivery.state, delivery.said) == (State.CANCELLED, "Its time was over before it could be sent.")
+
+    def test_the_content_comes_with_it(
+        self, content: Content, now: datetime, django_assert_max_num_queries: object
+    ) -> None:
+        services.queue(content, recipients(*"abcde"), due_at=now)
+        claimed = services.claim_due(now, 10)
+        with django_assert_max_num_queries(0):  # type: ignore[operator]
+            assert [bytes(part.data) for each in claimed for part in each.content.parts.all()] == [b"a"] * 5
+
+
+class TestASenderThatHasEnded:
+    def test_before_it_handed_over_the_next_one_sends_it(
+        self, content: Content, now: datetime, settings: object
+    ) -> None:
+        delivery = one(content, now)
+        assert services.release_expired_claims(now) == (0, 0), "it is still at it"
+        later = now + timedelta(seconds=301)
+        assert services.release_expired_claims(later) == (1, 0)
+        assert [each.pk for each in services.claim_due(later, 10)] == [delivery.pk]
+        assert services.hand_over(delivery, later) is False, "the one that was only slow finds it taken"
+
+    def test_while_it_handed_over_nobody_sends_it_again(self, content: Content, now: datetime) -> None:
+        delivery = one(content, now)
+        assert services.hand_over(delivery, now)
+        later = now + timedelta(days=1)
+        assert services.release_expired_claims(later) == (0, 1)
+        assert stored(delivery).state == State.UNCERTAIN
+        assert services.claim_due(later, 10) == []
+        assert services.accept(delivery, later, "250 OK") is False, "too late: a person has been told that it is not known"
+
+    def test_a_person_sends_it_again_and_it_is_the_same_message(self, content: Content, now: datetime) -> None:
+        delivery = one(content, now)
+        services.hand_over(delivery, now)
+        services.release_expired_claims(now + timedelta(days=1))
+        assert services.send_again(stored(delivery), now)
+        (again,) = services.claim_due(now, 10)
+        assert again.key == delivery.key
+        assert services.send_again(again, now) is False, "a second click finds it under way"
+
+
+class TestAnswers:
+    def test_accepted(self, content: Content, now: datetime) -> None:
+        delivery = one(content, now)
+        assert services.hand_over(delivery, now)
+        assert services.accept(delivery, now, "250 taken")
+        found = stored(delivery)
+        assert (found.state, found.said, found.settled_at) == (State.ACCEPTED, "250 taken", now)
+        assert found.claim is None
+
+    def test_deferred_comes_back_as_planned_and_fails_in_the_end(self, content: Content, now: datetime) -> None:
+        delivery = one(content, now)
+        for delay in PLAN.delays:
+            assert services.defer(delivery, now, "451 later", PLAN)
+            assert services.claim_due(now + timedelta(seconds=delay - 1), 10) == []
+            now += timedelta(seconds=delay)
+            (delivery,) = services.claim_due(now, 10)
+        assert services.defer(delivery, now, "451 never", PLAN)
+        found = stored(delivery)
+        assert (found.state, found.said, found.tries) == (State.FAILED, "451 never", 3)
+        assert [each["said"] for each in found.tried()] == ["451 never", "451 later", "451 later"]
+
+    def test_a_server_that_is_away_uses_up_no_try(self, content: Content, now: datetime) -> None:
+        delivery = one(content, now)
+        for _ in range(10):
+            assert services.defer(delivery, now, "no server", PLAN, counts=False)
+            now += timedelta(seconds=60)
+            (delivery,) = services.claim_due(now, 10)
+        assert delivery.tries == 0
+
+    def test_what_a_server_says_has_an_end(self, content: Content, now: datetime) -> None:
+        delivery = one(content, now)
+        services.fail(delivery, now, "x" * 10_000)
+        assert len(stored(delivery).said) == services.SAID_CHARACTERS
+
+
+def test_what_was_settled_long_ago_is_forgotten_with_its_content(content: Content, now: datetime) -> None:
+    delivery = one(content, now)
+    services.fail(delivery, now, "550 no")
+    assert services.trim(now + timedelta(days=89)) == 0
+    assert services.trim(now + timedelta(days=91)) == 1
+    assert (Content.objects.count(), ContentPart.objects.count()) == (0, 0)
