@@ -108,6 +108,7 @@ INSTALLED_APPS = [
     "hadash.governance",
     "hadash.pipeline",
     "hadash.outbox",
+    "hadash.reports",
     "rest_framework",
     "drf_spectacular",
     "hadash.api",
@@ -613,3 +614,14 @@ OUTBOX_CLAIMED_AT_ONCE = int(number("HADASH_OUTBOX_CLAIMED_AT_ONCE", 50))
 OUTBOX_CLAIM_SECONDS = number("HADASH_OUTBOX_CLAIM_SECONDS", 300)
 #: Days for which it is kept what was sent to whom.
 OUTBOX_KEPT_DAYS = number("HADASH_OUTBOX_KEPT_DAYS", 90)
+
+# -- reports ------------------------------------------------------------------------------------------------------
+
+#: The time zone of mail to those who have not chosen one.
+REPORT_ZONE = os.environ.get("HADASH_REPORT_ZONE", "UTC").strip()
+#: Hours after which the figures of a report are old: the jobs that make them run every day at least, and one may fail.
+REPORT_STALE_HOURS = number("HADASH_REPORT_STALE_HOURS", 26)
+#: Hours after which a mail with a report is not sent any more: the next one is there by then.
+REPORT_EXPIRY_HOURS = number("HADASH_REPORT_EXPIRY_HOURS", 20)
+#: Rows of a file that is attached: servers take some ten megabytes in all.
+REPORT_CSV_ROWS = int(number("HADASH_REPORT_CSV_ROWS", 20_000))

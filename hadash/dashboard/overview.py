@@ -11,7 +11,6 @@ from typing import Any
 from django.db.models import F
 from django.utils import timezone
 
-from hadash.accounts.roles import pairs_where
 from hadash.dashboard import states
 from hadash.dashboard.engines import Engines
 from hadash.dashboard.posture import Standing
@@ -48,14 +47,13 @@ class PairView:
 
 
 def pair_views(
-    user: Any, engines: Engines, silent: Collection[str], standing: Standing, workers: int
+    pairs: Sequence[Pair], engines: Engines, silent: Collection[str], standing: Standing, workers: int
 ) -> list[PairView]:
-    """Of the pairs that ``user`` may see. Six queries, however many mirrors there are.
+    """Six queries, however many mirrors there are.
 
-    :param silent: ids of Gateways that did not say who is connected. :param standing: what runs have said of the pairs. :param workers: how many
+    :param pairs: with their clusters. :param silent: ids of Gateways that did not say who is connected. :param standing: what runs have said of the pairs. :param workers: how many
         there are that carry out switches.
     """
-    pairs = list(pairs_where(user).select_related("first", "second", "default"))
     facts_of, worst = _mirrors(pairs)
     shown = {mirror.pk: mirror for mirror in _with_history([pk for pks in worst.values() for pk in pks])}
     blackouts = _blackouts(pairs)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from xml.sax.saxutils import escape, quoteattr
 
 #: Mail is 600 pixels wide, with 24 on either side.
-WIDTH = 552
+WIDTH, HEIGHT = 552, 180
 
 INK, QUIET, LINE, SURFACE = "#1f2328", "#5b6570", "#d5d9de", "#ffffff"
 BAD, WAITING, FINE = "#a4232b", "#8a5a00", "#1d6b43"
@@ -36,7 +36,7 @@ def lines(
     unit: str = "",
     limit: tuple[float, str] | None = None,
     top: float | None = None,
-    height: int = 180,
+    height: int = HEIGHT,
 ) -> str:
     """Lines over days.
 

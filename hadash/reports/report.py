@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
@@ -129,3 +129,40 @@ class Report:
     def tables(self) -> list[Table]:
         """Those that are attached as files."""
         return [s.table for s in self.sections if s.table is not None and s.table.csv_name]
+
+    def to_json(self) -> dict[str, Any]:
+        """For keeping; read back by :func:`report_from_json`. Without the rows of the files, which are attached to the mail."""
+        kept = asdict(self)
+        for section in kept["sections"]:
+            if section["table"] is not None:
+                section["table"]["all_rows"] = []
+        kept["as_of"] = self.as_of.isoformat() if self.as_of is not None else None
+        return kept
+
+
+def report_from_json(kept: dict[str, Any]) -> Report:
+    """What :meth:`Report.to_json` kept."""
+    as_of = datetime.fromisoformat(kept["as_of"]) if kept["as_of"] else None
+    sections = tuple(_section(each) for each in kept["sections"])
+    return Report(**{**kept, "as_of": as_of, "verdict": _line(kept["verdict"]), "sections": sections})
+
+
+def _section(kept: dict[str, Any]) -> Section:
+    table = kept["table"]
+    if table is not None:
+        columns = tuple(Heading(**each) for each in table["columns"])
+        rows = tuple(tuple(Cell(**{**each, "tone": Tone(each["tone"])}) for each in row) for row in table["rows"])
+        table = Table(**{**table, "columns": columns, "rows": rows})
+    return Section(
+        **{
+            **kept,
+            "lines": tuple(map(_line, kept["lines"])),
+            "figures": tuple(Figure(**each) for each in kept["figures"]),
+            "picture": Picture(**kept["picture"]) if kept["picture"] is not None else None,
+            "table": table,
+        }
+    )
+
+
+def _line(kept: dict[str, Any]) -> Line:
+    return Line(**{**kept, "tone": Tone(kept["tone"])})

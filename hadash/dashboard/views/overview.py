@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
 
-from hadash.accounts.roles import VIEW, may_somewhere
+from hadash.accounts.roles import VIEW, may_somewhere, pairs_where
 from hadash.dashboard import batches, changes, engines, posture, selectors, states, tiles
 from hadash.dashboard.overview import pair_views
 from hadash.dashboard.published_tables import jobs_for
@@ -38,7 +38,8 @@ def _context(request: HttpRequest) -> dict[str, Any]:
     known_workers = workers.known()
     there = [worker for worker in known_workers if workers.is_there(worker, now)]
     switching = sum(workers.SWITCHES in worker.queues for worker in there)
-    pairs = pair_views(user, look, connected.silent, standing, switching)
+    visible_pairs = list(pairs_where(user).select_related("first", "second", "default"))
+    pairs = pair_views(visible_pairs, look, connected.silent, standing, switching)
     visible = {cluster.name for each in pairs for cluster in each.pair.clusters}
     shown = [who for who in connected.connections if who[2] in visible]
     running, waiting = _with_state(selectors.running(user)), list(selectors.waiting_for(user))

@@ -1,0 +1,81 @@
+"""One issue of a schedule: a report for each view, and a mail for each reader, in one transaction."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from datetime import datetime, timedelta
+from urllib.parse import urljoin
+from zoneinfo import ZoneInfo
+
+from django.conf import settings
+from django.db import transaction
+from django.urls import reverse
+from django.utils import timezone, translation
+from django.utils.translation import gettext as _
+
+from hadash.outbox import services as outbox
+from hadash.outbox.services import Part, Recipient
+from hadash.reports.files import csv_of
+from hadash.reports.html import html_of
+from hadash.reports.kinds import BUILDERS
+from hadash.reports.models import Kind, ReportEdition, ReportIssue
+from hadash.reports.png import png_of
+from hadash.reports.recipients import Reader, Readers, View, readers_of
+from hadash.reports.report import Report
+from hadash.reports.text import text_of
+
+
+def make(issue: ReportIssue, now: datetime) -> Readers:
+    """Make the editions of an issue, and queue their mail; who gets it. Nothing of it is kept when any of it fails."""
+    schedule = issue.schedule
+    readers = readers_of(schedule)
+    by_view: dict[View, list[Reader]] = defaultdict(list)
+    for reader in readers.found:
+        by_view[reader.view].append(reader)
+    with transaction.atomic():
+        for view, wanted in by_view.items():
+            edition = _edition(issue, view, now)
+            outbox.queue(
+                edition.content,
+                [
+                    Recipient(reader.address, f"report issue {issue.pk} to {reader.address} of {view.owner}", reader.user_id)
+                    for reader in wanted
+                ],
+                topic=schedule.topic,
+                due_at=now,
+                expires_at=now + timedelta(hours=settings.REPORT_EXPIRY_HOURS),
+            )
+    return readers
+
+
+def _edition(issue: ReportIssue, view: View, now: datetime) -> ReportEdition:
+    edition = ReportEdition(
+        issue=issue, language=view.language, zone=view.zone, pairs=list(view.pairs), owner=view.owner, report={}
+    )
+    edition.save()
+    with translation.override(view.language), timezone.override(ZoneInfo(view.zone)):
+        address = urljoin(settings.PUBLIC_URL, reverse("report", args=[edition.pk]))
+        report = built(Kind(issue.schedule.kind), view, now, address)
+        why = _("You get this because of the schedule “%(name)s”.") % {"name": issue.schedule.name}
+        edition.report = report.to_json()
+        edition.content = outbox.keep_content(
+            report.subject,
+            text_of(report, [why]),
+            html_of(report, why, can_unsubscribe=True),
+            _parts(report),
+            list_id=f"hadash-{issue.schedule.kind}",
+            language=view.language,
+        )
+    edition.save()
+    return edition
+
+
+def built(kind: Kind, view: View, now: datetime, url: str) -> Report:
+    """In the language and zone that are active: for a mail, and for a look at it before a schedule is saved."""
+    return BUILDERS[kind](view, now, url)
+
+
+def _parts(report: Report) -> list[Part]:
+    pictures = [Part(f"{p.name}.png", "image/png", png_of(p), content_id=p.name) for p in report.pictures]
+    files = [Part(f"{table.csv_name}.csv", "text/csv", csv_of(table)) for table in report.tables]
+    return [*pictures, *files]

@@ -1,0 +1,197 @@
+"""How the estate stands today: whether each pair can be switched, the figures with their change, what is new and what is worst."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db.models import Count
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from hadash.dashboard import engines
+from hadash.dashboard.overview import PairView, pair_views
+from hadash.dashboard.posture import Standing, Trend, lag_trend, share, standing, total
+from hadash.dashboard.readiness import Grade
+from hadash.dashboard.templatetags.hadash import sentence
+from hadash.governance import selectors
+from hadash.governance.models import Finding, Run
+from hadash.inventory import workers
+from hadash.inventory.models import Pair
+from hadash.reports import charts
+from hadash.reports.charts import Series
+from hadash.reports.links import link
+from hadash.reports.recipients import View
+from hadash.reports.report import Cell, Figure, Heading, Line, Picture, Report, Section, Table, Tone
+
+#: Reasons of a pair, and findings, that stand in the mail; a click shows the others.
+REASONS_SHOWN, FINDINGS_SHOWN = 3, 8
+#: What counts as new.
+NEW_WITHIN = timedelta(days=1)
+
+_TONES = {Grade.READY: Tone.FINE, Grade.NOTICE: Tone.NOTICE, Grade.UNKNOWN: Tone.UNKNOWN, Grade.REFUSED: Tone.BAD}
+
+
+def build(view: View, now: datetime, url: str) -> Report:
+    pairs = list(Pair.objects.filter(name__in=view.pairs).select_related("first", "second", "default").order_by("name"))
+    stands = standing(view.pairs)
+    seen = _pairs(pairs, stands)
+    findings = selectors.counting(view.pairs)
+    new = findings.filter(opened_at__gte=now - NEW_WITHIN).count()
+    coverage = stands.trend(share("registered", "clients"))
+    worst = max(seen, key=lambda each: each.readiness.grade, default=None)
+    as_of = _as_of()
+    return Report(
+        kind="posture",
+        title=_("Posture of %(pairs)s") % {"pairs": ", ".join(view.pairs)},
+        subject=_subject(view.pairs, new, coverage, _stale(as_of, now) != ""),
+        verdict=_verdict(worst),
+        as_of=as_of,
+        stale=_stale(as_of, now),
+        url=url,
+        generated=_generated(pairs),
+        sections=[
+            _readiness(seen),
+            _figures(view.pairs, stands, coverage),
+            _coverage(coverage, stands),
+            _findings(view.pairs, now, new),
+        ],
+    )
+
+
+def _pairs(pairs: Sequence[Pair], stands: Standing) -> list[PairView]:
+    look, connected, now = engines.look_at_gateways(), engines.look_at_connected(), timezone.now()
+    switching = sum(
+        workers.SWITCHES in worker.queues for worker in workers.known() if workers.is_there(worker, now)
+    )
+    return pair_views(pairs, look, connected.silent, stands, switching)
+
+
+def _subject(pairs: Sequence[str], new: int, coverage: Trend, is_stale: bool) -> str:
+    """ "main: 3 new risks, coverage 81 % (+2)"."""
+    risks = ngettext("%(n)s new risk", "%(n)s new risks", new) % {"n": new} if new else _("no new risk")
+    parts = [risks]
+    if coverage.now is not None:
+        change = f" ({coverage.change:+.0f})" if coverage.change and abs(coverage.change) >= 0.5 else ""
+        parts.append(_("coverage %(percent)s %%") % {"percent": f"{coverage.now:.0f}"} + change)
+    said = f"{', '.join(pairs)}: {', '.join(parts)}"
+    return _("[old figures] %(subject)s") % {"subject": said} if is_stale else said
+
+
+def _verdict(worst: PairView | None) -> Line:
+    if worst is None:
+        return Line(_("There is no pair to tell of."), Tone.UNKNOWN)
+    return Line(sentence(worst.readiness.sentence), _TONES[worst.readiness.grade], link("overview"))
+
+
+def _as_of() -> datetime | None:
+    """When the figures were published: by the oldest of the runs that made them."""
+    runs = [selectors.published(job) for job in (Run.Job.TOPOLOGY, Run.Job.COVERAGE, Run.Job.RISK)]
+    ends = [run.ended_at for run in runs if run is not None and run.ended_at is not None]
+    return min(ends) if len(ends) == len(runs) else None
+
+
+def _stale(as_of: datetime | None, now: datetime) -> str:
+    if as_of is None:
+        return _("Not all jobs have published yet: what is missing here is not known.")
+    age = now - as_of
+    if age.total_seconds() <= settings.REPORT_STALE_HOURS * 3600:
+        return ""
+    return _("These are old figures: jobs published last %(hours)s hours ago. Look at the pipeline.") % {
+        "hours": round(age.total_seconds() / 3600)
+    }
+
+
+def _generated(pairs: Sequence[Pair]) -> str:
+    names = [pair.name for pair in pairs if pair.generated]
+    return _("Pair %(names)s is generated: its figures are made up.") % {"names": ", ".join(names)} if names else ""
+
+
+def _readiness(seen: Sequence[PairView]) -> Section:
+    lines = []
+    for each in seen:
+        lines.append(Line(sentence(each.readiness.sentence), _TONES[each.readiness.grade], link("overview")))
+        for reason in each.readiness.reasons[:REASONS_SHOWN]:
+            lines.append(Line(sentence(reason.sentence), _TONES[reason.grade]))
+        more = len(each.readiness.reasons) - REASONS_SHOWN
+        if more > 0:
+            lines.append(Line(ngettext("%(n)s more reason", "%(n)s more reasons", more) % {"n": more}, url=link("overview")))
+    return Section(_("Can it be switched now?"), lines=lines, empty=_("There is no pair."))
+
+
+def _figures(pairs: Sequence[str], stands: Standing, coverage: Trend) -> Section:
+    mirrored = stands.trend(share("mirrored_appids", "appids"))
+    shared = stands.trend(total("shared_appids"))
+    risks = stands.trend(total("high", "medium", "low"))
+    high = stands.trend(total("high"))
+    lag = lag_trend(pairs)
+    figures = [
+        _figure(_("InstanceID coverage"), coverage, " %", link("table", "coverage"), better="up"),
+        _figure(_("AppIDs under HA"), mirrored, " %", link("appids"), better="up"),
+        _figure(_("Shared AppIDs"), shared, "", link("table", "sharing"), better="down"),
+        _figure(_("Open risks"), risks, "", link("findings"), better="down"),
+        _figure(_("High risks"), high, "", link("findings", severity="high"), better="down"),
+        _figure(_("Worst mirror lag, 19 of 20 samples"), lag, " s", link("mirrors"), better="down"),
+    ]
+    return Section(_("Figures, with their change in 30 days"), figures=figures)
+
+
+def _figure(label: str, trend: Trend, unit: str, url: str, better: str) -> Figure:
+    if trend.now is None:
+        return Figure(label, "?", says=_("not known"), url=url)
+    change = trend.change or 0
+    shown = f"{change:+.0f}" if abs(change) >= 0.5 else ""
+    return Figure(
+        label,
+        f"{trend.now:.0f}{unit}",
+        shown,
+        is_worse=bool(shown) and (change < 0 if better == "up" else change > 0),
+        url=url,
+    )
+
+
+def _coverage(coverage: Trend, stands: Standing) -> Section:
+    if coverage.now is None:
+        return Section(_("Coverage over 30 days"), empty=_("No run of the job Coverage has been published yet."))
+    first = stands.today - timedelta(days=len(coverage.values) - 1)
+    svg = charts.lines(
+        [Series("", coverage.values)], (f"{first:%m-%d}", f"{stands.today:%m-%d}"), unit=" %", top=100
+    )
+    alt = _("InstanceID coverage is %(now)s %%.") % {"now": f"{coverage.now:.0f}"}
+    return Section(
+        _("Coverage over 30 days"), picture=Picture("coverage", svg, charts.WIDTH, charts.HEIGHT, alt)
+    )
+
+
+def _findings(pairs: Sequence[str], now: datetime, new: int) -> Section:
+    counting = selectors.counting(pairs)
+    found = list(counting.order_by("-opened_at", "-weight", "code")[:FINDINGS_SHOWN])
+    total_ = counting.aggregate(n=Count("pk"))["n"]
+    rows = [_finding(each, now) for each in found]
+    table = Table(
+        [Heading(_("Risk")), Heading(_("AppID")), Heading(_("About")), Heading(_("Since"))],
+        rows,
+        total_,
+        link("findings"),
+        csv_name="risks",
+        csv_columns=("pair", "code", "severity", "appid", "name", "opened_at"),
+        all_rows=[
+            (f.pair, f.code, f.entry.severity.value if f.entry else "", f.appid, f.name, f.opened_at.isoformat())
+            for f in counting.order_by("-weight", "pair", "code", "appid", "name")[: settings.REPORT_CSV_ROWS]
+        ],
+    )
+    says = ngettext("%(n)s new in a day", "%(n)s new in a day", new) % {"n": new}
+    return Section(_("Risks, the newest first"), says=says, table=table, empty=_("No open risk."))
+
+
+def _finding(found: Finding, now: datetime) -> Sequence[Cell]:
+    title = sentence(found.entry.title) if found.entry else found.code
+    is_new = found.opened_at >= now - NEW_WITHIN
+    return (
+        Cell(title, link("finding", found.pk), Tone.BAD if found.weight >= 10 else Tone.PLAIN),
+        Cell(found.appid or "–"),
+        Cell(found.name if found.name != found.appid else "–"),
+        Cell(timezone.localtime(found.opened_at).strftime("%Y-%m-%d"), tone=Tone.NOTICE if is_new else Tone.PLAIN),
+    )

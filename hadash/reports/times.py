@@ -1,0 +1,60 @@
+"""When a schedule is due: cron in a time zone. Pure.
+
+A time that a clock skips in spring comes at the moment to which it is put forward, and one that comes twice in autumn comes once.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from hadash.pipeline.cron import following as following_in_utc
+from hadash.sentences import Sentence, say
+
+
+class NoSuchZone(ValueError):
+    """``sentence`` says what is wrong."""
+
+    def __init__(self, sentence: Sentence) -> None:
+        super().__init__(str(sentence))
+        self.sentence = sentence
+
+
+def zone_named(name: str) -> ZoneInfo:
+    """:raises NoSuchZone: there is none of that name."""
+    try:
+        return ZoneInfo(name.strip())
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise NoSuchZone(
+            say("There is no time zone %(name)s. Names are such as %(example)s.", name=name, example="Asia/Shanghai")
+        ) from None
+
+
+def following(cron: str, zone: ZoneInfo, after: datetime) -> datetime:
+    """The first moment after ``after`` at which clocks in ``zone`` show a time of ``cron``; in UTC.
+
+    >>> following("0 7 * * *", ZoneInfo("Europe/Berlin"), datetime(2026, 3, 28, 12, tzinfo=UTC)).isoformat()
+    '2026-03-29T05:00:00+00:00'
+    """
+    # What clocks show is told without a zone: cron is asked as if it were UTC, and the answer is read on the clocks of the zone.
+    shown = after.astimezone(zone).replace(tzinfo=UTC, fold=0)
+    while True:
+        shown = following_in_utc(cron, shown)
+        # (Of a time that comes twice the first; one that is skipped is as much later as clocks are put forward.)
+        found = shown.replace(tzinfo=zone, fold=0).astimezone(UTC)
+        if found > after:
+            return found
+
+
+def next_times(cron: str, zone: ZoneInfo, after: datetime, count: int) -> list[datetime]:
+    """The next moments, for whoever is about to save a schedule."""
+    found: list[datetime] = []
+    for _ in range(count):
+        after = following(cron, zone, after)
+        found.append(after)
+    return found
+
+
+def missed(due_at: datetime, now: datetime, grace: timedelta) -> bool:
+    """Whether a report of ``due_at`` is not worth being made any more: yesterday's is not sent today because nothing ran in the night."""
+    return now - due_at > grace
