@@ -339,7 +339,7 @@ CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": 3600}
 CELERY_TIMEZONE = "UTC"
 #: Jobs of the pipeline have a worker of their own: they would keep those waiting that carry out switches.
-CELERY_TASK_ROUTES = {"pipeline.run": {"queue": "pipeline"}, "outbox.send": {"queue": "outbox"}}
+CELERY_TASK_ROUTES = {"pipeline.run": {"queue": "pipeline"}, "outbox.send": {"queue": "outbox"}, "reports.look": {"queue": "outbox"}}
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 
 # -- switching ----------------------------------------------------------------------------------------------------
@@ -619,6 +619,8 @@ OUTBOX_KEPT_DAYS = number("HADASH_OUTBOX_KEPT_DAYS", 90)
 
 #: The time zone of mail to those who have not chosen one.
 REPORT_ZONE = os.environ.get("HADASH_REPORT_ZONE", "UTC").strip()
+#: Seconds between two looks at which report is due: schedules are to the minute.
+REPORT_LOOK_SECONDS = number("HADASH_REPORT_LOOK_SECONDS", 10)
 #: Hours after which the figures of a report are old: the jobs that make them run every day at least, and one may fail.
 REPORT_STALE_HOURS = number("HADASH_REPORT_STALE_HOURS", 26)
 #: Hours after which a mail with a report is not sent any more: the next one is there by then.

@@ -29,9 +29,12 @@ ACCEPT = "governance.add_acceptance"
 MARK_CRITICAL = "inventory.change_appid"
 RUN_JOB = "pipeline.run_job"
 CHANGE_SCHEDULE = "pipeline.change_schedule"
+MANAGE_REPORTS = "reports.manage_reports"
 
 #: What concerns all pairs: a role on one pair does not give it.
-ON_ALL_PAIRS = frozenset({VIEW_AUDIT, EXCLUDE_GATEWAY, MANAGE_PEOPLE, RUN_JOB, CHANGE_SCHEDULE})
+ON_ALL_PAIRS = frozenset(
+    {VIEW_AUDIT, EXCLUDE_GATEWAY, MANAGE_PEOPLE, RUN_JOB, CHANGE_SCHEDULE, MANAGE_REPORTS}
+)
 
 #: role → permissions, the narrowest role first. An approver may get another role too: four eyes is a rule about one
 #: switch, not about people.
@@ -60,6 +63,7 @@ ROLES: dict[str, tuple[str, ...]] = {
         MARK_CRITICAL,
         RUN_JOB,
         CHANGE_SCHEDULE,
+        MANAGE_REPORTS,
     ),
 }
 
@@ -70,7 +74,7 @@ SCOPES: dict[str, tuple[str, ...]] = {
     "decide": (DECIDE,),
     "operate": (OPERATE, EXCLUDE_GATEWAY, ACCEPT, MARK_CRITICAL, RUN_JOB),
     "force": (FORCE,),
-    "administer": (CHANGE_POLICY, MANAGE_PEOPLE, CHANGE_SCHEDULE),
+    "administer": (CHANGE_POLICY, MANAGE_PEOPLE, CHANGE_SCHEDULE, MANAGE_REPORTS),
 }
 
 

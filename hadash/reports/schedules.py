@@ -1,0 +1,247 @@
+"""The only door for changing who gets which report when, and for making what is due."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
+from django.utils import timezone
+
+from hadash.accounts.roles import MANAGE_REPORTS, ROLES, may
+from hadash.audit.models import record
+from hadash.inventory.models import Pair
+from hadash.outbox.addresses import BadAddress, normalised
+from hadash.pipeline.cron import NoSuchTime, validated
+from hadash.reports import editions, times
+from hadash.reports.models import Kind, ReportIssue, ReportRecipient, ReportSchedule
+from hadash.reports.times import NoSuchZone
+from hadash.sentences import Sentence, say
+
+log = logging.getLogger(__name__)
+
+Way = ReportRecipient.Way
+
+#: Kinds that are made when something happens, and not at a time.
+BY_EVENT = frozenset({Kind.SWITCH})
+
+
+class ScheduleRefused(Exception):
+    """What was asked for is not possible; ``reasons`` say all that is wrong."""
+
+    def __init__(self, *reasons: Sentence) -> None:
+        super().__init__(" ".join(map(str, reasons)))
+        self.reasons = list(reasons)
+
+
+@dataclass(frozen=True, slots=True)
+class WantedRecipient:
+    """As somebody typed it. ``value``: a user name, a role, an owner (empty: each of them), or an address."""
+
+    way: Way
+    value: str
+    language: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A schedule as somebody typed it. ``pair``: ``None`` for all that each recipient may see."""
+
+    name: str
+    kind: Kind
+    cron: str
+    zone: str
+    pair: Pair | None = None
+    recipients: Sequence[WantedRecipient] = ()
+    enabled: bool = True
+
+
+def save(actor: Any, wanted: Wanted, schedule: ReportSchedule | None = None, address: str | None = None) -> ReportSchedule:
+    """Make a schedule, or change one: with ``schedule`` all of it becomes as ``wanted``.
+
+    :raises PermissionDenied: ``actor`` may not. :raises ScheduleRefused: with all that is wrong.
+    """
+    _may(actor)
+    cron, zone, reasons = _time(wanted)
+    recipients = []
+    for each in wanted.recipients:
+        try:
+            recipients.append(_recipient(each))
+        except ScheduleRefused as refused:
+            reasons += refused.reasons
+    name = wanted.name.strip()
+    if not name or len(name) > ReportSchedule._meta.get_field("name").max_length:  # type: ignore[operator]
+        reasons.append(say("Give it a name of at most 100 characters: it stands at the end of each mail."))
+    if not recipients:
+        reasons.append(say("Say who gets it: a person, a role, owners or an address."))
+    if any(each.way == Way.OWNER for each in recipients) and wanted.kind is not Kind.COVERAGE:
+        reasons.append(say("Only the report “Coverage by owner” is made for owners: others tell of everybody's AppIDs."))
+    if reasons:
+        raise ScheduleRefused(*reasons)
+    with transaction.atomic():
+        is_new = schedule is None
+        schedule = schedule or ReportSchedule(created_by=actor)
+        schedule.name, schedule.kind, schedule.pair = name, wanted.kind.value, wanted.pair
+        schedule.cron, schedule.zone, schedule.enabled = cron, zone, wanted.enabled
+        schedule.next_at = _next(schedule, timezone.now())
+        schedule.save()
+        schedule.recipients.all().delete()
+        for each in recipients:
+            each.schedule = schedule
+        ReportRecipient.objects.bulk_create(recipients)
+        record(
+            actor,
+            "report schedule made" if is_new else "report schedule changed",
+            f"report schedule {schedule.pk}",
+            address,
+            name=name,
+            kind=schedule.kind,
+            cron=cron,
+            zone=zone,
+            enabled=schedule.enabled,
+            recipients=[str(each) for each in recipients],
+        )
+    return schedule
+
+
+def pause(actor: Any, schedule: ReportSchedule, *, enabled: bool, address: str | None = None) -> None:
+    """Pause it, or let it go on. What is queued already is sent."""
+    _may(actor)
+    with transaction.atomic():
+        schedule.enabled = enabled
+        schedule.next_at = _next(schedule, timezone.now())
+        schedule.save(update_fields=["enabled", "next_at", "changed_at"])
+        verb = "report schedule resumed" if enabled else "report schedule paused"
+        record(actor, verb, f"report schedule {schedule.pk}", address, name=schedule.name)
+
+
+def delete(actor: Any, schedule: ReportSchedule, address: str | None = None) -> None:
+    """With its history. What is queued already is sent."""
+    _may(actor)
+    with transaction.atomic():
+        record(actor, "report schedule deleted", f"report schedule {schedule.pk}", address, name=schedule.name)
+        schedule.delete()
+
+
+def send_now(actor: Any, schedule: ReportSchedule, address: str | None = None) -> ReportIssue:
+    """An issue besides those of its times. A second click within the same minute finds the first one."""
+    _may(actor)
+    now = timezone.now()
+    with transaction.atomic():
+        issue, is_new = ReportIssue.objects.get_or_create(
+            schedule=schedule, due_at=now.replace(second=0, microsecond=0), defaults={"asked_by": actor}
+        )
+        if is_new:
+            record(actor, "report sent", f"report schedule {schedule.pk}", address, name=schedule.name)
+    return issue
+
+
+def announce_due(now: datetime) -> list[ReportIssue]:
+    """The issues of schedules whose time has come; each is announced once, however many workers look."""
+    found = []
+    for schedule in ReportSchedule.objects.filter(enabled=True, next_at__lte=now):
+        due_at = schedule.next_at
+        assert due_at is not None
+        following = _next(schedule, now)
+        with transaction.atomic():
+            # Whoever moves the next time on announces the issue.
+            mine = ReportSchedule.objects.filter(pk=schedule.pk, enabled=True, next_at=due_at)
+            if not mine.update(next_at=following):
+                continue
+            late = times.missed(due_at, now, timedelta(hours=settings.REPORT_EXPIRY_HOURS))
+            issue, _is_new = ReportIssue.objects.get_or_create(
+                schedule=schedule,
+                due_at=due_at,
+                defaults={
+                    "state": ReportIssue.State.SKIPPED if late else ReportIssue.State.WAITING,
+                    "fault": "Nothing ran at its time, and it was too late afterwards." if late else "",
+                },
+            )
+        found.append(issue)
+    return found
+
+
+def make_waiting(now: datetime) -> int:
+    """Make the issues that wait; how many were queued. One that fails keeps no other waiting."""
+    queued = 0
+    for issue in ReportIssue.objects.filter(state=ReportIssue.State.WAITING).select_related("schedule__pair"):
+        queued += _make(issue, now)
+    return queued
+
+
+def _make(issue: ReportIssue, now: datetime) -> bool:
+    try:
+        with transaction.atomic():
+            # Whoever has the row makes it; another worker finds it made.
+            held = ReportIssue.objects.select_for_update(skip_locked=True, of=("self",)).filter(
+                pk=issue.pk, state=ReportIssue.State.WAITING
+            )
+            if not held.exists():
+                return False
+            readers = editions.make(issue, now)
+            left_out = " ".join(str(sentence) for sentence in readers.left_out)
+            ReportIssue.objects.filter(pk=issue.pk).update(
+                state=ReportIssue.State.QUEUED if readers.found else ReportIssue.State.SKIPPED,
+                fault=left_out,
+                made_at=now,
+            )
+    except Exception as error:  # (the next look tries no report for ever: a person sees what was wrong, and sends it again)
+        log.exception("report %s could not be made", issue)
+        ReportIssue.objects.filter(pk=issue.pk).update(
+            state=ReportIssue.State.FAILED, fault=f"{type(error).__name__}: {error}"[:2000], made_at=now
+        )
+        return False
+    return True
+
+
+def _may(actor: Any) -> None:
+    if not may(actor, MANAGE_REPORTS):
+        raise PermissionDenied("You may not change reports.")
+
+
+def _time(wanted: Wanted) -> tuple[str, str, list[Sentence]]:
+    reasons: list[Sentence] = []
+    cron, zone = "", wanted.zone.strip() or "UTC"
+    try:
+        times.zone_named(zone)
+    except NoSuchZone as error:
+        reasons.append(error.sentence)
+    if wanted.kind not in BY_EVENT:
+        try:
+            cron = validated(wanted.cron)
+        except NoSuchTime as error:
+            reasons.append(error.sentence)
+    return cron, zone, reasons
+
+
+def _next(schedule: ReportSchedule, now: datetime) -> datetime | None:
+    if not schedule.enabled or not schedule.cron:
+        return None
+    return times.following(schedule.cron, times.zone_named(schedule.zone), now)
+
+
+def _recipient(wanted: WantedRecipient) -> ReportRecipient:
+    value = wanted.value.strip()
+    match wanted.way:
+        case Way.PERSON:
+            user = User.objects.filter(username=value, is_active=True).first()
+            if user is None:
+                raise ScheduleRefused(say("There is nobody called %(name)s.", name=value))
+            return ReportRecipient(way=Way.PERSON, user=user)
+        case Way.ROLE:
+            if value not in ROLES:
+                raise ScheduleRefused(say("There is no role %(name)s.", name=value))
+            return ReportRecipient(way=Way.ROLE, value=value)
+        case Way.OWNER:
+            return ReportRecipient(way=Way.OWNER, value=value)
+        case _:
+            try:
+                return ReportRecipient(way=Way.ADDRESS, value=normalised(value), language=wanted.language)
+            except BadAddress as error:
+                raise ScheduleRefused(say("%(error)s", error=error)) from None
