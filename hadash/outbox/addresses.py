@@ -31,3 +31,15 @@ def normalised(text: str) -> str:
     except (UnicodeError, ValidationError):
         raise BadAddress(f"“{text.strip()}” is no address of mail.") from None
     return f"{local}@{ascii_domain}"
+
+
+def sender_of(text: str) -> tuple[str, str]:
+    """(name, address) of a sender as somebody has written it into the settings, with or without quotes around the name.
+
+    >>> sender_of("hadash <hadash@example.org>"), sender_of("hadash@example.org")
+    (('hadash', 'hadash@example.org'), ('', 'hadash@example.org'))
+    >>> sender_of('"Kafka, Platform" <hadash@example.org>')
+    ('Kafka, Platform', 'hadash@example.org')
+    """
+    name, opens, address = text.rpartition("<")
+    return name.strip().strip('"'), (address.rstrip("> ") if opens else text).strip()

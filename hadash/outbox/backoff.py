@@ -28,7 +28,7 @@ class RetryPlan:
         >>> plan = RetryPlan((60, 300))
         >>> [plan.delay_after(tries, "a") for tries in (1, 2, 3)]
         [60.0, 300.0, None]
-        >>> plan.delay_after(1, "a", at_least=90)
+        >>> plan.delay_after(1, "a", at_least=90.0)
         90.0
         """
         if tries > len(self.delays):

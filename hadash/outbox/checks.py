@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from email.utils import parseaddr
 from typing import Any
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
 
-from hadash.outbox.addresses import BadAddress, normalised
+from hadash.outbox.addresses import BadAddress, normalised, sender_of
 from hadash.outbox.smtp import Security
 
 
@@ -35,7 +34,7 @@ def mail_is_configured_safely(app_configs: Any, **kwargs: Any) -> list[CheckMess
             )
         )
     try:
-        normalised(parseaddr(settings.MAIL_FROM)[1])
+        normalised(sender_of(settings.MAIL_FROM)[1])
     except BadAddress as error:
         # (A relay on the same machine takes hadash@localhost.)
         if settings.SMTP_HOST not in settings.LOOPBACK_HOSTS:

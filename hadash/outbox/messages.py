@@ -7,8 +7,9 @@ from datetime import datetime
 from email.headerregistry import Address
 from email.message import EmailMessage
 from email.policy import SMTP
-from email.utils import format_datetime, parseaddr
+from email.utils import format_datetime
 
+from hadash.outbox.addresses import sender_of
 from hadash.outbox.models import Content, ContentPart, Delivery
 
 #: Stands in texts where the link that unsubscribes belongs: each recipient has another.
@@ -26,7 +27,7 @@ def message_of(
     :param sender: ``hadash <hadash@example.org>``. :param unsubscribe_url: of this delivery; empty where nobody can unsubscribe.
     """
     message = EmailMessage(policy=SMTP)
-    name, address = parseaddr(sender)
+    name, address = sender_of(sender)
     domain = address.rpartition("@")[2] or "localhost"
     message["From"] = Address(name, addr_spec=address)
     message["To"] = Address(addr_spec=delivery.address)
@@ -34,7 +35,6 @@ def message_of(
     message["Date"] = format_datetime(at)
     # The same when it is tried again: servers and mailboxes that look for it show a message once.
     message["Message-ID"] = f"<{delivery.key}@{domain}>"
-    message["Content-Language"] = content.language
     # No "out of office" answers, please (RFC 3834; Outlook's own).
     message["Auto-Submitted"] = "auto-generated"
     message["X-Auto-Response-Suppress"] = "All"
@@ -50,15 +50,18 @@ def message_of(
         )
         twin = message.get_payload()[-1]  # type: ignore[index]
         for part in parts:
-            if part.content_id:
+            if part.cid:
                 kind, _, subtype = part.media_type.partition("/")
                 twin.add_related(  # type: ignore[union-attr]
-                    bytes(part.data), kind, subtype, cid=f"<{part.content_id}>", filename=part.name, disposition="inline"
+                    bytes(part.data), kind, subtype, cid=f"<{part.cid}>", filename=part.name, disposition="inline"
                 )
     for part in parts:
-        if not part.content_id:
+        if not part.cid:
             kind, _, subtype = part.media_type.partition("/")
-            message.add_attachment(bytes(part.data), kind, subtype, filename=part.name)
+            charset = {"charset": "utf-8"} if kind == "text" else None
+            message.add_attachment(bytes(part.data), kind, subtype, filename=part.name, params=charset)
+    # (Last: whatever sets the content forgets what was said of it before.)
+    message["Content-Language"] = content.language
     return message
 
 
@@ -67,5 +70,6 @@ def _one_line(subject: str) -> str:
     >>> _one_line("main:\\r\\nBcc: everybody@example.org")
     'main: Bcc: everybody@example.org'
     """
-    line = " ".join(subject.split())
+    # (What looks like an encoded word would be decoded: it stays what it is.)
+    line = " ".join(subject.split()).replace("=?", "= ?")
     return line if len(line) <= SUBJECT_CHARACTERS else line[: SUBJECT_CHARACTERS - 1] + "…"

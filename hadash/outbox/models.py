@@ -57,7 +57,7 @@ class ContentPart(models.Model):
     name = models.CharField(max_length=200)
     media_type = models.CharField(max_length=100)
     #: By which the HTML names it (``cid:``); empty for an attachment.
-    content_id = models.CharField(max_length=100, blank=True)
+    cid = models.CharField(max_length=100, blank=True)
     data = models.BinaryField()
 
     class Meta:
@@ -109,7 +109,7 @@ class Delivery(models.Model):
         ordering = ("-pk",)
         indexes = [
             models.Index(
-                fields=["due_at", "pk"],
+                fields=["due_at", "id"],
                 condition=models.Q(state__in=[State.QUEUED, State.DEFERRED]),
                 name="delivery_due",
             ),

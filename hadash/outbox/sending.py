@@ -6,7 +6,6 @@ import logging
 from collections import Counter
 from collections.abc import Callable
 from datetime import datetime
-from email.utils import parseaddr
 from urllib.parse import urljoin
 
 from django.conf import settings
@@ -14,6 +13,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from hadash.outbox import services
+from hadash.outbox.addresses import sender_of
 from hadash.outbox.backoff import RetryPlan
 from hadash.outbox.messages import message_of
 from hadash.outbox.models import Delivery
@@ -52,7 +52,7 @@ def _send(connection: Connection, delivery: Delivery, plan: RetryPlan, clock: Cl
         log.exception("mail %s could not be put together", delivery.key)
         services.fail(delivery, clock(), f"It could not be put together: {error}")
         return ""
-    sender = parseaddr(settings.MAIL_FROM)[1]
+    sender = sender_of(settings.MAIL_FROM)[1]
     try:
         said = connection.send(
             sender, delivery.address, message, lambda: services.hand_over(delivery, clock())

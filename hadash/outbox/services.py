@@ -22,12 +22,12 @@ SAID_CHARACTERS = 2000
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """An image of the HTML (with ``content_id``), or an attachment."""
+    """An image of the HTML (with ``cid``), or an attachment."""
 
     name: str
     media_type: str
     data: bytes
-    content_id: str = ""
+    cid: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ def keep_content(
             content=content,
             name=part.name,
             media_type=part.media_type,
-            content_id=part.content_id,
+            cid=part.cid,
             data=part.data,
         )
         for part in parts

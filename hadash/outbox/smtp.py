@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import re
 import smtplib
 import ssl
@@ -145,7 +146,7 @@ class Connection:
                 smtp.starttls(context=context)
                 smtp.ehlo()
             if server.username:
-                smtp.login(server.username, server.password)
+                _sign_in(smtp, server)
         except smtplib.SMTPResponseException as error:
             if smtp is not None:
                 smtp.close()
@@ -179,6 +180,18 @@ class Connection:
         smtp, self._smtp = self._smtp, None
         if smtp is not None:
             smtp.close()
+
+
+def _sign_in(smtp: smtplib.SMTP, server: Server) -> None:
+    """:raises smtplib.SMTPException: the server does not take it."""
+    if server.username.isascii() and server.password.isascii():
+        smtp.login(server.username, server.password)
+        return
+    # (smtplib knows ASCII only; PLAIN is UTF-8 by its standard, RFC 4616.)
+    told = base64.b64encode(f"\0{server.username}\0{server.password}".encode()).decode()
+    code, words = smtp.docmd("AUTH", f"PLAIN {told}")
+    if code != 235:
+        raise smtplib.SMTPAuthenticationError(code, words)
 
 
 _LEADING_DOT = re.compile(rb"(?m)^\.")

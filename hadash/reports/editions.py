@@ -76,6 +76,6 @@ def built(kind: Kind, view: View, now: datetime, url: str) -> Report:
 
 
 def _parts(report: Report) -> list[Part]:
-    pictures = [Part(f"{p.name}.png", "image/png", png_of(p), content_id=p.name) for p in report.pictures]
+    pictures = [Part(f"{p.name}.png", "image/png", png_of(p), cid=p.name) for p in report.pictures]
     files = [Part(f"{table.csv_name}.csv", "text/csv", csv_of(table)) for table in report.tables]
     return [*pictures, *files]

@@ -11,7 +11,7 @@ from django.urls import reverse
 def link(page: str, *arguments: object, **query: str) -> str:
     """
     >>> link("findings", pair="main")
-    'http://127.0.0.1:8000/governance/?pair=main'
+    'http://127.0.0.1:8000/governance/risks/?pair=main'
     """
     address = urljoin(settings.PUBLIC_URL, reverse(page, args=arguments))
     return f"{address}?{urlencode(query)}" if query else address

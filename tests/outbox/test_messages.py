@@ -53,11 +53,14 @@ def test_what_cannot_be_unsubscribed_from_does_not_say_that_it_can() -> None:
         "a" * 290,
         "é" * 150,
         "main: 3 risks, “quoted”, and 😀 " * 5,
-        "=?utf-8?q?not_an_encoded_word?=",
     ],
 )
 def test_a_subject_arrives_as_it_was_written(subject: str) -> None:
     assert made(subject)["Subject"].split() == subject.split()
+
+
+def test_what_looks_like_an_encoded_word_is_not_decoded() -> None:
+    assert made("=?utf-8?q?pay_here?=")["Subject"] == "= ?utf-8?q?pay_here?="
 
 
 def test_a_subject_cannot_add_headers() -> None:
@@ -78,7 +81,7 @@ def test_plain_text_alone() -> None:
 
 def test_html_has_a_twin_its_pictures_and_its_files() -> None:
     parts = [
-        ContentPart(name="coverage.png", media_type="image/png", content_id="coverage", data=PNG),
+        ContentPart(name="coverage.png", media_type="image/png", cid="coverage", data=PNG),
         ContentPart(name="风险.csv", media_type="text/csv", data="pair,appid\nmain,购物\n".encode()),
     ]
     message = made(html=f'<p>完整</p><img src="cid:coverage"><a href="{UNSUBSCRIBE_MARK}">x</a>', parts=parts)

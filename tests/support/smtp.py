@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -112,10 +113,16 @@ class _Controller(Controller):
 
     def factory(self) -> SMTP:
         self._mail.connections += 1
-        return super().factory()
+        with warnings.catch_warnings():
+            # (It warns of passwords in plain: of the TLS around the whole connection it knows nothing.)
+            warnings.simplefilter("ignore")
+            return super().factory()
 
     def _trigger_server(self) -> None:
-        """(aiosmtpd knocks at its own port to see whether it is there; asyncio has told that already, and port 0 is no port to knock at.)"""
+        """aiosmtpd knocks at its own port to see whether it is there: only now is known which one it is, and it is nobody's connection."""
+        self.port = self.server.sockets[0].getsockname()[1]  # type: ignore[union-attr]
+        super()._trigger_server()
+        self._mail.connections -= 1
 
 
 @contextmanager
