@@ -339,7 +339,11 @@ CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": 3600}
 CELERY_TIMEZONE = "UTC"
 #: Jobs of the pipeline have a worker of their own: they would keep those waiting that carry out switches.
-CELERY_TASK_ROUTES = {"pipeline.run": {"queue": "pipeline"}, "outbox.send": {"queue": "outbox"}, "reports.look": {"queue": "outbox"}}
+CELERY_TASK_ROUTES = {
+    "pipeline.run": {"queue": "pipeline"},
+    "outbox.send": {"queue": "outbox"},
+    "reports.look": {"queue": "outbox"},
+}
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 
 # -- switching ----------------------------------------------------------------------------------------------------
@@ -600,7 +604,10 @@ SMTP_MESSAGES_EACH = int(number("HADASH_SMTP_MESSAGES_EACH", 100))
 #: Who mail comes from, as readers see it.
 MAIL_FROM = os.environ.get("HADASH_MAIL_FROM", "hadash <hadash@localhost>").strip()
 #: hadash's address in a browser, for links in mail. Not taken from a request: who asks could set it.
-PUBLIC_URL = os.environ.get("HADASH_PUBLIC_URL", os.environ.get("HADASH_URL", "http://127.0.0.1:8000")).rstrip("/") + "/"
+PUBLIC_URL = (
+    os.environ.get("HADASH_PUBLIC_URL", os.environ.get("HADASH_URL", "http://127.0.0.1:8000")).rstrip("/")
+    + "/"
+)
 #: Seconds between the tries of a mail that the server defers: greylisting lets a sender in after some minutes, a full mailbox is
 #: emptied by the next day. After that it has failed.
 MAIL_RETRY_SECONDS = numbers("HADASH_MAIL_RETRY_SECONDS", (60, 300, 900, 3600, 3 * 3600, 6 * 3600, 12 * 3600))

@@ -66,7 +66,12 @@ def schedule(sender: Celery, **kwargs: object) -> None:
     every(settings.PIPELINE_LOOK_SECONDS, pipeline.look.s(), name="look at jobs", expires=5)
     look = settings.OUTBOX_LOOK_SECONDS
     every(look, outbox.send.s(), name="send mail", expires=look)
-    every(settings.REPORT_LOOK_SECONDS, reports.look.s(), name="look at reports", expires=settings.REPORT_LOOK_SECONDS)
+    every(
+        settings.REPORT_LOOK_SECONDS,
+        reports.look.s(),
+        name="look at reports",
+        expires=settings.REPORT_LOOK_SECONDS,
+    )
     anchor = settings.AUDIT_ANCHOR_SECONDS
     every(anchor, watching.anchor_audit.s(), name="anchor the audit log", expires=anchor)
     every(3600.0, watching.trim.s(), name="trim samples", expires=600)

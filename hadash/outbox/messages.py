@@ -20,7 +20,12 @@ SUBJECT_CHARACTERS = 300
 
 
 def message_of(
-    delivery: Delivery, content: Content, parts: Sequence[ContentPart], sender: str, unsubscribe_url: str, at: datetime
+    delivery: Delivery,
+    content: Content,
+    parts: Sequence[ContentPart],
+    sender: str,
+    unsubscribe_url: str,
+    at: datetime,
 ) -> EmailMessage:
     """What is handed to the server.
 
@@ -53,7 +58,12 @@ def message_of(
             if part.cid:
                 kind, _, subtype = part.media_type.partition("/")
                 twin.add_related(  # type: ignore[union-attr]
-                    bytes(part.data), kind, subtype, cid=f"<{part.cid}>", filename=part.name, disposition="inline"
+                    bytes(part.data),
+                    kind,
+                    subtype,
+                    cid=f"<{part.cid}>",
+                    filename=part.name,
+                    disposition="inline",
                 )
     for part in parts:
         if not part.cid:

@@ -79,9 +79,7 @@ def _send(connection: Connection, delivery: Delivery, plan: RetryPlan, clock: Cl
 def _put_together(delivery: Delivery, now: datetime) -> bytes:
     content = delivery.content
     parts = list(content.parts.all())
-    return message_of(
-        delivery, content, parts, settings.MAIL_FROM, unsubscribe_url(delivery), now
-    ).as_bytes()
+    return message_of(delivery, content, parts, settings.MAIL_FROM, unsubscribe_url(delivery), now).as_bytes()
 
 
 def unsubscribe_url(delivery: Delivery) -> str:

@@ -113,14 +113,18 @@ def claim_due(now: datetime, limit: int, transport: Transport = Transport.MAIL) 
         late = [each.pk for each in due if each.expires_at is not None and each.expires_at <= now]
         if late:
             Delivery.objects.filter(pk__in=late).update(
-                state=move(State.QUEUED, Event.CANCEL), settled_at=now, said="Its time was over before it could be sent."
+                state=move(State.QUEUED, Event.CANCEL),
+                settled_at=now,
+                said="Its time was over before it could be sent.",
             )
         claim, until = uuid.uuid4(), now + timedelta(seconds=settings.OUTBOX_CLAIM_SECONDS)
         taken = [each.pk for each in due if each.pk not in set(late)]
         Delivery.objects.filter(pk__in=taken).update(
             state=move(State.QUEUED, Event.CLAIM), claim=claim, claimed_until=until
         )
-    claimed = Delivery.objects.filter(claim=claim).select_related("content").prefetch_related("content__parts")
+    claimed = (
+        Delivery.objects.filter(claim=claim).select_related("content").prefetch_related("content__parts")
+    )
     return list(claimed.order_by("due_at", "pk"))
 
 
@@ -144,7 +148,13 @@ def lose_track(delivery: Delivery, now: datetime, said: str) -> bool:
 
 
 def defer(
-    delivery: Delivery, now: datetime, said: str, plan: RetryPlan, at_least: float = 0.0, *, counts: bool = True
+    delivery: Delivery,
+    now: datetime,
+    said: str,
+    plan: RetryPlan,
+    at_least: float = 0.0,
+    *,
+    counts: bool = True,
 ) -> bool:
     """Try it again later; it fails when its tries are used up.
 
@@ -176,7 +186,9 @@ def send_again(delivery: Delivery, now: datetime) -> bool:
     """A person wants it sent once more: what failed, what is uncertain, or what is deferred, at once."""
     before = states_before(Event.SEND_AGAIN)
     found = Delivery.objects.filter(pk=delivery.pk, state__in=before)
-    return bool(found.update(state=State.QUEUED, due_at=now, tries=0, claim=None, settled_at=None, expires_at=None))
+    return bool(
+        found.update(state=State.QUEUED, due_at=now, tries=0, claim=None, settled_at=None, expires_at=None)
+    )
 
 
 def unsubscribe(delivery: Delivery) -> int:
@@ -187,7 +199,9 @@ def unsubscribe(delivery: Delivery) -> int:
             address=delivery.address, topic=delivery.topic, state__in=states_before(Event.CANCEL)
         )
         return waiting.update(
-            state=move(State.QUEUED, Event.CANCEL), settled_at=timezone.now(), said="The recipient has unsubscribed."
+            state=move(State.QUEUED, Event.CANCEL),
+            settled_at=timezone.now(),
+            said="The recipient has unsubscribed.",
         )
 
 

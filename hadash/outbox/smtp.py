@@ -138,7 +138,9 @@ class Connection:
         smtp: smtplib.SMTP | None = None
         try:
             if server.security is Security.TLS:
-                smtp = smtplib.SMTP_SSL(server.host, server.port, timeout=server.timeout_seconds, context=context)
+                smtp = smtplib.SMTP_SSL(
+                    server.host, server.port, timeout=server.timeout_seconds, context=context
+                )
             else:
                 smtp = smtplib.SMTP(server.host, server.port, timeout=server.timeout_seconds)
             smtp.ehlo_or_helo_if_needed()

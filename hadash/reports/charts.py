@@ -17,6 +17,8 @@ INK, QUIET, LINE, SURFACE = "#1f2328", "#5b6570", "#d5d9de", "#ffffff"
 BAD, WAITING, FINE = "#a4232b", "#8a5a00", "#1d6b43"
 #: Of greys, from strong to faint.
 GREYS = ("#3b4450", "#8b95a1", "#c3c9d0")
+#: Pixels from one bar to the next.
+_BAR_STEP = 24
 #: What machines have for Latin and for Chinese letters.
 FONTS = "DejaVu Sans, Noto Sans, Noto Sans CJK SC, Source Han Sans SC, Microsoft YaHei, sans-serif"
 
@@ -73,7 +75,9 @@ def lines(
                 parts.append(f'<circle cx="{cx:.1f}" cy="{cy:.1f}" r="2.5" fill="{each.colour}"/>')
             else:
                 path = " ".join(f"{px:.1f},{py:.1f}" for px, py in points)
-                parts.append(f'<polyline points="{path}" fill="none" stroke="{each.colour}" stroke-width="2"/>')
+                parts.append(
+                    f'<polyline points="{path}" fill="none" stroke="{each.colour}" stroke-width="2"/>'
+                )
         last = next((v for v in reversed(each.values) if v is not None), None)
         if last is not None:
             ends.append((y(last), f"{each.name} {_short(last)}{unit}".strip(), each.colour))
@@ -87,7 +91,7 @@ def bars(rows: Sequence[tuple[str, float, str]], unit: str = "", colour: str = G
 
     :param rows: (name, value, what stands behind the bar; empty for the value itself).
     """
-    left, right, step = 170, 90, 24
+    left, right, step = 170, 90, _BAR_STEP
     inner = WIDTH - left - right
     largest = max([value for _, value, _ in rows], default=0) or 1
     parts = []
@@ -95,9 +99,16 @@ def bars(rows: Sequence[tuple[str, float, str]], unit: str = "", colour: str = G
         top = 6 + number * step
         width = max(1.0, inner * value / largest)
         parts.append(_text(left - 8, top + 14, _cut(name, 24), INK, "end"))
-        parts.append(f'<rect x="{left}" y="{top + 2}" width="{width:.1f}" height="{step - 8}" fill="{colour}"/>')
+        parts.append(
+            f'<rect x="{left}" y="{top + 2}" width="{width:.1f}" height="{step - 8}" fill="{colour}"/>'
+        )
         parts.append(_text(left + width + 6, top + 14, said or f"{_short(value)}{unit}", QUIET))
-    return _svg(12 + step * max(1, len(rows)), parts)
+    return _svg(bars_height(len(rows)), parts)
+
+
+def bars_height(count: int) -> int:
+    """Pixels of :func:`bars` with as many."""
+    return 12 + _BAR_STEP * max(1, count)
 
 
 def _runs(values: Sequence[float | None]) -> list[list[tuple[int, float]]]:
@@ -139,7 +150,7 @@ def _nice(value: float) -> float:
     >>> [_nice(each) for each in (0.3, 1, 7, 81)]
     [0.5, 1, 10, 100]
     """
-    size = 10.0 ** -3
+    size = 10.0**-3
     while True:
         for step in (1, 2, 5):
             if size * step >= value * (1 - 1e-9):
@@ -171,12 +182,14 @@ def _rule(x1: float, y1: float, x2: float, y2: float, colour: str, dashes: str =
 
 def _text(x: float, y: float, text: str, colour: str, anchor: str = "start", *, bold: bool = False) -> str:
     weight = ' font-weight="bold"' if bold else ""
-    return f'<text x="{x:.1f}" y="{y:.1f}" fill="{colour}" text-anchor="{anchor}"{weight}>{escape(text)}</text>'
+    return (
+        f'<text x="{x:.1f}" y="{y:.1f}" fill="{colour}" text-anchor="{anchor}"{weight}>{escape(text)}</text>'
+    )
 
 
 def _svg(height: int, parts: Sequence[str]) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" viewBox="0 0 {WIDTH} {height}" '
-        f"font-family={quoteattr(FONTS)} font-size=\"12\">"
+        f'font-family={quoteattr(FONTS)} font-size="12">'
         f'<rect width="{WIDTH}" height="{height}" fill="{SURFACE}"/>{"".join(parts)}</svg>'
     )

@@ -14,6 +14,7 @@ from django.utils import timezone, translation
 from django.utils.translation import gettext as _
 
 from hadash.outbox import services as outbox
+from hadash.outbox.models import Content
 from hadash.outbox.services import Part, Recipient
 from hadash.reports.files import csv_of
 from hadash.reports.html import html_of
@@ -34,11 +35,14 @@ def make(issue: ReportIssue, now: datetime) -> Readers:
         by_view[reader.view].append(reader)
     with transaction.atomic():
         for view, wanted in by_view.items():
-            edition = _edition(issue, view, now)
             outbox.queue(
-                edition.content,
+                _edition(issue, view, now),
                 [
-                    Recipient(reader.address, f"report issue {issue.pk} to {reader.address} of {view.owner}", reader.user_id)
+                    Recipient(
+                        reader.address,
+                        f"report issue {issue.pk} to {reader.address} of {view.owner}",
+                        reader.user_id,
+                    )
                     for reader in wanted
                 ],
                 topic=schedule.topic,
@@ -48,17 +52,23 @@ def make(issue: ReportIssue, now: datetime) -> Readers:
     return readers
 
 
-def _edition(issue: ReportIssue, view: View, now: datetime) -> ReportEdition:
+def _edition(issue: ReportIssue, view: View, now: datetime) -> Content:
+    """Keep what readers of a view get; what is sent to them."""
     edition = ReportEdition(
-        issue=issue, language=view.language, zone=view.zone, pairs=list(view.pairs), owner=view.owner, report={}
+        issue=issue,
+        language=view.language,
+        zone=view.zone,
+        pairs=list(view.pairs),
+        owner=view.owner,
+        report={},
     )
     edition.save()
     with translation.override(view.language), timezone.override(ZoneInfo(view.zone)):
         address = urljoin(settings.PUBLIC_URL, reverse("report", args=[edition.pk]))
-        report = built(Kind(issue.schedule.kind), view, now, address)
+        report = built(Kind(issue.schedule.kind), view, now, address, issue.about)
         why = _("You get this because of the schedule “%(name)s”.") % {"name": issue.schedule.name}
         edition.report = report.to_json()
-        edition.content = outbox.keep_content(
+        content = outbox.keep_content(
             report.subject,
             text_of(report, [why]),
             html_of(report, why, can_unsubscribe=True),
@@ -66,13 +76,17 @@ def _edition(issue: ReportIssue, view: View, now: datetime) -> ReportEdition:
             list_id=f"hadash-{issue.schedule.kind}",
             language=view.language,
         )
+    edition.content = content
     edition.save()
-    return edition
+    return content
 
 
-def built(kind: Kind, view: View, now: datetime, url: str) -> Report:
-    """In the language and zone that are active: for a mail, and for a look at it before a schedule is saved."""
-    return BUILDERS[kind](view, now, url)
+def built(kind: Kind, view: View, now: datetime, url: str, about: str = "") -> Report:
+    """In the language and zone that are active: for a mail, and for a look at it before a schedule is saved.
+
+    :param about: what it is about, when something has happened: key of a switch.
+    """
+    return BUILDERS[kind](view, now, url, about)
 
 
 def _parts(report: Report) -> list[Part]:

@@ -31,5 +31,9 @@ def _safe(value: Any) -> Any:
         return ""
     if isinstance(value, int | float):
         return value
-    text = " ".join(map(str, value)) if isinstance(value, Sequence) and not isinstance(value, str) else str(value)
+    text = (
+        " ".join(map(str, value))
+        if isinstance(value, Sequence) and not isinstance(value, str)
+        else str(value)
+    )
     return f"'{text}" if text.startswith(_FORMULA) else text

@@ -88,7 +88,9 @@ class ReportRecipient(models.Model):
 
     schedule = models.ForeignKey(ReportSchedule, models.CASCADE, related_name="recipients")
     way = models.CharField(max_length=10, choices=Way.choices)
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, null=True, blank=True, related_name="+")
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.CASCADE, null=True, blank=True, related_name="+"
+    )
     #: Name of a role; of an owner (empty: each owner gets what is theirs); or the address.
     value = models.CharField(max_length=320, blank=True)
     #: Of an address that is nobody's account.
@@ -97,7 +99,9 @@ class ReportRecipient(models.Model):
     class Meta:
         ordering = ("pk",)
         constraints = [
-            models.UniqueConstraint(fields=["schedule", "way", "user", "value"], name="one_report_recipient", nulls_distinct=False)
+            models.UniqueConstraint(
+                fields=["schedule", "way", "user", "value"], name="one_report_recipient", nulls_distinct=False
+            )
         ]
 
     def __str__(self) -> str:
@@ -115,6 +119,8 @@ class ReportIssue(models.Model):
 
     schedule = models.ForeignKey(ReportSchedule, models.CASCADE, related_name="issues")
     due_at = models.DateTimeField()
+    #: What it is about, when it was made because something has happened: key of a switch.
+    about = models.CharField(max_length=40, blank=True)
     state = models.CharField(max_length=10, choices=State.choices, default=State.WAITING)
     #: Why it failed or was left out.
     fault = models.TextField(blank=True)
@@ -123,7 +129,9 @@ class ReportIssue(models.Model):
 
     class Meta:
         ordering = ("-due_at", "-pk")
-        constraints = [models.UniqueConstraint(fields=["schedule", "due_at"], name="one_report_issue")]
+        constraints = [
+            models.UniqueConstraint(fields=["schedule", "due_at", "about"], name="one_report_issue")
+        ]
 
     def __str__(self) -> str:
         return f"{self.schedule} of {self.due_at:%Y-%m-%d %H:%M}"

@@ -91,7 +91,12 @@ def _with_role(pair: Pair | None, role: str) -> list[User]:
 
 def _owners(schedule: ReportSchedule, owner: str) -> Iterator[Reader | Sentence]:
     pairs = _pairs(schedule)
-    owners = AppID.objects.filter(pair__name__in=pairs).exclude(owner="").values_list("owner", flat=True).distinct()
+    owners = (
+        AppID.objects.filter(pair__name__in=pairs)
+        .exclude(owner="")
+        .values_list("owner", flat=True)
+        .distinct()
+    )
     wanted = sorted({owner} & set(owners) if owner else set(owners))
     known = {each.owner: each for each in OwnerAddress.objects.filter(owner__in=wanted)}
     for name in wanted:

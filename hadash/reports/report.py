@@ -151,7 +151,9 @@ def _section(kept: dict[str, Any]) -> Section:
     table = kept["table"]
     if table is not None:
         columns = tuple(Heading(**each) for each in table["columns"])
-        rows = tuple(tuple(Cell(**{**each, "tone": Tone(each["tone"])}) for each in row) for row in table["rows"])
+        rows = tuple(
+            tuple(Cell(**{**each, "tone": Tone(each["tone"])}) for each in row) for row in table["rows"]
+        )
         table = Table(**{**table, "columns": columns, "rows": rows})
     return Section(
         **{

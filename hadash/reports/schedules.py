@@ -12,6 +12,7 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
+from django.db.models import Q
 from django.utils import timezone
 
 from hadash.accounts.roles import MANAGE_REPORTS, ROLES, may
@@ -23,6 +24,7 @@ from hadash.reports import editions, times
 from hadash.reports.models import Kind, ReportIssue, ReportRecipient, ReportSchedule
 from hadash.reports.times import NoSuchZone
 from hadash.sentences import Sentence, say
+from hadash.switching.models import Switch
 
 log = logging.getLogger(__name__)
 
@@ -62,7 +64,9 @@ class Wanted:
     enabled: bool = True
 
 
-def save(actor: Any, wanted: Wanted, schedule: ReportSchedule | None = None, address: str | None = None) -> ReportSchedule:
+def save(
+    actor: Any, wanted: Wanted, schedule: ReportSchedule | None = None, address: str | None = None
+) -> ReportSchedule:
     """Make a schedule, or change one: with ``schedule`` all of it becomes as ``wanted``.
 
     :raises PermissionDenied: ``actor`` may not. :raises ScheduleRefused: with all that is wrong.
@@ -70,9 +74,9 @@ def save(actor: Any, wanted: Wanted, schedule: ReportSchedule | None = None, add
     _may(actor)
     cron, zone, reasons = _time(wanted)
     recipients = []
-    for each in wanted.recipients:
+    for asked in wanted.recipients:
         try:
-            recipients.append(_recipient(each))
+            recipients.append(_recipient(asked))
         except ScheduleRefused as refused:
             reasons += refused.reasons
     name = wanted.name.strip()
@@ -81,7 +85,9 @@ def save(actor: Any, wanted: Wanted, schedule: ReportSchedule | None = None, add
     if not recipients:
         reasons.append(say("Say who gets it: a person, a role, owners or an address."))
     if any(each.way == Way.OWNER for each in recipients) and wanted.kind is not Kind.COVERAGE:
-        reasons.append(say("Only the report “Coverage by owner” is made for owners: others tell of everybody's AppIDs."))
+        reasons.append(
+            say("Only the report “Coverage by owner” is made for owners: others tell of everybody's AppIDs.")
+        )
     if reasons:
         raise ScheduleRefused(*reasons)
     with transaction.atomic():
@@ -125,21 +131,43 @@ def delete(actor: Any, schedule: ReportSchedule, address: str | None = None) -> 
     """With its history. What is queued already is sent."""
     _may(actor)
     with transaction.atomic():
-        record(actor, "report schedule deleted", f"report schedule {schedule.pk}", address, name=schedule.name)
+        record(
+            actor, "report schedule deleted", f"report schedule {schedule.pk}", address, name=schedule.name
+        )
         schedule.delete()
 
 
 def send_now(actor: Any, schedule: ReportSchedule, address: str | None = None) -> ReportIssue:
-    """An issue besides those of its times. A second click within the same minute finds the first one."""
+    """An issue besides those of its times. A second click within the same minute finds the first one.
+
+    :raises ScheduleRefused: it tells of a switch, and none has ended yet.
+    """
     _may(actor)
     now = timezone.now()
+    about = _newest_about(schedule)
     with transaction.atomic():
         issue, is_new = ReportIssue.objects.get_or_create(
-            schedule=schedule, due_at=now.replace(second=0, microsecond=0), defaults={"asked_by": actor}
+            schedule=schedule,
+            due_at=now.replace(second=0, microsecond=0),
+            about=about,
+            defaults={"asked_by": actor},
         )
         if is_new:
             record(actor, "report sent", f"report schedule {schedule.pk}", address, name=schedule.name)
     return issue
+
+
+def _newest_about(schedule: ReportSchedule) -> str:
+    """What a report tells of that is not made at a time: the last switch that has ended."""
+    if Kind(schedule.kind) not in BY_EVENT:
+        return ""
+    ended = Switch.objects.exclude(ended_at=None)
+    if schedule.pair_id is not None:
+        ended = ended.filter(pair=schedule.pair_id)
+    newest = ended.order_by("-ended_at").values_list("key", flat=True).first()
+    if newest is None:
+        raise ScheduleRefused(say("No switch has ended yet: there is nothing to tell of."))
+    return newest
 
 
 def announce_due(now: datetime) -> list[ReportIssue]:
@@ -167,6 +195,17 @@ def announce_due(now: datetime) -> list[ReportIssue]:
     return found
 
 
+def announce_switch(switch: Any) -> int:
+    """A switch has ended: the issues of schedules that tell of it, in the transaction of its end; how many."""
+    of_pair = Q(pair=None) | Q(pair=switch.pair_id)
+    wanted = ReportSchedule.objects.filter(of_pair, kind=Kind.SWITCH, enabled=True)
+    made = [
+        ReportIssue.objects.get_or_create(schedule=schedule, due_at=switch.ended_at, about=switch.key)
+        for schedule in wanted
+    ]
+    return sum(is_new for _issue, is_new in made)
+
+
 def make_waiting(now: datetime) -> int:
     """Make the issues that wait; how many were queued. One that fails keeps no other waiting."""
     queued = 0
@@ -191,7 +230,9 @@ def _make(issue: ReportIssue, now: datetime) -> bool:
                 fault=left_out,
                 made_at=now,
             )
-    except Exception as error:  # (the next look tries no report for ever: a person sees what was wrong, and sends it again)
+    except (
+        Exception
+    ) as error:  # (the next look tries no report for ever: a person sees what was wrong, and sends it again)
         log.exception("report %s could not be made", issue)
         ReportIssue.objects.filter(pk=issue.pk).update(
             state=ReportIssue.State.FAILED, fault=f"{type(error).__name__}: {error}"[:2000], made_at=now

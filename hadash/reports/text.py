@@ -60,13 +60,13 @@ def _table(table: Table) -> Iterator[str]:
     widths = [max(_width(row[n]) for row in [heads, *rows]) for n in range(len(heads))]
     if sum(widths) + 2 * (len(widths) - 1) <= WIDTH:
         for row in [heads, *rows]:
-            cells = [
-                _padded(text, widths[n], right=table.columns[n].is_number) for n, text in enumerate(row)
-            ]
+            cells = [_padded(text, widths[n], right=table.columns[n].is_number) for n, text in enumerate(row)]
             yield "  ".join(cells).rstrip()
     else:
         for row in rows:
-            yield from _wrapped("; ".join(f"{head}: {text}" for head, text in zip(heads, row, strict=True) if text))
+            yield from _wrapped(
+                "; ".join(f"{head}: {text}" for head, text in zip(heads, row, strict=True) if text)
+            )
     if table.more:
         yield f"… +{table.more}" + (f"  {table.url}" if table.url else "")
 

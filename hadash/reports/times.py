@@ -26,7 +26,11 @@ def zone_named(name: str) -> ZoneInfo:
         return ZoneInfo(name.strip())
     except (ZoneInfoNotFoundError, ValueError, OSError):
         raise NoSuchZone(
-            say("There is no time zone %(name)s. Names are such as %(example)s.", name=name, example="Asia/Shanghai")
+            say(
+                "There is no time zone %(name)s. Names are such as %(example)s.",
+                name=name,
+                example="Asia/Shanghai",
+            )
         ) from None
 
 

@@ -20,6 +20,8 @@ def certificate(authority: Authority) -> Issued:
     return authority.issue("mail")
 
 
-def server_at(port: int, security: str = "none", ca: Path | None = None, password: str = "", timeout: float = 10.0) -> Server:
+def server_at(
+    port: int, security: str = "none", ca: Path | None = None, password: str = "", timeout: float = 10.0
+) -> Server:
     user = "hadash" if password else ""
     return Server("127.0.0.1", port, Security(security), user, password, str(ca or ""), timeout)

@@ -22,8 +22,18 @@ def test_addresses_as_servers_understand_them(typed: str, address: str) -> None:
 
 @pytest.mark.parametrize(
     "typed",
-    ["", "olga", "@example.org", "olga@", "olga@@example.org", "小王@example.org", "olga@exa mple.org", "a@b@c.org\r\nBcc: x@y.org", "olga@-.org"],
+    [
+        "",
+        "olga",
+        "@example.org",
+        "olga@",
+        "olga@@example.org",
+        "小王@example.org",
+        "olga@exa mple.org",
+        "a@b@c.org\r\nBcc: x@y.org",
+        "olga@-.org",
+    ],
 )
 def test_what_is_none_says_why(typed: str) -> None:
-    with pytest.raises(BadAddress, match="address|letters"):
+    with pytest.raises(BadAddress, match=r"address|letters"):
         normalised(typed)

@@ -46,8 +46,23 @@ def worker(mail: MailServer) -> Iterator[subprocess.Popen[bytes]]:
         "HADASH_OUTBOX_CLAIM_SECONDS": str(CLAIM_SECONDS),
         "HADASH_MAIL_RETRY_SECONDS": ",".join(["0.5"] * 50),
     }
-    command = [sys.executable, "-m", "celery", "-A", "tasks", "worker", "-Q", "outbox", "--pool", "threads", "--concurrency", "2"]
-    process = subprocess.Popen([*command, "-l", "WARNING", "-n", "outbox@%h"], cwd=settings.BASE_DIR, env=environment)
+    command = [
+        sys.executable,
+        "-m",
+        "celery",
+        "-A",
+        "tasks",
+        "worker",
+        "-Q",
+        "outbox",
+        "--pool",
+        "threads",
+        "--concurrency",
+        "2",
+    ]
+    process = subprocess.Popen(
+        [*command, "-l", "WARNING", "-n", "outbox@%h"], cwd=settings.BASE_DIR, env=environment
+    )
     try:
         yield process
     finally:
@@ -75,15 +90,13 @@ def test_none_is_sent_twice_and_none_is_lost() -> None:
             with worker(mail):
                 while left:
                     moment = left.pop(0)
-                    eventually(lambda: at_least(moment, mail), f"{moment} mails", patience=60, every=0.05)
+                    eventually(lambda moment=moment: at_least(moment, mail), f"{moment} mails", patience=60, every=0.05)
                     if moment not in restarts:
                         break  # the worker is killed
                     mail.stop()
                     mail.start()
         with worker(mail):
-            eventually(
-                lambda: at_least(MAILS + 1, mail), "all have come to an end", patience=120, every=0.2
-            )
+            eventually(lambda: at_least(MAILS + 1, mail), "all have come to an end", patience=120, every=0.2)
     arrived = Counter(mail.recipients())
     ended = {address: State(state) for address, state in Delivery.objects.values_list("address", "state")}
     untold = [address for address, state in ended.items() if state is State.UNCERTAIN]
@@ -93,5 +106,7 @@ def test_none_is_sent_twice_and_none_is_lost() -> None:
     )
     assert max(arrived.values()) == 1, "none was sent twice"
     assert set(ended.values()) <= {State.ACCEPTED, State.UNCERTAIN}
-    assert [a for a, state in ended.items() if state is State.ACCEPTED and not arrived[a]] == [], "none was lost"
+    assert [a for a, state in ended.items() if state is State.ACCEPTED and not arrived[a]] == [], (
+        "none was lost"
+    )
     assert len(untold) <= KILLS + RESTARTS, "at most one for each that died"

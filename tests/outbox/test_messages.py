@@ -100,12 +100,18 @@ def test_html_has_a_twin_its_pictures_and_its_files() -> None:
 
 
 def test_a_sender_with_letters_of_its_own() -> None:
-    assert made(sender="“hadash”, 运维 <hadash@example.org>")["From"].addresses[0].display_name == "“hadash”, 运维"
+    assert (
+        made(sender="“hadash”, 运维 <hadash@example.org>")["From"].addresses[0].display_name
+        == "“hadash”, 运维"
+    )
 
 
 def test_each_delivery_has_a_message_id_of_its_own_that_stays() -> None:
     content = Content(subject="s", text="t")
-    one, other = Delivery(address="a@example.org", content=content), Delivery(address="b@example.org", content=content)
+    one, other = (
+        Delivery(address="a@example.org", content=content),
+        Delivery(address="b@example.org", content=content),
+    )
 
     def number(delivery: Delivery) -> str:
         return str(message_of(delivery, content, [], "h@example.org", "", AT)["Message-ID"])

@@ -124,7 +124,9 @@ def test_a_message_that_cannot_be_put_together_keeps_nobody_waiting(mail: MailSe
     assert "could not be put together" in broken.said
 
 
-def test_the_link_that_unsubscribes_is_the_recipient_s_own(mail: MailServer, clock: Clock, settings: Any) -> None:
+def test_the_link_that_unsubscribes_is_the_recipient_s_own(
+    mail: MailServer, clock: Clock, settings: Any
+) -> None:
     settings.PUBLIC_URL = "https://hadash.example.org/"
     queue(clock, "olga", "arne", topic="daily")
     send(mail, clock)

@@ -25,7 +25,9 @@ def now() -> datetime:
 
 @pytest.fixture
 def content(db: None) -> Content:
-    return services.keep_content("main: 3 risks", "Text", "<p>Text</p>", [Part("a.csv", "text/csv", b"a")], "daily")
+    return services.keep_content(
+        "main: 3 risks", "Text", "<p>Text</p>", [Part("a.csv", "text/csv", b"a")], "daily"
+    )
 
 
 def recipients(*names: str) -> list[Recipient]:
@@ -48,7 +50,9 @@ def test_what_is_asked_for_twice_is_queued_once(content: Content) -> None:
     assert Delivery.objects.count() == 3
 
 
-def test_whoever_has_unsubscribed_is_left_out_and_gets_what_is_another_topic(content: Content, now: datetime) -> None:
+def test_whoever_has_unsubscribed_is_left_out_and_gets_what_is_another_topic(
+    content: Content, now: datetime
+) -> None:
     services.queue(content, recipients("olga"), topic="daily", due_at=now + timedelta(hours=1))
     delivery = Delivery.objects.get()
     assert services.unsubscribe(delivery) == 1
@@ -70,7 +74,9 @@ class TestClaiming:
         claimed = services.claim_due(now, 10)
         assert [each.address for each in claimed] == ["first@example.org", "second@example.org"]
         assert services.claim_due(now, 10) == []
-        assert [each.address for each in services.claim_due(now + timedelta(minutes=2), 10)] == ["late@example.org"]
+        assert [each.address for each in services.claim_due(now + timedelta(minutes=2), 10)] == [
+            "late@example.org"
+        ]
 
     def test_no_more_than_asked_for(self, content: Content, now: datetime) -> None:
         services.queue(content, recipients(*"abcde"), due_at=now)
@@ -80,7 +86,10 @@ class TestClaiming:
         services.queue(content, recipients("olga"), due_at=now, expires_at=now)
         assert services.claim_due(now, 10) == []
         delivery = Delivery.objects.get()
-        assert (delivery.state, delivery.said) == (State.CANCELLED, "Its time was over before it could be sent.")
+        assert (delivery.state, delivery.said) == (
+            State.CANCELLED,
+            "Its time was over before it could be sent.",
+        )
 
     def test_the_content_comes_with_it(
         self, content: Content, now: datetime, django_assert_max_num_queries: object
@@ -109,9 +118,13 @@ class TestASenderThatHasEnded:
         assert services.release_expired_claims(later) == (0, 1)
         assert stored(delivery).state == State.UNCERTAIN
         assert services.claim_due(later, 10) == []
-        assert services.accept(delivery, later, "250 OK") is False, "too late: a person has been told that it is not known"
+        assert services.accept(delivery, later, "250 OK") is False, (
+            "too late: a person has been told that it is not known"
+        )
 
-    def test_a_person_sends_it_again_and_it_is_the_same_message(self, content: Content, now: datetime) -> None:
+    def test_a_person_sends_it_again_and_it_is_the_same_message(
+        self, content: Content, now: datetime
+    ) -> None:
         delivery = one(content, now)
         services.hand_over(delivery, now)
         services.release_expired_claims(now + timedelta(days=1))
@@ -130,7 +143,9 @@ class TestAnswers:
         assert (found.state, found.said, found.settled_at) == (State.ACCEPTED, "250 taken", now)
         assert found.claim is None
 
-    def test_deferred_comes_back_as_planned_and_fails_in_the_end(self, content: Content, now: datetime) -> None:
+    def test_deferred_comes_back_as_planned_and_fails_in_the_end(
+        self, content: Content, now: datetime
+    ) -> None:
         delivery = one(content, now)
         for delay in PLAN.delays:
             assert services.defer(delivery, now, "451 later", PLAN)

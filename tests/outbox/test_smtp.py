@@ -61,7 +61,9 @@ class TestEncrypted:
             connection.send("h@example.org", "olga@example.org", TEXT, handed)
         assert mail.taken == []
 
-    def test_a_server_that_nobody_vouches_for_is_told_nothing(self, security: str, certificate: Issued) -> None:
+    def test_a_server_that_nobody_vouches_for_is_told_nothing(
+        self, security: str, certificate: Issued
+    ) -> None:
         with (
             mail_server(certificate, security, password="secret") as mail,
             Connection(server_at(mail.port, security, None, "secret")) as connection,
@@ -70,9 +72,7 @@ class TestEncrypted:
             connection.send("h@example.org", "olga@example.org", TEXT, handed)
         assert (mail.signed_in, mail.taken) == ([], [])
 
-    def test_a_server_under_another_name_is_told_nothing(
-        self, security: str, authority: Authority
-    ) -> None:
+    def test_a_server_under_another_name_is_told_nothing(self, security: str, authority: Authority) -> None:
         other = authority.issue("elsewhere", hosts=("mail.example.org",))
         with (
             mail_server(other, security) as mail,
@@ -118,7 +118,10 @@ def test_what_the_server_answers(when: str, answer: str, error: type[Exception])
 
 def test_a_server_that_is_closing_ends_the_connection_and_nothing_was_taken() -> None:
     answers = iter(["421 4.3.2 closing", None])
-    with mail_server(to_recipient=lambda _: next(answers)) as mail, Connection(server_at(mail.port)) as connection:
+    with (
+        mail_server(to_recipient=lambda _: next(answers)) as mail,
+        Connection(server_at(mail.port)) as connection,
+    ):
         with pytest.raises(Unavailable, match="421"):
             connection.send("h@example.org", "olga@example.org", TEXT, handed)
         connection.send("h@example.org", "olga@example.org", TEXT, handed)
@@ -137,7 +140,10 @@ def test_a_server_that_dies_in_the_midst_may_have_it(when: str) -> None:
 def test_a_server_that_is_not_there() -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    with Connection(server_at(port)) as connection, pytest.raises(Unavailable, match="does not take mail now"):
+    with (
+        Connection(server_at(port)) as connection,
+        pytest.raises(Unavailable, match="does not take mail now"),
+    ):
         connection.send("h@example.org", "olga@example.org", TEXT, handed)
 
 

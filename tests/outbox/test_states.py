@@ -24,7 +24,9 @@ def test_only_what_the_table_names_moves(state: State, event: Event) -> None:
 
 def test_what_the_server_may_have_is_never_sent_again_by_itself() -> None:
     """From ``handed_over`` a sender comes to it again only if the server has said "later"."""
-    by_itself = {state: {e: s for e, s in moves.items() if e is not Event.SEND_AGAIN} for state, moves in MOVES.items()}
+    by_itself = {
+        state: {e: s for e, s in moves.items() if e is not Event.SEND_AGAIN} for state, moves in MOVES.items()
+    }
     assert by_itself[State.UNCERTAIN] == {Event.ACCEPT: State.ACCEPTED}
     assert {e for e, s in by_itself[State.HANDED_OVER].items() if s in DUE} == {Event.DEFER}
 

@@ -23,7 +23,9 @@ def unsubscribe(request: HttpRequest, token: str) -> HttpResponse:
     """GET asks (programs that look at links in mail open them); POST does it, and with ``again`` takes it back. A second click changes nothing."""
     delivery = Delivery.objects.select_related("content").filter(unsubscribe_token=token).first()
     if delivery is None or not delivery.topic:
-        raise Http404(_("This link belongs to no mail that can be unsubscribed from; maybe that was too long ago."))
+        raise Http404(
+            _("This link belongs to no mail that can be unsubscribed from; maybe that was too long ago.")
+        )
     if request.method == "POST":
         if "again" in request.POST:
             services.subscribe_again(delivery)

@@ -5,14 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 
-from hadash.reports.kinds import posture
+from hadash.reports.kinds import coverage, due, lag, posture, risks, switch
 from hadash.reports.models import Kind
 from hadash.reports.recipients import View
 from hadash.reports.report import Report
 
-#: (what the reader sees, now, the report's own page) → the report, in the language and zone that are active.
-Builder = Callable[[View, datetime, str], Report]
+#: (what the reader sees, now, the report's own page, what it is about) → the report, in the language and zone that are active.
+Builder = Callable[[View, datetime, str, str], Report]
 
 BUILDERS: dict[Kind, Builder] = {
     Kind.POSTURE: posture.build,
+    Kind.RISKS: risks.build,
+    Kind.COVERAGE: coverage.build,
+    Kind.LAG: lag.build,
+    Kind.SWITCH: switch.build,
+    Kind.DUE: due.build,
 }

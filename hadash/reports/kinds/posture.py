@@ -22,36 +22,43 @@ from hadash.inventory import workers
 from hadash.inventory.models import Pair
 from hadash.reports import charts
 from hadash.reports.charts import Series
+from hadash.reports.kinds import parts
 from hadash.reports.links import link
 from hadash.reports.recipients import View
-from hadash.reports.report import Cell, Figure, Heading, Line, Picture, Report, Section, Table, Tone
+from hadash.reports.report import Cell, Heading, Line, Picture, Report, Section, Table, Tone
 
 #: Reasons of a pair, and findings, that stand in the mail; a click shows the others.
 REASONS_SHOWN, FINDINGS_SHOWN = 3, 8
 #: What counts as new.
 NEW_WITHIN = timedelta(days=1)
 
-_TONES = {Grade.READY: Tone.FINE, Grade.NOTICE: Tone.NOTICE, Grade.UNKNOWN: Tone.UNKNOWN, Grade.REFUSED: Tone.BAD}
+_TONES = {
+    Grade.READY: Tone.FINE,
+    Grade.NOTICE: Tone.NOTICE,
+    Grade.UNKNOWN: Tone.UNKNOWN,
+    Grade.REFUSED: Tone.BAD,
+}
 
 
-def build(view: View, now: datetime, url: str) -> Report:
-    pairs = list(Pair.objects.filter(name__in=view.pairs).select_related("first", "second", "default").order_by("name"))
+def build(view: View, now: datetime, url: str, about: str = "") -> Report:
+    pairs = parts.pairs_named(view.pairs)
     stands = standing(view.pairs)
     seen = _pairs(pairs, stands)
     findings = selectors.counting(view.pairs)
     new = findings.filter(opened_at__gte=now - NEW_WITHIN).count()
     coverage = stands.trend(share("registered", "clients"))
     worst = max(seen, key=lambda each: each.readiness.grade, default=None)
-    as_of = _as_of()
+    as_of = parts.published_at(Run.Job.TOPOLOGY, Run.Job.COVERAGE, Run.Job.RISK)
+    stale = parts.stale(as_of, now)
     return Report(
         kind="posture",
         title=_("Posture of %(pairs)s") % {"pairs": ", ".join(view.pairs)},
-        subject=_subject(view.pairs, new, coverage, _stale(as_of, now) != ""),
+        subject=_subject(view.pairs, new, coverage, stale),
         verdict=_verdict(worst),
         as_of=as_of,
-        stale=_stale(as_of, now),
+        stale=stale,
         url=url,
-        generated=_generated(pairs),
+        generated=parts.generated(pairs),
         sections=[
             _readiness(seen),
             _figures(view.pairs, stands, coverage),
@@ -69,44 +76,19 @@ def _pairs(pairs: Sequence[Pair], stands: Standing) -> list[PairView]:
     return pair_views(pairs, look, connected.silent, stands, switching)
 
 
-def _subject(pairs: Sequence[str], new: int, coverage: Trend, is_stale: bool) -> str:
-    """ "main: 3 new risks, coverage 81 % (+2)"."""
+def _subject(pairs: Sequence[str], new: int, coverage: Trend, stale: str) -> str:
     risks = ngettext("%(n)s new risk", "%(n)s new risks", new) % {"n": new} if new else _("no new risk")
-    parts = [risks]
+    said = [risks]
     if coverage.now is not None:
         change = f" ({coverage.change:+.0f})" if coverage.change and abs(coverage.change) >= 0.5 else ""
-        parts.append(_("coverage %(percent)s %%") % {"percent": f"{coverage.now:.0f}"} + change)
-    said = f"{', '.join(pairs)}: {', '.join(parts)}"
-    return _("[old figures] %(subject)s") % {"subject": said} if is_stale else said
+        said.append(_("coverage %(percent)s %%") % {"percent": f"{coverage.now:.0f}"} + change)
+    return parts.subject(pairs, said, stale)
 
 
 def _verdict(worst: PairView | None) -> Line:
     if worst is None:
         return Line(_("There is no pair to tell of."), Tone.UNKNOWN)
     return Line(sentence(worst.readiness.sentence), _TONES[worst.readiness.grade], link("overview"))
-
-
-def _as_of() -> datetime | None:
-    """When the figures were published: by the oldest of the runs that made them."""
-    runs = [selectors.published(job) for job in (Run.Job.TOPOLOGY, Run.Job.COVERAGE, Run.Job.RISK)]
-    ends = [run.ended_at for run in runs if run is not None and run.ended_at is not None]
-    return min(ends) if len(ends) == len(runs) else None
-
-
-def _stale(as_of: datetime | None, now: datetime) -> str:
-    if as_of is None:
-        return _("Not all jobs have published yet: what is missing here is not known.")
-    age = now - as_of
-    if age.total_seconds() <= settings.REPORT_STALE_HOURS * 3600:
-        return ""
-    return _("These are old figures: jobs published last %(hours)s hours ago. Look at the pipeline.") % {
-        "hours": round(age.total_seconds() / 3600)
-    }
-
-
-def _generated(pairs: Sequence[Pair]) -> str:
-    names = [pair.name for pair in pairs if pair.generated]
-    return _("Pair %(names)s is generated: its figures are made up.") % {"names": ", ".join(names)} if names else ""
 
 
 def _readiness(seen: Sequence[PairView]) -> Section:
@@ -117,7 +99,12 @@ def _readiness(seen: Sequence[PairView]) -> Section:
             lines.append(Line(sentence(reason.sentence), _TONES[reason.grade]))
         more = len(each.readiness.reasons) - REASONS_SHOWN
         if more > 0:
-            lines.append(Line(ngettext("%(n)s more reason", "%(n)s more reasons", more) % {"n": more}, url=link("overview")))
+            lines.append(
+                Line(
+                    ngettext("%(n)s more reason", "%(n)s more reasons", more) % {"n": more},
+                    url=link("overview"),
+                )
+            )
     return Section(_("Can it be switched now?"), lines=lines, empty=_("There is no pair."))
 
 
@@ -128,33 +115,21 @@ def _figures(pairs: Sequence[str], stands: Standing, coverage: Trend) -> Section
     high = stands.trend(total("high"))
     lag = lag_trend(pairs)
     figures = [
-        _figure(_("InstanceID coverage"), coverage, " %", link("table", "coverage"), better="up"),
-        _figure(_("AppIDs under HA"), mirrored, " %", link("appids"), better="up"),
-        _figure(_("Shared AppIDs"), shared, "", link("table", "sharing"), better="down"),
-        _figure(_("Open risks"), risks, "", link("findings"), better="down"),
-        _figure(_("High risks"), high, "", link("findings", severity="high"), better="down"),
-        _figure(_("Worst mirror lag, 19 of 20 samples"), lag, " s", link("mirrors"), better="down"),
+        parts.figure(_("InstanceID coverage"), coverage, " %", link("table", "coverage"), better="up"),
+        parts.figure(_("AppIDs under HA"), mirrored, " %", link("appids"), better="up"),
+        parts.figure(_("Shared AppIDs"), shared, "", link("table", "sharing"), better="down"),
+        parts.figure(_("Open risks"), risks, "", link("findings"), better="down"),
+        parts.figure(_("High risks"), high, "", link("findings", severity="high"), better="down"),
+        parts.figure(_("Worst mirror lag, 19 of 20 samples"), lag, " s", link("mirrors"), better="down"),
     ]
     return Section(_("Figures, with their change in 30 days"), figures=figures)
 
 
-def _figure(label: str, trend: Trend, unit: str, url: str, better: str) -> Figure:
-    if trend.now is None:
-        return Figure(label, "?", says=_("not known"), url=url)
-    change = trend.change or 0
-    shown = f"{change:+.0f}" if abs(change) >= 0.5 else ""
-    return Figure(
-        label,
-        f"{trend.now:.0f}{unit}",
-        shown,
-        is_worse=bool(shown) and (change < 0 if better == "up" else change > 0),
-        url=url,
-    )
-
-
 def _coverage(coverage: Trend, stands: Standing) -> Section:
     if coverage.now is None:
-        return Section(_("Coverage over 30 days"), empty=_("No run of the job Coverage has been published yet."))
+        return Section(
+            _("Coverage over 30 days"), empty=_("No run of the job Coverage has been published yet.")
+        )
     first = stands.today - timedelta(days=len(coverage.values) - 1)
     svg = charts.lines(
         [Series("", coverage.values)], (f"{first:%m-%d}", f"{stands.today:%m-%d}"), unit=" %", top=100
@@ -178,7 +153,14 @@ def _findings(pairs: Sequence[str], now: datetime, new: int) -> Section:
         csv_name="risks",
         csv_columns=("pair", "code", "severity", "appid", "name", "opened_at"),
         all_rows=[
-            (f.pair, f.code, f.entry.severity.value if f.entry else "", f.appid, f.name, f.opened_at.isoformat())
+            (
+                f.pair,
+                f.code,
+                f.entry.severity.value if f.entry else "",
+                f.appid,
+                f.name,
+                f.opened_at.isoformat(),
+            )
             for f in counting.order_by("-weight", "pair", "code", "appid", "name")[: settings.REPORT_CSV_ROWS]
         ],
     )
@@ -190,8 +172,8 @@ def _finding(found: Finding, now: datetime) -> Sequence[Cell]:
     title = sentence(found.entry.title) if found.entry else found.code
     is_new = found.opened_at >= now - NEW_WITHIN
     return (
-        Cell(title, link("finding", found.pk), Tone.BAD if found.weight >= 10 else Tone.PLAIN),
+        Cell(title, link("finding", found.pk), parts.tone_of(found)),
         Cell(found.appid or "–"),
         Cell(found.name if found.name != found.appid else "–"),
-        Cell(timezone.localtime(found.opened_at).strftime("%Y-%m-%d"), tone=Tone.NOTICE if is_new else Tone.PLAIN),
+        Cell(parts.day(found.opened_at), tone=Tone.NOTICE if is_new else Tone.PLAIN),
     )

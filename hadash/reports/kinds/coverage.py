@@ -1,0 +1,201 @@
+"""How many of the clients can be moved by themselves: for everybody by owner, and for each owner what is theirs and what to do about it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from django.conf import settings
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from hadash.dashboard.uncovered import COLUMNS, Uncovered, csv_rows, rows_of, with_clients
+from hadash.governance import selectors
+from hadash.governance.models import Coverage, Run
+from hadash.inventory.models import AppID
+from hadash.reports import charts
+from hadash.reports.kinds import parts
+from hadash.reports.links import link
+from hadash.reports.recipients import View
+from hadash.reports.report import Cell, Figure, Heading, Line, Picture, Report, Section, Table, Tone
+
+#: AppIDs and owners that stand in the mail; a click shows the others.
+SHOWN = 15
+#: Names of clients in one cell.
+NAMED = 5
+
+
+def build(view: View, now: datetime, url: str, about: str = "") -> Report:
+    as_of = parts.published_at(Run.Job.COVERAGE, Run.Job.TOPOLOGY)
+    stale = parts.stale(as_of, now)
+    rows = selectors.rows(Coverage, selectors.published(Run.Job.COVERAGE), view.pairs)
+    if view.owner:
+        rows = rows.filter(appid__in=_appids_of(view))
+    seen = registered = 0
+    for clients, known in rows.values_list("clients", "registered"):
+        seen, registered = seen + clients, registered + known
+    whose = [view.owner] if view.owner else view.pairs
+    sections = [_figures(view, seen, registered)]
+    sections += [_to_do(view)] if view.owner else [_owners(view), _to_do(view)]
+    return Report(
+        kind="coverage",
+        title=_("InstanceID coverage of %(whose)s") % {"whose": ", ".join(whose)},
+        subject=parts.subject(whose, _said(seen, registered), stale),
+        verdict=_verdict(seen, registered),
+        as_of=as_of,
+        stale=stale,
+        url=url,
+        generated=parts.generated(parts.pairs_named(view.pairs)),
+        sections=sections,
+    )
+
+
+def _appids_of(view: View) -> list[str]:
+    """(Names: an owner of an AppID of one pair owns the one of the same name in another.)"""
+    found = AppID.objects.filter(pair__name__in=view.pairs, owner=view.owner)
+    return list(found.values_list("name", flat=True))
+
+
+def _said(seen: int, registered: int) -> list[str]:
+    if not seen:
+        return [_("no client was seen")]
+    missing = seen - registered
+    if not missing:
+        return [_("all %(n)s clients are registered") % {"n": seen}]
+    return [
+        ngettext(
+            "%(missing)s of %(seen)s client is not registered",
+            "%(missing)s of %(seen)s clients are not registered",
+            seen,
+        )
+        % {"missing": missing, "seen": seen}
+    ]
+
+
+def _verdict(seen: int, registered: int) -> Line:
+    if not seen:
+        return Line(_("No client was seen lately, so nothing is known of them."), Tone.UNKNOWN)
+    if registered == seen:
+        return Line(_("Each client can be moved by itself."), Tone.FINE)
+    return Line(
+        _(
+            "Clients that are not registered can be switched to the other cluster only together with all that use the AppID."
+        ),
+        Tone.NOTICE,
+    )
+
+
+def _figures(view: View, seen: int, registered: int) -> Section:
+    share = f"{100 * registered / seen:.0f} %" if seen else "?"
+    return Section(
+        _("At a glance"),
+        figures=[
+            Figure(_("InstanceID coverage"), share),
+            Figure(_("Clients"), f"{seen:,}"),
+            Figure(_("Not registered"), f"{seen - registered:,}"),
+        ],
+    )
+
+
+def _owners(view: View) -> Section:
+    owners = dict(AppID.objects.filter(pair__name__in=view.pairs).values_list("name", "owner"))
+    counts: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
+    run = selectors.published(Run.Job.COVERAGE)
+    for appid, clients, registered in selectors.rows(Coverage, run, view.pairs).values_list(
+        "appid", "clients", "registered"
+    ):
+        count = counts[owners.get(appid) or ""]
+        count[0], count[1], count[2] = count[0] + 1, count[1] + clients, count[2] + registered
+    ranked = sorted(counts.items(), key=lambda item: (item[1][2] - item[1][1], item[0]))
+    nobody = _("nobody's")
+    rows = [
+        (
+            Cell(owner or nobody),
+            Cell(f"{appids:,}"),
+            Cell(f"{clients:,}"),
+            Cell(f"{clients - known:,}"),
+            Cell(_percent(known, clients)),
+        )
+        for owner, (appids, clients, known) in ranked[:SHOWN]
+    ]
+    columns = [
+        Heading(_("Owner")), Heading(_("AppIDs"), is_number=True), Heading(_("Clients"), is_number=True),
+        Heading(_("Not registered"), is_number=True), Heading(_("Coverage"), is_number=True),
+    ]  # fmt: skip
+    table = Table(
+        columns, rows, len(ranked), link("uncovered"),
+        csv_name="coverage-by-owner", csv_columns=("owner", "appids", "clients", "registered"),
+        all_rows=[(owner, *values) for owner, values in ranked[: settings.REPORT_CSV_ROWS]],
+    )  # fmt: skip
+    worst = [
+        (owner or nobody, float(clients - known), "")
+        for owner, (_n, clients, known) in ranked[:8]
+        if clients > known
+    ]
+    picture = None
+    if worst:
+        alt = ", ".join(f"{owner} {int(missing)}" for owner, missing, _said in worst)
+        picture = Picture("owners", charts.bars(worst), charts.WIDTH, charts.bars_height(len(worst)), alt)
+    return Section(
+        _("Clients that are not registered, by owner"),
+        picture=picture,
+        table=table,
+        empty=_("No client was seen lately."),
+    )
+
+
+def _percent(part: int, whole: int) -> str:
+    return f"{100 * part / whole:.0f} %" if whole else "–"
+
+
+def _to_do(view: View) -> Section:
+    rows = rows_of(view.pairs)
+    if view.owner:
+        rows = rows.filter(appid__in=_appids_of(view))
+    total = rows.count()
+    shown = with_clients(rows[:SHOWN])
+    columns = [
+        Heading(_("AppID")),
+        Heading(_("Not registered"), is_number=True),
+        Heading(_("client.ids")),
+        Heading(_("Moves together")),
+    ]
+    table = Table(
+        columns,
+        [_row(each) for each in shown],
+        total,
+        link("uncovered"),
+        csv_name="not-registered",
+        csv_columns=COLUMNS,
+        all_rows=_first(csv_rows(rows), settings.REPORT_CSV_ROWS),
+    )
+    says = _(
+        "Please confirm that each of these client.ids is one application that keeps its name when it starts again, so that we can register it:"
+    )
+    return Section(
+        _("To be registered"),
+        says=says if total else "",
+        table=table,
+        empty=_("Nothing: each client is registered."),
+    )
+
+
+def _row(each: Uncovered) -> Sequence[Cell]:
+    names = [client.name for client in each.named[:NAMED]]
+    if len(each.named) > NAMED:
+        names.append(_("and %(count)s more.") % {"count": len(each.named) - NAMED})
+    if each.nameless:
+        names.append(_("no client.id"))
+    moves = f"{each.before:,} → {each.after:,}" if each.before is not None and each.after is not None else "–"
+    return (
+        Cell(each.appid, link("appid", each.pk) if each.pk else ""),
+        Cell(f"{each.missing:,} / {each.seen:,}"),
+        Cell(", ".join(names)),
+        Cell(moves),
+    )
+
+
+def _first(rows: Any, most: int) -> list[Sequence[Any]]:
+    return [row for row, _number in zip(rows, range(most), strict=False)]

@@ -1,0 +1,206 @@
+"""What somebody has to do soon: approvals that run out, old Topics that are about to be removed, accepted risks that count again, and
+declarations that nothing was seen of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from django.db.models import QuerySet
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from hadash.dashboard.templatetags.hadash import sentence
+from hadash.governance import selectors
+from hadash.inventory.compared import Compared
+from hadash.inventory.differences import State
+from hadash.inventory.models import Pair
+from hadash.reports.kinds import parts
+from hadash.reports.links import link
+from hadash.reports.recipients import View
+from hadash.reports.report import Cell, Heading, Line, Report, Section, Table, Tone
+from hadash.switching.batches.machine import Status as BatchStatus
+from hadash.switching.batches.models import Batch
+from hadash.switching.by_hand.machine import Status as ChangeStatus
+from hadash.switching.by_hand.models import BindingChange
+from hadash.switching.machine import Status
+from hadash.switching.models import Switch
+from hadash.switching.retirement.machine import OPEN as RETIREMENT_OPEN
+from hadash.switching.retirement.models import Retirement
+
+#: How far ahead it looks.
+AHEAD = timedelta(days=14)
+#: What is due within that time is marked.
+SOON = timedelta(days=2)
+#: Rows of each table.
+SHOWN = 15
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """One thing with the moment at which it is over. ``whose``: AppID, scope or pair."""
+
+    at: datetime
+    what: str
+    whose: str
+    url: str
+
+
+def build(view: View, now: datetime, url: str, about: str = "") -> Report:
+    pairs = parts.pairs_named(view.pairs)
+    sections = [
+        _section(_("Approvals that run out"), _approvals(pairs), now, _("Nothing waits for an approval.")),
+        _section(
+            _("Old Topics to be removed"),
+            _removals(pairs, now),
+            now,
+            _("No old Topic is about to be removed."),
+        ),
+        _section(
+            _("Accepted risks that count again"),
+            _acceptances(view.pairs, now),
+            now,
+            _("No acceptance ends soon."),
+        ),
+        _unseen(pairs),
+    ]
+    dated = [due for section in sections[:3] for due in section[1]]
+    return Report(
+        kind="due",
+        title=_("What is due in %(pairs)s") % {"pairs": ", ".join(view.pairs)},
+        subject=parts.subject(view.pairs, _said(dated, now)),
+        verdict=_verdict(dated, now),
+        as_of=now,
+        url=url,
+        generated=parts.generated(pairs),
+        sections=[section for section, _found in sections],
+    )
+
+
+def _said(found: Sequence[Due], now: datetime) -> list[str]:
+    if not found:
+        return [_("nothing is due")]
+    soon = sum(due.at <= now + SOON for due in found)
+    said = [
+        ngettext("%(n)s is due within two weeks", "%(n)s are due within two weeks", len(found))
+        % {"n": len(found)}
+    ]
+    if soon:
+        said.append(_("%(n)s within two days") % {"n": soon})
+    return said
+
+
+def _verdict(found: Sequence[Due], now: datetime) -> Line:
+    if not found:
+        return Line(_("Nothing is due within two weeks."), Tone.FINE)
+    first = min(found, key=lambda due: due.at)
+    tone = Tone.NOTICE if first.at <= now + SOON else Tone.PLAIN
+    return Line(
+        _("Next, %(at)s: %(what)s (%(whose)s)")
+        % {"at": parts.moment(first.at), "what": first.what, "whose": first.whose},
+        tone,
+        first.url,
+    )
+
+
+def _section(title: str, found: Iterator[Due], now: datetime, empty: str) -> tuple[Section, list[Due]]:
+    every = sorted(found, key=lambda due: due.at)
+    rows = [
+        (
+            Cell(parts.moment(due.at), tone=Tone.NOTICE if due.at <= now + SOON else Tone.PLAIN),
+            Cell(due.what, due.url),
+            Cell(due.whose),
+        )
+        for due in every[:SHOWN]
+    ]
+    table = Table([Heading(_("Until")), Heading(_("What")), Heading(_("Whose"))], rows, len(every))
+    return Section(title, table=table, empty=empty), every
+
+
+def _approvals(pairs: Sequence[Pair]) -> Iterator[Due]:
+    switches = Switch.objects.filter(pair__in=pairs, status=Status.AWAITING_APPROVAL.value).select_related(
+        "source", "target"
+    )
+    for switch in switches:
+        what = _("switch %(key)s: %(source)s → %(target)s") % {
+            "key": switch.key,
+            "source": switch.source.name,
+            "target": switch.target.name,
+        }
+        yield Due(switch.expires_at, what, str(switch.scope), link("switch", switch.key))
+    for batch in Batch.objects.filter(
+        pair__in=pairs, status=BatchStatus.AWAITING_APPROVAL.value
+    ).select_related("pair", "target"):
+        what = _("batch %(key)s to %(target)s") % {"key": batch.key, "target": batch.target.name}
+        yield Due(batch.expires_at, what, batch.pair.name, link("batch", batch.key))
+    for change in BindingChange.objects.filter(pair__in=pairs, status=ChangeStatus.AWAITING_APPROVAL.value):
+        what = _("change of bindings %(key)s") % {"key": change.key}
+        yield Due(change.expires_at, what, change.appid, link("binding-change", change.key))
+
+
+def _removals(pairs: Sequence[Pair], now: datetime) -> Iterator[Due]:
+    waiting: QuerySet[Retirement] = Retirement.objects.filter(
+        switch__pair__in=pairs, status__in=[s.value for s in RETIREMENT_OPEN], due_at__lte=now + AHEAD
+    ).select_related("switch__source")
+    for one in waiting:
+        what = _("the old Topics on %(cluster)s are removed") % {"cluster": one.switch.source.name}
+        yield Due(one.due_at, what, str(one.switch.scope), link("switch", one.switch.key))
+
+
+def _acceptances(pairs: Sequence[str], now: datetime) -> Iterator[Due]:
+    ending = selectors.in_force().filter(
+        finding__pair__in=pairs, finding__state="open", until__lte=(now + AHEAD).date()
+    )
+    for each in ending.select_related("finding"):
+        entry = each.finding.entry
+        # (An acceptance holds to the end of its day, in UTC.)
+        over = datetime.combine(each.until + timedelta(days=1), datetime.min.time(), UTC)
+        what = sentence(entry.title) if entry else each.finding.code
+        yield Due(
+            over,
+            what,
+            each.finding.appid or each.finding.name or each.finding.pair,
+            link("finding", each.finding.pk),
+        )
+
+
+def _unseen(pairs: Sequence[Pair]) -> tuple[Section, list[Due]]:
+    """(Declarations have no end of their own: those that no client has borne out lately are told.)"""
+    rows: list[Sequence[Cell]] = []
+    total = 0
+    for pair in pairs:
+        found = Compared(pair, state=State.UNSEEN)
+        total += len(found)
+        rows += [
+            (
+                Cell(each.relation.appid),
+                Cell(each.relation.instance_id or "–"),
+                Cell(each.relation.kind),
+                Cell(each.relation.resource),
+            )
+            for each in found[0 : max(0, SHOWN - len(rows))]
+        ]
+    columns = [
+        Heading(_("AppID")),
+        Heading(_("InstanceID")),
+        Heading(_("Does")),
+        Heading(_("Topic or group")),
+    ]
+    says = (
+        ngettext(
+            "%(n)s declaration was not borne out by any client lately: withdraw it, or ask its owner.",
+            "%(n)s declarations were not borne out by any client lately: withdraw them, or ask their owners.",
+            total,
+        )
+        % {"n": total}
+        if total
+        else ""
+    )
+    table = Table(columns, rows, total, link("declarations"))
+    return Section(
+        _("Declared, but not seen"),
+        says=says,
+        table=table,
+        empty=_("Every declaration was borne out lately."),
+    ), []

@@ -1,0 +1,83 @@
+"""What several kinds of reports say in the same words: how old the figures are, whose they are, and how a figure has changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+from django.conf import settings
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from hadash.dashboard.posture import Trend
+from hadash.governance import selectors
+from hadash.governance.models import Finding, Run
+from hadash.inventory.models import Pair
+from hadash.reports.report import Figure, Tone
+
+#: Findings of this weight and more are marked.
+HIGH_WEIGHT = 10
+
+
+def pairs_named(names: Iterable[str]) -> list[Pair]:
+    return list(
+        Pair.objects.filter(name__in=names).select_related("first", "second", "default").order_by("name")
+    )
+
+
+def published_at(*jobs: Run.Job) -> datetime | None:
+    """When the figures were published: by the oldest of the runs that made them; ``None`` when one of them has never been."""
+    runs = [selectors.published(job) for job in jobs]
+    ends = [run.ended_at for run in runs if run is not None and run.ended_at is not None]
+    return min(ends) if len(ends) == len(runs) else None
+
+
+def stale(as_of: datetime | None, now: datetime) -> str:
+    """Why figures are not today's, in a sentence; empty when they are."""
+    if as_of is None:
+        return _("Not all jobs have published yet: what is missing here is not known.")
+    hours = (now - as_of).total_seconds() / 3600
+    if hours <= settings.REPORT_STALE_HOURS:
+        return ""
+    return _("These are old figures: jobs published last %(hours)s hours ago. Look at the pipeline.") % {
+        "hours": round(hours)
+    }
+
+
+def subject(whose: Iterable[str], parts: Sequence[str], told_stale: str = "") -> str:
+    """The verdict in one line: "main: 3 new risks, coverage 81 % (+2)"."""
+    said = f"{', '.join(whose)}: {', '.join(parts)}"
+    return _("[old figures] %(subject)s") % {"subject": said} if told_stale else said
+
+
+def generated(pairs: Iterable[Pair]) -> str:
+    names = [pair.name for pair in pairs if pair.generated]
+    return (
+        _("Pair %(names)s is generated: its figures are made up.") % {"names": ", ".join(names)}
+        if names
+        else ""
+    )
+
+
+def day(at: datetime | None) -> str:
+    """In the reader's zone."""
+    return timezone.localtime(at).strftime("%Y-%m-%d") if at is not None else "–"
+
+
+def moment(at: datetime | None) -> str:
+    """To the minute, in the reader's zone."""
+    return timezone.localtime(at).strftime("%Y-%m-%d %H:%M") if at is not None else "–"
+
+
+def figure(label: str, trend: Trend, unit: str, url: str, better: str) -> Figure:
+    """A figure with its change. :param better: whether a larger one is ``"up"``, or a smaller one ``"down"``."""
+    if trend.now is None:
+        return Figure(label, "?", says=_("not known"), url=url)
+    change = trend.change or 0
+    shown = f"{change:+.0f}" if abs(change) >= 0.5 else ""
+    worse = change < 0 if better == "up" else change > 0
+    return Figure(label, f"{trend.now:,.0f}{unit}", shown, is_worse=bool(shown) and worse, url=url)
+
+
+def tone_of(finding: Finding) -> Tone:
+    return Tone.BAD if finding.weight >= HIGH_WEIGHT else Tone.PLAIN

@@ -1,0 +1,161 @@
+"""What has become of the risks within a week: which are new, which have come up again, which are gone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db.models import QuerySet
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from hadash.dashboard.posture import standing, total
+from hadash.dashboard.templatetags.hadash import sentence
+from hadash.governance import selectors
+from hadash.governance.models import Finding, Run
+from hadash.reports import charts
+from hadash.reports.charts import Series
+from hadash.reports.kinds import parts
+from hadash.reports.links import link
+from hadash.reports.recipients import View
+from hadash.reports.report import Cell, Heading, Line, Picture, Report, Section, Table, Tone
+
+WEEK = timedelta(days=7)
+#: Rows of each table; a click shows the others.
+SHOWN = 12
+
+
+def build(view: View, now: datetime, url: str, about: str = "") -> Report:
+    since = now - WEEK
+    counting = selectors.counting(view.pairs)
+    new = counting.filter(opened_at__gte=since, first_at__gte=since)
+    again = counting.filter(opened_at__gte=since, first_at__lt=since)
+    gone = Finding.objects.filter(pair__in=view.pairs, state=Finding.State.RESOLVED, resolved_at__gte=since)
+    score = selectors.score(counting)
+    counts = (new.count() + again.count(), gone.count(), counting.count())
+    as_of = parts.published_at(Run.Job.RISK)
+    stale = parts.stale(as_of, now)
+    return Report(
+        kind="risks",
+        title=_("Risk changes of %(pairs)s") % {"pairs": ", ".join(view.pairs)},
+        subject=parts.subject(view.pairs, _said(*counts), stale),
+        verdict=_verdict(*counts, high=new.filter(weight__gte=parts.HIGH_WEIGHT).count()),
+        as_of=as_of,
+        stale=stale,
+        url=url,
+        generated=parts.generated(parts.pairs_named(view.pairs)),
+        sections=[
+            _over_time(view.pairs, score),
+            _listed(_("New within seven days"), new, "-weight", "opened_at", "new-risks", _("No new risk.")),
+            _listed(_("Come up again"), again, "-weight", "opened_at", "", _("None has come up again.")),
+            _listed(
+                _("Resolved within seven days"),
+                gone,
+                "-resolved_at",
+                "resolved_at",
+                "resolved-risks",
+                _("None was resolved."),
+            ),
+            _worst(view.pairs),
+        ],
+    )
+
+
+def _said(new: int, gone: int, still_open: int) -> list[str]:
+    return [
+        ngettext("%(n)s new risk", "%(n)s new risks", new) % {"n": new} if new else _("no new risk"),
+        _("%(n)s resolved") % {"n": gone},
+        _("%(n)s open") % {"n": still_open},
+    ]
+
+
+def _verdict(new: int, gone: int, still_open: int, high: int) -> Line:
+    if high:
+        said = ngettext("%(n)s new risk is high.", "%(n)s new risks are high.", high) % {"n": high}
+        return Line(said, Tone.BAD, link("findings", severity="high"))
+    if new > gone:
+        return Line(_("More risks have come up than were resolved."), Tone.NOTICE, link("findings"))
+    if new or still_open:
+        return Line(
+            _("No new risk is high, and no more have come up than were resolved."),
+            Tone.FINE,
+            link("findings"),
+        )
+    return Line(_("There is no open risk."), Tone.FINE, link("findings"))
+
+
+def _over_time(pairs: Sequence[str], score: selectors.Score) -> Section:
+    stands = standing(pairs)
+    trends = {name: stands.trend(total(name)) for name in ("high", "medium", "low")}
+    words = {"high": _("high"), "medium": _("medium"), "low": _("low")}
+    figures = [
+        parts.figure(words[name].capitalize(), trend, "", link("findings", severity=name), "down")
+        for name, trend in trends.items()
+    ]
+    picture = None
+    if any(trend.now is not None for trend in trends.values()):
+        first = stands.today - timedelta(days=len(trends["high"].values) - 1)
+        colours = {"high": charts.BAD, "medium": charts.GREYS[0], "low": charts.GREYS[1]}
+        svg = charts.lines(
+            [Series(words[name], trend.values, colours[name]) for name, trend in trends.items()],
+            (f"{first:%m-%d}", f"{stands.today:%m-%d}"),
+        )
+        alt = _("Open risks: %(high)s high, %(medium)s medium, %(low)s low.") % {
+            "high": score.high, "medium": score.medium, "low": score.low,
+        }  # fmt: skip
+        picture = Picture("risks", svg, charts.WIDTH, charts.HEIGHT, alt)
+    return Section(_("Open risks over 30 days"), figures=figures, picture=picture)
+
+
+def _listed(title: str, found: QuerySet[Finding], order: str, at: str, csv_name: str, empty: str) -> Section:
+    """:param at: the column that says when."""
+    ordered = found.order_by(order, "pair", "code", "appid", "name")
+    rows = [
+        (
+            Cell(
+                sentence(each.entry.title) if each.entry else each.code,
+                link("finding", each.pk),
+                parts.tone_of(each),
+            ),
+            Cell(each.appid or "–"),
+            Cell(each.name if each.name and each.name != each.appid else "–"),
+            Cell(parts.day(getattr(each, at))),
+        )
+        for each in ordered[:SHOWN]
+    ]
+    table = Table(
+        [Heading(_("Risk")), Heading(_("AppID")), Heading(_("About")), Heading(_("When"))],
+        rows,
+        found.count(),
+        link("findings"),
+        csv_name=csv_name,
+        csv_columns=("pair", "code", "severity", "appid", "name", at),
+        all_rows=[
+            (
+                f.pair,
+                f.code,
+                f.entry.severity.value if f.entry else "",
+                f.appid,
+                f.name,
+                getattr(f, at).isoformat(),
+            )
+            for f in (ordered[: settings.REPORT_CSV_ROWS] if csv_name else ())
+        ],
+    )
+    return Section(title, table=table, empty=empty)
+
+
+def _worst(pairs: Sequence[str]) -> Section:
+    worst = selectors.worst_appids(pairs, 8)
+    if not worst:
+        return Section(_("AppIDs with the highest scores"), empty=_("No AppID has an open risk."))
+    svg = charts.bars([(row["appid"], row["score"], "") for row in worst])
+    alt = ", ".join(f"{row['appid']} {row['score']}" for row in worst)
+    says = _("A risk that is high counts 10, medium 4, low 1.")
+    height = charts.bars_height(len(worst))
+    return Section(
+        _("AppIDs with the highest scores"),
+        says=says,
+        picture=Picture("scores", svg, charts.WIDTH, height, alt),
+    )

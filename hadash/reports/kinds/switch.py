@@ -1,0 +1,206 @@
+"""The record of a switch that has ended: what came of it, how long its clients waited, and what proves that nothing was lost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from hadash.dashboard import states
+from hadash.dashboard.record import PROOF_COLUMNS, proof_of, record_of
+from hadash.dashboard.selectors import name_of
+from hadash.dashboard.templatetags.hadash import sentence, stage_name
+from hadash.reports import charts
+from hadash.reports.kinds import parts
+from hadash.reports.links import link
+from hadash.reports.recipients import View
+from hadash.reports.report import Cell, Figure, Heading, Line, Picture, Report, Section, Table, Tone
+from hadash.switching.machine import Status
+from hadash.switching.models import StageRecord, Switch
+from hadash.switching.pauses import Pause, kept_pauses
+
+#: Rows of the proof, pauses and lines of the log in the mail; its page has all.
+PROOF_SHOWN, PAUSES_SHOWN, LOG_SHOWN = 12, 10, 12
+
+_TONES = {Status.SUCCEEDED: Tone.FINE, Status.ROLLED_BACK: Tone.NOTICE}
+_RESULTS = {
+    StageRecord.Result.DONE: Tone.FINE,
+    StageRecord.Result.FAILED: Tone.BAD,
+    StageRecord.Result.INTERRUPTED: Tone.NOTICE,
+}
+
+
+class NoSuchSwitch(LookupError):
+    """It is gone, or belongs to a pair that the reader may not see."""
+
+
+def build(view: View, now: datetime, url: str, about: str = "") -> Report:
+    """:param about: key of the switch. :raises NoSuchSwitch: there is none for this reader."""
+    switch = (
+        Switch.objects.filter(key=about, pair__name__in=view.pairs)
+        .select_related("pair", "source", "target", "requested_by", "decided_by")
+        .first()
+    )
+    if switch is None:
+        raise NoSuchSwitch(about)
+    record = record_of(switch)
+    pauses = kept_pauses(switch)
+    longest = max((p.seconds for p in pauses if p.seconds is not None), default=None)
+    address = link("switch", switch.key)
+    return Report(
+        kind="switch",
+        title=_("Record of switch %(key)s") % {"key": switch.key},
+        subject=_subject(switch, longest),
+        verdict=Line(sentence(switch.outcome_sentence), _TONES.get(switch.current, Tone.BAD), address),
+        as_of=switch.ended_at,
+        url=url,
+        generated=parts.generated([switch.pair]),
+        sections=[
+            _figures(switch, record["refused_seconds"], longest, record["proof_count"]),
+            _who(switch, record["approvals"]),
+            _pauses(pauses),
+            _stages(record["records"]),
+            _proof(switch, record["records"], address),
+        ],
+    )
+
+
+def _subject(switch: Switch, longest: float | None) -> str:
+    said = [str(states.of_status(switch).word)]
+    if longest is not None:
+        said.append(_("longest pause %(seconds)s s") % {"seconds": f"{longest:.2f}"})
+    whose = f"{switch.scope}, {switch.source.name} → {switch.target.name}"
+    return parts.subject([whose], said)
+
+
+def _figures(switch: Switch, refused: float | None, longest: float | None, partitions: int) -> Section:
+    took = (
+        (switch.ended_at - switch.started_at).total_seconds()
+        if switch.ended_at and switch.started_at
+        else None
+    )
+    return Section(
+        _("At a glance"),
+        figures=[
+            Figure(_("Longest pause of a client"), _seconds(longest)),
+            Figure(_("Writes were refused"), _seconds(refused)),
+            Figure(_("From start to end"), _seconds(took)),
+            Figure(
+                _("Partitions proved equal"),
+                f"{partitions:,}",
+                says="" if partitions else _("no drain has proved any"),
+            ),
+        ],
+    )
+
+
+def _seconds(value: float | None) -> str:
+    if value is None:
+        return "–"
+    return f"{value:.2f} s" if value < 60 else f"{value / 60:.1f} min"
+
+
+def _who(switch: Switch, approvals: Sequence[object]) -> Section:
+    lines = [
+        Line(
+            _("Requested by %(person)s at %(at)s: %(reason)s")
+            % {
+                "person": name_of(switch.requested_by),
+                "at": parts.moment(switch.requested_at),
+                "reason": switch.reason,
+            }
+        )
+    ]
+    lines += [
+        Line(
+            _("Approved by %(person)s at %(at)s")
+            % {"person": name_of(each.user), "at": parts.moment(each.at)}
+        )  # type: ignore[attr-defined]
+        for each in approvals
+    ]
+    return Section(_("Who asked and who agreed"), lines=lines)
+
+
+def _pauses(pauses: Sequence[Pause]) -> Section:
+    shown = pauses[:PAUSES_SHOWN]
+    title = _("Pauses of clients, the longest first")
+    if not shown:
+        return Section(title, empty=_("No Gateway has seen a client pause."))
+    known = [
+        (f"{p.client_id or p.appid}", p.seconds, _seconds(p.seconds)) for p in shown if p.seconds is not None
+    ]
+    alt = ", ".join(f"{name} {said}" for name, _value, said in known)
+    picture = (
+        Picture("pauses", charts.bars(known, " s"), charts.WIDTH, charts.bars_height(len(known)), alt)
+        if known
+        else None
+    )
+    never = [
+        Line(_("%(client)s had not gone on when it ended.") % {"client": p.client_id or p.appid}, Tone.BAD)
+        for p in shown
+        if p.seconds is None
+    ]
+    table = Table(
+        (), (), len(pauses),
+        csv_name="pauses", csv_columns=("appid", "client_id", "kind", "since", "until", "seconds"),
+        all_rows=[(p.appid, p.client_id, p.kind, p.since, p.until, p.seconds) for p in pauses],
+    )  # fmt: skip
+    return Section(title, lines=never, picture=picture, table=table)
+
+
+def _stages(records: Sequence[StageRecord]) -> Section:
+    rows = [
+        (
+            Cell(stage_name(each.stage)),
+            Cell(timezone.localtime(each.started_at).strftime("%H:%M:%S")),
+            Cell(_seconds(each.seconds)),
+            Cell(each.get_result_display(), tone=_RESULTS.get(StageRecord.Result(each.result), Tone.PLAIN)),
+        )
+        for each in records
+    ]
+    columns = [
+        Heading(_("Stage")),
+        Heading(_("Began")),
+        Heading(_("Took"), is_number=True),
+        Heading(_("Result")),
+    ]
+    return Section(_("Stages"), table=Table(columns, rows, len(rows)), empty=_("No stage has run."))
+
+
+def _proof(switch: Switch, records: Sequence[StageRecord], address: str) -> Section:
+    proof = proof_of(switch.facts, records)
+    rows = [
+        (
+            Cell(f"{p.topic}-{p.partition}"),
+            Cell(_offset(p.last_on_source)),
+            Cell(_offset(p.copy_on_target)),
+            Cell(f"{p.target_end:,}"),
+        )
+        for p in proof[:PROOF_SHOWN]
+    ]
+    columns = [
+        Heading(_("Partition")), Heading(_("last record on %(cluster)s") % {"cluster": switch.source.name}, is_number=True),
+        Heading(_("its copy on %(cluster)s") % {"cluster": switch.target.name}, is_number=True), Heading(_("first record there"), is_number=True),
+    ]  # fmt: skip
+    table = Table(
+        columns,
+        rows,
+        len(proof),
+        address,
+        csv_name="proof",
+        csv_columns=PROOF_COLUMNS,
+        all_rows=[p.row for p in proof],
+    )
+    says = (
+        _("Nobody could write while both sides were compared: each partition ended at the same record.")
+        if proof
+        else ""
+    )
+    empty = _("Both sides were not proved equal: that was not this switch's way, or it did not come so far.")
+    return Section(_("What proves that nothing was lost"), says=says, table=table, empty=empty)
+
+
+def _offset(value: int | None) -> str:
+    return "–" if value is None else f"{value:,}"
