@@ -19,6 +19,7 @@ SECTIONS: dict[str, str] = {
     "groups": "groups",
     "governance": "findings",
     "pipeline": "pipeline",
+    "reports": "reports",
     "audit": "audit",
     "people": "people",
 }

@@ -22,6 +22,9 @@ from hadash.governance.models import Finding, Run
 from hadash.inventory import differences, workers
 from hadash.inventory.models import Cluster, Worker
 from hadash.mirroring.models import Mirror
+from hadash.outbox.models import STATE_LABELS
+from hadash.outbox.states import State as DeliveryState
+from hadash.reports.models import ReportIssue
 from hadash.switching.batches import machine as batches
 from hadash.switching.batches.models import Batch, BatchItem
 from hadash.switching.by_hand.machine import Status as ChangeStatus
@@ -288,3 +291,32 @@ def of_finding(finding: Finding, accepted: bool) -> State:
     if accepted:
         return State("off", "fine", pgettext("finding", "accepted"))
     return State("bad", "bad", str(Finding.State.OPEN.label))
+
+
+def of_issue(issue: ReportIssue) -> State:
+    """Of a report that was due: whether it was made, not what became of its mail."""
+    looks = {
+        ReportIssue.State.WAITING: ("waiting", "running"),
+        ReportIssue.State.QUEUED: ("fine", "fine"),
+        ReportIssue.State.FAILED: ("bad", "bad"),
+        ReportIssue.State.SKIPPED: ("unknown", "off"),
+    }
+    look, icon = looks[ReportIssue.State(issue.state)]
+    return State(look, icon, issue.get_state_display())
+
+
+#: Looks of deliveries.
+DELIVERY_LOOKS: dict[DeliveryState, tuple[str, str]] = {
+    DeliveryState.QUEUED: ("waiting", "waiting"),
+    DeliveryState.SENDING: ("waiting", "running"),
+    DeliveryState.HANDED_OVER: ("waiting", "running"),
+    DeliveryState.ACCEPTED: ("fine", "fine"),
+    DeliveryState.DEFERRED: ("waiting", "waiting"),
+    DeliveryState.FAILED: ("bad", "bad"),
+    DeliveryState.UNCERTAIN: ("unknown", "unknown"),
+    DeliveryState.CANCELLED: ("off", "off"),
+}
+
+
+def of_delivery(state: DeliveryState) -> State:
+    return State(*DELIVERY_LOOKS[state], str(STATE_LABELS[state]))

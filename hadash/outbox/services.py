@@ -12,6 +12,7 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
+from hadash.audit.models import record
 from hadash.outbox.backoff import RetryPlan
 from hadash.outbox.models import Content, ContentPart, Delivery, Transport, Unsubscription
 from hadash.outbox.states import DUE, SETTLED, Event, State, move, states_before
@@ -182,13 +183,17 @@ def release_expired_claims(now: datetime) -> tuple[int, int]:
     return unsent, uncertain
 
 
-def send_again(delivery: Delivery, now: datetime) -> bool:
-    """A person wants it sent once more: what failed, what is uncertain, or what is deferred, at once."""
-    before = states_before(Event.SEND_AGAIN)
-    found = Delivery.objects.filter(pk=delivery.pk, state__in=before)
-    return bool(
-        found.update(state=State.QUEUED, due_at=now, tries=0, claim=None, settled_at=None, expires_at=None)
-    )
+def send_again(actor: Any, delivery: Delivery, now: datetime, ip: str | None = None) -> bool:
+    """A person wants it sent once more: what failed, what is uncertain, or what is deferred, at once. ``False``: there was nothing to do."""
+    with transaction.atomic():
+        found = Delivery.objects.filter(pk=delivery.pk, state__in=states_before(Event.SEND_AGAIN))
+        moved = found.update(
+            state=State.QUEUED, due_at=now, tries=0, claim=None, settled_at=None, expires_at=None
+        )
+        if moved:
+            subject = f"delivery {delivery.key}"
+            record(actor, "mail sent again", subject, ip, to=delivery.address, before=delivery.state)
+    return bool(moved)
 
 
 def unsubscribe(delivery: Delivery) -> int:

@@ -19,6 +19,7 @@ from hadash.outbox.services import Part, Recipient
 from hadash.reports.files import csv_of
 from hadash.reports.html import html_of
 from hadash.reports.kinds import BUILDERS
+from hadash.reports.kinds.switch import NoSuchSwitch
 from hadash.reports.models import Kind, ReportEdition, ReportIssue
 from hadash.reports.png import png_of
 from hadash.reports.recipients import Reader, Readers, View, readers_of
@@ -87,6 +88,14 @@ def built(kind: Kind, view: View, now: datetime, url: str, about: str = "") -> R
     :param about: what it is about, when something has happened: key of a switch.
     """
     return BUILDERS[kind](view, now, url, about)
+
+
+def preview(kind: Kind, view: View, about: str = "") -> Report | None:
+    """What it would be now, in the language and zone that are active; ``None``: there is nothing that it could tell of."""
+    try:
+        return built(kind, view, timezone.now(), "", about)
+    except NoSuchSwitch:
+        return None
 
 
 def _parts(report: Report) -> list[Part]:

@@ -149,7 +149,7 @@ class ReportEdition(models.Model):
     owner = models.CharField(max_length=200, blank=True)
     #: :meth:`hadash.reports.report.Report.to_json`.
     report: Any = models.JSONField()
-    content = models.ForeignKey("outbox.Content", models.SET_NULL, null=True, related_name="+")
+    content = models.ForeignKey("outbox.Content", models.SET_NULL, null=True, related_name="editions")
 
     class Meta:
         ordering = ("pk",)

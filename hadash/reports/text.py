@@ -43,7 +43,7 @@ def _section(section: Section) -> Iterator[str]:
         yield from _wrapped(section.picture.alt)
     if section.table is not None and section.table.rows:
         yield from _table(section.table)
-    elif section.empty and not section.lines and not section.figures:
+    elif section.empty and not (section.lines or section.figures or section.picture):
         yield from _wrapped(section.empty)
 
 

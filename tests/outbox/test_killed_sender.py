@@ -90,7 +90,12 @@ def test_none_is_sent_twice_and_none_is_lost() -> None:
             with worker(mail):
                 while left:
                     moment = left.pop(0)
-                    eventually(lambda moment=moment: at_least(moment, mail), f"{moment} mails", patience=60, every=0.05)
+                    eventually(
+                        lambda moment=moment: at_least(moment, mail),
+                        f"{moment} mails",
+                        patience=60,
+                        every=0.05,
+                    )
                     if moment not in restarts:
                         break  # the worker is killed
                     mail.stop()

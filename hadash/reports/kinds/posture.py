@@ -95,8 +95,10 @@ def _readiness(seen: Sequence[PairView]) -> Section:
     lines = []
     for each in seen:
         lines.append(Line(sentence(each.readiness.sentence), _TONES[each.readiness.grade], link("overview")))
-        for reason in each.readiness.reasons[:REASONS_SHOWN]:
-            lines.append(Line(sentence(reason.sentence), _TONES[reason.grade]))
+        lines += [
+            Line(sentence(reason.sentence), _TONES[reason.grade])
+            for reason in each.readiness.reasons[:REASONS_SHOWN]
+        ]
         more = len(each.readiness.reasons) - REASONS_SHOWN
         if more > 0:
             lines.append(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Any
 
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -102,7 +103,7 @@ def _seconds(value: float | None) -> str:
     return f"{value:.2f} s" if value < 60 else f"{value / 60:.1f} min"
 
 
-def _who(switch: Switch, approvals: Sequence[object]) -> Section:
+def _who(switch: Switch, approvals: Sequence[Any]) -> Section:
     lines = [
         Line(
             _("Requested by %(person)s at %(at)s: %(reason)s")
@@ -117,7 +118,7 @@ def _who(switch: Switch, approvals: Sequence[object]) -> Section:
         Line(
             _("Approved by %(person)s at %(at)s")
             % {"person": name_of(each.user), "at": parts.moment(each.at)}
-        )  # type: ignore[attr-defined]
+        )
         for each in approvals
     ]
     return Section(_("Who asked and who agreed"), lines=lines)

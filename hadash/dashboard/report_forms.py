@@ -1,0 +1,166 @@
+"""Forms of reports: a schedule with its recipients, a person's own mail, and where owners get theirs. What is allowed is decided by the services."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django import forms
+from django.conf import settings
+from django.utils.translation import gettext_lazy as _
+
+from hadash.inventory.models import Pair
+from hadash.outbox.addresses import BadAddress, normalised
+from hadash.reports.models import Kind, ReportRecipient, ReportSchedule
+from hadash.reports.schedules import BY_EVENT, Wanted, WantedRecipient, Way
+from hadash.reports.times import NoSuchZone, zone_named
+
+#: Empty rows for recipients at the end of the form; saving it gives as many again.
+BLANK_ROWS = 3
+#: Rows that a form may have: an organisation mails to roles and to a list, not to hundreds one by one.
+MOST_ROWS = 200
+
+_LANGUAGES = [("", _("the installation's")), *settings.LANGUAGES]
+
+#: When reports of a kind are usually wanted.
+USUAL_TIMES: dict[Kind, str] = {
+    Kind.POSTURE: "0 7 * * *",
+    Kind.RISKS: "0 7 * * 1",
+    Kind.COVERAGE: "0 7 1 * *",
+    Kind.LAG: "0 7 * * 1",
+    Kind.SWITCH: "",
+    Kind.DUE: "0 7 * * 1-5",
+}
+
+
+class ZoneField(forms.CharField):
+    """The name of a time zone; empty: the installation's."""
+
+    def clean(self, value: Any) -> str:
+        text: str = super().clean(value)
+        if text:
+            try:
+                zone_named(text)
+            except NoSuchZone as error:
+                raise forms.ValidationError(str(error.sentence)) from None
+        return text
+
+
+class ScheduleForm(forms.Form):
+    """``way-0``, ``value-0``, ``language-0``, …: one recipient each; rows without a way are left out."""
+
+    name = forms.CharField(label=_("Name"), required=False, max_length=200)
+    kind = forms.ChoiceField(label=_("What it tells"), choices=Kind.choices)
+    pair = forms.ModelChoiceField(Pair.objects.none(), required=False, label=_("Pair"))
+    cron = forms.CharField(label=_("When"), required=False, max_length=200)
+    zone = forms.CharField(label=_("Time zone"), required=False, max_length=64)
+
+    def __init__(self, data: Any = None, *, pairs: Any, schedule: ReportSchedule | None = None) -> None:
+        initial = _initial(schedule)
+        super().__init__(data, initial=initial)
+        self.fields["pair"].queryset = pairs  # type: ignore[attr-defined]
+        self.rows = _rows(data) if data is not None else [*_kept(schedule), *_blank(BLANK_ROWS)]
+
+    def wanted(self, enabled: bool = True) -> Wanted:
+        """Of a form that is valid."""
+        values = self.cleaned_data
+        recipients = [
+            WantedRecipient(Way(row["way"]), row["value"], row["language"])
+            for row in self.rows
+            if row["way"] in Way.values
+        ]
+        return Wanted(
+            name=values["name"],
+            kind=Kind(values["kind"]),
+            cron=values["cron"],
+            zone=values["zone"] or settings.REPORT_ZONE,
+            pair=values["pair"],
+            recipients=recipients,
+            enabled=enabled,
+        )
+
+    @property
+    def by_event(self) -> bool:
+        return self["kind"].value() in {kind.value for kind in BY_EVENT}
+
+
+def _initial(schedule: ReportSchedule | None) -> dict[str, Any]:
+    if schedule is None:
+        return {"kind": Kind.POSTURE.value, "cron": USUAL_TIMES[Kind.POSTURE], "zone": settings.REPORT_ZONE}
+    return {
+        "name": schedule.name,
+        "kind": schedule.kind,
+        "pair": schedule.pair_id,
+        "cron": schedule.cron,
+        "zone": schedule.zone,
+    }
+
+
+def _rows(data: Mapping[str, Any]) -> list[dict[str, str]]:
+    found = []
+    for number in range(MOST_ROWS):
+        way = data.get(f"way-{number}")
+        if way is None:
+            break
+        found.append(
+            {
+                "way": str(way),
+                "value": str(data.get(f"value-{number}", "")).replace("\0", "").strip(),
+                "language": _language(str(data.get(f"language-{number}", ""))),
+            }
+        )
+    filled = [row for row in found if row["way"]]
+    return [*filled, *_blank(BLANK_ROWS)]
+
+
+def _language(text: str) -> str:
+    return text if text in dict(settings.LANGUAGES) else ""
+
+
+def _kept(schedule: ReportSchedule | None) -> list[dict[str, str]]:
+    if schedule is None:
+        return []
+    return [
+        {
+            "way": each.way,
+            "value": each.user.get_username()
+            if each.way == ReportRecipient.Way.PERSON and each.user
+            else each.value,
+            "language": each.language,
+        }
+        for each in schedule.recipients.select_related("user")
+    ]
+
+
+def _blank(count: int) -> list[dict[str, str]]:
+    return [{"way": "", "value": "", "language": ""} for _number in range(count)]
+
+
+class AddressField(forms.CharField):
+    """An address of mail, as servers understand it."""
+
+    def clean(self, value: Any) -> str:
+        text: str = super().clean(value)
+        if not text:
+            return ""
+        try:
+            return normalised(text)
+        except BadAddress as error:
+            raise forms.ValidationError(str(error)) from None
+
+
+class OwnMailForm(forms.Form):
+    """How somebody wants their mail."""
+
+    address = AddressField(required=False, max_length=320, label=_("Address"))
+    language = forms.ChoiceField(choices=_LANGUAGES, required=False, label=_("Language"))
+    zone = ZoneField(required=False, max_length=64, label=_("Time zone"))
+
+
+class OwnerAddressForm(forms.Form):
+    """Where an owner gets mail; without an address: nowhere any more."""
+
+    owner = forms.CharField(max_length=200)
+    address = AddressField(required=False, max_length=320)
+    language = forms.ChoiceField(choices=_LANGUAGES, required=False)
+    zone = ZoneField(required=False, max_length=64)

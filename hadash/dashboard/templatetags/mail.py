@@ -1,0 +1,57 @@
+"""Tags of reports: as pages and as mail."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, TypeVar
+
+from django import template
+from django.utils.html import format_html
+from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext as _
+
+from hadash.reports.report import Cell, Heading, Picture, Table, Tone
+
+register = template.Library()
+
+T = TypeVar("T")
+
+
+@register.filter
+def in_rows(values: Sequence[T], count: int) -> list[Sequence[T]]:
+    """
+    >>> in_rows([1, 2, 3, 4], 3)
+    [[1, 2, 3], [4]]
+    """
+    return [values[start : start + count] for start in range(0, len(values), count)]
+
+
+@register.filter
+def with_columns(row: Iterable[Cell], table: Table) -> Iterator[tuple[Cell, Heading]]:
+    return zip(row, table.columns, strict=True)
+
+
+@register.filter
+def svg(picture: Picture) -> SafeString:
+    """Drawn by :mod:`hadash.reports.charts`, which escapes what people have typed."""
+    return mark_safe(picture.svg)
+
+
+@register.simple_tag
+def tone(value: Any) -> SafeString:
+    """The mark of a tone, with its word for who cannot see it; nothing for what has none."""
+    known = Tone(value)
+    words = {
+        Tone.FINE: _("good"),
+        Tone.NOTICE: _("look at it"),
+        Tone.BAD: _("bad"),
+        Tone.UNKNOWN: _("not known"),
+    }
+    if known not in words:
+        return SafeString("")
+    return format_html(
+        '<span class="tone {}" aria-hidden="true">{}</span><span class="hidden">{}</span>',
+        known.value,
+        known.mark,
+        words[known],
+    )

@@ -1,0 +1,177 @@
+"""Reports: the list, one as a page, on paper and as its mail, a look at one before it is sent, and how somebody wants their own mail."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from csp.constants import NONE, UNSAFE_INLINE
+from csp.decorators import csp_replace
+from django.conf import settings
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone, translation
+from django.utils.translation import gettext as _
+from django.views.decorators.clickjacking import xframe_options_sameorigin
+from django.views.decorators.http import require_GET, require_http_methods
+
+from hadash.accounts.roles import MANAGE_REPORTS, may
+from hadash.dashboard.report_forms import OwnMailForm
+from hadash.dashboard.views.common import address_of, searched, user_of
+from hadash.governance.selectors import pair_names
+from hadash.outbox.rendering import as_in_a_browser
+from hadash.reports import addressing, editions, reading
+from hadash.reports.models import Kind, MailPreference, ReportEdition
+from hadash.reports.pdf import pdf_of
+from hadash.reports.recipients import View
+from hadash.reports.report import Report, report_from_json
+
+#: Reports that the list shows.
+LISTED = 30
+
+
+@require_http_methods(["GET", "POST"])
+def reports(request: HttpRequest) -> HttpResponse:
+    """The newest reports, the schedules, and the reader's own mail. POST: the fields of :class:`OwnMailForm`."""
+    user = user_of(request)
+    wanted = MailPreference.objects.filter(user=user).first() or MailPreference()
+    own = {"address": user.email, "language": wanted.language, "zone": wanted.zone}
+    form = OwnMailForm(request.POST if request.method == "POST" else None, initial=own)
+    if request.method == "POST" and form.is_valid():
+        values = form.cleaned_data
+        addressing.set_own(user, values["address"], values["language"], values["zone"], address_of(request))
+        messages.success(request, _("Your mail comes like that from now on."))
+        return redirect("reports")
+    schedules = list(reading.schedules_for(user))
+    context = {
+        "editions": reading.editions_for(user, LISTED),
+        "schedules": [(each, _last_issue(each)) for each in schedules],
+        "may_manage": may(user, MANAGE_REPORTS),
+        "form": form,
+        "address_is_own": addressing.address_is_own(user),
+        "mail_goes": bool(settings.SMTP_HOST),
+        "report_zone": settings.REPORT_ZONE,
+        "kinds": Kind.choices,
+    }
+    return render(request, "reports/list.html", context, status=409 if form.errors else 200)
+
+
+def _last_issue(schedule: Any) -> Any:
+    return schedule.issues.first()
+
+
+def the_edition(user: Any, pk: int) -> ReportEdition:
+    """:raises Http404: there is none that ``user`` may read."""
+    found = ReportEdition.objects.select_related("issue__schedule").filter(pk=pk).first()
+    if found is None or not reading.may_read(user, found):
+        raise Http404(_("There is no report with number %(pk)s.") % {"pk": pk})
+    return found
+
+
+@require_GET
+def report(request: HttpRequest, pk: int) -> HttpResponse:
+    """As it was made, in the language of who got it."""
+    found = the_edition(user_of(request), pk)
+    context = {"edition": found, "report": report_from_json(found.report), "files": _files(found)}
+    return render(request, "reports/page.html", context)
+
+
+def _files(edition: ReportEdition) -> list[str]:
+    if edition.content is None:
+        return []
+    return list(edition.content.parts.filter(cid="").values_list("name", flat=True))
+
+
+@require_GET
+def report_file(request: HttpRequest, pk: int, name: str) -> HttpResponse:
+    """A file that was attached to its mail."""
+    found = the_edition(user_of(request), pk)
+    part = found.content.parts.filter(cid="", name=name).first() if found.content is not None else None
+    if part is None:
+        raise Http404(_("That file is gone."))
+    return _download(bytes(part.data), part.media_type, part.name)
+
+
+@require_GET
+def report_pdf(request: HttpRequest, pk: int) -> HttpResponse:
+    found = the_edition(user_of(request), pk)
+    made = report_from_json(found.report)
+    with translation.override(found.language), timezone.override(ZoneInfo(found.zone)):
+        data = pdf_of(made, found.language, _printed(), _as_of(made))
+    return _download(data, "application/pdf", f"hadash-{made.kind}-{found.pk}.pdf")
+
+
+def _printed() -> str:
+    now = timezone.localtime()
+    return _("hadash, printed at %(at)s") % {"at": f"{now:%Y-%m-%d %H:%M %Z}"}
+
+
+def _as_of(made: Report) -> str:
+    if made.as_of is None:
+        return ""
+    return _("As of %(at)s") % {"at": f"{timezone.localtime(made.as_of):%Y-%m-%d %H:%M %Z}"}
+
+
+# A mail brings its own styles and pictures; it runs nothing, leads nowhere by itself, and only our own pages show it in a frame.
+_mail_policy = csp_replace(
+    {
+        "default-src": [NONE],
+        "script-src": [NONE],
+        "style-src": [UNSAFE_INLINE],
+        "img-src": ["data:"],
+        "frame-ancestors": ["'self'"],
+        "sandbox": ["allow-popups", "allow-popups-to-escape-sandbox"],
+    }
+)
+
+
+@_mail_policy  # type: ignore[arg-type]
+@xframe_options_sameorigin
+@require_GET
+def report_mail(request: HttpRequest, pk: int) -> HttpResponse:
+    """Its mail as a reader's program shows it, without the reader's own link."""
+    found = the_edition(user_of(request), pk)
+    if found.content is None:
+        raise Http404(_("Its mail is gone."))
+    return HttpResponse(as_in_a_browser(found.content.html, found.content.parts.all()))
+
+
+@require_GET
+def preview(request: HttpRequest) -> HttpResponse:
+    """``?kind=`` of the pairs that the reader may see (or of ``?pair=``), in their language, as it would be made now. Nothing is sent or kept."""
+    user = user_of(request)
+    names = pair_names(user)
+    pair = searched(request, "pair")
+    kind = searched(request, "kind")
+    if kind not in Kind.values:
+        raise Http404(_("There is no report %(name)s.") % {"name": kind})
+    view = View(
+        translation.get_language() or settings.LANGUAGE_CODE,
+        timezone.get_current_timezone_name(),
+        tuple([pair] if pair in names else names),
+    )
+    about = searched(request, "about") or (_last_switch(view) if kind == Kind.SWITCH else "")
+    made = editions.preview(Kind(kind), view, about)
+    context = {
+        "report": made and replace(made, url=""),
+        "kind": Kind(kind),
+        "kinds": Kind.choices,
+        "pair": pair,
+        "pairs": names,
+    }
+    return render(request, "reports/preview.html", context)
+
+
+def _last_switch(view: View) -> str:
+    from hadash.switching.models import Switch
+
+    ended = Switch.objects.filter(pair__name__in=view.pairs).exclude(ended_at=None).order_by("-ended_at")
+    return ended.values_list("key", flat=True).first() or ""
+
+
+def _download(data: bytes, media_type: str, name: str) -> HttpResponse:
+    answer = HttpResponse(data, content_type=media_type)
+    answer.headers["Content-Disposition"] = f'attachment; filename="{name}"'
+    return answer
