@@ -24,6 +24,7 @@ from dashboard.parts import PASSWORD, cluster, gateway
 from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
+from reports.parts import sent
 from switching.batches.parts import World
 
 from hadash.accounts import tokens
@@ -176,7 +177,13 @@ def things(
         opened_at=now,
         last_run=1,
     )
+    edition, delivery = sent()
     return {
+        "schedule": edition.issue.schedule_id,
+        "issue": edition.issue_id,
+        "edition": edition.pk,
+        "delivery": delivery.pk,
+        "file": "risks.csv",
         "finding": finding.pk,
         "cluster": "east",
         "mirror": "shop",

@@ -112,7 +112,7 @@ def test_api_for_nobody(things: dict[str, Any], method: str, address: str) -> No
 def test_pages(things: dict[str, Any], people: SimpleNamespace, method: str, address: str) -> None:
     forms = {
         "request": {"appid": things["appid"], "scope": "appid", "target": "west", "reason": "x"},
-        "preview": {"appid": things["appid"]},
+        "preview": {"appid": things["appid"], "kind": "posture"},
         "checks": {"appid": things["appid"]},
         "approve": {"plan_digest": things["digest"], "digest": things["change_digest"]},
         "change": {"act": "bind", "kind": "appid", "reason": "x"},
@@ -122,6 +122,7 @@ def test_pages(things: dict[str, Any], people: SimpleNamespace, method: str, add
         "rules": {"approvals": 2},
         "blackouts": {"begins": "2030-02-01T00:00", "ends": "2030-02-02T00:00", "reason": "x"},
         "instances": {"name": "new-one"},
+        "owners": {"owner": "Team"},
         "role": {"act": "give", "role": "viewer"},
     }
     for name, role in NAMES.items():
