@@ -622,6 +622,9 @@ OUTBOX_CLAIM_SECONDS = number("HADASH_OUTBOX_CLAIM_SECONDS", 300)
 #: Days for which it is kept what was sent to whom.
 OUTBOX_KEPT_DAYS = number("HADASH_OUTBOX_KEPT_DAYS", 90)
 
+#: A folder with the mail of a demo, which its pages show (``/demo/mail/``); empty in production: there is no such page.
+DEMO_MAIL = os.environ.get("HADASH_DEMO_MAIL", "").strip()
+
 # -- reports ------------------------------------------------------------------------------------------------------
 
 #: The time zone of mail to those who have not chosen one.

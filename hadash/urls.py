@@ -1,8 +1,12 @@
 """Addresses."""
 
+from django.conf import settings
 from django.urls import include, path
 
 urlpatterns = [
     path("api/v1/", include("hadash.api.urls")),
     path("", include("hadash.dashboard.urls")),
 ]
+
+if settings.DEMO_MAIL:
+    urlpatterns.append(path("demo/mail/", include("hadash.sandbox.mailbox.urls")))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.conf import settings
 from django.http import HttpRequest
 from django.utils.functional import SimpleLazyObject
 
@@ -35,6 +36,7 @@ def frame(request: HttpRequest) -> dict[str, Any]:
             "alarms": SimpleLazyObject(schedules.alarms),
             "batches": SimpleLazyObject(lambda: batches.running(user).count()),
         },
+        "demo_mail": bool(settings.DEMO_MAIL),
         "hues": SimpleLazyObject(selectors.hues),
         "generated": SimpleLazyObject(lambda: selectors.generated_pairs(user)),
     }

@@ -20,6 +20,7 @@ SECTIONS: dict[str, str] = {
     "governance": "findings",
     "pipeline": "pipeline",
     "reports": "reports",
+    "demo": "demo-mails",
     "audit": "audit",
     "people": "people",
 }

@@ -207,9 +207,10 @@ def announce_switch(switch: Any) -> int:
 
 
 def make_waiting(now: datetime) -> int:
-    """Make the issues that wait; how many were queued. One that fails keeps no other waiting."""
+    """Make the issues that wait and whose time has come; how many were queued. One that fails keeps no other waiting."""
     queued = 0
-    for issue in ReportIssue.objects.filter(state=ReportIssue.State.WAITING).select_related("schedule__pair"):
+    due = ReportIssue.objects.filter(state=ReportIssue.State.WAITING, due_at__lte=now)
+    for issue in due.select_related("schedule__pair"):
         queued += _make(issue, now)
     return queued
 

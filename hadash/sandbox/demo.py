@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import sys
 import time
 import urllib.request
@@ -139,7 +140,7 @@ class Demo:
         # (A Gateway of several processes has their status ports one after the other.)
         admin = [f"gateway admin {n}" if n else "gateway admin" for n in range(self.gateways)]
         self.ports |= ports.allocate(
-            [*admin, "web"], self.data_dir / "web-ports.json", avoid=self.ports.values()
+            [*admin, "web", "mail"], self.data_dir / "web-ports.json", avoid=self.ports.values()
         )
         self.admin_ports = [self.ports[name] for name in admin]
         ports.check(self.ports, grace=5.0)
@@ -154,6 +155,12 @@ class Demo:
             "HADASH_SECRET_KEY": secrets["secret-key"],
             "HADASH_SANDBOX_PASSWORD": secrets["password"],
             "HADASH_SANDBOX_WORLD": self.world_name,
+            "HADASH_SMTP_HOST": "127.0.0.1",
+            "HADASH_SMTP_PORT": str(self.ports["mail"]),
+            "HADASH_SMTP_SECURITY": "none",
+            "HADASH_MAIL_FROM": "hadash <hadash@example.org>",
+            "HADASH_PUBLIC_URL": self.url,
+            "HADASH_DEMO_MAIL": str(self.data_dir / "mail"),
             "HADASH_GATEWAY_ID": "gateway-1",
             "HADASH_GATEWAY_PORT": str(self.ports["gateway"]),
             "HADASH_GATEWAY_PORTS_PER_CLUSTER": str(PORTS_PER_CLUSTER),
@@ -214,7 +221,8 @@ class Demo:
         self._once("seed", "-m", "hadash.sandbox.seed")
         if self._fleet:
             self._generate()
-        self.log("Starting Gateway, worker, beat and web ...")
+        self.log("Starting Gateway, worker, beat, mailbox and web ...")
+        self._start_mailbox()
         listening = [self._answers(port, "/status") for port in self.admin_ports]
         self.gateway = self._python(
             "gateway",
@@ -231,6 +239,16 @@ class Demo:
         if self._with_web:
             self._start_web()
 
+    def _start_mailbox(self) -> None:
+        """A mail server that keeps all that it takes in a Maildir, which the demo's pages show. (aiosmtpd's own program and handler.)"""
+        port = self.ports["mail"]
+        self._python(
+            "mailbox",
+            *("-m", "aiosmtpd", "-n", "-l", f"127.0.0.1:{port}", "-c", "aiosmtpd.handlers.Mailbox"),
+            str(self.data_dir / "mail"),
+            ready=lambda: _greets(port),
+        )
+
     def _start_web(self) -> None:
         self.web = self._python(
             "web",
@@ -241,11 +259,12 @@ class Demo:
         )  # fmt: skip
 
     @classmethod
-    def worker_arguments(cls, queue: str = "celery", at_once: int = 8) -> list[str]:
-        """Threads, not processes: a switch's stages share the open connections to the clusters."""
+    def worker_arguments(cls, queue: str = "celery,outbox", at_once: int = 8) -> list[str]:
+        """Threads, not processes: a switch's stages share the open connections to the clusters. (Mail has a worker of its own in production; a
+        demo's are few.)"""
         return [
             "-m", "celery", "-A", cls.worker_app, "worker", "-l", "INFO", "--pool", "threads", "--concurrency", str(at_once),
-            "-Q", queue, "-n", f"{queue}@%h", "--without-gossip", "--without-mingle",
+            "-Q", queue, "-n", f"{queue.partition(',')[0]}@%h", "--without-gossip", "--without-mingle",
         ]  # fmt: skip
 
     def _generate(self) -> None:
@@ -332,6 +351,12 @@ class Demo:
         with ThreadPoolExecutor(max(len(wanted), 1)) as pool:
             for stopped in [pool.submit(self.clients[name].stop, seconds) for name in wanted]:
                 stopped.result()
+
+
+def _greets(port: int) -> bool:
+    """Whether a mail server says that it is there."""
+    with socket.create_connection(("127.0.0.1", port), timeout=5) as there:
+        return there.recv(100).startswith(b"220 ")
 
 
 #: Where ``make demo`` keeps its data.

@@ -15,7 +15,7 @@ import django
 def main() -> int:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "hadash.settings")
     django.setup()
-    from hadash.sandbox import seeding  # has models, which need Django to be set up
+    from hadash.sandbox import mails, seeding  # has models, which need Django to be set up
     from hadash.sandbox.world import world_named
 
     world = world_named(os.environ.get("HADASH_SANDBOX_WORLD", "demo"))
@@ -27,6 +27,7 @@ def main() -> int:
         return 1
     seeding.put(world, pair)
     seeding.let_in(world, os.environ["HADASH_SANDBOX_PASSWORD"])
+    mails.put(world, pair)
     return 0
 
 

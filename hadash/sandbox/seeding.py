@@ -103,7 +103,10 @@ def shift(cluster: Cluster, topics: Iterable[str], partitions: Mapping[str, int]
 def let_in(world: World, password: str) -> None:
     """Accounts for the world's people, all with one password."""
     for username, (role, full_name) in world.people.items():
-        ensure_user(username, password, role, full_name)
+        person = ensure_user(username, password, role, full_name)
+        if not person.email:
+            person.email = f"{username}@example.org"
+            person.save(update_fields=["email"])
 
 
 def _ended(pair: Pair) -> set[str]:

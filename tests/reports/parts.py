@@ -23,7 +23,13 @@ def made_up(**more: Any) -> Report:
     svg = charts.lines([Series("", [70.0, None, 80.0, 81.5])], ("11-23", "11-26"), unit=" %", top=100)
     table = Table(
         [Heading("Risk"), Heading("AppID"), Heading("Clients", is_number=True)],
-        [(Cell("Writes with acks=1", "http://127.0.0.1:8000/governance/1/", Tone.BAD), Cell("购物车"), Cell("1,204"))],
+        [
+            (
+                Cell("Writes with acks=1", "http://127.0.0.1:8000/governance/1/", Tone.BAD),
+                Cell("购物车"),
+                Cell("1,204"),
+            )
+        ],
         total=3,
         url="http://127.0.0.1:8000/governance/",
         csv_name="risks",
@@ -39,8 +45,13 @@ def made_up(**more: Any) -> Report:
         "url": "http://127.0.0.1:8000/reports/1/",
         "sections": [
             Section("Can it be switched now?", lines=[Line("Mirror shop is late.", Tone.NOTICE)]),
-            Section("Figures", figures=[Figure("Coverage", "81 %", "+2"), Figure("Risks", "41", "+3", is_worse=True)]),
-            Section("Coverage", picture=Picture("coverage", svg, charts.WIDTH, charts.HEIGHT, "Coverage is 81 %.")),
+            Section(
+                "Figures",
+                figures=[Figure("Coverage", "81 %", "+2"), Figure("Risks", "41", "+3", is_worse=True)],
+            ),
+            Section(
+                "Coverage", picture=Picture("coverage", svg, charts.WIDTH, charts.HEIGHT, "Coverage is 81 %.")
+            ),
             Section("Risks", says="The newest first.", table=table),
             Section("Empty", empty="Nothing."),
         ],
@@ -51,13 +62,23 @@ def made_up(**more: Any) -> Report:
 def sent(report: Report | None = None, pairs: tuple[str, ...] = ("main",)) -> tuple[ReportEdition, Delivery]:
     """A schedule with one issue, its edition and its mail to one reader."""
     report = report or made_up()
-    schedule = ReportSchedule.objects.create(name="Every morning", kind=Kind.POSTURE, cron="0 7 * * *", zone="UTC")
-    issue = ReportIssue.objects.create(schedule=schedule, due_at=AT, state=ReportIssue.State.QUEUED, made_at=AT)
+    schedule = ReportSchedule.objects.create(
+        name="Every morning", kind=Kind.POSTURE, cron="0 7 * * *", zone="UTC"
+    )
+    issue = ReportIssue.objects.create(
+        schedule=schedule, due_at=AT, state=ReportIssue.State.QUEUED, made_at=AT
+    )
     content = outbox.keep_content(
-        report.subject, "Text", "<p>Text</p>", [Part("risks.csv", "text/csv", b"risk\n")], list_id="hadash-posture"
+        report.subject,
+        "Text",
+        "<p>Text</p>",
+        [Part("risks.csv", "text/csv", b"risk\n")],
+        list_id="hadash-posture",
     )
     edition = ReportEdition.objects.create(
         issue=issue, language="en", zone="UTC", pairs=list(pairs), report=report.to_json(), content=content
     )
-    outbox.queue(content, [Recipient("olga@example.org", f"issue {issue.pk}")], schedule.topic, timezone.now())
+    outbox.queue(
+        content, [Recipient("olga@example.org", f"issue {issue.pk}")], schedule.topic, timezone.now()
+    )
     return edition, Delivery.objects.get()

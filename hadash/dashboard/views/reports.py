@@ -91,7 +91,7 @@ def report_file(request: HttpRequest, pk: int, name: str) -> HttpResponse:
     part = found.content.parts.filter(cid="", name=name).first() if found.content is not None else None
     if part is None:
         raise Http404(_("That file is gone."))
-    return _download(bytes(part.data), part.media_type, part.name)
+    return download(bytes(part.data), part.media_type, part.name)
 
 
 @require_GET
@@ -100,7 +100,7 @@ def report_pdf(request: HttpRequest, pk: int) -> HttpResponse:
     made = report_from_json(found.report)
     with translation.override(found.language), timezone.override(ZoneInfo(found.zone)):
         data = pdf_of(made, found.language, _printed(), _as_of(made))
-    return _download(data, "application/pdf", f"hadash-{made.kind}-{found.pk}.pdf")
+    return download(data, "application/pdf", f"hadash-{made.kind}-{found.pk}.pdf")
 
 
 def _printed() -> str:
@@ -115,7 +115,7 @@ def _as_of(made: Report) -> str:
 
 
 # A mail brings its own styles and pictures; it runs nothing, leads nowhere by itself, and only our own pages show it in a frame.
-_mail_policy = csp_replace(
+mail_policy = csp_replace(
     {
         "default-src": [NONE],
         "script-src": [NONE],
@@ -127,7 +127,7 @@ _mail_policy = csp_replace(
 )
 
 
-@_mail_policy  # type: ignore[arg-type]
+@mail_policy  # type: ignore[arg-type]
 @xframe_options_sameorigin
 @require_GET
 def report_mail(request: HttpRequest, pk: int) -> HttpResponse:
@@ -171,7 +171,7 @@ def _last_switch(view: View) -> str:
     return ended.values_list("key", flat=True).first() or ""
 
 
-def _download(data: bytes, media_type: str, name: str) -> HttpResponse:
+def download(data: bytes, media_type: str, name: str) -> HttpResponse:
     answer = HttpResponse(data, content_type=media_type)
     answer.headers["Content-Disposition"] = f'attachment; filename="{name}"'
     return answer
