@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import json
 import os
 from datetime import timedelta
@@ -52,6 +53,18 @@ def secret(name: str) -> str:
         return Path(path).read_text().strip()
     except OSError as error:
         raise ValueError(f"{name}_FILE={path!r} cannot be read: {error.strerror}.") from None
+
+
+def networks(name: str) -> tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, ...]:
+    """Networks with commas between them. :raises ValueError: naming the variable."""
+    found = []
+    for text in os.environ.get(name, "").split(","):
+        if text.strip():
+            try:
+                found.append(ipaddress.ip_network(text.strip()))
+            except ValueError as error:
+                raise ValueError(f"{name}: {error}.") from None
+    return tuple(found)
 
 
 def numbers(name: str, default: tuple[float, ...]) -> tuple[float, ...]:
@@ -109,6 +122,7 @@ INSTALLED_APPS = [
     "hadash.pipeline",
     "hadash.outbox",
     "hadash.reports",
+    "hadash.notices",
     "rest_framework",
     "drf_spectacular",
     "hadash.api",
@@ -342,7 +356,10 @@ CELERY_TIMEZONE = "UTC"
 CELERY_TASK_ROUTES = {
     "pipeline.run": {"queue": "pipeline"},
     "outbox.send": {"queue": "outbox"},
+    "outbox.post": {"queue": "outbox"},
     "reports.look": {"queue": "outbox"},
+    "notices.watch": {"queue": "outbox"},
+    "notices.tell": {"queue": "outbox"},
 }
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 
@@ -621,6 +638,31 @@ OUTBOX_CLAIMED_AT_ONCE = int(number("HADASH_OUTBOX_CLAIMED_AT_ONCE", 50))
 OUTBOX_CLAIM_SECONDS = number("HADASH_OUTBOX_CLAIM_SECONDS", 300)
 #: Days for which it is kept what was sent to whom.
 OUTBOX_KEPT_DAYS = number("HADASH_OUTBOX_KEPT_DAYS", 90)
+
+# -- notices ------------------------------------------------------------------------------------------------------
+
+#: Networks of our own that webhooks may be posted to, such as 10.0.0.0/8; to all others of our own nothing is posted, so that whoever sets up a
+#: channel cannot make a worker knock where only workers reach.
+WEBHOOK_NETWORKS = networks("HADASH_WEBHOOK_NETWORKS")
+#: Whether an address may be http://: everybody on the way reads it. For the sandbox.
+WEBHOOK_PLAIN = flag("HADASH_WEBHOOK_PLAIN", False)
+#: Seconds for each step of a post: the standard asks receivers to answer within 15 to 30.
+WEBHOOK_TIMEOUT_SECONDS = number("HADASH_WEBHOOK_TIMEOUT_SECONDS", 20)
+#: Seconds between the tries of a post (Standard Webhooks' own plan, without its last ten hours: nobody needs a notice of yesterday).
+WEBHOOK_RETRY_SECONDS = numbers("HADASH_WEBHOOK_RETRY_SECONDS", (5, 300, 1800, 2 * 3600, 5 * 3600, 10 * 3600))
+#: Seconds between two messages to one person or channel: what happens meanwhile comes as one.
+NOTICE_GAP_SECONDS = number("HADASH_NOTICE_GAP_SECONDS", 60)
+#: Seconds that a mirror or a Gateway has to be as it should not be before anybody is told: a restart takes less.
+NOTICE_HOLD_SECONDS = number("HADASH_NOTICE_HOLD_SECONDS", 60)
+#: Minutes before a request expires at which those who can approve it are reminded.
+NOTICE_EXPIRY_MINUTES = number("HADASH_NOTICE_EXPIRY_MINUTES", 60)
+#: Hours after which a notice is not sent any more.
+NOTICE_EXPIRY_HOURS = number("HADASH_NOTICE_EXPIRY_HOURS", 24)
+#: Seconds between two looks at mirrors, Gateways and jobs, and between two rounds of telling.
+NOTICE_WATCH_SECONDS = number("HADASH_NOTICE_WATCH_SECONDS", 15)
+NOTICE_TELL_SECONDS = number("HADASH_NOTICE_TELL_SECONDS", 5)
+#: Days for which it is kept what has happened.
+NOTICE_KEPT_DAYS = number("HADASH_NOTICE_KEPT_DAYS", 90)
 
 #: A folder with the mail of a demo, which its pages show (``/demo/mail/``); empty in production: there is no such page.
 DEMO_MAIL = os.environ.get("HADASH_DEMO_MAIL", "").strip()

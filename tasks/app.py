@@ -26,6 +26,7 @@ app.autodiscover_tasks(["tasks"], related_name="watching")
 app.autodiscover_tasks(["tasks"], related_name="binding")
 app.autodiscover_tasks(["tasks"], related_name="batches")
 app.autodiscover_tasks(["tasks"], related_name="pipeline")
+app.autodiscover_tasks(["tasks"], related_name="notices")
 app.autodiscover_tasks(["tasks"], related_name="outbox")
 app.autodiscover_tasks(["tasks"], related_name="reports")
 
@@ -44,7 +45,7 @@ def schedule(sender: Celery, **kwargs: object) -> None:
     """What beat starts. A run that is still going on is not started again: see ``tasks/single.py``."""
     from django.conf import settings
 
-    from tasks import batches, binding, outbox, pipeline, reports, retirement, switching, watching
+    from tasks import batches, binding, notices, outbox, pipeline, reports, retirement, switching, watching
 
     every = sender.add_periodic_task
     every(2.0, switching.pick_up_orphans.s(), name="pick up orphaned switches", expires=2)
@@ -66,12 +67,12 @@ def schedule(sender: Celery, **kwargs: object) -> None:
     every(settings.PIPELINE_LOOK_SECONDS, pipeline.look.s(), name="look at jobs", expires=5)
     look = settings.OUTBOX_LOOK_SECONDS
     every(look, outbox.send.s(), name="send mail", expires=look)
-    every(
-        settings.REPORT_LOOK_SECONDS,
-        reports.look.s(),
-        name="look at reports",
-        expires=settings.REPORT_LOOK_SECONDS,
-    )
+    every(look, outbox.post.s(), name="post notices", expires=look)
+    tell, watch = settings.NOTICE_TELL_SECONDS, settings.NOTICE_WATCH_SECONDS
+    every(tell, notices.tell.s(), name="tell notices", expires=tell)
+    every(watch, notices.watch.s(), name="watch for notices", expires=watch)
+    of_reports = settings.REPORT_LOOK_SECONDS
+    every(of_reports, reports.look.s(), name="look at reports", expires=of_reports)
     anchor = settings.AUDIT_ANCHOR_SECONDS
     every(anchor, watching.anchor_audit.s(), name="anchor the audit log", expires=anchor)
     every(3600.0, watching.trim.s(), name="trim samples", expires=600)

@@ -17,3 +17,11 @@ def send() -> None:
     with single("outbox send") as won:
         if won:
             sending.send_due(server, configured.mail_retries())
+
+
+@shared_task(name="outbox.post", ignore_result=True)
+def post() -> None:
+    """The same of webhooks and channels."""
+    with single("outbox post") as won:
+        if won:
+            sending.post_due(configured.post_retries())

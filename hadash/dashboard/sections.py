@@ -19,6 +19,7 @@ SECTIONS: dict[str, str] = {
     "groups": "groups",
     "governance": "findings",
     "pipeline": "pipeline",
+    "notices": "notices",
     "reports": "reports",
     "demo": "demo-mails",
     "audit": "audit",

@@ -24,5 +24,9 @@ def mail_server() -> Server | None:
     )
 
 
+def post_retries() -> RetryPlan:
+    return RetryPlan(settings.WEBHOOK_RETRY_SECONDS, settings.OUTBOX_RETRY_JITTER)
+
+
 def mail_retries() -> RetryPlan:
     return RetryPlan(settings.MAIL_RETRY_SECONDS, settings.OUTBOX_RETRY_JITTER)

@@ -10,6 +10,7 @@ from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+from hadash.inventory.secrets import EncryptedField
 from hadash.outbox.states import State
 
 
@@ -17,6 +18,17 @@ class Transport(models.TextChoices):
     """The way to a recipient."""
 
     MAIL = "mail", _("mail")
+    #: Standard Webhooks: for programs.
+    WEBHOOK = "webhook", _("webhook")
+    SLACK = "slack", "Slack"
+    TEAMS = "teams", "Microsoft Teams"
+    DINGTALK = "dingtalk", _("DingTalk")
+    FEISHU = "feishu", _("Feishu")
+    WECOM = "wecom", _("WeCom")
+
+
+#: What is posted over HTTP.
+POSTED = frozenset(Transport) - {Transport.MAIL}
 
 
 STATE_LABELS = {
@@ -41,6 +53,8 @@ class Content(models.Model):
     #: What groups mails of one kind in a reader's mailbox (RFC 2919), such as ``daily-posture``.
     list_id = models.CharField(max_length=100, blank=True)
     language = models.CharField(max_length=10, default="en")
+    #: What is posted is made of this when it is sent: a signature holds for minutes. Empty for mail.
+    data = models.JSONField(default=dict)
     made_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -67,6 +81,25 @@ class ContentPart(models.Model):
         return self.name
 
 
+class Endpoint(models.Model):
+    """An address that is posted to: a program's webhook, or a channel of a chat."""
+
+    name = models.CharField(max_length=100, unique=True)
+    transport = models.CharField(max_length=20, choices=Transport.choices)
+    #: Both encrypted: whoever has the address of a chat's channel may write into it.
+    url = EncryptedField()
+    secret = EncryptedField(blank=True)
+    enabled = models.BooleanField(default=True)
+    #: Why it is not: the other side has said that it is gone.
+    fault = models.TextField(blank=True)
+
+    class Meta:
+        ordering = ("name",)
+
+    def __str__(self) -> str:
+        return self.name
+
+
 def _token() -> str:
     return secrets.token_urlsafe(24)
 
@@ -82,8 +115,9 @@ class Delivery(models.Model):
     content = models.ForeignKey(Content, models.PROTECT, related_name="deliveries")
     #: The person, when hadash knows one.
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
-    #: Where it goes: an address of mail.
+    #: Where it goes: an address of mail, or the name of an endpoint.
     address = models.CharField(max_length=320)
+    endpoint = models.ForeignKey(Endpoint, models.CASCADE, null=True, related_name="deliveries")
     #: The last part of the link that unsubscribes; whoever has it may.
     unsubscribe_token = models.CharField(max_length=64, unique=True, default=_token)
     #: What this link unsubscribes from; empty for what cannot be unsubscribed from.

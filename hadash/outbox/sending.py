@@ -1,12 +1,14 @@
-"""Sends the mail that is due, over one connection. One sender at a time; a second one would find every message claimed."""
+"""Sends what is due, one sender at a time for each transport; a second one would find every message claimed."""
 
 from __future__ import annotations
 
+import json
 import logging
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import datetime
-from urllib.parse import urljoin
+from typing import Protocol
+from urllib.parse import urlencode, urljoin
 
 from django.conf import settings
 from django.urls import reverse
@@ -15,71 +17,156 @@ from django.utils import timezone
 from hadash.outbox import services
 from hadash.outbox.addresses import sender_of
 from hadash.outbox.backoff import RetryPlan
+from hadash.outbox.failures import Deferred, Gone, NotOurs, Refused, Unavailable, Untold
 from hadash.outbox.messages import message_of
-from hadash.outbox.models import Delivery
-from hadash.outbox.smtp import Connection, Deferred, NotOurs, Refused, Server, Unavailable, Untold
+from hadash.outbox.models import POSTED, Delivery, Transport
+from hadash.outbox.posting import BadEndpoint, checked, post
+from hadash.outbox.smtp import Connection, Server
 from hadash.outbox.states import State
 
 log = logging.getLogger(__name__)
 
 Clock = Callable[[], datetime]
+#: Called when everything is ready, before anything is handed over; ``False``: it is another sender's.
+HandOver = Callable[[], bool]
+
+
+class Carrier(Protocol):
+    """A way to send one message. It raises what :mod:`hadash.outbox.failures` has.
+
+    ``one_server``: all its messages go to one server, so that when it is away, none of the others is tried. ``may_repeat``: who gets a message twice
+    knows it for the same, so that one whose answer was lost is sent again.
+    """
+
+    one_server: bool
+
+    def send(self, delivery: Delivery, now: datetime, before_hand_over: HandOver) -> str: ...
+
+    def may_repeat(self, delivery: Delivery) -> bool: ...
+
+
+class MailCarrier:
+    """Mail over one connection."""
+
+    one_server = True
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def send(self, delivery: Delivery, now: datetime, before_hand_over: HandOver) -> str:
+        content = delivery.content
+        parts = list(content.parts.all())
+        message = message_of(delivery, content, parts, settings.MAIL_FROM, unsubscribe_url(delivery), now)
+        sender = sender_of(settings.MAIL_FROM)[1]
+        return self._connection.send(sender, delivery.address, message.as_bytes(), before_hand_over)
+
+    def may_repeat(self, delivery: Delivery) -> bool:
+        return False
+
+
+class PostCarrier:
+    """Webhooks and channels of chats, each to a server of its own."""
+
+    one_server = False
+
+    def send(self, delivery: Delivery, now: datetime, before_hand_over: HandOver) -> str:
+        from hadash.notices.kept import message_from_json
+        from hadash.notices.payloads import post_for, refusal
+        from hadash.notices.signing import webhook_headers
+
+        endpoint = delivery.endpoint
+        if endpoint is None or not endpoint.enabled:
+            raise Refused("Its channel is switched off.")
+        transport = Transport(endpoint.transport)
+        try:
+            url = checked(endpoint.url, plain_allowed=settings.WEBHOOK_PLAIN)
+        except BadEndpoint as error:
+            raise Refused(str(error)) from None
+        made = post_for(transport, message_from_json(delivery.content.data), endpoint.secret, now)
+        body = json.dumps(made.body, ensure_ascii=False).encode()
+        headers = (
+            webhook_headers(endpoint.secret, f"msg_{delivery.key.hex}", now, body)
+            if transport is Transport.WEBHOOK and endpoint.secret
+            else {}
+        )
+        if made.query:
+            url += ("&" if "?" in url else "?") + urlencode(made.query)
+        answer = post(
+            url,
+            body,
+            headers,
+            before_hand_over,
+            allowed=settings.WEBHOOK_NETWORKS,
+            timeout=settings.WEBHOOK_TIMEOUT_SECONDS,
+        )
+        if told := refusal(transport, answer.body):
+            raise Refused(told)
+        return answer.said
+
+    def may_repeat(self, delivery: Delivery) -> bool:
+        """A webhook's receiver knows a message by its id; people in a chat do not."""
+        return delivery.transport == Transport.WEBHOOK
 
 
 def send_due(server: Server, plan: RetryPlan, clock: Clock = timezone.now) -> Counter[State]:
-    """Send all that is due now; how many deliveries came to which state.
+    """Send all mail that is due now; how many deliveries came to which state."""
+    with Connection(server, settings.SMTP_MESSAGES_EACH) as connection:
+        return _send_due(MailCarrier(connection), [Transport.MAIL], plan, clock)
 
-    When the server is not there, the rest of what is claimed is deferred at once: nothing waits for one time-out after another.
-    """
+
+def post_due(plan: RetryPlan, clock: Clock = timezone.now) -> Counter[State]:
+    """The same of webhooks and channels."""
+    return _send_due(PostCarrier(), sorted(POSTED), plan, clock)
+
+
+def _send_due(
+    carrier: Carrier, transports: Iterable[Transport], plan: RetryPlan, clock: Clock
+) -> Counter[State]:
+    """When the one server is not there, the rest of what is claimed is deferred at once: nothing waits for one time-out after another."""
     services.release_expired_claims(clock())
     done: Counter[State] = Counter()
-    with Connection(server, settings.SMTP_MESSAGES_EACH) as connection:
-        while claimed := services.claim_due(clock(), settings.OUTBOX_CLAIMED_AT_ONCE):
-            away = ""
-            for delivery in claimed:
-                if away:
-                    services.defer(delivery, clock(), away, plan, counts=False)
-                else:
-                    away = _send(connection, delivery, plan, clock)
-                done[delivery.the_state] += 1
+    while claimed := services.claim_due(clock(), settings.OUTBOX_CLAIMED_AT_ONCE, transports):
+        away = ""
+        for delivery in claimed:
+            if away and carrier.one_server:
+                services.defer(delivery, clock(), away, plan, counts=False)
+            else:
+                away = _send(carrier, delivery, plan, clock)
+            done[delivery.the_state] += 1
     return done
 
 
-def _send(connection: Connection, delivery: Delivery, plan: RetryPlan, clock: Clock) -> str:
+def _send(carrier: Carrier, delivery: Delivery, plan: RetryPlan, clock: Clock) -> str:
     """Send one; why there is no server now, empty if there is one."""
     try:
-        message = _put_together(delivery, clock())
-    except Exception as error:  # one that is broken must not keep all others waiting
-        log.exception("mail %s could not be put together", delivery.key)
-        services.fail(delivery, clock(), f"It could not be put together: {error}")
-        return ""
-    sender = sender_of(settings.MAIL_FROM)[1]
-    try:
-        said = connection.send(
-            sender, delivery.address, message, lambda: services.hand_over(delivery, clock())
-        )
+        said = carrier.send(delivery, clock(), lambda: services.hand_over(delivery, clock()))
     except Unavailable as error:
-        services.defer(delivery, clock(), str(error), plan, counts=False)
-        log.warning("no mail can be sent: %s", error)
+        # (A whole mail server that is away is no message's fault; one endpoint of many that is away uses up its own tries.)
+        services.defer(delivery, clock(), str(error), plan, counts=not carrier.one_server)
+        log.warning("%s cannot be sent: %s", delivery.transport, error)
         return str(error)
     except Deferred as error:
-        services.defer(delivery, clock(), str(error), plan)
+        services.defer(delivery, clock(), str(error), plan, error.at_least)
+    except Gone as error:
+        services.fail(delivery, clock(), str(error))
+        services.switch_off(delivery, str(error))
     except Refused as error:
         services.fail(delivery, clock(), str(error))
-        log.warning("mail %s is refused: %s", delivery.key, error)
+        log.warning("%s %s is refused: %s", delivery.transport, delivery.key, error)
     except Untold as error:
-        services.lose_track(delivery, clock(), str(error))
-        log.warning("whether mail %s has arrived is not known: %s", delivery.key, error)
+        if carrier.may_repeat(delivery):
+            services.defer(delivery, clock(), str(error), plan)
+        else:
+            services.lose_track(delivery, clock(), str(error))
+        log.warning("whether %s %s has arrived is not known: %s", delivery.transport, delivery.key, error)
     except NotOurs:
         pass
+    except Exception as error:  # one that is broken must not keep all others waiting
+        log.exception("%s %s could not be put together", delivery.transport, delivery.key)
+        services.fail(delivery, clock(), f"It could not be put together: {error}")
     else:
         services.accept(delivery, clock(), said)
     return ""
-
-
-def _put_together(delivery: Delivery, now: datetime) -> bytes:
-    content = delivery.content
-    parts = list(content.parts.all())
-    return message_of(delivery, content, parts, settings.MAIL_FROM, unsubscribe_url(delivery), now).as_bytes()
 
 
 def unsubscribe_url(delivery: Delivery) -> str:

@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from hadash.audit.models import record
 from hadash.outbox.backoff import RetryPlan
-from hadash.outbox.models import Content, ContentPart, Delivery, Transport, Unsubscription
+from hadash.outbox.models import Content, ContentPart, Delivery, Endpoint, Transport, Unsubscription
 from hadash.outbox.states import DUE, SETTLED, Event, State, move, states_before
 
 #: Characters of a server's words that are kept.
@@ -38,6 +38,8 @@ class Recipient:
     address: str
     asked_as: str
     user_id: int | None = None
+    #: Of one that is posted to.
+    endpoint: Endpoint | None = None
 
 
 def keep_content(
@@ -47,10 +49,11 @@ def keep_content(
     parts: Iterable[Part] = (),
     list_id: str = "",
     language: str = "en",
+    data: dict[str, Any] | None = None,
 ) -> Content:
     """Keep what is to be sent. In the transaction of whoever queues it."""
     content = Content.objects.create(
-        subject=subject, text=text, html=html, list_id=list_id, language=language
+        subject=subject, text=text, html=html, list_id=list_id, language=language, data=data or {}
     )
     ContentPart.objects.bulk_create(
         ContentPart(
@@ -88,7 +91,8 @@ def queue(
         [
             Delivery(
                 asked_as=recipient.asked_as,
-                transport=Transport.MAIL,
+                transport=recipient.endpoint.transport if recipient.endpoint else Transport.MAIL,
+                endpoint=recipient.endpoint,
                 content=content,
                 user_id=recipient.user_id,
                 address=recipient.address,
@@ -104,11 +108,13 @@ def queue(
     return len(new)
 
 
-def claim_due(now: datetime, limit: int, transport: Transport = Transport.MAIL) -> list[Delivery]:
+def claim_due(
+    now: datetime, limit: int, transports: Iterable[Transport] = (Transport.MAIL,)
+) -> list[Delivery]:
     """Claim what is due, the oldest first, for ``OUTBOX_CLAIM_SECONDS``. What is expired is cancelled instead."""
     with transaction.atomic():
         found = Delivery.objects.select_for_update(skip_locked=True).filter(
-            transport=transport, state__in=DUE, due_at__lte=now
+            transport__in=list(transports), state__in=DUE, due_at__lte=now
         )
         due = list(found.order_by("due_at", "pk")[:limit])
         late = [each.pk for each in due if each.expires_at is not None and each.expires_at <= now]
@@ -124,7 +130,9 @@ def claim_due(now: datetime, limit: int, transport: Transport = Transport.MAIL) 
             state=move(State.QUEUED, Event.CLAIM), claim=claim, claimed_until=until
         )
     claimed = (
-        Delivery.objects.filter(claim=claim).select_related("content").prefetch_related("content__parts")
+        Delivery.objects.filter(claim=claim)
+        .select_related("content", "endpoint")
+        .prefetch_related("content__parts")
     )
     return list(claimed.order_by("due_at", "pk"))
 
@@ -236,6 +244,12 @@ def _move(delivery: Delivery, event: Event, **values: Any) -> bool:
     for name, value in values.items():
         setattr(delivery, name, value)
     return True
+
+
+def switch_off(delivery: Delivery, why: str) -> None:
+    """The other side of its endpoint has said that it is gone: nothing is posted there any more until somebody switches it on again."""
+    if delivery.endpoint_id is not None:
+        Endpoint.objects.filter(pk=delivery.endpoint_id).update(enabled=False, fault=why[:SAID_CHARACTERS])
 
 
 def trim(now: datetime) -> int:

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from types import TracebackType
 
+from hadash.outbox.failures import Deferred, NotOurs, Refused, Unavailable, Untold
+
 
 class Security(StrEnum):
     """How the connection is encrypted."""
@@ -34,26 +36,6 @@ class Server:
     password: str = ""
     ca_file: str = ""
     timeout_seconds: float = 30.0
-
-
-class Unavailable(Exception):
-    """There is no server that would take anything now: it does not answer, or wants another sign-in. No message is at fault."""
-
-
-class Deferred(Exception):
-    """The server says "later" (4xx). Nothing was taken."""
-
-
-class Refused(Exception):
-    """The server refuses this message or this recipient for good (5xx)."""
-
-
-class Untold(Exception):
-    """The connection ended after the message was handed over and before the server answered: it may have it."""
-
-
-class NotOurs(Exception):
-    """``before_hand_over`` said no. Nothing was handed over."""
 
 
 class Connection:

@@ -12,7 +12,8 @@ from hadash.reports.report import Report
 
 
 @lru_cache(maxsize=1)
-def _inliner() -> css_inline.CSSInliner:
+def inliner() -> css_inline.CSSInliner:
+    """For all mail."""
     # The styles stay in the head, too: those for dark colours and narrow screens cannot be inlined. Nothing is loaded from anywhere.
     return css_inline.CSSInliner(keep_style_tags=True, load_remote_stylesheets=False)
 
@@ -28,4 +29,4 @@ def html_of(report: Report, why: str, *, can_unsubscribe: bool) -> str:
         "can_unsubscribe": can_unsubscribe,
         "unsubscribe_mark": UNSUBSCRIBE_MARK,
     }
-    return _inliner().inline(render_to_string("reports/mail.html", context))
+    return inliner().inline(render_to_string("reports/mail.html", context))

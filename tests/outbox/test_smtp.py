@@ -9,7 +9,8 @@ import pytest
 from support.certificates import Authority, Issued
 from support.smtp import MailServer, mail_server
 
-from hadash.outbox.smtp import Connection, Deferred, NotOurs, Refused, Unavailable, Untold
+from hadash.outbox.failures import Deferred, NotOurs, Refused, Unavailable, Untold
+from hadash.outbox.smtp import Connection
 
 from .conftest import server_at
 

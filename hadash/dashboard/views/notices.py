@@ -1,0 +1,144 @@
+"""Notices: what has happened, how somebody wants to be told, and the channels that are told."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.db.models import Q
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods, require_POST
+
+from hadash.accounts.roles import MANAGE_REPORTS, may, pairs_where
+from hadash.dashboard import states
+from hadash.dashboard.notice_forms import ChannelForm, OwnNoticesForm, wish_of
+from hadash.dashboard.views.common import address_of, denied, faults_of, paged, user_of
+from hadash.inventory.models import Pair
+from hadash.notices import channels
+from hadash.notices.channels import ChannelRefused
+from hadash.notices.models import KIND_CHOICES, Channel, Notice, PersonalWish
+from hadash.outbox.models import Transport
+from hadash.outbox.states import State
+from hadash.sentences import Sentence
+
+#: Deliveries on the page of a channel.
+DELIVERIES_SHOWN = 20
+
+
+def _denied(request: HttpRequest, error: PermissionDenied | None = None) -> HttpResponse:
+    return denied(request, error or PermissionDenied("You may not change channels."), MANAGE_REPORTS)
+
+
+@require_http_methods(["GET", "POST"])
+def notices(request: HttpRequest) -> HttpResponse:
+    """POST: the fields of :class:`OwnNoticesForm`."""
+    user = user_of(request)
+    kept = PersonalWish.objects.filter(user=user).first() or PersonalWish(user=user)
+    form = OwnNoticesForm(
+        request.POST if request.method == "POST" else None, initial={**wish_of(kept), "by_mail": kept.by_mail}
+    )
+    refusals: list[Sentence] = []
+    if request.method == "POST":
+        if form.is_valid():
+            channels.set_own(user, form.wish(), by_mail=form.cleaned_data["by_mail"])
+            messages.success(request, _("You are told like that from now on."))
+            return redirect("notices")
+        refusals = faults_of(form)
+    visible = Notice.objects.filter(Q(pair=None) | Q(pair__in=pairs_where(user))).select_related("pair")
+    manages = may(user, MANAGE_REPORTS)
+    context = {
+        "page": paged(request, visible),
+        "form": form,
+        "kinds": KIND_CHOICES,
+        "chosen": form["kinds"].value() or [],
+        "refusals": refusals,
+        "may_manage": manages,
+        "channels": Channel.objects.select_related("endpoint", "pair") if manages else [],
+        "report_zone": settings.REPORT_ZONE,
+    }
+    return render(request, "notices/list.html", context, status=409 if refusals else 200)
+
+
+@require_http_methods(["GET", "POST"])
+def new_channel(request: HttpRequest) -> HttpResponse:
+    return _edit(request, None)
+
+
+@require_http_methods(["GET", "POST"])
+def channel(request: HttpRequest, pk: int) -> HttpResponse:
+    if not may(user_of(request), MANAGE_REPORTS):
+        return _denied(request)
+    return _edit(request, _the_channel(pk))
+
+
+def _the_channel(pk: int) -> Channel:
+    found = Channel.objects.select_related("endpoint", "pair").filter(pk=pk).first()
+    if found is None:
+        raise Http404(_("There is no channel with number %(pk)s.") % {"pk": pk})
+    return found
+
+
+def _edit(request: HttpRequest, found: Channel | None) -> HttpResponse:
+    """POST: the fields of :class:`ChannelForm`."""
+    if not may(user_of(request), MANAGE_REPORTS):
+        return _denied(request)
+    pairs = Pair.objects.order_by("name")
+    form = ChannelForm(request.POST if request.method == "POST" else None, pairs=pairs, channel=found)
+    refusals: list[Sentence] = []
+    if request.method == "POST":
+        if form.is_valid():
+            try:
+                saved = channels.save(user_of(request), form.wanted(), found, address_of(request))
+            except ChannelRefused as refused:
+                refusals = refused.reasons
+            else:
+                if found is None and saved.endpoint.transport == Transport.WEBHOOK:
+                    # Once, as with tokens: it is encrypted, and never shown again.
+                    messages.success(
+                        request,
+                        _("The channel is saved. Its secret, which is shown only now: %(secret)s")
+                        % {"secret": saved.endpoint.secret},
+                    )
+                else:
+                    messages.success(request, _("The channel is saved."))
+                return redirect("channel", pk=saved.pk)
+        else:
+            refusals = faults_of(form)
+    deliveries = found.endpoint.deliveries.all()[:DELIVERIES_SHOWN] if found is not None else []
+    context = {
+        "form": form,
+        "channel": found,
+        "kinds": KIND_CHOICES,
+        "chosen": form["kinds"].value() or [],
+        "languages": settings.LANGUAGES,
+        "refusals": refusals,
+        "deliveries": [(each, states.of_delivery(State(each.state))) for each in deliveries],
+        "report_zone": settings.REPORT_ZONE,
+    }
+    if request.headers.get("HX-Request"):
+        return render(request, "notices/deliveries.html", context)
+    return render(request, "notices/channel.html", context, status=409 if refusals else 200)
+
+
+@require_POST
+def try_channel(request: HttpRequest, pk: int) -> HttpResponse:
+    found = _the_channel(pk)
+    try:
+        channels.try_out(user_of(request), found, address_of(request))
+    except PermissionDenied as error:
+        return _denied(request, error)
+    messages.success(request, _("A test is on its way: what the other side says stands below."))
+    return redirect("channel", pk=pk)
+
+
+@require_POST
+def delete_channel(request: HttpRequest, pk: int) -> HttpResponse:
+    found = _the_channel(pk)
+    try:
+        channels.delete(user_of(request), found, address_of(request))
+    except PermissionDenied as error:
+        return _denied(request, error)
+    messages.success(request, _("The channel %(name)s is deleted.") % {"name": found.endpoint.name})
+    return redirect("notices")

@@ -1,0 +1,185 @@
+"""The only door for changing channels and personal wishes, and for trying a channel out."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import time
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
+from django.utils import timezone
+
+from hadash.accounts.roles import MANAGE_REPORTS, may
+from hadash.audit.models import record
+from hadash.inventory.models import Pair
+from hadash.notices.gathering import queue_for_channel
+from hadash.notices.kinds import NoticeKind
+from hadash.notices.models import Channel, Notice, PersonalWish
+from hadash.notices.signing import BadSecret, key_of, new_secret
+from hadash.outbox.models import POSTED, Delivery, Endpoint, Transport
+from hadash.outbox.posting import BadEndpoint, checked, is_foreign
+from hadash.reports.times import NoSuchZone, zone_named
+from hadash.sentences import Sentence, say
+
+
+class ChannelRefused(Exception):
+    """What was asked for is not possible; ``reasons`` say all that is wrong."""
+
+    def __init__(self, *reasons: Sentence) -> None:
+        super().__init__(" ".join(map(str, reasons)))
+        self.reasons = list(reasons)
+
+
+@dataclass(frozen=True, slots=True)
+class WantedWish:
+    """``kinds``: ``None`` for what is usual."""
+
+    kinds: Collection[NoticeKind] | None = None
+    digest_minutes: int = 0
+    quiet_from: time | None = None
+    quiet_until: time | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WantedChannel:
+    """As somebody typed it. ``url`` and ``secret``: empty for as they are; they are never shown again."""
+
+    name: str
+    transport: str
+    url: str
+    secret: str
+    pair: Pair | None
+    language: str
+    zone: str
+    wish: WantedWish
+    enabled: bool = True
+
+
+def save(actor: Any, wanted: WantedChannel, channel: Channel | None = None, ip: str | None = None) -> Channel:
+    """Make a channel, or change one. A webhook without a secret gets one.
+
+    :raises PermissionDenied: ``actor`` may not. :raises ChannelRefused: with all that is wrong.
+    """
+    _may(actor)
+    reasons = list(_faults(wanted, channel))
+    if reasons:
+        raise ChannelRefused(*reasons)
+    with transaction.atomic():
+        is_new = channel is None
+        endpoint = channel.endpoint if channel is not None else Endpoint()
+        endpoint.name, endpoint.transport, endpoint.enabled = (
+            wanted.name.strip(),
+            wanted.transport,
+            wanted.enabled,
+        )
+        if wanted.enabled:
+            endpoint.fault = ""
+        endpoint.url = wanted.url.strip() or endpoint.url
+        endpoint.secret = wanted.secret.strip() or endpoint.secret
+        if wanted.transport == Transport.WEBHOOK and not endpoint.secret:
+            endpoint.secret = new_secret()
+        endpoint.save()
+        channel = channel or Channel(endpoint=endpoint, created_by=actor)
+        channel.pair, channel.language, channel.zone = wanted.pair, wanted.language, wanted.zone
+        _put(channel, wanted.wish)
+        channel.save()
+        record(
+            actor,
+            "channel made" if is_new else "channel changed",
+            f"channel {channel.pk}",
+            ip,
+            name=endpoint.name,
+            transport=endpoint.transport,
+            host=urlsplit(endpoint.url).hostname or "",
+            pair=wanted.pair.name if wanted.pair else None,
+            kinds=channel.kinds,
+            enabled=endpoint.enabled,
+        )
+    return channel
+
+
+def _faults(wanted: WantedChannel, channel: Channel | None) -> Any:
+    name = wanted.name.strip()
+    if not name or len(name) > 100:
+        yield say("Give it a name of at most 100 characters.")
+    others = Endpoint.objects.filter(name=name)
+    if channel is not None:
+        others = others.exclude(pk=channel.endpoint_id)
+    if name and others.exists():
+        yield say("There is a channel called %(name)s already.", name=name)
+    if wanted.transport not in POSTED:
+        yield say("Choose what kind of channel it is.")
+    if wanted.url.strip():
+        try:
+            host = urlsplit(checked(wanted.url, plain_allowed=settings.WEBHOOK_PLAIN)).hostname or ""
+            if not is_foreign(ipaddress.ip_address(host), settings.WEBHOOK_NETWORKS):
+                yield say(
+                    "%(host)s is in a network of our own: nothing is posted there. If it should be, name the network in %(setting)s.",
+                    host=host,
+                    setting="HADASH_WEBHOOK_NETWORKS",
+                )
+        except BadEndpoint as error:
+            yield say("%(error)s", error=error)
+        except ValueError:
+            pass  # a name: where it leads is looked at whenever something is posted
+    elif channel is None:
+        yield say("Paste the address of the channel.")
+    if wanted.transport == Transport.WEBHOOK and wanted.secret.strip():
+        try:
+            key_of(wanted.secret.strip())
+        except BadSecret as error:
+            yield say("%(error)s", error=error)
+    if wanted.zone:
+        try:
+            zone_named(wanted.zone)
+        except NoSuchZone as error:
+            yield error.sentence
+
+
+def delete(actor: Any, channel: Channel, ip: str | None = None) -> None:
+    _may(actor)
+    with transaction.atomic():
+        record(actor, "channel deleted", f"channel {channel.pk}", ip, name=channel.endpoint.name)
+        channel.endpoint.delete()
+
+
+def try_out(actor: Any, channel: Channel, ip: str | None = None) -> Delivery:
+    """Queue one message that says that it is a test. What came of it stands in the delivery."""
+    _may(actor)
+    now = timezone.now()
+    key = f"test of channel {channel.pk} at {now.isoformat()}"
+    notice = Notice(
+        kind=NoticeKind.SWITCH_ENDED.value,
+        key=key,
+        sentence=say("This is a test by %(person)s: the channel works.", person=str(actor)).to_json(),
+        path="/notices/",
+        at=now,
+        pair=channel.pair,
+    )
+    with transaction.atomic():
+        queue_for_channel(channel, [notice], key, now)
+        record(actor, "channel tried", f"channel {channel.pk}", ip, name=channel.endpoint.name)
+    return Delivery.objects.get(asked_as=key)
+
+
+def set_own(user: Any, wish: WantedWish, *, by_mail: bool) -> None:
+    kept, _is_new = PersonalWish.objects.get_or_create(user=user)
+    kept.by_mail = by_mail
+    _put(kept, wish)
+    kept.save()
+
+
+def _put(kept: Any, wish: WantedWish) -> None:
+    kept.kinds = None if wish.kinds is None else sorted(kind.value for kind in wish.kinds)
+    kept.digest_minutes = wish.digest_minutes
+    kept.quiet_from, kept.quiet_until = wish.quiet_from, wish.quiet_until
+
+
+def _may(actor: Any) -> None:
+    if not may(actor, MANAGE_REPORTS):
+        raise PermissionDenied("You may not change channels.")

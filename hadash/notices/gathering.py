@@ -1,0 +1,149 @@
+"""What has gathered for somebody becomes one message: one storm, one message."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+from urllib.parse import urljoin
+from zoneinfo import ZoneInfo
+
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone, translation
+from django.utils.translation import ngettext
+
+from hadash.dashboard.templatetags.hadash import sentence
+from hadash.notices.html import html_of, text_of
+from hadash.notices.kept import message_to_json
+from hadash.notices.kinds import NOTICES, NoticeKind, Urgency
+from hadash.notices.models import Channel, Notice, Pending, PersonalWish
+from hadash.notices.payloads import MOST_LINES, Item, Message
+from hadash.notices.timing import Wish, told_at
+from hadash.outbox import services as outbox
+from hadash.outbox.addresses import BadAddress, normalised
+from hadash.outbox.services import Recipient
+from hadash.reports.models import MailPreference
+
+#: What mails of notices are unsubscribed from.
+TOPIC = "notices"
+
+
+def tell_due(now: datetime) -> int:
+    """Queue a message for everybody whose time has come; how many messages."""
+    by_person: dict[int, list[Pending]] = defaultdict(list)
+    by_channel: dict[int, list[Pending]] = defaultdict(list)
+    for each in Pending.objects.select_related("notice__pair", "user", "channel__endpoint").order_by("pk"):
+        if each.user_id is not None:
+            by_person[each.user_id].append(each)
+        elif each.channel_id is not None:
+            by_channel[each.channel_id].append(each)
+    told = sum(_tell_person(found, now) for found in by_person.values())
+    return told + sum(_tell_channel(found, now) for found in by_channel.values())
+
+
+def _tell_person(found: Sequence[Pending], now: datetime) -> bool:
+    user = found[0].user
+    assert user is not None
+    kept, _is_new = PersonalWish.objects.get_or_create(user=user)
+    preference = MailPreference.objects.filter(user=user).first() or MailPreference()
+    language = preference.language or settings.LANGUAGE_CODE
+    zone = ZoneInfo(preference.zone or settings.REPORT_ZONE)
+    notices = [each.notice for each in found]
+    if not _is_due(kept, zone, notices, now):
+        return False
+    with transaction.atomic():
+        if not _take(found):
+            return False
+        PersonalWish.objects.filter(pk=kept.pk).update(told_at=now)
+        try:
+            address = normalised(user.email)
+        except BadAddress:
+            return False
+        with translation.override(language), timezone.override(zone):
+            message = message_of(notices)
+            content = outbox.keep_content(
+                message.title, text_of(message), html_of(message), list_id="hadash-notices", language=language
+            )
+        recipient = Recipient(address, f"notices {notices[-1].pk} and before to user {user.pk}", user.pk)
+        outbox.queue(content, [recipient], TOPIC, now, _expiry(now))
+    return True
+
+
+def _tell_channel(found: Sequence[Pending], now: datetime) -> bool:
+    channel = found[0].channel
+    assert channel is not None
+    notices = [each.notice for each in found]
+    if not _is_due(channel, ZoneInfo(channel.zone or settings.REPORT_ZONE), notices, now):
+        return False
+    with transaction.atomic():
+        if not _take(found):
+            return False
+        Channel.objects.filter(pk=channel.pk).update(told_at=now)
+        queue_for_channel(
+            channel, notices, f"notices {notices[-1].pk} and before to channel {channel.pk}", now
+        )
+    return True
+
+
+def queue_for_channel(channel: Channel, notices: Sequence[Notice], asked_as: str, now: datetime) -> None:
+    language = channel.language or settings.LANGUAGE_CODE
+    with translation.override(language), timezone.override(ZoneInfo(channel.zone or settings.REPORT_ZONE)):
+        message = message_of(notices)
+    content = outbox.keep_content(message.title, "", language=language, data=message_to_json(message))
+    recipient = Recipient(channel.endpoint.name, asked_as, endpoint=channel.endpoint)
+    outbox.queue(content, [recipient], due_at=now, expires_at=_expiry(now))
+
+
+def _expiry(now: datetime) -> datetime:
+    return now + timedelta(hours=settings.NOTICE_EXPIRY_HOURS)
+
+
+def _take(found: Sequence[Pending]) -> bool:
+    """Whether all of it is still to be told: another worker may have told it meanwhile."""
+    keys = [each.pk for each in found]
+    held = Pending.objects.select_for_update(skip_locked=True).filter(pk__in=keys)
+    if len(list(held.values_list("pk", flat=True))) != len(keys):
+        return False
+    Pending.objects.filter(pk__in=keys).delete()
+    return True
+
+
+def _is_due(kept: Any, zone: ZoneInfo, notices: Sequence[Notice], now: datetime) -> bool:
+    quiet = (kept.quiet_from, kept.quiet_until) if kept.quiet_from and kept.quiet_until else None
+    wish = Wish(
+        timedelta(seconds=settings.NOTICE_GAP_SECONDS), timedelta(minutes=kept.digest_minutes), quiet, zone
+    )
+    urgent = any(NOTICES[NoticeKind(notice.kind)].urgency is Urgency.NOW for notice in notices)
+    return told_at(wish, min(notice.at for notice in notices), kept.told_at, is_urgent=urgent) <= now
+
+
+def _said(notice: Notice) -> str:
+    told = [sentence(notice.sentence), sentence(notice.detail) if notice.detail else ""]
+    return " ".join(filter(None, told))
+
+
+def message_of(notices: Sequence[Notice]) -> Message:
+    """In the language that is active: the urgent ones first."""
+    items = [
+        Item(
+            notice.kind,
+            _said(notice),
+            urljoin(settings.PUBLIC_URL, notice.path),
+            notice.pair.name if notice.pair else "",
+            notice.at,
+            NOTICES[NoticeKind(notice.kind)].urgency is Urgency.NOW,
+        )
+        for notice in notices
+    ]
+    items.sort(key=lambda item: not item.is_urgent)
+    left_out = len(items) - MOST_LINES
+    more = ngettext("and %(n)s more", "and %(n)s more", left_out) % {"n": left_out} if left_out > 0 else ""
+    if len(items) == 1:
+        return Message(items[0].text, items)
+    title = ngettext("%(n)s notice: %(first)s", "%(n)s notices: %(first)s", len(items)) % {
+        "n": len(items),
+        "first": items[0].text,
+    }
+    return Message(title, items, more)

@@ -1,0 +1,182 @@
+"""What is posted into each kind of channel. Pure; texts are in the channel's language already."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from hadash.notices.signing import dingtalk_query, feishu_fields
+from hadash.outbox.models import Transport
+
+#: Lines that a message in a chat has; it says how many more there are.
+MOST_LINES = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One thing that has happened. ``kind`` is for programs, ``text`` for people; ``url`` opens the very thing."""
+
+    kind: str
+    text: str
+    url: str
+    pair: str
+    at: datetime
+    is_urgent: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """``title``: one line. ``more``: how many items are left out, in words; empty for none."""
+
+    title: str
+    items: Sequence[Item]
+    more: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Post:
+    """``query``: what stands behind the address."""
+
+    body: dict[str, Any]
+    query: dict[str, str]
+
+
+def post_for(transport: Transport, message: Message, secret: str, at: datetime) -> Post:
+    return _MAKERS[transport](message, secret, at)
+
+
+def _webhook(message: Message, secret: str, at: datetime) -> Post:
+    """For programs: each item as it is. (Standard Webhooks: a type, a timestamp, and data.)"""
+    items = [
+        {
+            "kind": item.kind,
+            "text": item.text,
+            "url": item.url,
+            "pair": item.pair,
+            "at": item.at.isoformat(),
+            "urgent": item.is_urgent,
+        }
+        for item in message.items
+    ]
+    body = {
+        "type": "hadash.notices",
+        "timestamp": at.isoformat(),
+        "data": {"title": message.title, "notices": items},
+    }
+    return Post(body, {})
+
+
+def _slack(message: Message, secret: str, at: datetime) -> Post:
+    lines = [f"• <{item.url}|{_slack_text(item.text)}>" for item in message.items[:MOST_LINES]]
+    text = "\n".join([*lines, *([_slack_text(message.more)] if message.more else [])])
+    # (``text`` is what notifications show and programs read aloud.)
+    blocks = [
+        {"type": "section", "text": {"type": "mrkdwn", "text": f"*{_slack_text(message.title)}*"}},
+        {"type": "section", "text": {"type": "mrkdwn", "text": text[:2900]}},
+    ]
+    return Post({"text": message.title, "blocks": blocks}, {})
+
+
+def _slack_text(text: str) -> str:
+    """Slack's three characters of control.
+
+    >>> _slack_text("a <b> & c")
+    'a &lt;b&gt; &amp; c'
+    """
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _teams(message: Message, secret: str, at: datetime) -> Post:
+    """A card for a workflow of Teams (the old connectors end in 2026)."""
+    body: list[dict[str, Any]] = [
+        {"type": "TextBlock", "text": message.title, "weight": "Bolder", "wrap": True}
+    ]
+    body += [
+        {"type": "TextBlock", "text": f"[{_markdown(item.text)}]({item.url})", "wrap": True}
+        for item in message.items[:MOST_LINES]
+    ]
+    if message.more:
+        body.append({"type": "TextBlock", "text": message.more, "isSubtle": True, "wrap": True})
+    card = {
+        "$schema": "http://adaptivecards.io/schemas/adaptive-card.json",
+        "type": "AdaptiveCard",
+        "version": "1.4",
+        "body": body,
+    }
+    attachment = {"contentType": "application/vnd.microsoft.card.adaptive", "content": card}
+    return Post({"type": "message", "attachments": [attachment]}, {})
+
+
+def _markdown(text: str) -> str:
+    r"""Text in which markdown sees nothing.
+
+    >>> _markdown("[a](b) *c* <d>")
+    '\\[a\\]\\(b\\) \\*c\\* \\<d\\>'
+    """
+    for sign in "\\`*_[]()<>#":
+        text = text.replace(sign, f"\\{sign}")
+    return text
+
+
+def _in_markdown(message: Message) -> str:
+    lines = [f"- [{_markdown(item.text)}]({item.url})" for item in message.items[:MOST_LINES]]
+    return "\n".join(
+        [f"**{_markdown(message.title)}**", "", *lines, *([message.more] if message.more else [])]
+    )
+
+
+def _dingtalk(message: Message, secret: str, at: datetime) -> Post:
+    body = {"msgtype": "markdown", "markdown": {"title": message.title, "text": _in_markdown(message)}}
+    return Post(body, dingtalk_query(secret, at) if secret else {})
+
+
+def _wecom(message: Message, secret: str, at: datetime) -> Post:
+    # (At most 4,096 bytes of UTF-8.)
+    text = _in_markdown(message).encode()[:4000].decode(errors="ignore")
+    return Post({"msgtype": "markdown", "markdown": {"content": text}}, {})
+
+
+def _feishu(message: Message, secret: str, at: datetime) -> Post:
+    lines: list[list[dict[str, str]]] = [
+        [{"tag": "a", "text": item.text, "href": item.url}] for item in message.items[:MOST_LINES]
+    ]
+    if message.more:
+        lines.append([{"tag": "text", "text": message.more}])
+    body: dict[str, Any] = {
+        "msg_type": "post",
+        "content": {"post": {"zh_cn": {"title": message.title, "content": lines}}},
+    }
+    return Post(body | (feishu_fields(secret, at) if secret else {}), {})
+
+
+_MAKERS: dict[Transport, Callable[[Message, str, datetime], Post]] = {
+    Transport.WEBHOOK: _webhook,
+    Transport.SLACK: _slack,
+    Transport.TEAMS: _teams,
+    Transport.DINGTALK: _dingtalk,
+    Transport.FEISHU: _feishu,
+    Transport.WECOM: _wecom,
+}
+
+
+def refusal(transport: Transport, answer: Any) -> str:
+    """Why a channel that answers 200 has not taken it all the same: DingTalk, Feishu and WeCom say so in the answer. Empty: it has.
+
+    >>> refusal(Transport.DINGTALK, {"errcode": 310000, "errmsg": "sign not match"})
+    '310000 sign not match'
+    >>> refusal(Transport.SLACK, "ok")
+    ''
+    """
+    if not isinstance(answer, dict):
+        return ""
+    names = {
+        Transport.DINGTALK: ("errcode", "errmsg"),
+        Transport.WECOM: ("errcode", "errmsg"),
+        Transport.FEISHU: ("code", "msg"),
+    }
+    if transport not in names:
+        return ""
+    code, said = (answer.get(name) for name in names[transport])
+    return f"{code} {said}" if code not in (0, None) else ""

@@ -1,0 +1,68 @@
+"""Who is told of a notice: people by their choice or by what is usual, and channels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from hadash.accounts.roles import VIEW, people_who
+from hadash.notices.kinds import NOTICES, NoticeKind
+from hadash.notices.models import Channel, Notice, Pending, PersonalWish
+
+#: Notices that are routed in one transaction.
+AT_ONCE = 100
+
+
+def route_new(now: datetime) -> int:
+    """Give what has happened to those who want it; how many notices."""
+    with transaction.atomic():
+        new = list(
+            Notice.objects.select_for_update(skip_locked=True, of=("self",))
+            .filter(routed_at=None)
+            .select_related("pair")
+            .order_by("pk")[:AT_ONCE]
+        )
+        if not new:
+            return 0
+        wishes = {wish.user_id: wish for wish in PersonalWish.objects.all()}
+        channels = list(Channel.objects.filter(endpoint__enabled=True))
+        pending: list[Pending] = []
+        for notice in new:
+            pending += [Pending(notice=notice, user=user) for user in people_for(notice, wishes)]
+            pending += [Pending(notice=notice, channel=channel) for channel in channels_for(notice, channels)]
+        Pending.objects.bulk_create(pending, ignore_conflicts=True)
+        Notice.objects.filter(pk__in=[notice.pk for notice in new]).update(routed_at=now)
+    return len(new)
+
+
+def people_for(notice: Notice, wishes: dict[int, PersonalWish]) -> list[User]:
+    """Those who may see it, want it, have an address, and have not done it themselves."""
+    kind = NoticeKind(notice.kind)
+    about = NOTICES[kind]
+    usual = {user.pk for user in notice.involved.all()} if about.involved else set()
+    if about.may:
+        usual |= set(people_who(about.may, notice.pair).values_list("pk", flat=True))
+    found = []
+    for user in people_who(VIEW, notice.pair).filter(is_active=True).exclude(email=""):
+        if user.pk == notice.actor_id:
+            continue
+        wish = wishes.get(user.pk)
+        if wish is None or wish.kinds is None:
+            wants = user.pk in usual
+        else:
+            wants = kind.value in wish.kinds and (user.pk in usual or not (about.may or about.involved))
+        if wants and (wish is None or wish.by_mail):
+            found.append(user)
+    return found
+
+
+def channels_for(notice: Notice, channels: Iterable[Channel]) -> list[Channel]:
+    return [
+        channel
+        for channel in channels
+        if (channel.pair_id is None or channel.pair_id == notice.pair_id)
+        and (channel.kinds is None or notice.kind in channel.kinds)
+    ]

@@ -1,0 +1,242 @@
+"""What nobody writes down when it happens, found by looking: mirrors, Gateways, jobs, new risks, requests that run out, switches that are slow."""
+
+from __future__ import annotations
+
+import logging
+import statistics
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.urls import reverse
+
+from hadash.governance import selectors
+from hadash.governance.models import Finding, Run
+from hadash.inventory.gateways import gateway_members
+from hadash.inventory.models import Pair
+from hadash.mirroring.models import Mirror
+from hadash.notices.announcing import announce
+from hadash.notices.kinds import NoticeKind
+from hadash.notices.models import Incident
+from hadash.sentences import Sentence, say
+from hadash.switching.batches.models import Batch
+from hadash.switching.by_hand.models import BindingChange
+from hadash.switching.four_eyes import AWAITING
+from hadash.switching.machine import Status
+from hadash.switching.models import StageRecord, Switch
+from hadash.switching.policy import rpos
+
+log = logging.getLogger(__name__)
+
+#: Stages of earlier switches that one is compared with, and how many there have to be.
+COMPARED, COMPARED_LEAST = 20, 5
+#: A stage is slow when it takes so many times as long as usual, and so many seconds at least.
+SLOW_TIMES, SLOW_SECONDS = 3.0, 10.0
+#: How far back failed jobs and published runs are looked at: what is older nobody is told any more.
+LOOKED_BACK = timedelta(hours=6)
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """Something that is not as it should be at this look."""
+
+    key: str
+    kind: NoticeKind
+    sentence: Sentence
+    path: str
+    pair: Pair | None = None
+
+
+def look(now: datetime) -> int:
+    """Announce what is new; how much. What cannot be looked at (ZooKeeper is away) keeps nothing else from being told."""
+    announced = 0
+    for part in (_lasting, _jobs, _findings, _expiring, _slow):
+        try:
+            announced += part(now)
+        except Exception:
+            log.exception("%s could not be looked at", part.__name__.strip("_"))
+    return announced
+
+
+# -- what lasts ---------------------------------------------------------------------------------------------------
+
+
+def _lasting(now: datetime) -> int:
+    """Mirrors and Gateways: told when it has lasted for ``NOTICE_HOLD_SECONDS``; a restart is no incident."""
+    announced = 0
+    for name, look_at in _LOOKS.items():
+        try:
+            seen = {each.key: each for each in look_at()}
+        except Exception:
+            # Nothing is known now: what was so stays so, and nothing begins.
+            log.exception("%s could not be looked at", name)
+            continue
+        announced += keep(name, seen, now)
+    return announced
+
+
+def keep(name: str, seen: dict[str, Seen], now: datetime) -> int:
+    """Note which incidents of a kind there are, and announce those that have lasted.
+
+    :param name: what the keys of these begin with.
+    """
+    Incident.objects.filter(key__startswith=f"{name}:").exclude(key__in=list(seen)).delete()
+    announced = 0
+    for each in seen.values():
+        incident, _is_new = Incident.objects.get_or_create(key=each.key, defaults={"since": now})
+        lasted = (now - incident.since).total_seconds()
+        if incident.is_told or lasted < settings.NOTICE_HOLD_SECONDS:
+            continue
+        key = f"{each.key}:{incident.since:%Y%m%d%H%M%S}"
+        announced += announce(each.kind, key, each.sentence, each.path, each.pair)
+        Incident.objects.filter(pk=incident.pk).update(is_told=True)
+    return announced
+
+
+def _mirrors() -> Iterable[Seen]:
+    mirrors = list(Mirror.objects.select_related("pair", "source"))
+    limits = rpos({mirror.pair for mirror in mirrors})
+    for mirror in mirrors:
+        path = reverse("mirror", args=[mirror.pair.name, mirror.name])
+        if mirror.state == Mirror.State.FAILED:
+            sentence = say(
+                "Mirror %(mirror)s of pair %(pair)s has failed: %(fault)s",
+                mirror=mirror.name, pair=mirror.pair.name, fault=_first_line(mirror.fault),
+            )  # fmt: skip
+            yield Seen(f"mirrors:failed:{mirror.pk}", NoticeKind.MIRROR_FAILED, sentence, path, mirror.pair)
+        elif mirror.lag_seconds is not None and mirror.lag_seconds > limits[mirror.pair_id]:
+            sentence = say(
+                "Mirror %(mirror)s of pair %(pair)s is %(seconds)s s behind; its RPO is %(rpo)s s.",
+                mirror=mirror.name, pair=mirror.pair.name, seconds=round(mirror.lag_seconds), rpo=f"{limits[mirror.pair_id]:g}",
+            )  # fmt: skip
+            yield Seen(f"mirrors:late:{mirror.pk}", NoticeKind.MIRROR_LATE, sentence, path, mirror.pair)
+
+
+def _gateways() -> Iterable[Seen]:
+    for member in gateway_members():
+        if not member.live and not member.excluded:
+            sentence = say("Gateway %(gateway)s does not answer.", gateway=member.id)
+            yield Seen(
+                f"gateways:{member.id}",
+                NoticeKind.GATEWAY_AWAY,
+                sentence,
+                reverse("gateway", args=[member.id]),
+            )
+
+
+_LOOKS: dict[str, Callable[[], Iterable[Seen]]] = {"mirrors": _mirrors, "gateways": _gateways}
+
+
+def _first_line(text: str) -> str:
+    return text.splitlines()[0][:300] if text.strip() else ""
+
+
+# -- what happens once --------------------------------------------------------------------------------------------
+
+
+def _jobs(now: datetime) -> int:
+    failed = Run.objects.filter(state=Run.State.FAILED, ended_at__gte=now - LOOKED_BACK)
+    return sum(
+        announce(
+            NoticeKind.JOB_FAILED,
+            str(run.pk),
+            say(
+                "Job %(job)s of the pipeline has failed: %(fault)s", job=run.job, fault=_first_line(run.fault)
+            ),
+            reverse("run", args=[run.pk]),
+        )
+        for run in failed
+    )
+
+
+def _findings(now: datetime) -> int:
+    run = selectors.published(Run.Job.RISK)
+    if run is None or run.began_at is None or run.ended_at is None or run.ended_at < now - LOOKED_BACK:
+        return 0
+    announced = 0
+    for pair in Pair.objects.all():
+        new = Finding.objects.filter(
+            pair=pair.name, state=Finding.State.OPEN, last_run=run.pk, opened_at__gte=run.began_at
+        )
+        count = new.count()
+        if not count:
+            continue
+        high = new.filter(weight__gte=10).count()
+        sentence = say(
+            "Pair %(pair)s has %(count)s new risks, %(high)s of them high.",
+            pair=pair.name,
+            count=count,
+            high=high,
+        )
+        path = f"{reverse('findings')}?pair={pair.name}"
+        announced += announce(NoticeKind.FINDINGS_NEW, f"{run.pk}:{pair.pk}", sentence, path, pair)
+    return announced
+
+
+def _expiring(now: datetime) -> int:
+    soon = now + timedelta(minutes=settings.NOTICE_EXPIRY_MINUTES)
+    waiting: list[Any] = [
+        each
+        for model in (Switch, Batch, BindingChange)
+        for each in model.objects.filter(
+            status=AWAITING, expires_at__gt=now, expires_at__lte=soon
+        ).select_related("pair", "requested_by")
+    ]
+    announced = 0
+    for held in waiting:
+        what = str(held.scope) if isinstance(held, Switch) else held.key
+        path = (
+            reverse("binding-change", args=[held.key])
+            if isinstance(held, BindingChange)
+            else held.get_absolute_url()
+        )
+        sentence = say(
+            "What %(person)s has asked for expires at %(at)s, and is not approved: %(what)s",
+            person=str(held.requested_by), at=f"{held.expires_at:%Y-%m-%d %H:%M} UTC", what=what,
+        )  # fmt: skip
+        announced += announce(
+            NoticeKind.APPROVAL_EXPIRING, held.key, sentence, path, held.pair, [held.requested_by]
+        )
+    return announced
+
+
+def _slow(now: datetime) -> int:
+    running = StageRecord.objects.filter(
+        result=StageRecord.Result.RUNNING, switch__status=Status.RUNNING.value
+    ).select_related("switch__pair", "switch__source", "switch__target")
+    announced = 0
+    for record in running:
+        took = (now - record.started_at).total_seconds()
+        if took < SLOW_SECONDS:
+            continue
+        usual = _usual(record)
+        if usual is None or took < SLOW_TIMES * usual:
+            continue
+        switch = record.switch
+        sentence = say(
+            "The switch of %(scope)s is slower than usual: stage %(stage)s has taken %(took)s s, usually %(usual)s s.",
+            scope=str(switch.scope), stage=record.stage, took=round(took), usual=f"{usual:.1f}",
+        )  # fmt: skip
+        announced += announce(
+            NoticeKind.SWITCH_SLOW,
+            f"{switch.key}:{record.pk}",
+            sentence,
+            switch.get_absolute_url(),
+            switch.pair,
+        )
+    return announced
+
+
+def _usual(record: StageRecord) -> float | None:
+    """Seconds that this stage took lately, in the median of switches of this kind and pair; ``None``: there were too few."""
+    earlier = StageRecord.objects.filter(
+        stage=record.stage,
+        result=StageRecord.Result.DONE,
+        switch__kind=record.switch.kind,
+        switch__pair=record.switch.pair_id,
+        ended_at__isnull=False,
+    ).order_by("-pk")[:COMPARED]
+    took = [each.seconds for each in earlier if each.seconds is not None]
+    return statistics.median(took) if len(took) >= COMPARED_LEAST else None

@@ -1,0 +1,161 @@
+"""One message over HTTP, to an address that somebody has typed: never into a network of our own, and never where a redirect leads."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+
+from hadash.outbox.failures import Deferred, Gone, NotOurs, Refused, Unavailable, Untold
+
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+#: Bytes of an answer that are read.
+MOST_ANSWER = 64 * 1024
+
+
+class BadEndpoint(ValueError):
+    """An address that is not posted to; the text says why, and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """``body``: JSON that is read, or text."""
+
+    status: int
+    body: Any
+    said: str
+
+
+def addresses_of(host: str, port: int) -> list[Address]:
+    """:raises OSError: nobody knows the host."""
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return [ipaddress.ip_address(str(each[4][0]).partition("%")[0]) for each in found]
+
+
+def is_foreign(address: Address, allowed: Iterable[Network]) -> bool:
+    """Whether it may be posted to: an address of the internet, or one of the networks that the settings allow.
+
+    >>> [is_foreign(ipaddress.ip_address(a), ()) for a in ("93.184.216.34", "10.0.0.1", "127.0.0.1", "169.254.169.254", "::1", "::ffff:10.0.0.1")]
+    [True, False, False, False, False, False]
+    >>> is_foreign(ipaddress.ip_address("10.0.0.1"), [ipaddress.ip_network("10.0.0.0/8")])
+    True
+    """
+    mapped = getattr(address, "ipv4_mapped", None) or address
+    if any(mapped in network for network in allowed if network.version == mapped.version):
+        return True
+    return bool(mapped.is_global and not mapped.is_multicast)
+
+
+def checked(url: str, *, plain_allowed: bool) -> str:
+    """:param plain_allowed: whether it may be http://. :raises BadEndpoint: it is no address that can be posted to."""
+    try:
+        parts = urlsplit(url.strip())
+        port = parts.port
+    except ValueError:
+        raise BadEndpoint(f"“{url}” is no address.") from None
+    if parts.scheme not in ("https", "http") or not parts.hostname or "@" in parts.netloc or port == 0:
+        raise BadEndpoint(f"“{url}” is no address that can be posted to: https://host/path.")
+    if parts.scheme == "http" and not plain_allowed:
+        raise BadEndpoint("Use https: over http everybody on the way reads it.")
+    return url.strip()
+
+
+def post(
+    url: str,
+    body: bytes,
+    headers: Mapping[str, str],
+    before_hand_over: Callable[[], bool],
+    *,
+    allowed: Iterable[Network] = (),
+    timeout: float = 10.0,
+    verify: Any = True,
+    resolve: Callable[[str, int], list[Address]] = addresses_of,
+) -> Answer:
+    """Post to where ``url`` leads now: it is resolved once, and connected to at what it resolved to.
+
+    :param timeout: seconds, for each step. :param verify: certificates, as httpx takes them.
+    :raises Refused: this address is not posted to, or the answer is no. :raises Gone: 410. :raises Deferred: later (408, 425, 429, 5xx).
+    :raises Unavailable: nobody is there. :raises Untold: no answer came. :raises NotOurs: as ``before_hand_over`` said.
+    """
+    parts = urlsplit(url)
+    host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
+    try:
+        found = resolve(host, port)
+    except (OSError, UnicodeError) as error:
+        raise Unavailable(f"Host {host} cannot be resolved: {error}") from error
+    inside = [str(address) for address in found if not is_foreign(address, allowed)]
+    if inside or not found:
+        raise Refused(
+            f"{host} ({', '.join(inside)}) is in a network of our own: nothing is posted there. If it should be, name the network in "
+            "HADASH_WEBHOOK_NETWORKS."
+        )
+    address = found[0]
+    literal = f"[{address}]" if address.version == 6 else str(address)
+    target = parts._replace(netloc=f"{literal}:{port}").geturl()
+    # (The certificate is that of the host's name, not of the address that it has now.)
+    sent = {**headers, "host": parts.netloc, "content-type": "application/json", "user-agent": "hadash"}
+    with httpx.Client(timeout=timeout, follow_redirects=False, verify=verify, trust_env=False) as client:
+        request = client.build_request(
+            "POST", target, content=body, headers=sent, extensions={"sni_hostname": host}
+        )
+        if not before_hand_over():
+            raise NotOurs
+        try:
+            response = client.send(request, stream=True)
+            answer = _answer(response)
+        except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+            raise Unavailable(f"{host}:{port} does not answer: {error}") from error
+        except httpx.HTTPError as error:
+            raise Untold(f"No answer came: {type(error).__name__} {error}".strip()) from error
+    return _judged(answer, response)
+
+
+def _answer(response: httpx.Response) -> Answer:
+    read = b""
+    for part in response.iter_bytes():
+        read += part
+        if len(read) > MOST_ANSWER:
+            break
+    response.close()
+    text = read[:MOST_ANSWER].decode("utf-8", "replace")
+    try:
+        body: Any = httpx.Response(200, content=read).json()
+    except ValueError:
+        body = text
+    return Answer(
+        response.status_code, body, f"{response.status_code} {' '.join(text.split())[:500]}".strip()
+    )
+
+
+def _judged(answer: Answer, response: httpx.Response) -> Answer:
+    status = answer.status
+    if 200 <= status < 300:
+        return answer
+    if 300 <= status < 400:
+        raise Refused(f"{answer.said} (it leads elsewhere; that is not followed: change the address)".strip())
+    if status == 410:
+        raise Gone(answer.said)
+    if status in (408, 425, 429) or status >= 500:
+        raise Deferred(answer.said, _retry_after(response))
+    raise Refused(answer.said)
+
+
+def _retry_after(response: httpx.Response) -> float:
+    """Seconds that the server asks for: a number, or a moment."""
+    text = response.headers.get("retry-after", "").strip()
+    if text.isdecimal():
+        return float(text)
+    try:
+        at = parsedate_to_datetime(text)
+        now = parsedate_to_datetime(response.headers["date"])
+        return max(0.0, (at - now).total_seconds())
+    except (ValueError, KeyError, TypeError):
+        return 0.0
