@@ -51,7 +51,7 @@ def readers_of(schedule: ReportSchedule) -> Readers:
                 left_out.append(each)
             else:
                 found.setdefault((each.address, each.view.owner), each)
-    return Readers(tuple(found.values()), tuple(dict.fromkeys(left_out)))
+    return Readers(tuple(found.values()), tuple({str(sentence): sentence for sentence in left_out}.values()))
 
 
 def _readers(schedule: ReportSchedule, recipient: ReportRecipient) -> Iterator[Reader | Sentence]:

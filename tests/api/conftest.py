@@ -24,6 +24,7 @@ from dashboard.parts import PASSWORD, cluster, gateway
 from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
+from notices.parts import channel
 from reports.parts import sent
 from switching.batches.parts import World
 
@@ -179,6 +180,7 @@ def things(
     )
     edition, delivery = sent()
     return {
+        "channel": channel().pk,
         "schedule": edition.issue.schedule_id,
         "issue": edition.issue_id,
         "edition": edition.pk,

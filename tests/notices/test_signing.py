@@ -8,7 +8,14 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from standardwebhooks import Webhook, WebhookVerificationError
 
-from hadash.notices.signing import BadSecret, dingtalk_query, feishu_fields, key_of, new_secret, webhook_headers
+from hadash.notices.signing import (
+    BadSecret,
+    dingtalk_query,
+    feishu_fields,
+    key_of,
+    new_secret,
+    webhook_headers,
+)
 
 BODY = json.dumps({"text": "购物车"}, ensure_ascii=False).encode()
 

@@ -19,7 +19,9 @@ def test_the_first_is_told_at_once() -> None:
 
 
 def test_what_comes_within_the_gap_waits_for_its_end() -> None:
-    assert told_at(Wish(MINUTE), AT, AT - 20 * timedelta(seconds=1), is_urgent=True) == AT + 40 * timedelta(seconds=1)
+    assert told_at(Wish(MINUTE), AT, AT - 20 * timedelta(seconds=1), is_urgent=True) == AT + 40 * timedelta(
+        seconds=1
+    )
 
 
 def test_a_digest_gathers_all_but_what_is_urgent() -> None:
@@ -54,7 +56,9 @@ class TestQuietHours:
 
 
 TIMES = st.datetimes(datetime(2026, 1, 1), datetime(2027, 1, 1), timezones=st.just(UTC))
-ZONES = st.sampled_from([ZoneInfo("UTC"), ZoneInfo("Europe/Berlin"), ZoneInfo("Asia/Shanghai"), ZoneInfo("America/New_York")])
+ZONES = st.sampled_from(
+    [ZoneInfo("UTC"), ZoneInfo("Europe/Berlin"), ZoneInfo("Asia/Shanghai"), ZoneInfo("America/New_York")]
+)
 
 
 @given(TIMES, st.times(), st.times(), ZONES, st.booleans())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from dashboard.conftest import quick  # noqa: F401
 from support.certificates import Authority, Issued
 
 from hadash.outbox.smtp import Security, Server

@@ -128,10 +128,10 @@ class TestASenderThatHasEnded:
         delivery = one(content, now)
         services.hand_over(delivery, now)
         services.release_expired_claims(now + timedelta(days=1))
-        assert services.send_again(stored(delivery), now)
+        assert services.send_again(None, stored(delivery), now)
         (again,) = services.claim_due(now, 10)
         assert again.key == delivery.key
-        assert services.send_again(again, now) is False, "a second click finds it under way"
+        assert services.send_again(None, again, now) is False, "a second click finds it under way"
 
 
 class TestAnswers:

@@ -118,7 +118,9 @@ def _times(cron: str, zone: str) -> dict[str, Any]:
         every = times.next_times(validated(cron), known, timezone.now(), TIMES_SHOWN)
     except (NoSuchTime, NoSuchZone) as error:
         return {"times": [], "time_fault": error.sentence, "times_zone": zone}
-    return {"times": [(at, at.astimezone(known)) for at in every], "time_fault": None, "times_zone": zone}
+    # (Without their zone: a template would put them on the reader's clocks.)
+    shown = [(at, at.astimezone(known).replace(tzinfo=None)) for at in every]
+    return {"times": shown, "time_fault": None, "times_zone": zone}
 
 
 @require_GET

@@ -108,7 +108,7 @@ def _owners(view: View) -> Section:
     ):
         count = counts[owners.get(appid) or ""]
         count[0], count[1], count[2] = count[0] + 1, count[1] + clients, count[2] + registered
-    ranked = sorted(counts.items(), key=lambda item: (item[1][2] - item[1][1], item[0]))
+    ranked = sorted(counts.items(), key=lambda item: (item[1][2] - item[1][1], not item[0], item[0]))
     nobody = _("nobody's")
     rows = [
         (

@@ -197,7 +197,7 @@ def _unseen(pairs: Sequence[Pair]) -> tuple[Section, list[Due]]:
         if total
         else ""
     )
-    table = Table(columns, rows, total, link("declarations"))
+    table = Table(columns, rows, total, link("declarations", pairs[0].pk) if len(pairs) == 1 else "")
     return Section(
         _("Declared, but not seen"),
         says=says,

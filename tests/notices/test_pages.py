@@ -1,0 +1,167 @@
+"""The page of notices and those of channels."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from dashboard.parts import signed_in
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+from standardwebhooks import Webhook
+from support.web import web_server
+
+from hadash.notices import channels, routing
+from hadash.notices.models import Channel, PersonalWish
+from hadash.outbox import sending
+from hadash.outbox.backoff import RetryPlan
+from hadash.outbox.models import Delivery, Endpoint, Transport
+from hadash.outbox.states import State
+
+from .parts import channel
+
+pytestmark = [pytest.mark.stack, pytest.mark.django_db]
+
+PLAN = RetryPlan((5, 300))
+
+
+@pytest.fixture
+def as_ada(people: SimpleNamespace, estate: Any, engines: Any) -> Client:
+    return signed_in(people.ada)
+
+
+@pytest.fixture
+def as_vera(people: SimpleNamespace, estate: Any, engines: Any) -> Client:
+    return signed_in(people.vera)
+
+
+@pytest.fixture
+def reachable(settings: Any) -> None:
+    """This machine may be posted to."""
+    settings.WEBHOOK_NETWORKS = (ipaddress.ip_network("127.0.0.0/8"),)
+    settings.WEBHOOK_PLAIN = True
+
+
+def typed(**more: str) -> dict[str, str]:
+    return {
+        "name": "值班",
+        "transport": "webhook",
+        "url": "https://hooks.example.org/a",
+        "usual": "on",
+        "enabled": "on",
+        **more,
+    }
+
+
+def test_how_somebody_is_told(as_vera: Client, people: SimpleNamespace) -> None:
+    as_vera.post(
+        reverse("notices"),
+        {
+            "by_mail": "on",
+            "kinds": ["switch-ended"],
+            "digest_minutes": "30",
+            "quiet_from": "22:00",
+            "quiet_until": "07:00",
+        },
+    )
+    wish = PersonalWish.objects.get(user=people.vera)
+    assert (wish.kinds, wish.digest_minutes, f"{wish.quiet_from:%H:%M}") == (["switch-ended"], 30, "22:00")
+    page = as_vera.get(reverse("notices")).content.decode()
+    assert 'value="22:00"' in page
+
+
+def test_half_of_quiet_hours_is_none(as_vera: Client) -> None:
+    answer = as_vera.post(reverse("notices"), {"quiet_from": "22:00"})
+    assert answer.status_code == 409 and "Quiet hours need" in answer.content.decode()
+
+
+def test_what_has_happened_leads_to_the_very_thing(as_vera: Client, make_switch: Any) -> None:
+    switch = make_switch()
+    page = as_vera.get(reverse("notices")).content.decode()
+    assert reverse("switch", args=[switch.key]) in page and "Upgrade of the brokers" in page
+
+
+def test_a_secret_is_shown_once(as_ada: Client) -> None:
+    answer = as_ada.post(reverse("new-channel"), typed(), follow=True)
+    page = answer.content.decode()
+    assert "whsec_" in page
+    (made,) = Channel.objects.all()
+    again = as_ada.get(reverse("channel", args=[made.pk])).content.decode()
+    assert "whsec_" not in again.replace("(whsec_…", "") and "hooks.example.org" not in again
+
+
+def test_what_is_wrong_is_said_and_what_was_typed_stays(as_ada: Client) -> None:
+    answer = as_ada.post(reverse("new-channel"), typed(url="http://10.0.0.1/"))
+    assert answer.status_code == 409 and 'value="值班"' in answer.content.decode()
+    assert not Endpoint.objects.exists()
+
+
+class TestPosting:
+    def test_a_webhook_is_signed_and_a_lost_answer_is_sent_again_under_the_same_id(
+        self, as_ada: Client, reachable: None
+    ) -> None:
+        now = timezone.now()
+        answers: list[Any] = [None, (200, {}, b"ok")]
+        with web_server(lambda _: answers.pop(0)) as there:
+            as_ada.post(reverse("new-channel"), typed(url=f"http://127.0.0.1:{there.port}/"))
+            made = Channel.objects.get()
+            as_ada.post(reverse("try-channel", args=[made.pk]))
+            assert sending.post_due(PLAN, lambda: now + timezone.timedelta(seconds=1)) == {State.DEFERRED: 1}
+            assert sending.post_due(PLAN, lambda: now + timezone.timedelta(seconds=60)) == {State.ACCEPTED: 1}
+        first, second = there.got
+        assert first.headers["webhook-id"] == second.headers["webhook-id"]
+        body = Webhook(made.endpoint.secret).verify(first.body, dict(first.headers.items()))
+        assert body["type"] == "hadash.notices" and "test by ada" in body["data"]["title"]
+        assert "200 ok" in as_ada.get(reverse("channel", args=[made.pk])).content.decode()
+
+    def test_one_that_says_that_it_is_gone_is_switched_off(self, as_ada: Client, reachable: None) -> None:
+        with web_server(lambda _: (410, {}, b"gone")) as there:
+            made = channel(url=f"http://127.0.0.1:{there.port}/")
+            as_ada.post(reverse("try-channel", args=[made.pk]))
+            sending.post_due(PLAN)
+        endpoint = Endpoint.objects.get()
+        assert (endpoint.enabled, endpoint.fault) == (False, "410 gone")
+        assert (
+            routing.channels_for(
+                SimpleNamespace(pair_id=None, kind="x"), Channel.objects.filter(endpoint__enabled=True)
+            )
+            == []
+        )  # type: ignore[arg-type]
+
+    def test_a_chat_that_says_no_in_its_answer_has_not_taken_it(
+        self, as_ada: Client, reachable: None
+    ) -> None:
+        no = json.dumps({"errcode": 310000, "errmsg": "sign not match"}).encode()
+        with web_server(lambda _: (200, {"content-type": "application/json"}, no)) as there:
+            made = channel(
+                url=f"http://127.0.0.1:{there.port}/robot?access_token=x", transport=Transport.DINGTALK
+            )
+            as_ada.post(reverse("try-channel", args=[made.pk]))
+            assert sending.post_due(PLAN) == {State.FAILED: 1}
+        assert Delivery.objects.get().said == "310000 sign not match"
+
+    def test_a_lost_answer_of_a_chat_is_not_known(self, as_ada: Client, reachable: None) -> None:
+        with web_server(lambda _: None) as there:
+            made = channel(url=f"http://127.0.0.1:{there.port}/", transport=Transport.SLACK)
+            as_ada.post(reverse("try-channel", args=[made.pk]))
+            assert sending.post_due(PLAN) == {State.UNCERTAIN: 1}
+
+    def test_one_that_is_away_keeps_no_other_waiting(self, people: SimpleNamespace, reachable: None) -> None:
+        with web_server() as there:
+            away = channel("away", "http://127.0.0.1:9/")
+            here = channel("here", f"http://127.0.0.1:{there.port}/")
+            for made in (away, here):
+                channels.try_out(people.ada, made)
+            assert sending.post_due(PLAN) == {State.DEFERRED: 1, State.ACCEPTED: 1}
+
+    def test_inside_nothing_is_posted(self, people: SimpleNamespace, settings: Any) -> None:
+        settings.WEBHOOK_PLAIN = True
+        with web_server() as there:
+            channels.try_out(people.ada, channel(url=f"http://127.0.0.1:{there.port}/"))
+            assert sending.post_due(PLAN) == {State.FAILED: 1}
+        assert there.got == []
+        assert "HADASH_WEBHOOK_NETWORKS" in Delivery.objects.get().said

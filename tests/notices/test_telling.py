@@ -1,0 +1,279 @@
+"""What has happened is told to those whom it concerns: once, as they want it, and one storm is one message."""
+
+from __future__ import annotations
+
+from datetime import datetime, time, timedelta
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from hadash.governance.models import Finding, Run
+from hadash.mirroring.models import Mirror
+from hadash.notices import channels, gathering, routing, watching
+from hadash.notices.channels import ChannelRefused, WantedChannel, WantedWish
+from hadash.notices.kinds import NOTICES, NoticeKind
+from hadash.notices.models import Incident, Notice, Pending
+from hadash.outbox.models import Delivery
+from hadash.reports.models import MailPreference
+from hadash.switching.models import Approval, StageRecord, Switch
+
+pytestmark = [pytest.mark.stack, pytest.mark.django_db]
+
+
+def kinds() -> list[str]:
+    return [notice.kind for notice in Notice.objects.order_by("pk")]
+
+
+def tell(now: datetime | None = None) -> dict[str, list[str]]:
+    """Route and tell; the subjects by address."""
+    now = now or timezone.now()
+    while routing.route_new(now):
+        pass
+    before = set(Delivery.objects.values_list("pk", flat=True))
+    gathering.tell_due(now)
+    found: dict[str, list[str]] = {}
+    for each in Delivery.objects.exclude(pk__in=before).select_related("content"):
+        found.setdefault(each.address.partition("@")[0], []).append(each.content.subject)
+    return found
+
+
+def to(status: str, switch: Switch, **values: Any) -> None:
+    switch.status = status
+    for name, value in values.items():
+        setattr(switch, name, value)
+    switch.save(update_fields=["status", *values])
+
+
+class TestSwitches:
+    def test_a_request_is_told_to_those_who_can_approve_it_and_not_to_who_asked(
+        self, make_switch: Any
+    ) -> None:
+        make_switch()
+        told = tell()
+        assert sorted(told) == ["arne", "bea"]
+        assert told["arne"] == ["olga asks for a switch of shop from east to west: Upgrade of the brokers"]
+
+    def test_its_life_is_told_to_who_asked(self, make_switch: Any, people: SimpleNamespace) -> None:
+        switch = make_switch()
+        tell()
+        Approval.objects.create(switch=switch, user=people.arne, plan_digest=switch.plan_digest)
+        later = timezone.now()
+        assert tell(later) == {"olga": ["arne has approved the switch of shop."]}
+        to("running", switch, token=1)
+        later += timedelta(minutes=2)
+        assert tell(later) == {"olga": ["The switch of shop from east to west has begun."]}
+        to("needs_attention", switch)
+        later += timedelta(minutes=2)
+        assert tell(later) == {"olga": ["The switch of shop needs somebody."]}, (
+            "Olga operates, too: one message"
+        )
+
+    def test_saving_anything_else_tells_nobody(self, make_switch: Any) -> None:
+        switch = make_switch()
+        count = Notice.objects.count()
+        switch.stage = "drain"
+        switch.save(update_fields=["stage"])
+        switch.save()
+        assert Notice.objects.count() == count, "the same status is the same notice"
+
+    def test_batches_and_changes_of_bindings(self, make_batch: Any, make_change: Any) -> None:
+        make_batch()
+        make_change()
+        assert kinds() == ["approval-asked", "approval-asked"]
+
+
+class TestHow:
+    def test_a_storm_is_one_message(self, make_switch: Any) -> None:
+        now = timezone.now()
+        switch = make_switch("approved")
+        for token in range(1, 31):
+            to("running", switch, token=token)
+            to("needs_attention", switch)
+        told = tell(now + timedelta(seconds=1))
+        assert told == {"olga": ["60 notices: The switch of shop needs somebody."]}
+        to("running", switch, token=31)
+        to("paused", switch)
+        assert tell(now + timedelta(seconds=30)) == {}, "not before the gap is over"
+        assert tell(now + timedelta(seconds=90)) == {
+            "olga": ["2 notices: The switch of shop waits for a go: all is ready."]
+        }
+
+    def test_nobody_is_told_twice(self, make_switch: Any) -> None:
+        make_switch()
+        now = timezone.now()
+        assert tell(now)
+        assert tell(now + timedelta(hours=1)) == {}
+
+    def test_in_the_language_and_zone_of_each(self, make_switch: Any, people: SimpleNamespace) -> None:
+        MailPreference.objects.create(user=people.bea, language="zh-hans", zone="Asia/Shanghai")
+        make_switch()
+        told = tell()
+        assert told["bea"][0] != told["arne"][0] and "shop" in told["bea"][0]
+        assert Delivery.objects.get(address="bea@example.org").content.language == "zh-hans"
+
+    def test_who_wants_no_mail_gets_none(self, make_switch: Any, people: SimpleNamespace) -> None:
+        channels.set_own(people.arne, WantedWish(), by_mail=False)
+        channels.set_own(people.bea, WantedWish(kinds=[NoticeKind.SWITCH_ENDED]), by_mail=True)
+        make_switch()
+        assert tell() == {}
+
+    def test_quiet_hours_hold_back_what_is_not_urgent(
+        self, make_switch: Any, people: SimpleNamespace
+    ) -> None:
+        wish = WantedWish(quiet_from=time(0, 0), quiet_until=time(23, 59))
+        channels.set_own(people.olga, wish, by_mail=True)
+        switch = make_switch("approved")
+        to("running", switch, token=1)
+        assert "olga" not in tell()
+        to("paused", switch)
+        assert "olga" in tell(), "a switch that waits for a go is told at once, and the rest with it"
+
+    def test_who_may_not_see_the_pair_is_not_told(self, make_switch: Any, people: SimpleNamespace) -> None:
+        people.arne.groups.clear()
+        make_switch()
+        assert sorted(tell()) == ["bea"]
+
+
+class TestWatching:
+    def test_a_mirror_that_lasts_late_is_told_and_one_that_was_late_for_a_moment_is_not(
+        self, estate: Any, people: Any
+    ) -> None:
+        now = timezone.now()
+        Mirror.objects.update(lag_seconds=10_000)
+        assert watching.look(now) == 0
+        assert watching.look(now + timedelta(seconds=61)) == 1
+        assert watching.look(now + timedelta(seconds=99)) == 0
+        Mirror.objects.update(lag_seconds=1)
+        watching.look(now + timedelta(seconds=120))
+        assert not Incident.objects.exists()
+        Mirror.objects.update(lag_seconds=10_000)
+        watching.look(now + timedelta(seconds=130))
+        assert watching.look(now + timedelta(seconds=200)) == 1, "late again is told again"
+        assert kinds() == ["mirror-late", "mirror-late"]
+
+    def test_a_mirror_that_has_failed(self, estate: Any) -> None:
+        now = timezone.now()
+        Mirror.objects.update(state="failed", fault="Task 0: no such topic\nat org.apache…")
+        watching.look(now)
+        watching.look(now + timedelta(seconds=61))
+        (notice,) = Notice.objects.all()
+        assert notice.sentence["values"]["fault"] == "Task 0: no such topic"
+
+    def test_what_cannot_be_looked_at_is_not_over(self, estate: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        Incident.objects.create(key="gateways:gateway-1", since=timezone.now(), is_told=True)
+
+        def away() -> Any:
+            raise ConnectionError("ZooKeeper is away")
+
+        monkeypatch.setattr(watching, "gateway_members", away)
+        watching.look(timezone.now())
+        assert Incident.objects.filter(key="gateways:gateway-1").exists()
+
+    def test_jobs_that_have_failed_and_new_risks(self, estate: Any) -> None:
+        now = timezone.now()
+        Run.objects.create(job="lag", state="failed", ended_at=now, fault="No lake.\nTraceback")
+        run = Run.objects.create(
+            job="risk", state="published", began_at=now - timedelta(minutes=1), ended_at=now
+        )
+        values = {"pair": "main", "first_at": now, "opened_at": now, "last_run": run.pk}
+        Finding.objects.create(code="acks-not-all", weight=10, name="a", **values)
+        Finding.objects.create(code="acks-not-all", weight=1, name="b", **values)
+        assert watching.look(now) == 2
+        assert watching.look(now) == 0
+        said = {notice.kind: notice.sentence["values"] for notice in Notice.objects.all()}
+        assert said["job-failed"]["fault"] == "No lake."
+        assert (said["findings-new"]["count"], said["findings-new"]["high"]) == (2, 1)
+
+    def test_requests_that_are_about_to_expire(self, make_switch: Any) -> None:
+        now = timezone.now()
+        make_switch(expires_at=now + timedelta(minutes=30))
+        tell(now)
+        assert watching.look(now) == 1
+        assert sorted(tell(now + timedelta(minutes=2))) == ["arne", "bea", "olga"]
+        assert watching.look(now) == 0
+
+    def test_a_stage_that_takes_longer_than_usual(self, make_switch: Any) -> None:
+        now = timezone.now()
+        for number in range(6):
+            done = make_switch("succeeded", appid=f"other-{number}")
+            StageRecord.objects.create(
+                switch=done,
+                stage="drain",
+                token=1,
+                result="done",
+                started_at=now,
+                ended_at=now + timedelta(seconds=4),
+            )
+        switch = make_switch("running")
+        StageRecord.objects.create(switch=switch, stage="drain", token=1, started_at=now)
+        assert watching.look(now + timedelta(seconds=11)) == 0, "less than three times as long"
+        assert watching.look(now + timedelta(seconds=13)) == 1
+        assert watching.look(now + timedelta(seconds=14)) == 0
+
+
+class TestChannels:
+    def wanted(self, **more: Any) -> WantedChannel:
+        values: dict[str, Any] = {
+            "name": "ops", "transport": "webhook", "url": "https://hooks.example.org/a", "secret": "", "pair": None,
+            "language": "", "zone": "", "wish": WantedWish(),
+        }  # fmt: skip
+        return WantedChannel(**{**values, **more})
+
+    def test_it_is_told_of_its_pair(self, make_switch: Any, people: SimpleNamespace, estate: Any) -> None:
+        made = channels.save(people.ada, self.wanted(pair=estate.pair))
+        make_switch()
+        assert "ops" in tell()
+        delivery = Delivery.objects.get(address="ops")
+        assert (delivery.transport, delivery.endpoint) == ("webhook", made.endpoint)
+        assert delivery.content.data["items"][0]["url"].startswith("http")
+
+    def test_only_of_what_it_wants(self, make_switch: Any, people: SimpleNamespace) -> None:
+        channels.save(people.ada, self.wanted(wish=WantedWish(kinds=[NoticeKind.SWITCH_ENDED])))
+        switch = make_switch()
+        assert "ops" not in tell()
+        to("succeeded", switch)
+        assert "ops" in tell()
+
+    def test_a_webhook_gets_a_secret_and_both_are_encrypted(self, people: SimpleNamespace) -> None:
+        from django.db import connection
+
+        made = channels.save(people.ada, self.wanted())
+        assert made.endpoint.secret.startswith("whsec_")
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT url, secret FROM outbox_endpoint")
+            (row,) = cursor.fetchall()
+        assert "hooks" not in row[0] and "whsec" not in row[1]
+
+    def test_an_address_that_is_left_empty_stays(self, people: SimpleNamespace) -> None:
+        made = channels.save(people.ada, self.wanted())
+        secret = made.endpoint.secret
+        changed = channels.save(people.ada, self.wanted(name="ops-2", url=""), made)
+        assert (changed.endpoint.url, changed.endpoint.secret) == ("https://hooks.example.org/a", secret)
+
+    @pytest.mark.parametrize(
+        ("wrong", "said"),
+        [
+            ({"name": " "}, "name"),
+            ({"url": ""}, "Paste the address"),
+            ({"url": "http://hooks.example.org/"}, "https"),
+            ({"url": "https://10.0.0.1/"}, "HADASH_WEBHOOK_NETWORKS"),
+            ({"transport": "mail"}, "what kind"),
+            ({"secret": "short"}, "secret"),
+            ({"zone": "Nowhere"}, "time zone"),
+        ],
+    )
+    def test_what_is_wrong_is_said(self, people: SimpleNamespace, wrong: dict[str, Any], said: str) -> None:
+        with pytest.raises(ChannelRefused, match=said):
+            channels.save(people.ada, self.wanted(**wrong))
+
+    def test_a_test_says_that_it_is_one(self, people: SimpleNamespace) -> None:
+        made = channels.save(people.ada, self.wanted())
+        delivery = channels.try_out(people.ada, made)
+        assert delivery.content.subject == "This is a test by ada: the channel works."
+        assert not Notice.objects.exists() and not Pending.objects.exists()
+
+
+def test_every_kind_has_a_row() -> None:
+    assert set(NOTICES) == set(NoticeKind)

@@ -1,0 +1,305 @@
+"""A schedule makes its report at its time, once, for those who may see it, in their language; and says what it could not do."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from django.core.exceptions import PermissionDenied
+from django.utils import timezone
+
+from hadash.audit.models import Entry
+from hadash.governance.models import Coverage, Finding, LagDay, Posture, Run
+from hadash.outbox.models import Delivery
+from hadash.reports import editions, reading, schedules
+from hadash.reports.models import (
+    Kind,
+    MailPreference,
+    OwnerAddress,
+    ReportEdition,
+    ReportIssue,
+    ReportSchedule,
+)
+from hadash.reports.report import report_from_json
+from hadash.reports.schedules import ScheduleRefused, Wanted, WantedRecipient, Way
+
+pytestmark = [pytest.mark.stack, pytest.mark.django_db]
+
+
+def wanted(kind: Kind = Kind.POSTURE, **more: Any) -> Wanted:
+    values: dict[str, Any] = {
+        "name": "Every morning",
+        "kind": kind,
+        "cron": "" if kind is Kind.SWITCH else "0 7 * * *",
+        "zone": "UTC",
+        "recipients": [WantedRecipient(Way.ROLE, "approver")],
+    }
+    return Wanted(**{**values, **more})
+
+
+@pytest.fixture
+def published(estate: SimpleNamespace) -> None:
+    """What jobs have said of a day ago and of today."""
+    now = timezone.now()
+    runs = {
+        job: Run.objects.create(job=job, state="published", began_at=now, ended_at=now)
+        for job in ("topology", "coverage", "risk", "lag", "advice")
+    }
+    for days, registered in ((1, 70), (0, 81)):
+        Posture.objects.create(
+            pair="main", day=(now - timedelta(days=days)).date(), appids=3, mirrored_appids=2, clients=100,
+            registered=registered, shared_appids=1, largest_radius=5, high=1, medium=2, low=3,
+        )  # fmt: skip
+    Coverage.objects.create(
+        run=runs["coverage"], pair="main", appid="shop", clients=4, registered=2, nameless=1, new_clients=0, days=3,
+        duplicates=0, bypassing=0,
+    )  # fmt: skip
+    Coverage.objects.create(
+        run=runs["coverage"], pair="main", appid="somebody-elses", clients=2, registered=0, nameless=0, new_clients=0, days=3,
+        duplicates=0, bypassing=0,
+    )  # fmt: skip
+    LagDay.objects.create(
+        run=runs["lag"], pair="main", mirror="shop", date=now.date(), samples=1000, unknown=10, over_rpo=40,
+        seconds_p50=1.0, seconds_p95=9.0, seconds_most=75.0, records_most=900,
+    )  # fmt: skip
+    Finding.objects.create(
+        pair="main", code="acks-not-all", appid="shop", name="web", weight=10, first_at=now, opened_at=now, last_run=runs["risk"].pk
+    )  # fmt: skip
+
+
+def made(kind: Kind, people: SimpleNamespace, about: str = "", **more: Any) -> list[ReportEdition]:
+    """The editions of a schedule of this kind at its time."""
+    schedule = schedules.save(people.ada, wanted(kind, **more))
+    now = timezone.now()
+    ReportIssue.objects.create(schedule=schedule, due_at=now, about=about)
+    assert schedules.make_waiting(now) == 1, ReportIssue.objects.get(schedule=schedule).fault
+    return list(ReportEdition.objects.filter(issue__schedule=schedule))
+
+
+class TestSaving:
+    def test_only_who_may(self, people: SimpleNamespace) -> None:
+        with pytest.raises(PermissionDenied):
+            schedules.save(people.olga, wanted())
+
+    @pytest.mark.parametrize(
+        ("wrong", "said"),
+        [
+            ({"name": ""}, "name"),
+            ({"cron": "every day"}, "five parts"),
+            ({"cron": "0 0 31 2 *"}, "no time that ever comes"),
+            ({"zone": "Mars/Olympus"}, "time zone"),
+            ({"recipients": []}, "who gets it"),
+            ({"recipients": [WantedRecipient(Way.PERSON, "nobody")]}, "nobody called"),
+            ({"recipients": [WantedRecipient(Way.ROLE, "king")]}, "no role"),
+            ({"recipients": [WantedRecipient(Way.ADDRESS, "here")]}, "no address"),
+            ({"recipients": [WantedRecipient(Way.OWNER, "")]}, "Coverage by owner"),
+        ],
+    )
+    def test_all_that_is_wrong_is_said_and_nothing_is_kept(
+        self, people: SimpleNamespace, wrong: dict[str, Any], said: str
+    ) -> None:
+        with pytest.raises(ScheduleRefused, match=said):
+            schedules.save(people.ada, wanted(**wrong))
+        assert not ReportSchedule.objects.exists()
+
+    def test_it_stands_in_the_audit_log(self, people: SimpleNamespace) -> None:
+        schedule = schedules.save(people.ada, wanted())
+        schedules.pause(people.ada, schedule, enabled=False)
+        schedules.delete(people.ada, schedule)
+        verbs = list(Entry.objects.order_by("number").values_list("verb", flat=True))
+        assert verbs[-3:] == ["report schedule made", "report schedule paused", "report schedule deleted"]
+
+
+class TestItsTime:
+    def test_it_is_announced_once_however_many_look(self, people: SimpleNamespace) -> None:
+        schedule = schedules.save(people.ada, wanted())
+        due = schedule.next_at
+        assert due is not None
+        assert schedules.announce_due(due - timedelta(seconds=1)) == []
+        assert len(schedules.announce_due(due)) == 1
+        assert schedules.announce_due(due) == []
+        schedule.refresh_from_db()
+        assert schedule.next_at == due + timedelta(days=1)
+
+    def test_one_that_was_missed_for_long_is_left_out_and_says_so(self, people: SimpleNamespace) -> None:
+        schedule = schedules.save(people.ada, wanted())
+        assert schedule.next_at is not None
+        schedules.announce_due(schedule.next_at + timedelta(hours=21))
+        issue = ReportIssue.objects.get()
+        assert (issue.state, issue.fault) == (
+            "skipped",
+            "Nothing ran at its time, and it was too late afterwards.",
+        )
+
+    def test_paused_it_is_not_due(self, people: SimpleNamespace) -> None:
+        schedule = schedules.save(people.ada, wanted())
+        schedules.pause(people.ada, schedule, enabled=False)
+        assert schedules.announce_due(datetime(2100, 1, 1, tzinfo=UTC)) == []
+
+    def test_a_second_click_on_send_now_finds_the_first(self, people: SimpleNamespace) -> None:
+        schedule = schedules.save(people.ada, wanted())
+        assert schedules.send_now(people.ada, schedule) == schedules.send_now(people.ada, schedule)
+
+
+class TestReaders:
+    def test_each_view_is_made_once_and_each_address_gets_one_mail(
+        self, people: SimpleNamespace, published: None, engines: Any
+    ) -> None:
+        MailPreference.objects.create(user=people.bea, language="zh-hans", zone="Asia/Shanghai")
+        recipients = [
+            WantedRecipient(Way.ROLE, "approver"), WantedRecipient(Way.PERSON, "arne"), WantedRecipient(Way.ADDRESS, "list@Example.org", "en"),
+        ]  # fmt: skip
+        found = made(Kind.POSTURE, people, recipients=recipients)
+        assert sorted((e.language, e.zone) for e in found) == [("en", "UTC"), ("zh-hans", "Asia/Shanghai")]
+        assert Counter(Delivery.objects.values_list("address", flat=True)) == {
+            "arne@example.org": 1, "bea@example.org": 1, "list@example.org": 1,
+        }  # fmt: skip
+
+    def test_who_has_no_address_is_named(
+        self, people: SimpleNamespace, published: None, engines: Any
+    ) -> None:
+        recipients = [WantedRecipient(Way.PERSON, "vera"), WantedRecipient(Way.PERSON, "arne")]
+        made(Kind.POSTURE, people, recipients=recipients)
+        assert ReportIssue.objects.get().fault == "Vera Viewer has no address of mail."
+
+    def test_who_may_see_nothing_of_it_gets_nothing(
+        self, people: SimpleNamespace, published: None, engines: Any
+    ) -> None:
+        people.arne.groups.clear()
+        schedule = schedules.save(people.ada, wanted(recipients=[WantedRecipient(Way.PERSON, "arne")]))
+        now = timezone.now()
+        ReportIssue.objects.create(schedule=schedule, due_at=now)
+        schedules.make_waiting(now)
+        issue = ReportIssue.objects.get()
+        assert (issue.state, issue.fault) == ("skipped", "Arne Approver may not see what it tells of.")
+        assert not Delivery.objects.exists()
+
+    def test_an_owner_gets_what_is_theirs_alone(self, people: SimpleNamespace, published: None) -> None:
+        OwnerAddress.objects.create(owner="Checkout", address="checkout@example.org")
+        (edition,) = made(Kind.COVERAGE, people, recipients=[WantedRecipient(Way.OWNER, "")])
+        assert edition.owner == "Checkout"
+        said = str(edition.report)
+        assert "shop" in said and "somebody-elses" not in said
+        assert not reading.may_read(people.arne, edition) and reading.may_read(people.ada, edition)
+
+
+class TestKinds:
+    def report(self, kind: Kind, people: SimpleNamespace, **more: Any) -> Any:
+        (edition,) = made(kind, people, **more)
+        return report_from_json(edition.report)
+
+    def test_posture(self, people: SimpleNamespace, published: None, engines: Any) -> None:
+        report = self.report(Kind.POSTURE, people)
+        assert report.subject == "main: 1 new risk, coverage 81 % (+11)"
+        assert report.stale == ""
+        assert {figure.label: figure.value for figure in report.sections[1].figures}[
+            "InstanceID coverage"
+        ] == "81 %"
+
+    def test_old_figures_are_never_todays(
+        self, people: SimpleNamespace, published: None, engines: Any
+    ) -> None:
+        Run.objects.update(ended_at=timezone.now() - timedelta(hours=30))
+        report = self.report(Kind.POSTURE, people)
+        assert report.subject.startswith("[old figures] main:") and "30 hours ago" in report.stale
+
+    def test_without_any_run_it_says_what_is_not_known(
+        self, people: SimpleNamespace, estate: Any, engines: Any
+    ) -> None:
+        report = self.report(Kind.POSTURE, people)
+        assert report.subject == "[old figures] main: no new risk"
+        assert report.as_of is None and "not known" in report.stale
+
+    def test_risks(self, people: SimpleNamespace, published: None) -> None:
+        now = timezone.now()
+        values = {
+            "pair": "main",
+            "weight": 4,
+            "first_at": now - timedelta(days=40),
+            "last_run": 1,
+            "appid": "shop",
+        }
+        Finding.objects.create(code="acks-not-all", name="again", opened_at=now, **values)
+        Finding.objects.create(
+            code="acks-not-all",
+            name="gone",
+            opened_at=now - timedelta(days=40),
+            state="resolved",
+            resolved_at=now,
+            **values,
+        )
+        Finding.objects.create(code="acks-not-all", name="old", opened_at=now - timedelta(days=40), **values)
+        report = self.report(Kind.RISKS, people)
+        assert report.subject == "main: 2 new risks, 1 resolved, 3 open"
+        new, again, gone = (section.table for section in report.sections[1:4])
+        assert (new.total, again.total, gone.total) == (1, 1, 1)
+        assert report.verdict.text == "1 new risk is high."
+
+    def test_coverage(self, people: SimpleNamespace, published: None) -> None:
+        report = self.report(Kind.COVERAGE, people)
+        assert report.subject == "main: 4 of 6 clients are not registered"
+        owners = [[cell.text for cell in row] for row in report.sections[1].table.rows]
+        assert owners == [["Checkout", "1", "4", "2", "50 %"], ["nobody's", "1", "2", "2", "0 %"]]
+
+    def test_lag(self, people: SimpleNamespace, published: None) -> None:
+        report = self.report(Kind.LAG, people)
+        assert report.subject == "main: within the RPO 95 % of the week, shop was 75.0 s late at most"
+        assert report.verdict.text == "Further behind than the RPO at times: shop."
+
+    def test_what_is_due(self, people: SimpleNamespace, published: None, make_switch: Any) -> None:
+        make_switch(expires_at=timezone.now() + timedelta(hours=3))
+        report = self.report(Kind.DUE, people)
+        assert report.subject == "main: 1 is due within two weeks, 1 within two days"
+
+    def test_a_switch_that_has_ended_is_told_by_itself(
+        self, people: SimpleNamespace, make_switch: Any
+    ) -> None:
+        schedules.save(people.ada, wanted(Kind.SWITCH, name="Records"))
+        now = timezone.now()
+        switch = make_switch("running", started_at=now - timedelta(seconds=30))
+        assert not ReportIssue.objects.exists()
+        switch.status, switch.ended_at = "succeeded", now
+        switch.save(update_fields=["status", "outcome", "ended_at"])
+        switch.save(update_fields=["status", "ended_at"])
+        (issue,) = ReportIssue.objects.all()
+        assert issue.about == switch.key
+        schedules.make_waiting(timezone.now())
+        edition = ReportEdition.objects.get()
+        assert edition.report["subject"] == "shop, east → west: succeeded"
+
+    @pytest.mark.parametrize("kind", [k for k in Kind if k is not Kind.SWITCH])
+    def test_each_in_chinese(
+        self, kind: Kind, people: SimpleNamespace, published: None, engines: Any
+    ) -> None:
+        MailPreference.objects.create(user=people.arne, language="zh-hans")
+        (edition,) = made(kind, people, recipients=[WantedRecipient(Way.PERSON, "arne")])
+        report = report_from_json(edition.report)
+        assert any("\u4e00" <= letter <= "\u9fff" for letter in report.title + report.verdict.text)
+        assert edition.content is not None and edition.content.html and edition.content.text
+
+
+class TestWhatFails:
+    def test_one_that_fails_keeps_no_other_waiting(
+        self, people: SimpleNamespace, published: None, engines: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for name in ("first", "second"):
+            schedule = schedules.save(people.ada, wanted(name=name))
+            ReportIssue.objects.create(schedule=schedule, due_at=timezone.now())
+        make = editions.make
+
+        def breaks(issue: ReportIssue, now: datetime) -> Any:
+            readers = make(issue, now)
+            if issue.schedule.name == "first":
+                raise RuntimeError("no fonts")
+            return readers
+
+        monkeypatch.setattr(editions, "make", breaks)
+        assert schedules.make_waiting(timezone.now()) == 1
+        first = ReportIssue.objects.get(schedule__name="first")
+        assert (first.state, first.fault) == ("failed", "RuntimeError: no fonts")
+        assert set(Delivery.objects.values_list("topic", flat=True)) == {
+            ReportSchedule.objects.get(name="second").topic
+        }, "nothing of the one that failed is sent"
