@@ -1,0 +1,149 @@
+"""Reports in a browser: their pages, and their mails as a reader's program shows them, in both languages, in the light and in the dark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from types import SimpleNamespace
+from typing import Any, Literal
+
+import pytest
+from dashboard.conftest import browser
+from dashboard.parts import PASSWORD
+from dashboard.pictures import SCREENS, Screen, look_at
+from django.conf import settings
+from django.urls import reverse
+from django.utils import timezone, translation
+from notices.parts import channel
+from playwright.sync_api import Browser
+from support.browser import Window
+
+from hadash.governance.models import Coverage, Finding, LagDay, Posture, Run
+from hadash.inventory.models import Pair
+from hadash.notices import announcing
+from hadash.notices.kinds import NoticeKind
+from hadash.outbox.rendering import as_in_a_browser
+from hadash.outbox.services import keep_content
+from hadash.reports import editions
+from hadash.reports.html import html_of
+from hadash.reports.models import Kind
+from hadash.reports.recipients import View
+from hadash.sentences import say
+
+from .parts import sent
+
+pytestmark = [pytest.mark.stack, pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+
+@pytest.fixture
+def published(estate: SimpleNamespace) -> None:
+    """What jobs have said within thirty days."""
+    now = timezone.now()
+    runs = {
+        job: Run.objects.create(job=job, state="published", began_at=now, ended_at=now)
+        for job in ("topology", "coverage", "risk", "lag", "advice")
+    }
+    for days in range(30):
+        Posture.objects.create(
+            pair="main", day=(now - timedelta(days=days)).date(), appids=40, mirrored_appids=31, clients=120,
+            registered=97 - days, shared_appids=7, largest_radius=25, high=3 + days // 9, medium=12, low=30 - days // 3,
+        )  # fmt: skip
+    for appid, clients, registered in (("shop", 40, 31), ("购物车", 12, 2), ("billing", 9, 9)):
+        Coverage.objects.create(
+            run=runs["coverage"], pair="main", appid=appid, clients=clients, registered=registered, nameless=1, new_clients=0,
+            days=7, duplicates=0, bypassing=0,
+        )  # fmt: skip
+    for days in range(7):
+        LagDay.objects.create(
+            run=runs["lag"], pair="main", mirror="shop", date=(now - timedelta(days=days)).date(), samples=43_200, unknown=60,
+            over_rpo=400 * (days == 2), seconds_p50=1.0, seconds_p95=4.0 + days, seconds_most=75.0 if days == 2 else 12.0, records_most=900,
+        )  # fmt: skip
+    for number in range(12):
+        Finding.objects.create(
+            pair="main", code="acks-not-all", appid="shop", name=f"购物车-writer-{number}", weight=10 if number < 3 else 4,
+            first_at=now - timedelta(days=number), opened_at=now - timedelta(days=number), last_run=runs["risk"].pk,
+        )  # fmt: skip
+
+
+@pytest.fixture
+def pages(published: None, people: SimpleNamespace, engines: Any, estate: SimpleNamespace) -> dict[str, str]:
+    edition, _delivery = sent(preview(Kind.POSTURE, "en"))
+    path = "/mirrors/main/shop/"
+    announcing.announce(NoticeKind.MIRROR_LATE, "a", say("Mirror shop is late."), path, Pair.objects.get())
+    return {
+        "reports": reverse("reports"),
+        "report": reverse("report", args=[edition.pk]),
+        "report-preview": f"{reverse('report-preview')}?kind=lag",
+        "schedule-new": reverse("new-report-schedule"),
+        "schedule": reverse("report-schedule", args=[edition.issue.schedule_id]),
+        "report-issue": reverse("report-issue", args=[edition.issue_id]),
+        "report-owners": reverse("report-owners"),
+        "notices": reverse("notices"),
+        "channel-new": reverse("new-channel"),
+        "channel": reverse("channel", args=[channel().pk]),
+    }
+
+
+@pytest.mark.parametrize("screen", SCREENS, ids=str)
+def test_every_page_loads_only_what_it_may_and_can_be_read_by_everybody(
+    browser: Browser, live_server: Any, pages: dict[str, str], screen: Screen
+) -> None:
+    window = Window(browser, f"{live_server.url}/", screen.language, width=screen.width, scheme=screen.scheme)
+    try:
+        window.sign_in("ada", PASSWORD)
+        for name, address in screen.pages(pages).items():
+            page = window.open(address.lstrip("/"))
+            look_at(page, name, screen)
+        assert window.errors == [] and window.strangers == []
+    finally:
+        window.close()
+
+
+def preview(kind: Kind, language: str) -> Any:
+    """A report as it would be now."""
+    with translation.override(language):
+        made = editions.preview(kind, View(language, "UTC", ("main",)))
+    assert made is not None
+    return made
+
+
+@pytest.fixture
+def mail_window(browser: Browser) -> Iterator[Any]:
+    contexts = []
+
+    def opened(scheme: Literal["light", "dark"], width: int) -> Any:
+        context = browser.new_context(color_scheme=scheme, viewport={"width": width, "height": 900})
+        contexts.append(context)
+        return context.new_page()
+
+    yield opened
+    for context in contexts:
+        context.close()
+
+
+@pytest.mark.parametrize("language", ["en", "zh-hans"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_each_mail_can_be_read(
+    published: None,
+    people: Any,
+    engines: Any,
+    mail_window: Any,
+    language: str,
+    scheme: Literal["light", "dark"],
+) -> None:
+    folder = settings.BASE_DIR / "var" / "pictures"
+    folder.mkdir(parents=True, exist_ok=True)
+    page = mail_window(scheme, 640 if language == "en" else 390)
+    for kind in Kind:
+        if kind is Kind.SWITCH:
+            continue
+        report = preview(kind, language)
+        with translation.override(language):
+            html = html_of(report, "Because.", can_unsubscribe=True)
+            parts = keep_content(report.subject, "", html, editions._parts(report)).parts.all()
+        page.set_content(as_in_a_browser(html, parts))
+        wider = page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth")
+        page.screenshot(path=folder / f"mail-{kind}-{language}-{scheme}.png", full_page=True)
+        assert not wider, f"{kind} is wider than the screen"
+        broken = page.evaluate("[...document.images].filter((i) => !i.complete || !i.naturalWidth).length")
+        assert broken == 0
