@@ -21,7 +21,6 @@ SECTIONS: dict[str, str] = {
     "pipeline": "pipeline",
     "notices": "notices",
     "reports": "reports",
-    "demo": "demo-mails",
     "audit": "audit",
     "people": "people",
 }

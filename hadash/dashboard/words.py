@@ -292,6 +292,8 @@ DENIALS = (
     _("You may not exclude Gateways."),
     _("You may not change the rules of a pair."),
     _("You may not read the audit log."),
+    _("You may not change channels."),
+    _("You may not change reports."),
     _("You may not manage people."),
     _("Nobody changes their own roles: ask another administrator."),
     _("Tokens are issued to people at a browser, not to other tokens."),

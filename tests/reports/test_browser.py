@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any, Literal
 
 import pytest
-from dashboard.conftest import browser
+from dashboard.conftest import browser, collected
 from dashboard.parts import PASSWORD
 from dashboard.pictures import SCREENS, Screen, look_at
 from django.conf import settings
