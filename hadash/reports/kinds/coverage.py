@@ -63,7 +63,9 @@ def _said(seen: int, registered: int) -> list[str]:
         return [_("no client was seen")]
     missing = seen - registered
     if not missing:
-        return [_("all %(n)s clients are registered") % {"n": seen}]
+        return [
+            ngettext("its one client is registered", "all %(n)s clients are registered", seen) % {"n": seen}
+        ]
     return [
         ngettext(
             "%(missing)s of %(seen)s client is not registered",
