@@ -50,7 +50,7 @@ def tone(value: Any) -> SafeString:
     if known not in words:
         return SafeString("")
     return format_html(
-        '<span class="tone {}" aria-hidden="true">{}</span><span class="hidden">{}</span>',
+        '<span class="tone tone-{}" aria-hidden="true">{}</span><span class="hidden">{}</span>',
         known.value,
         known.mark,
         words[known],
