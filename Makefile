@@ -10,7 +10,7 @@ READY := $(VENV)/.ready
 N ?= 20
 FLEET ?= 10000
 
-.PHONY: help setup demo demo-fleet demo-check demo-reset manage clients-check bench-switch bench-gateway bench-plan bench-pipeline bench-web fault test test-long test-unit lint types format lock clean browser haproxy record
+.PHONY: help setup demo demo-fleet demo-check demo-reset manage clients-check bench-switch bench-gateway bench-mail bench-plan bench-pipeline bench-web fault test test-long test-unit lint types format lock clean browser haproxy record
 
 help:  ## What there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -49,6 +49,9 @@ bench-switch: $(READY)  ## N=20 switches back and forth; writes var/bench/switch
 
 bench-gateway: $(READY)  ## The Gateway beside the broker itself; writes var/bench/gateway.json (PARTS="latency block" for some)
 	@$(BIN)/python -m hadash.sandbox bench-gateway $(PARTS)
+
+bench-mail: $(READY)  ## One schedule with 10,000 recipients; writes var/bench/mail.json
+	@$(BIN)/python -m hadash.sandbox bench-mail
 
 bench-plan: $(READY)  ## Finding what moves together, and moving 1,000 InstanceIDs at once; writes var/bench/plan.json (PARTS="closure batch")
 	@$(BIN)/python -m hadash.sandbox bench-plan $(PARTS)

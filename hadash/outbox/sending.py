@@ -111,18 +111,20 @@ class PostCarrier:
 def send_due(server: Server, plan: RetryPlan, clock: Clock = timezone.now) -> Counter[State]:
     """Send all mail that is due now; how many deliveries came to which state."""
     with Connection(server, settings.SMTP_MESSAGES_EACH) as connection:
-        return _send_due(MailCarrier(connection), [Transport.MAIL], plan, clock)
+        return carry_due(MailCarrier(connection), [Transport.MAIL], plan, clock)
 
 
 def post_due(plan: RetryPlan, clock: Clock = timezone.now) -> Counter[State]:
     """The same of webhooks and channels."""
-    return _send_due(PostCarrier(), sorted(POSTED), plan, clock)
+    return carry_due(PostCarrier(), sorted(POSTED), plan, clock)
 
 
-def _send_due(
+def carry_due(
     carrier: Carrier, transports: Iterable[Transport], plan: RetryPlan, clock: Clock
 ) -> Counter[State]:
-    """When the one server is not there, the rest of what is claimed is deferred at once: nothing waits for one time-out after another."""
+    """Send all that is due of some transports; how many deliveries came to which state.
+
+    When the one server is not there, the rest of what is claimed is deferred at once: nothing waits for one time-out after another."""
     services.release_expired_claims(clock())
     done: Counter[State] = Counter()
     while claimed := services.claim_due(clock(), settings.OUTBOX_CLAIMED_AT_ONCE, transports):

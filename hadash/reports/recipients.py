@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db.models import Q
 
-from hadash.accounts.roles import pairs_where
+from hadash.accounts.roles import VIEW, people_who
 from hadash.inventory.models import AppID, Pair
 from hadash.outbox.addresses import BadAddress, normalised
 from hadash.reports.models import MailPreference, OwnerAddress, ReportRecipient, ReportSchedule
@@ -42,68 +43,88 @@ class Readers:
 
 
 def readers_of(schedule: ReportSchedule) -> Readers:
-    """Each address once, however often it is meant. Six queries at most for each way."""
+    """Each address once, however often it is meant. A query for each recipient and pair, however many people they are."""
+    directory = _Directory(schedule)
     found: dict[tuple[str, str], Reader] = {}
     left_out: list[Sentence] = []
     for recipient in schedule.recipients.select_related("user"):
-        for each in _readers(schedule, recipient):
+        for each in directory.readers(recipient):
             if isinstance(each, Sentence):
                 left_out.append(each)
             else:
                 found.setdefault((each.address, each.view.owner), each)
-    return Readers(tuple(found.values()), tuple({str(sentence): sentence for sentence in left_out}.values()))
+    return Readers(tuple(found.values()), tuple({str(said): said for said in left_out}.values()))
 
 
-def _readers(schedule: ReportSchedule, recipient: ReportRecipient) -> Iterator[Reader | Sentence]:
-    match ReportRecipient.Way(recipient.way):
-        case ReportRecipient.Way.PERSON if recipient.user is not None:
-            yield _person(schedule, recipient.user)
-        case ReportRecipient.Way.ROLE:
-            for user in _with_role(schedule.pair, recipient.value):
-                yield _person(schedule, user)
-        case ReportRecipient.Way.OWNER:
-            yield from _owners(schedule, recipient.value)
-        case ReportRecipient.Way.ADDRESS:
-            yield _addressed(recipient.value, recipient.language, "", _pairs(schedule))
+class _Directory:
+    """What is asked once for all people of a schedule."""
 
+    def __init__(self, schedule: ReportSchedule) -> None:
+        self._schedule = schedule
 
-def _person(schedule: ReportSchedule, user: User) -> Reader | Sentence:
-    name = user.get_full_name() or user.get_username()
-    if not user.is_active:
-        return say("%(person)s has no access any more.", person=name)
-    if not user.email:
-        return say("%(person)s has no address of mail.", person=name)
-    may_see = set(pairs_where(user).values_list("name", flat=True))
-    pairs = tuple(pair for pair in _pairs(schedule) if pair in may_see)
-    if not pairs:
-        return say("%(person)s may not see what it tells of.", person=name)
-    wanted = MailPreference.objects.filter(user=user).first() or MailPreference()
-    reader = _addressed(user.email, wanted.language, wanted.zone, pairs)
-    return Reader(reader.address, reader.view, user.pk) if isinstance(reader, Reader) else reader
+    @cached_property
+    def _pairs(self) -> tuple[Pair, ...]:
+        """Those that it tells of."""
+        if self._schedule.pair is not None:
+            return (self._schedule.pair,)
+        return tuple(Pair.objects.order_by("name"))
 
+    @cached_property
+    def _names(self) -> tuple[str, ...]:
+        return tuple(pair.name for pair in self._pairs)
 
-def _with_role(pair: Pair | None, role: str) -> list[User]:
-    """Who has a role on all pairs, or on this one (on any, without one)."""
-    on_pair = Q(pair_roles__group__name=role) & (Q(pair_roles__pair=pair) if pair is not None else Q())
-    found = User.objects.filter(Q(groups__name=role) | on_pair, is_active=True)
-    return list(found.distinct().order_by("username"))
+    @cached_property
+    def _viewers(self) -> dict[str, set[int]]:
+        """By pair, who may see it."""
+        return {pair.name: set(people_who(VIEW, pair).values_list("pk", flat=True)) for pair in self._pairs}
 
+    @cached_property
+    def _preferences(self) -> dict[int, MailPreference]:
+        return {wanted.user_id: wanted for wanted in MailPreference.objects.all()}
 
-def _owners(schedule: ReportSchedule, owner: str) -> Iterator[Reader | Sentence]:
-    pairs = _pairs(schedule)
-    owners = (
-        AppID.objects.filter(pair__name__in=pairs)
-        .exclude(owner="")
-        .values_list("owner", flat=True)
-        .distinct()
-    )
-    wanted = sorted({owner} & set(owners) if owner else set(owners))
-    known = {each.owner: each for each in OwnerAddress.objects.filter(owner__in=wanted)}
-    for name in wanted:
-        if name not in known:
-            yield say("Owner %(owner)s has no address of mail.", owner=name)
-        else:
-            yield _addressed(known[name].address, known[name].language, known[name].zone, pairs, name)
+    def readers(self, recipient: ReportRecipient) -> Iterator[Reader | Sentence]:
+        match ReportRecipient.Way(recipient.way):
+            case ReportRecipient.Way.PERSON if recipient.user is not None:
+                yield self._person(recipient.user)
+            case ReportRecipient.Way.ROLE:
+                for user in self._with_role(recipient.value):
+                    yield self._person(user)
+            case ReportRecipient.Way.OWNER:
+                yield from self._owners(recipient.value)
+            case ReportRecipient.Way.ADDRESS:
+                yield _addressed(recipient.value, recipient.language, "", self._names)
+
+    def _person(self, user: User) -> Reader | Sentence:
+        name = user.get_full_name() or user.get_username()
+        if not user.is_active:
+            return say("%(person)s has no access any more.", person=name)
+        if not user.email:
+            return say("%(person)s has no address of mail.", person=name)
+        pairs = tuple(pair for pair in self._names if user.pk in self._viewers[pair])
+        if not pairs:
+            return say("%(person)s may not see what it tells of.", person=name)
+        wanted = self._preferences.get(user.pk) or MailPreference()
+        reader = _addressed(user.email, wanted.language, wanted.zone, pairs)
+        return Reader(reader.address, reader.view, user.pk) if isinstance(reader, Reader) else reader
+
+    def _with_role(self, role: str) -> Iterator[User]:
+        """Who has a role on all pairs, or on this one (on any, without one)."""
+        pair = self._schedule.pair
+        on_pair = Q(pair_roles__group__name=role) & (Q(pair_roles__pair=pair) if pair is not None else Q())
+        found = User.objects.filter(Q(groups__name=role) | on_pair, is_active=True)
+        return found.distinct().order_by("username").iterator()
+
+    def _owners(self, owner: str) -> Iterator[Reader | Sentence]:
+        owned = AppID.objects.filter(pair__in=self._pairs).exclude(owner="")
+        owners = set(owned.values_list("owner", flat=True).distinct())
+        wanted = sorted({owner} & owners if owner else owners)
+        known = {each.owner: each for each in OwnerAddress.objects.filter(owner__in=wanted)}
+        for name in wanted:
+            if name not in known:
+                yield say("Owner %(owner)s has no address of mail.", owner=name)
+            else:
+                told = known[name]
+                yield _addressed(told.address, told.language, told.zone, self._names, name)
 
 
 def _addressed(
@@ -115,9 +136,3 @@ def _addressed(
         return say("%(error)s", error=error)
     view = View(language or settings.LANGUAGE_CODE, zone or settings.REPORT_ZONE, pairs, owner)
     return Reader(known, view)
-
-
-def _pairs(schedule: ReportSchedule) -> tuple[str, ...]:
-    if schedule.pair is not None:
-        return (schedule.pair.name,)
-    return tuple(Pair.objects.order_by("name").values_list("name", flat=True))

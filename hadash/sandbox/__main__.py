@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
 
-from hadash.sandbox.bench import batch, gateway, pipeline, plan
+from hadash.sandbox.bench import batch, gateway, mail, pipeline, plan
 from hadash.sandbox.bench.web import run as web
 from hadash.sandbox.check import bench_switch, demo_check
 from hadash.sandbox.clients.check import clients_check
@@ -71,6 +71,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     bench_parser.add_argument("--keep", type=Path, help="use and keep this data folder")
     gateway_parser = commands.add_parser("bench-gateway", help="the Gateway beside the broker itself")
     gateway_parser.add_argument("parts", nargs="*", choices=[*gateway.PARTS, []], help="only these parts")
+    mail_parser = commands.add_parser("bench-mail", help="one schedule with very many recipients")
+    mail_parser.add_argument("--readers", type=int, default=mail.READERS, help="how many")
     plan_parser = commands.add_parser(
         "bench-plan", help="finding what moves together, and moving much at once"
     )
@@ -138,6 +140,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 return bench_switch(options.n, options.keep)
             case "bench-gateway":
                 return gateway.bench_gateway(options.parts)
+            case "bench-mail":
+                return mail.bench_mail(options.readers)
             case "bench-plan":
                 return plan.bench_plan(options.parts, options.instances, options.switches, options.keep)
             case "bench-pipeline":
