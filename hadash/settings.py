@@ -677,5 +677,7 @@ REPORT_LOOK_SECONDS = number("HADASH_REPORT_LOOK_SECONDS", 10)
 REPORT_STALE_HOURS = number("HADASH_REPORT_STALE_HOURS", 26)
 #: Hours after which a mail with a report is not sent any more: the next one is there by then.
 REPORT_EXPIRY_HOURS = number("HADASH_REPORT_EXPIRY_HOURS", 20)
+#: Days for which reports can be read on their pages: a year, so that one can be put beside that of a year ago.
+REPORT_KEPT_DAYS = number("HADASH_REPORT_KEPT_DAYS", 400)
 #: Rows of a file that is attached: servers take some ten megabytes in all.
 REPORT_CSV_ROWS = int(number("HADASH_REPORT_CSV_ROWS", 20_000))

@@ -13,6 +13,9 @@ from tasks.outliving import outlive_redis
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "hadash.settings")
 
 outlive_redis()
+#: Seconds between two looks at what is too old to be kept: days are counted.
+TRIM_SECONDS = 3600.0
+
 app = Celery("hadash")
 # A task belongs to the current application, and each thread has its own. Threads that have none use the default one;
 # Celery makes that itself, without a broker, when a schedule is asked for its next time before this module is imported.
@@ -71,6 +74,7 @@ def schedule(sender: Celery, **kwargs: object) -> None:
     tell, watch = settings.NOTICE_TELL_SECONDS, settings.NOTICE_WATCH_SECONDS
     every(tell, notices.tell.s(), name="tell notices", expires=tell)
     every(watch, notices.watch.s(), name="watch for notices", expires=watch)
+    every(TRIM_SECONDS, outbox.trim.s(), name="trim the outbox", expires=TRIM_SECONDS)
     of_reports = settings.REPORT_LOOK_SECONDS
     every(of_reports, reports.look.s(), name="look at reports", expires=of_reports)
     anchor = settings.AUDIT_ANCHOR_SECONDS

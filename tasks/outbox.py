@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from celery import shared_task
+from django.utils import timezone
 
-from hadash.outbox import configured, sending
+from hadash.notices import routing
+from hadash.outbox import configured, sending, services
+from hadash.reports import schedules
 from tasks.single import single
 
 
@@ -25,3 +28,14 @@ def post() -> None:
     with single("outbox post") as won:
         if won:
             sending.post_due(configured.post_retries())
+
+
+@shared_task(name="outbox.trim", ignore_result=True)
+def trim() -> None:
+    """Forget what was sent, reported and told long ago."""
+    with single("outbox trim") as won:
+        if won:
+            now = timezone.now()
+            services.trim(now)
+            schedules.trim(now)
+            routing.trim(now)

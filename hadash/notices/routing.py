@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
 
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
 
@@ -36,6 +37,14 @@ def route_new(now: datetime) -> int:
         Pending.objects.bulk_create(pending, ignore_conflicts=True)
         Notice.objects.filter(pk__in=[notice.pk for notice in new]).update(routed_at=now)
     return len(new)
+
+
+def trim(now: datetime) -> int:
+    """Forget what happened more than ``NOTICE_KEPT_DAYS`` ago; how many notices."""
+    old = Notice.objects.filter(at__lt=now - timedelta(days=settings.NOTICE_KEPT_DAYS))
+    count = old.count()
+    old.delete()
+    return count
 
 
 def people_for(notice: Notice, wishes: dict[int, PersonalWish]) -> list[User]:

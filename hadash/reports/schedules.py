@@ -242,6 +242,14 @@ def _make(issue: ReportIssue, now: datetime) -> bool:
     return True
 
 
+def trim(now: datetime) -> int:
+    """Forget the issues of more than ``REPORT_KEPT_DAYS`` ago, with what was made of them; how many."""
+    old = ReportIssue.objects.filter(due_at__lt=now - timedelta(days=settings.REPORT_KEPT_DAYS))
+    count = old.count()
+    old.delete()
+    return count
+
+
 def _may(actor: Any) -> None:
     if not may(actor, MANAGE_REPORTS):
         raise PermissionDenied("You may not change reports.")

@@ -277,3 +277,12 @@ class TestChannels:
 
 def test_every_kind_has_a_row() -> None:
     assert set(NOTICES) == set(NoticeKind)
+
+
+def test_what_is_long_ago_is_forgotten(make_switch: Any, people: SimpleNamespace) -> None:
+    make_switch()
+    tell()
+    now = timezone.now()
+    assert routing.trim(now) == 0
+    assert routing.trim(now + timedelta(days=91)) == 1
+    assert not Notice.objects.exists() and Delivery.objects.exists()

@@ -303,3 +303,10 @@ class TestWhatFails:
         assert set(Delivery.objects.values_list("topic", flat=True)) == {
             ReportSchedule.objects.get(name="second").topic
         }, "nothing of the one that failed is sent"
+
+
+def test_what_is_long_ago_is_forgotten(people: SimpleNamespace, published: None, engines: Any) -> None:
+    made(Kind.POSTURE, people)
+    assert schedules.trim(timezone.now()) == 0
+    assert schedules.trim(timezone.now() + timedelta(days=401)) == 1
+    assert not ReportEdition.objects.exists() and Delivery.objects.exists()
