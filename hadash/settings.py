@@ -357,6 +357,7 @@ CELERY_TASK_ROUTES = {
     "pipeline.run": {"queue": "pipeline"},
     "outbox.send": {"queue": "outbox"},
     "outbox.post": {"queue": "outbox"},
+    "outbox.trim": {"queue": "outbox"},
     "reports.look": {"queue": "outbox"},
     "notices.watch": {"queue": "outbox"},
     "notices.tell": {"queue": "outbox"},

@@ -79,4 +79,4 @@ def schedule(sender: Celery, **kwargs: object) -> None:
     every(of_reports, reports.look.s(), name="look at reports", expires=of_reports)
     anchor = settings.AUDIT_ANCHOR_SECONDS
     every(anchor, watching.anchor_audit.s(), name="anchor the audit log", expires=anchor)
-    every(3600.0, watching.trim.s(), name="trim samples", expires=600)
+    every(TRIM_SECONDS, watching.trim.s(), name="trim samples", expires=600)
