@@ -134,6 +134,9 @@ json_values = st.recursive(
 )
 
 
+@pytest.mark.filterwarnings(
+    "ignore::hypothesis.errors.HypothesisDeprecationWarning"
+)  # threads of ZooKeeper clients use random meanwhile
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(json_values, st.text(max_size=400))
 def test_whatever_is_recorded_is_read_again_as_it_was_chained(olga: User, details: Any, subject: str) -> None:
