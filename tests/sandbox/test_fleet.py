@@ -24,8 +24,10 @@ from hadash.lake.store import Store
 from hadash.mirroring.models import LagSample, Mirror
 from hadash.mirroring.services import cluster_client
 from hadash.pipeline import collecting
+from hadash.sandbox.errors import SandboxError
 from hadash.sandbox.fleet import database, lags, reports, servers
 from hadash.sandbox.fleet.estate import GROUP, PRODUCE, Estate, Side, Size
+from hadash.sandbox.fleet.filling import take
 from hadash.switching import planning
 from hadash.switching.plan import Scope, ScopeKind
 
@@ -134,3 +136,23 @@ class TestInTheTables:
         rows = snapshots.read(store, newest, "partitions")
         assert taken.rows["partitions"] == rows.num_rows > 5_000
         assert set(rows["cluster"].to_pylist()) == {*SIDE.clusters}
+
+
+class TestOneThatIsThere:
+    WANTED = {"appids": 100, "seed": 7, "day": "2026-11-26"}
+
+    def test_the_one_of_today_is_taken_without_a_word(self) -> None:
+        told: list[str] = []
+        take(self.WANTED, self.WANTED, told.append)
+        assert told == []
+
+    def test_so_is_that_of_another_day_and_where_it_ends_is_said(self) -> None:
+        told: list[str] = []
+        take({**self.WANTED, "day": "2026-11-25"}, self.WANTED, told.append)
+        (said,) = told
+        assert "2026-11-25" in said and "make demo-reset" in said
+
+    @pytest.mark.parametrize("found", [None, {**WANTED, "appids": 1000}, {**WANTED, "seed": 8}])
+    def test_another_one_is_not(self, found: dict[str, object] | None) -> None:
+        with pytest.raises(SandboxError, match="make demo-reset"):
+            take(found, self.WANTED, print)

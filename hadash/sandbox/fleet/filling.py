@@ -4,7 +4,7 @@ of the pipeline on some of these days, so that there is something to compare tod
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from typing import Any
 
@@ -40,18 +40,17 @@ Tell = Callable[[str], None]
 
 
 def fill(size: Size, names: Side, looked_at: Sequence[int] = LOOKED_AT, tell: Tell = print) -> None:
-    """Make the estate of today, unless it is there.
+    """Make the estate of today, unless there is one of this size: that stays, and its history ends on the day on which it was made.
 
     :param looked_at: how many days ago jobs ran. 0: today's jobs, too, which a running pipeline does by itself.
-    :raises SandboxError: there is one of another size or day, or a job has failed.
+    :raises SandboxError: there is one of another size or one that was not finished, or a job has failed.
     """
     now = timezone.now()
     today = database.day_of(now)
     store = Store(settings.LAKE)
     wanted = {"appids": size.appids, "seed": size.seed, "day": today.isoformat()}
     if Pair.objects.filter(name=names.pair).exists():
-        if store.read_json(MARK) != wanted:
-            raise SandboxError(f"There is another generated estate already: {store.read_json(MARK)}.")
+        take(store.read_json(MARK), wanted, tell)
         return
     tell(f"Generating an estate of {size.appids:,} AppIDs ...")
     estate = Estate(size)
@@ -62,6 +61,23 @@ def fill(size: Size, names: Side, looked_at: Sequence[int] = LOOKED_AT, tell: Te
     reports.put_servers(store, estate, names)
     _go_through(store, estate, names, today, looked_at, tell)
     store.write_json(MARK, wanted)
+
+
+def take(found: Any, wanted: Mapping[str, Any], tell: Tell) -> None:
+    """:param found: the mark of the estate that is there; ``None``: it was not finished. :raises SandboxError: it is another one."""
+    if found is None:
+        raise SandboxError(
+            "The generated estate that is there was not finished. make demo-reset removes it; then start again."
+        )
+    if (found["appids"], found["seed"]) != (wanted["appids"], wanted["seed"]):
+        raise SandboxError(
+            f"There is a generated estate of {found['appids']:,} AppIDs already, and {wanted['appids']:,} are asked for. "
+            "make demo-reset removes it; then start again."
+        )
+    if found["day"] != wanted["day"]:
+        tell(
+            f"There is a generated estate of {found['day']} already; its history ends there. make demo-reset starts over."
+        )
 
 
 def _go_through(
