@@ -77,7 +77,8 @@ def _addresses() -> dict[str, str]:
     for what, name in appids.items():
         pk = AppID.objects.get(pair=pair, name=name).pk
         found[f"AppID that {what}"] = f"appids/{pk}/"
-        found[f"AppID that {what}, lags"] = f"appids/{pk}/lags/"
+        for part in ("moving", "uses", "rights", "lags"):
+            found[f"AppID that {what}, {part}"] = f"appids/{pk}/{part}/"
         found[f"AppID that {what}, change of bindings"] = f"appids/{pk}/bindings/change/"
         found[f"API AppID that {what}"] = f"api/v1/appids/{pk}/"
         found[f"API access of the AppID that {what}"] = f"api/v1/appids/{pk}/access/"
