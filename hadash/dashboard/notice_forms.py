@@ -14,7 +14,7 @@ from hadash.notices.kinds import NoticeKind
 from hadash.notices.models import KIND_CHOICES, Channel
 from hadash.outbox.models import POSTED, Transport
 
-#: A day: whoever wants less has a report.
+#: A day: for less there are reports.
 MOST_DIGEST = 24 * 60
 
 _TRANSPORTS = [(each.value, each.label) for each in Transport if each in POSTED]

@@ -13,6 +13,7 @@ from django.conf import settings
 from django.urls import reverse
 
 from hadash.governance import selectors
+from hadash.governance.catalogue import WEIGHTS, Severity
 from hadash.governance.models import Finding, Run
 from hadash.inventory.gateways import gateway_members
 from hadash.inventory.models import Pair
@@ -163,7 +164,7 @@ def _findings(now: datetime) -> int:
         count = new.count()
         if not count:
             continue
-        high = new.filter(weight__gte=10).count()
+        high = new.filter(weight__gte=WEIGHTS[Severity.HIGH]).count()
         sentence = say(
             "Pair %(pair)s has %(count)s new risks, %(high)s of them high.",
             pair=pair.name,

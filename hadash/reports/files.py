@@ -7,10 +7,8 @@ import io
 from collections.abc import Sequence
 from typing import Any
 
+from hadash.inventory.relations_csv import escaped
 from hadash.reports.report import Table
-
-#: What a spreadsheet would take for a formula (OWASP, CSV injection).
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def csv_of(table: Table) -> bytes:
@@ -36,4 +34,4 @@ def _safe(value: Any) -> Any:
         if isinstance(value, Sequence) and not isinstance(value, str)
         else str(value)
     )
-    return f"'{text}" if text.startswith(_FORMULA) else text
+    return escaped(text)

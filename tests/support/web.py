@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ssl
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -51,7 +50,7 @@ def web_server(says: Says = fine, certificate: Issued | None = None) -> Iterator
                 self.close_connection = True
                 return
             status, headers, answer = said
-            self.send_response(status)
+            self.send_response_only(status)  # (without a Date of its own: a test says one)
             for name, value in {"content-length": str(len(answer)), **headers}.items():
                 self.send_header(name, value)
             self.end_headers()
@@ -75,13 +74,3 @@ def web_server(says: Says = fine, certificate: Issued | None = None) -> Iterator
         server.shutdown()
         server.server_close()
         thread.join()
-
-
-def slowly(seconds: float) -> Says:
-    """An answer that takes longer than anybody waits."""
-
-    def says(posted: Posted) -> tuple[int, dict[str, str], bytes]:
-        time.sleep(seconds)
-        return fine(posted)
-
-    return says

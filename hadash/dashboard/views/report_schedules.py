@@ -103,7 +103,7 @@ def _owners() -> Any:
 
 @require_GET
 def schedule_times(request: HttpRequest) -> HttpResponse:
-    """``?cron=`` and ``?zone=``: the next times, for whoever is typing them."""
+    """``?cron=`` and ``?zone=``: the next times, shown while they are typed."""
     context = _times(searched(request, "cron"), searched(request, "zone"))
     return render(request, "reports/times.html", context)
 
@@ -222,7 +222,7 @@ def _the_issue(pk: int) -> ReportIssue:
 
 @require_POST
 def send_again(request: HttpRequest, pk: int) -> HttpResponse:
-    """One mail once more, by a person: whoever does it knows that it may arrive a second time."""
+    """One mail once more, by a person, who is told that it may arrive a second time."""
     if not may(user_of(request), MANAGE_REPORTS):
         return _denied(request)
     delivery = Delivery.objects.filter(pk=pk).first()

@@ -11,12 +11,13 @@ from django.utils.translation import gettext as _
 
 from hadash.dashboard.posture import Trend
 from hadash.governance import selectors
+from hadash.governance.catalogue import WEIGHTS, Severity
 from hadash.governance.models import Finding, Run
 from hadash.inventory.models import Pair
 from hadash.reports.report import Figure, Tone
 
 #: Findings of this weight and more are marked.
-HIGH_WEIGHT = 10
+HIGH_WEIGHT = WEIGHTS[Severity.HIGH]
 
 
 def pairs_named(names: Iterable[str]) -> list[Pair]:
