@@ -7,8 +7,6 @@ cd "$(dirname "$0")/.."
 # jobs; and the rest: the Gateway, the clusters, the rules.
 DEMOS="tests/e2e tests/sandbox tests/api"
 PAGES="tests/dashboard tests/cli tests/accounts tests/pipeline tests/governance tests/spark_jobs"
-# Those of these that need Kafka: the rest has it. (Two brokers and Connect that nobody asks for cost two lanes a fifth of a core each.)
-WITH_KAFKA="tests/pipeline/test_collecting.py tests/spark_jobs/test_same_as_plan.py"
 # Clients that sign in again within seconds, on brokers that hang up on who does not: nothing runs beside them.
 ALONE="tests/gateway/test_listeners.py"
 mkdir -p var/test-logs
@@ -21,23 +19,23 @@ unset PYTHONDONTWRITEBYTECODE
 # Nothing comes soon where three stacks share two cores: what tests wait for may take this many times as long as on a machine of one's own.
 export HADASH_TEST_SLOWER="${HADASH_TEST_SLOWER:-4}"
 
-# run LANE SERVERS FOLDERS…: pytest beside a stack of its own. LANE names its notes of what failed: lanes would overwrite each other's.
-# SERVERS: empty for all, or --without-kafka.
+# run LANE SERVERS WHICH FOLDERS…: pytest beside a stack of its own. LANE names its notes of what failed: lanes would overwrite
+# each other's. SERVERS: empty for all, or --without-kafka. WHICH: the marks of the tests.
 run() {
-  local lane="$1" servers="$2"
-  shift 2
+  local lane="$1" servers="$2" which="$3"
+  shift 3
   # (What its processes took of both cores is what decides how long all lanes take together.)
   local TIMEFORMAT="--- the lane $lane: %0R s, of processors %0U s and %0S s"
   time .venv/bin/python -m hadash.sandbox exec $servers -- \
-    .venv/bin/python -m pytest -m "not long" -o "cache_dir=.pytest_cache/$lane" --durations=15 "$@"
+    .venv/bin/python -m pytest -m "$which" -o "cache_dir=.pytest_cache/$lane" --durations=15 "$@"
 }
 export -f run
-without=""
-for file in $WITH_KAFKA; do without="$without --ignore=$file"; done
+# Two lanes have no Kafka (two brokers and Connect that nobody asks for cost each a fifth of a core): the few of their tests that
+# need it (tests/conftest.py marks them) run when the rest has ended, which takes less long.
 # Sessions of their own: a signal to the group ends all that a lane has started.
-setsid bash -c "run demos --without-kafka $DEMOS" > var/test-demos.log 2>&1 &
+setsid bash -c "run demos --without-kafka 'not long and not kafka' $DEMOS" > var/test-demos.log 2>&1 &
 demos=$!
-setsid bash -c "run pages --without-kafka $PAGES $without" > var/test-pages.log 2>&1 &
+setsid bash -c "run pages --without-kafka 'not long and not kafka' $PAGES" > var/test-pages.log 2>&1 &
 pages=$!
 # What runs alone at the end, and a client of the demos' lane, need Kafka's own tools: they are fetched meanwhile, after
 # what all lanes wait for. (If that fails, the tests fetch them themselves, and say what is wrong.)
@@ -54,11 +52,11 @@ fetching=$!
 trap 'kill -TERM -- "-$demos" "-$pages" "-$fetching" 2> /dev/null; wait "$demos" "$pages"' EXIT
 trap 'exit 143' INT TERM
 ignored=()
-for file in $(find $DEMOS $PAGES $ALONE -name "test_*.py"); do
-  [[ " $WITH_KAFKA " == *" $file "* ]] || ignored+=("--ignore=$file")
-done
-(run rest "" "${ignored[@]}")
+for folder in $DEMOS $PAGES $ALONE; do ignored+=("--ignore=$folder"); done
+(run rest "" "not long" "${ignored[@]}")
 of_rest=$?
+(run kafka "" "kafka and not long" $DEMOS $PAGES)
+of_kafka=$?
 wait "$demos"
 of_demos=$?
 wait "$pages"
@@ -69,7 +67,7 @@ cat var/test-demos.log
 echo "--- the lane of $PAGES"
 cat var/test-pages.log
 echo "--- alone ($ALONE)"
-(run alone "" $ALONE)
+(run alone "" "not long" $ALONE)
 of_alone=$?
-echo "--- exit codes: $of_rest of the rest, $of_demos of demos, $of_pages of pages, $of_alone of what ran alone"
-[ "$of_rest" -eq 0 ] && [ "$of_demos" -eq 0 ] && [ "$of_pages" -eq 0 ] && [ "$of_alone" -eq 0 ]
+echo "--- exit codes: $of_rest of the rest, $of_kafka of what needs Kafka, $of_demos of demos, $of_pages of pages, $of_alone of what ran alone"
+[ "$of_rest" -eq 0 ] && [ "$of_kafka" -eq 0 ] && [ "$of_demos" -eq 0 ] && [ "$of_pages" -eq 0 ] && [ "$of_alone" -eq 0 ]

@@ -21,7 +21,13 @@ settings.load_profile("hadash")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The quick tests first. (hypothesis also dislikes threads of ZooKeeper clients that use ``random`` meanwhile.)"""
+    """Mark what needs the stack's Kafka, and put the quick tests first.
+
+    (hypothesis also dislikes threads of ZooKeeper clients that use ``random`` meanwhile.)
+    """
+    for item in items:
+        if "clusters" in getattr(item, "fixturenames", ()):
+            item.add_marker("kafka")
     items.sort(key=lambda item: item.get_closest_marker("stack") is not None)
 
 
