@@ -10,7 +10,7 @@ READY := $(VENV)/.ready
 N ?= 20
 FLEET ?= 10000
 
-.PHONY: help setup demo demo-fleet demo-check demo-reset manage clients-check bench-switch bench-gateway bench-mail bench-plan bench-pipeline bench-web fault test test-long test-unit lint types format lock clean browser haproxy record
+.PHONY: help setup demo demo-fleet demo-check demo-reset manage clients-check bench-switch bench-gateway bench-health bench-mail bench-plan bench-pipeline bench-web fault test test-long test-unit lint types format lock clean browser haproxy record
 
 help:  ## What there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -49,6 +49,9 @@ bench-switch: $(READY)  ## N=20 switches back and forth; writes var/bench/switch
 
 bench-gateway: $(READY)  ## The Gateway beside the broker itself; writes var/bench/gateway.json (PARTS="latency block" for some)
 	@$(BIN)/python -m hadash.sandbox bench-gateway $(PARTS)
+
+bench-health: $(READY)  ## What every health page and /metrics says while PostgreSQL, Redis, ZooKeeper or Kafka hangs, and how fast; writes var/bench/health.json
+	@$(BIN)/python -m hadash.sandbox bench-health
 
 bench-mail: $(READY)  ## One schedule with 10,000 recipients; writes var/bench/mail.json
 	@$(BIN)/python -m hadash.sandbox bench-mail
@@ -95,6 +98,9 @@ format: $(READY)  ## Format the code
 lock: $(READY)  ## Pin the dependencies of pyproject.toml anew
 	@$(BIN)/uv pip compile pyproject.toml --group sandbox --group test --group dev --generate-hashes --universal \
 	  --python-version 3.11 --no-emit-index-url --no-header -q -o requirements.lock
+	@sed 's/ *\\$$//; /--hash/d; /^ *#/d' requirements.lock > var/constraints.txt
+	@$(BIN)/uv pip compile pyproject.toml -c var/constraints.txt --generate-hashes --universal \
+	  --python-version 3.11 --no-emit-index-url --no-header --no-annotate -q -o deploy/requirements.lock
 
 clean:  ## Remove the virtual environment and everything under var
 	rm -rf $(VENV) var

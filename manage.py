@@ -1,11 +1,7 @@
 #!/usr/bin/env python
-"""Django's command line."""
+"""``hadash-manage`` of a checkout."""
 
-import os
-import sys
+from hadash.manage import main
 
 if __name__ == "__main__":
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "hadash.settings")
-    from django.core.management import execute_from_command_line
-
-    execute_from_command_line(sys.argv)
+    main()

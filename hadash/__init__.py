@@ -1,4 +1,4 @@
 """hadash governs and performs active/standby switchover of Kafka clients."""
 
-#: As in pyproject.toml; what Gateways and workers say of themselves.
+#: Of the wheel, and what every process says of itself.
 VERSION = "0.1.0"

@@ -13,7 +13,11 @@ import dj_database_url
 import django_htmx
 import plotly
 
-BASE_DIR = Path(__file__).resolve().parent.parent
+from hadash import toplevel
+from hadash.telemetry import logs
+
+BASE_DIR = toplevel.ROOT
+toplevel.make_importable()
 
 
 def flag(name: str, default: bool) -> bool:
@@ -82,11 +86,11 @@ def numbers(name: str, default: tuple[float, ...]) -> tuple[float, ...]:
 
 #: Signs sessions and encrypts the credentials of clusters. It must be set where others are let in, or servers are elsewhere (hadash.E001).
 INSECURE_SECRET_KEY = "insecure-sandbox-key"
-SECRET_KEY = os.environ.get("HADASH_SECRET_KEY", INSECURE_SECRET_KEY)
+SECRET_KEY = secret("HADASH_SECRET_KEY") or INSECURE_SECRET_KEY
 #: Earlier keys, separated by commas, newest first: what they have signed and encrypted still holds (sessions, the audit log's anchors,
 #: the clusters' credentials). New things are made with the key itself.
 SECRET_KEY_FALLBACKS = [
-    key.strip() for key in os.environ.get("HADASH_SECRET_KEY_FALLBACKS", "").split(",") if key.strip()
+    key.strip() for key in secret("HADASH_SECRET_KEY_FALLBACKS").split(",") if key.strip()
 ]
 DEBUG = flag("HADASH_DEBUG", False)
 ALLOWED_HOSTS = os.environ.get("HADASH_ALLOWED_HOSTS", "127.0.0.1,localhost").split(",")
@@ -123,6 +127,7 @@ INSTALLED_APPS = [
     "hadash.outbox",
     "hadash.reports",
     "hadash.notices",
+    "hadash.monitoring",
     "rest_framework",
     "drf_spectacular",
     "hadash.api",
@@ -130,6 +135,8 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "hadash.monitoring.addresses.HealthAddresses",
+    "hadash.monitoring.requests.WithRequestId",
     "django.middleware.security.SecurityMiddleware",
     "csp.middleware.CSPMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -138,6 +145,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "hadash.monitoring.requests.WithPerson",
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
     "hadash.accounts.first_sign_in.ChoosePasswordFirst",
     "django.contrib.messages.middleware.MessageMiddleware",
@@ -168,9 +176,8 @@ TEMPLATES = [
 ]
 
 DATABASES = {
-    "default": dj_database_url.config(
-        env="DATABASE_URL",
-        default="postgresql://hadash@127.0.0.1:5432/hadash",
+    "default": dj_database_url.parse(
+        secret("DATABASE_URL") or "postgresql://hadash@127.0.0.1:5432/hadash",
         conn_max_age=int(number("HADASH_DATABASE_CONNECTION_SECONDS", 60)),
         conn_health_checks=True,
     )
@@ -190,13 +197,14 @@ if DATABASE_POOL:
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English"), ("zh-hans", "简体中文")]
-LOCALE_PATHS = [BASE_DIR / "hadash" / "locale"]
+LOCALE_PATHS = [Path(__file__).resolve().parent / "locale"]
 USE_I18N = True
 USE_TZ = True
 TIME_ZONE = os.environ.get("HADASH_TIME_ZONE", "UTC")
 
 STATIC_URL = "/static/"
-STATIC_ROOT = Path(os.environ.get("HADASH_STATIC_ROOT", BASE_DIR / "var" / "static"))
+#: For a web server of your own that serves them (collectstatic); hadash serves its files without.
+STATIC_ROOT = os.environ.get("HADASH_STATIC_ROOT") or None
 #: Scripts come from their Python packages: nothing is vendored, nothing comes from a CDN.
 STATICFILES_DIRS = [
     BASE_DIR / "static",
@@ -209,20 +217,28 @@ STORAGES = {
 }
 WHITENOISE_USE_FINDERS = True
 
-LOGGING = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
-    "root": {"handlers": ["console"], "level": os.environ.get("HADASH_LOG_LEVEL", "INFO")},
-    "loggers": {
-        "axes": {"level": "ERROR"},  # the audit log has what it says, and where it stays
-        "kazoo": {"level": "WARNING"},
-        "kafka": {"level": "CRITICAL"},  # what cannot be reached is said where it was wanted
-        "httpx": {"level": "WARNING"},
-        "django.server": {"level": "WARNING"},
-    },
-}
+#: "line" for people, "json" for whatever collects logs (docs/monitoring.md); what is logged at least: DEBUG, INFO, WARNING or ERROR.
+LOGGING = logs.configuration(
+    os.environ.get("HADASH_LOG_FORMAT", logs.LINE).strip().lower(),
+    os.environ.get("HADASH_LOG_LEVEL", "INFO").strip().upper(),
+)
+
+# -- monitoring ---------------------------------------------------------------------------------------------------
+
+#: Where workers and beat have /healthz, /readyz and /metrics: host:port, one for each process of a machine; empty: nowhere. (The web server has
+#: them at its own address, each Gateway at its HADASH_GATEWAY_ADMIN_PORT.)
+HEALTH_ADDRESS = os.environ.get("HADASH_HEALTH_ADDRESS", "").strip()
+#: Seconds that a health page waits for the servers that it asks about, and /metrics for those it reads from: whoever asks gives up after a
+#: second or some (Kubernetes after one), and what has not answered then is not fine.
+HEALTH_SECONDS = number("HADASH_HEALTH_SECONDS", 0.7)
+METRICS_SECONDS = number("HADASH_METRICS_SECONDS", 0.9)
+#: Seconds for which a worker begins nothing although work waits and its hands are free (or beat hands over nothing) until /healthz says that it
+#: is stuck. Three times what a restart of Redis takes.
+HEALTH_STUCK_SECONDS = number("HADASH_HEALTH_STUCK_SECONDS", 120)
+#: Who may read /metrics of the web server, and the whole of /readyz: whoever sends this ("Authorization: Bearer …"), and whoever comes from one of
+#: these networks. Nobody where neither is set: behind a proxy that hides who asks, everybody would come from this machine.
+METRICS_TOKEN = secret("HADASH_METRICS_TOKEN")
+METRICS_NETWORKS = networks("HADASH_METRICS_NETWORKS")
 
 # -- the API ------------------------------------------------------------------------------------------------------
 
@@ -295,7 +311,7 @@ AXES_VERBOSE = False
 #: The provider of OpenID Connect, as it names itself; without it there are local accounts only. docs/accounts.md.
 OIDC_ISSUER = os.environ.get("HADASH_OIDC_ISSUER", "").strip()
 OIDC_RP_CLIENT_ID = os.environ.get("HADASH_OIDC_CLIENT_ID", "")
-OIDC_RP_CLIENT_SECRET = os.environ.get("HADASH_OIDC_CLIENT_SECRET", "")
+OIDC_RP_CLIENT_SECRET = secret("HADASH_OIDC_CLIENT_SECRET")
 #: What is asked for. Providers that tell groups only when asked to want one more, mostly "groups".
 OIDC_RP_SCOPES = os.environ.get("HADASH_OIDC_SCOPES", "openid profile email")
 #: On the button: "Sign in with …".
@@ -338,7 +354,7 @@ CONTENT_SECURITY_POLICY = {
 
 # -- servers ------------------------------------------------------------------------------------------------------
 
-REDIS_URL = os.environ.get("REDIS_URL", "redis://127.0.0.1:6379/0")
+REDIS_URL = secret("REDIS_URL") or "redis://127.0.0.1:6379/0"
 ZOOKEEPER_HOSTS = os.environ.get("ZOOKEEPER_HOSTS", "127.0.0.1:2181")
 CONNECT_URL = os.environ.get("CONNECT_URL", "http://127.0.0.1:8083")
 

@@ -13,9 +13,10 @@ only_uv="$(mktemp)"
 trap 'rm -f "$only_uv"' EXIT
 awk '/^[^ ]/ { own = /^uv==/ } own' requirements.lock > "$only_uv"
 
-if pip install -r "$only_uv" \
-  && "$bin/uv" pip install --quiet --compile-bytecode --python "$bin/python" --require-hashes -r requirements.lock; then
-  exit 0
+if ! { pip install -r "$only_uv" \
+  && "$bin/uv" pip install --quiet --compile-bytecode --python "$bin/python" --require-hashes -r requirements.lock; }; then
+  echo "uv could not install them: pip does, which takes some minutes longer."
+  pip install -r requirements.lock
 fi
-echo "uv could not install them: pip does, which takes some minutes longer."
-pip install -r requirements.lock
+# The checkout itself, for its commands: hadash, hadash-manage, hadash-gateway. (What builds it is in the lock file.)
+"$bin/pip" install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .

@@ -215,11 +215,13 @@ def _load(_: int) -> None:
 
 def _code() -> Path:
     """hadash as one file for executors elsewhere. (What it needs of others, numpy, scipy and pyarrow, has to be there.)"""
-    root = Path(__file__).resolve().parent.parent
+    import hadash
+
+    packages = [Path(hadash.__file__).resolve().parent, Path(__file__).resolve().parent]
     archive = Path(tempfile.mkdtemp(prefix="hadash-spark-")) / "hadash.zip"
     atexit.register(shutil.rmtree, archive.parent, ignore_errors=True)
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as packed:
-        for package in ("hadash", "spark"):
-            for source in sorted((root / package).rglob("*.py")):
-                packed.write(source, source.relative_to(root))
+        for package in packages:
+            for source in sorted(package.rglob("*.py")):
+                packed.write(source, source.relative_to(package.parent))
     return archive

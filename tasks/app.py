@@ -7,6 +7,7 @@ import os
 from celery import Celery
 from celery.signals import beat_init, worker_init
 
+from tasks import observed  # noqa: F401 (its receivers)
 from tasks.database import keep_connections
 from tasks.outliving import outlive_redis
 

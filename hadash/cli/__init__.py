@@ -1,1 +1,1 @@
-"""The command-line client for operators: ``python -m hadash.cli``. It speaks to the API only, and imports no Django."""
+"""The command-line client for operators: ``hadash``. It speaks to the API only, and imports no Django."""

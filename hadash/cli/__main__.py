@@ -1,4 +1,4 @@
-"""``python -m hadash.cli``: plan, request, restore, approve, decline, cancel, go, watch, abort, retry, close, review, list, show; of a
+"""``hadash``: plan, request, restore, approve, decline, cancel, go, watch, abort, retry, close, review, list, show; of a
 migration put-off, keep, retire; of a lost cluster give-up, rebuild; ``declarations`` with commands of its own; and for bindings by hand bind, unbind, changes,
 approve-change, decline-change, cancel-change; for many radii batch.
 
@@ -63,7 +63,7 @@ def _fault_of(url: str, token: str) -> str:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m hadash.cli", description="hadash from a terminal.")
+    parser = argparse.ArgumentParser(prog="hadash", description="hadash from a terminal.")
     url = os.environ.get("HADASH_URL", "http://127.0.0.1:8000")
     parser.add_argument("--url", default=url, help="hadash's address (HADASH_URL)")
     parser.add_argument("--language", default=os.environ.get("HADASH_LANGUAGE", "en"), help="en or zh-hans")

@@ -1,4 +1,4 @@
-"""``python -m hadash.cli batch …``: plan, request, list, show, watch, approve, decline, cancel, stop, go-on, end."""
+"""``hadash batch …``: plan, request, list, show, watch, approve, decline, cancel, stop, go-on, end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``python -m hadash.cli declarations``: list, declare, adopt, remove, import, export."""
+"""``hadash declarations``: list, declare, adopt, remove, import, export."""
 
 from __future__ import annotations
 

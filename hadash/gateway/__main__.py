@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+import logging.config
 import os
 import signal
 import socket
@@ -39,6 +40,7 @@ from hadash.gateway.workers import (
     worker_number,
 )
 from hadash.lake.store import LakeError
+from hadash.telemetry import logs
 
 log = logging.getLogger("hadash.gateway")
 
@@ -172,6 +174,7 @@ async def _run(settings: GatewaySettings, accounts: Accounts, client: KazooClien
     gc.set_threshold(*GC_THRESHOLDS)
     say_ready()
     await stop.wait()
+    gateway.stopping = True
     client.remove_listener(on_state)
     admin.should_exit = True
     if superseded:
@@ -206,14 +209,18 @@ def _follow_cluster(
     client.DataWatch(layout.cluster(name))(changed)
 
 
+def _begin_logs(prefix: str) -> None:
+    """:raises ValueError: naming the variable that is wrong."""
+    format, level = os.environ.get("HADASH_LOG_FORMAT", logs.LINE), os.environ.get("HADASH_LOG_LEVEL", "INFO")
+    logging.config.dictConfig(
+        logs.configuration(format.strip().lower(), level.strip().upper(), prefix=prefix)
+    )
+
+
 def main() -> int:
     number = worker_number()
-    logging.basicConfig(
-        level=os.environ.get("HADASH_LOG_LEVEL", "INFO"),
-        format=f"%(asctime)s %(levelname)s %(name)s{f' [{number}]' if number else ''}: %(message)s",
-    )
-    logging.getLogger("kazoo").setLevel(logging.WARNING)
     try:
+        _begin_logs(f" [{number}]" if number else "")
         settings = GatewaySettings.from_environment()
         accounts = read_accounts(settings.accounts)
         if number:

@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from hadash import VERSION
 from hadash.gateway import process
 from hadash.gateway.metrics import GatewayCollector
 from hadash.gateway.traffic import AccessFact, AccessKey
@@ -176,6 +177,18 @@ def build_app(gateway: Gateway) -> Starlette:
         )
         return JSONResponse({"access": facts})
 
+    async def healthz(request: Request) -> Response:
+        """That it answers is all: whoever starts a Gateway again drops its clients, and no server that is away is worth that."""
+        return JSONResponse({"status": "ok", "process": "gateway", "version": VERSION})
+
+    async def readyz(request: Request) -> Response:
+        """Whether clients may be sent here: not any more once it hangs up. What else is wrong it serves through."""
+        wrong = faults(gateway)
+        status = "not ready" if gateway.stopping else "degraded" if wrong else "ok"
+        told = {"status": status, "process": "gateway", "version": VERSION, "id": gateway.settings.id}
+        found = {**told, "applied": gateway.applying.applied.value, "faults": wrong}
+        return JSONResponse(found, status_code=503 if gateway.stopping else 200)
+
     async def metrics(request: Request) -> Response:
         return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
 
@@ -190,9 +203,30 @@ def build_app(gateway: Gateway) -> Starlette:
             Route("/traffic", traffic),
             Route("/pauses", pauses),
             Route("/access", access),
+            Route("/healthz", healthz),
+            Route("/readyz", readyz),
             Route("/metrics", metrics),
         ]
     )
+
+
+def faults(gateway: Gateway) -> list[str]:
+    """What is not as it should be, in sentences; it serves all the same."""
+    found = []
+    if not gateway.zookeeper_connected:
+        found.append("ZooKeeper does not answer: traffic goes on, and bindings stay as they are.")
+    found += [
+        f"Cluster {name} did not answer when it was asked last."
+        for name in gateway.clusters
+        if not gateway.reached.get(name, False)
+    ]
+    unusable = gateway.certificates.unusable()
+    found += [
+        f"What lies in {path} cannot be used; what was there before is in effect."
+        for path, is_faulty in sorted(unusable.items())
+        if is_faulty
+    ]
+    return found
 
 
 def access_entries(

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from hadash import VERSION
+
 if TYPE_CHECKING:
     from hadash.gateway.server import Gateway
 
@@ -65,6 +67,19 @@ class GatewayCollector(Collector):
             "1 while the session with ZooKeeper stands. Traffic goes on without it; bindings do not change.",
             int(gateway.zookeeper_connected),
         )
+        build = GaugeMetricFamily(
+            "hadash_gateway_build_info", "1; the version of the Gateway as a label.", labels=["version"]
+        )
+        build.add_metric([VERSION], 1)
+        yield build
+        reached = GaugeMetricFamily(
+            "hadash_gateway_cluster_reached",
+            "1 if the cluster answered when the Gateway asked for its API versions.",
+            labels=["cluster"],
+        )
+        for cluster, answered in gateway.reached.items():
+            reached.add_metric([cluster], int(answered))
+        yield reached
         yield self._connections()
         yield CounterMetricFamily(
             "hadash_gateway_sign_ins", "Connections that were signed in.", traffic.sign_ins

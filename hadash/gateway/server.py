@@ -98,6 +98,10 @@ class Gateway:
         self.traffic = Traffic(settings.traffic_samples, reports=bool(settings.lake))
         self.resolve_times = Durations(RESOLVE_BOUNDS)
         self.zookeeper_connected = True
+        #: Whether each cluster answered when it was asked last (every ``versions_seconds``).
+        self.reached: dict[str, bool] = {}
+        #: Whether it hangs up, because it was told to end.
+        self.stopping = False
         self.lookups = Lookups(self)
         self.slices = Slices(self.loop)
         lake = Store(settings.lake) if settings.lake else None
@@ -382,13 +386,16 @@ class Gateway:
                 upstream = await self.open_cluster(name)
             except UpstreamUnavailable as error:
                 log.warning("%s", error)
+                self.reached[name] = False
                 continue
             try:
                 self._ranges[name] = await asyncio.wait_for(
                     read_api_versions(upstream), self.settings.connect_seconds
                 )
+                self.reached[name] = True
             except (WireError, UpstreamUnavailable, TimeoutError, OSError) as error:
                 log.warning("API versions of cluster %s cannot be read: %s", name, error)
+                self.reached[name] = False
             finally:
                 upstream.close()
         self.versions.serve(self._served_versions())

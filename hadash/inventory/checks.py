@@ -44,7 +44,7 @@ def zookeeper_is_signed_in_to(app_configs: Any, **kwargs: Any) -> list[CheckMess
             Warning(
                 "HADASH_ZOOKEEPER_USER is not set: everybody who reaches ZooKeeper can change bindings.",
                 hint=(
-                    "Set it with a password for every process, then run manage.py secure_zookeeper: "
+                    "Set it with a password for every process, then run hadash-manage secure_zookeeper: "
                     "docs/own-clusters.md."
                 ),
                 id="hadash.W011",

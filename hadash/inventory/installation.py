@@ -47,7 +47,7 @@ def claimed(client: KazooClient) -> KazooClient:
             f"this one's is {own}). Give "
             "this one a HADASH_ZOOKEEPER_CHROOT of its own. If the other one is no more, such as after its "
             "database was made again, "
-            "take its chroot over: manage.py secure_zookeeper --adopt"
+            "take its chroot over: hadash-manage secure_zookeeper --adopt"
         )
     _claimed.add(client)
     return client

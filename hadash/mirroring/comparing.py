@@ -209,4 +209,4 @@ def rebuild_advice(mirror: Mirror) -> str:
 
 
 def rebuild_command(mirror: Mirror) -> str:
-    return f"manage.py rebuild_mirror {mirror.pair.name} {mirror.name} --confirm {mirror.target.name}"
+    return f"hadash-manage rebuild_mirror {mirror.pair.name} {mirror.name} --confirm {mirror.target.name}"

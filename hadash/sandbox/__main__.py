@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
 
-from hadash.sandbox.bench import batch, gateway, mail, pipeline, plan
+from hadash.sandbox.bench import batch, gateway, health, mail, pipeline, plan
 from hadash.sandbox.bench.web import run as web
 from hadash.sandbox.check import bench_switch, demo_check
 from hadash.sandbox.clients.check import clients_check
@@ -71,6 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     bench_parser.add_argument("--keep", type=Path, help="use and keep this data folder")
     gateway_parser = commands.add_parser("bench-gateway", help="the Gateway beside the broker itself")
     gateway_parser.add_argument("parts", nargs="*", choices=[*gateway.PARTS, []], help="only these parts")
+    commands.add_parser("bench-health", help="health pages and metrics while servers hang")
     mail_parser = commands.add_parser("bench-mail", help="one schedule with very many recipients")
     mail_parser.add_argument("--readers", type=int, default=mail.READERS, help="how many")
     plan_parser = commands.add_parser(
@@ -101,7 +102,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     record_parser.add_argument("--keep", type=Path, help="use and keep this data folder")
     env_parser = commands.add_parser("env", help="the environment of the running demo, as lines for a shell")
     env_parser.add_argument("--data", type=Path, default=DEFAULT_DATA, help="its data folder")
-    manage_parser = commands.add_parser("manage", help="manage.py beside the running demo")
+    manage_parser = commands.add_parser("manage", help="hadash-manage beside the running demo")
     manage_parser.add_argument("--data", type=Path, default=DEFAULT_DATA, help="its data folder")
     manage_parser.add_argument("arguments", nargs=argparse.REMAINDER, help="of manage.py")
     exec_parser = commands.add_parser("exec", help="run a program beside a stack of its own")
@@ -140,6 +141,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 return bench_switch(options.n, options.keep)
             case "bench-gateway":
                 return gateway.bench_gateway(options.parts)
+            case "bench-health":
+                return health.bench_health()
             case "bench-mail":
                 return mail.bench_mail(options.readers)
             case "bench-plan":
@@ -246,7 +249,7 @@ def reset(data: Path) -> int:
 
 
 def manage(data: Path, arguments: list[str]) -> int:
-    """Run manage.py with the environment of a running demo; its exit code."""
+    """Run hadash-manage with the environment of a running demo; its exit code."""
     command = [sys.executable, str(ROOT / "manage.py"), *arguments]
     return subprocess.run(command, env=merged(of_running(data)), check=False).returncode
 

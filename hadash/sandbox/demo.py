@@ -39,6 +39,10 @@ FLEET_POLL_SECONDS = 1.0
 Log = Callable[[str], None]
 
 
+#: Processes whose health page is at a port of its own.
+HEALTH_PAGES = ("worker", "beat", "pipeline worker")
+
+
 class Demo:
     """Start with ``with Demo(folder) as demo``; everything that it started ends with it."""
 
@@ -140,7 +144,9 @@ class Demo:
         # (A Gateway of several processes has their status ports one after the other.)
         admin = [f"gateway admin {n}" if n else "gateway admin" for n in range(self.gateways)]
         self.ports |= ports.allocate(
-            [*admin, "web", "mail"], self.data_dir / "web-ports.json", avoid=self.ports.values()
+            [*admin, "web", "mail", *(f"{name} health" for name in HEALTH_PAGES)],
+            self.data_dir / "web-ports.json",
+            avoid=self.ports.values(),
         )
         self.admin_ports = [self.ports[name] for name in admin]
         ports.check(self.ports, grace=5.0)
@@ -160,6 +166,7 @@ class Demo:
             "HADASH_SMTP_SECURITY": "none",
             "HADASH_MAIL_FROM": "hadash <hadash@example.org>",
             "HADASH_PUBLIC_URL": self.url,
+            "HADASH_METRICS_NETWORKS": "127.0.0.0/8",
             "HADASH_DEMO_MAIL": str(self.data_dir / "mail"),
             "HADASH_GATEWAY_ID": "gateway-1",
             "HADASH_GATEWAY_PORT": str(self.ports["gateway"]),
@@ -230,14 +237,33 @@ class Demo:
             ready=lambda: all(answers() for answers in listening),
             env=self.gateway_environment(),
         )
-        self.worker = self._python("worker", *self.worker_arguments(), env=self.worker_environment())
+        self.worker = self._python(
+            "worker",
+            *self.worker_arguments(),
+            env={**self.worker_environment(), **self._health_page("worker")},
+        )
         self.beat = self._python(
-            "beat", "-m", "celery", "-A", "tasks", "beat", "-l", "WARNING", "-s", str(self.data_dir / "beat")
+            "beat",
+            *("-m", "celery", "-A", "tasks", "beat", "-l", "WARNING", "-s", str(self.data_dir / "beat")),
+            env={**self.environment(), **self._health_page("beat")},
         )
         if self._with_pipeline:
-            self._python("pipeline worker", *self.worker_arguments("pipeline", 1))
+            page = self._health_page("pipeline worker")
+            self._python(
+                "pipeline worker", *self.worker_arguments("pipeline", 1), env={**self.environment(), **page}
+            )
         if self._with_web:
             self._start_web()
+
+    def _health_page(self, process: str) -> dict[str, str]:
+        return {"HADASH_HEALTH_ADDRESS": f"127.0.0.1:{self.ports[f'{process} health']}"}
+
+    @property
+    def health_pages(self) -> dict[str, str]:
+        """By process, where it says how it is (``/healthz``, ``/readyz``, ``/metrics``)."""
+        names = [name for name in HEALTH_PAGES if self._with_pipeline or name != "pipeline worker"]
+        own = {name: f"http://127.0.0.1:{self.ports[f'{name} health']}" for name in names}
+        return {"web": self.url.rstrip("/"), "gateway": f"http://127.0.0.1:{self.admin_ports[0]}", **own}
 
     def _start_mailbox(self) -> None:
         """A mail server that keeps all that it takes in a Maildir, which the demo's pages show. (aiosmtpd's own program and handler.)"""

@@ -263,7 +263,7 @@ def _check_sign_in_of(
         raise StageFailed(
             say(
                 "%(appid)s can sign in to %(source)s with %(mechanisms)s, but not to %(target)s. "
-                "Create the user there with the same password: manage.py create_user does.",
+                "Create the user there with the same password: hadash-manage create_user does.",
                 appid=appid,
                 source=plan.source,
                 target=plan.target,

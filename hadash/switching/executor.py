@@ -58,6 +58,7 @@ from hadash.switching.stage_run import StageFailed, StageRun, check_blocked
 from hadash.switching.stages import run_of
 from hadash.switching.traffic import keep_traffic
 from hadash.switching.windows import may_begin
+from hadash.telemetry import ids, tracing
 
 log = logging.getLogger(__name__)
 
@@ -141,9 +142,11 @@ class _Execution:
     def run(self) -> bool:
         self.record = self._begin()
         while True:
-            result = self._attempt()
-            with self._timed("keeping what came of the stage before"):
-                follows, here = self._finish(*result)
+            stage, key = self.stage.value, self.switch.key
+            with ids.bound(switch=key, stage=stage), tracing.span(f"stage {stage}", switch=key, stage=stage):
+                result = self._attempt()
+                with self._timed("keeping what came of the stage before"):
+                    follows, here = self._finish(*result)
             if not here:
                 return follows
 
@@ -220,7 +223,8 @@ class _Execution:
                 return sentence
             with self._timed("checks"):
                 self._check(effects.plan, command)
-            with self._timed(type(command).__name__):
+            name = type(command).__name__
+            with self._timed(name), tracing.span(name):
                 answer = effects.carry_out(command)
                 self.done += audited(command, answer)
 

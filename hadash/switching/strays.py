@@ -133,7 +133,7 @@ def look() -> None:
     for key, its in by_switch.items():
         if key not in _logged:
             more = f" (and {len(its) - 1} more)" if len(its) > 1 else ""
-            log.error("%s%s See manage.py stray_bindings.", its[0].sentence, more)
+            log.error("%s%s See hadash-manage stray_bindings.", its[0].sentence, more)
     _logged.clear()
     _logged.update(by_switch)
 

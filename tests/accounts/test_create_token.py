@@ -1,4 +1,4 @@
-"""``manage.py create_token``: for somebody with a shell on the server and no browser."""
+"""``hadash-manage create_token``: for somebody with a shell on the server and no browser."""
 
 from __future__ import annotations
 
@@ -44,7 +44,10 @@ def test_it_is_in_the_audit_log_without_its_secret(olga: User) -> None:
     secret = create("olga", "--name", "nightly", "--scope", "request", "--days", "3").strip()
     (entry,) = Entry.objects.all()
     assert (entry.actor, entry.verb, entry.subject) == (None, "token issued", "token nightly of olga")
-    assert (entry.details["by"], entry.details["scopes"]) == ("manage.py create_token", ["read", "request"])
+    assert (entry.details["by"], entry.details["scopes"]) == (
+        "hadash-manage create_token",
+        ["read", "request"],
+    )
     assert secret not in str(entry.to_json())
     left = ApiToken.objects.get().expires_at - timezone.now()
     assert left.days == 2

@@ -46,5 +46,5 @@ def test_who_is_registered_at_the_command_line_stands_in_the_audit_log(
     call_command("register_person", "wei", "operator", name="王 伟")
     (entry,) = Entry.objects.all()
     assert (entry.actor, entry.verb, entry.subject) == (None, "person registered", "person wei")
-    assert (entry.details["role"], entry.details["by"]) == ("operator", "manage.py register_person")
+    assert (entry.details["role"], entry.details["by"]) == ("operator", "hadash-manage register_person")
     assert "correct horse" not in str(entry.to_json())

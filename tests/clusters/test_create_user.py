@@ -1,4 +1,4 @@
-"""``manage.py create_user``: one password on both of a pair's real clusters."""
+"""``hadash-manage create_user``: one password on both of a pair's real clusters."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def own_zookeeper(zookeeper: KazooClient, monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.fixture
 def register(estate: TlsPair, tmp_path: Path) -> Callable[..., str]:
-    """``manage.py register_pair pair.json``, with changes of south; what it says."""
+    """``hadash-manage register_pair pair.json``, with changes of south; what it says."""
 
     def run(**south: Any) -> str:
         path = tmp_path / "pair.json"

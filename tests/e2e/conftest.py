@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
+from support.otlp import Collector, collector
 from support.waiting import eventually
 
 from hadash.bindings.store import BindingStore
@@ -48,7 +49,17 @@ def a_demo() -> Iterator[Demo]:
 
 
 @pytest.fixture(scope="session")
-def demo() -> Iterator[Demo]:
+def traces() -> Iterator[Collector]:
+    """What the processes of the demo tell of their work: they make traces."""
+    with collector() as found, pytest.MonkeyPatch.context() as patched:
+        patched.setenv("HADASH_TRACES", "1")
+        patched.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", found.url)
+        patched.setenv("OTEL_BSP_SCHEDULE_DELAY", "500")
+        yield found
+
+
+@pytest.fixture(scope="session")
+def demo(traces: Collector) -> Iterator[Demo]:
     """The running demo of this folder."""
     yield from a_demo()
 

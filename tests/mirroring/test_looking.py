@@ -188,7 +188,9 @@ def test_a_mirror_that_is_half_rebuilt_says_what_to_do(pair: Pair, clusters: dic
     mirror.rebuilding = True
     looking.look(mirror)
     assert mirror.state == "turning"
-    assert mirror.fault.endswith("run the command again: manage.py rebuild_mirror main carts --confirm west")
+    assert mirror.fault.endswith(
+        "run the command again: hadash-manage rebuild_mirror main carts --confirm west"
+    )
 
 
 def test_what_is_known_to_differ_stays_while_a_cluster_does_not_answer(

@@ -203,7 +203,7 @@ def _lag(world: World, records: int) -> None:
         (
             lambda w: w.mechanisms["west"].clear(),
             "shop can sign in to east with SCRAM-SHA-256, but not to west. "
-            "Create the user there with the same password: manage.py create_user does.",
+            "Create the user there with the same password: hadash-manage create_user does.",
         ),
     ],
 )

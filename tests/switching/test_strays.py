@@ -99,7 +99,7 @@ class TestGivingBack:
             strays.look()
         assert [record.getMessage() for record in caplog.records] == [
             "shop waits on east (block) for switch s1, which PostgreSQL does not run (?). (and 1 more) "
-            "See manage.py stray_bindings."
+            "See hadash-manage stray_bindings."
         ]
 
     def test_they_go_on_where_they_are_and_no_executor_of_the_switch_is_left(

@@ -62,7 +62,7 @@ def _csv_row(entry: Entry) -> tuple[Any, ...]:
 
 @require_GET
 def export(request: HttpRequest) -> HttpResponseBase:
-    """Everything, as JSON Lines, oldest first: what ``manage.py verify_audit --file`` checks."""
+    """Everything, as JSON Lines, oldest first: what ``hadash-manage verify_audit --file`` checks."""
     if not may(user_of(request), VIEW_AUDIT):
         return denied(request, PermissionDenied("You may not read the audit log."), VIEW_AUDIT)
     response = StreamingHttpResponse(_lines(), content_type="application/x-ndjson")

@@ -1,4 +1,4 @@
-"""``manage.py create_token PERSON --name WHAT_FOR``: an API token, printed once."""
+"""``hadash-manage create_token PERSON --name WHAT_FOR``: an API token, printed once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hadash.accounts.roles import SCOPES
 from hadash.inventory.models import Pair
 
 #: Who did it, for the audit log: nobody is signed in at a command line.
-BY = "manage.py create_token"
+BY = "hadash-manage create_token"
 
 
 class Command(BaseCommand):
@@ -37,7 +37,7 @@ class Command(BaseCommand):
         user = User.objects.filter(username=options["person"]).first()
         if user is None:
             raise CommandError(
-                f"There is no person {options['person']}. Register one with manage.py register_person."
+                f"There is no person {options['person']}. Register one with hadash-manage register_person."
             )
         if not user.is_active:
             raise CommandError(

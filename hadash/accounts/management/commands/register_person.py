@@ -1,4 +1,4 @@
-"""``manage.py register_person USERNAME ROLE``: a person with one role; asks for the password."""
+"""``hadash-manage register_person USERNAME ROLE``: a person with one role; asks for the password."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Command(BaseCommand):
                 None,
                 "person registered",
                 f"person {username}",
-                by="manage.py register_person",
+                by="hadash-manage register_person",
                 role=options["role"],
                 pair=options["pair"] or None,
                 name=options["name"],

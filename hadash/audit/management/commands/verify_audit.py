@@ -1,4 +1,4 @@
-"""``manage.py verify_audit``: whether the audit log is whole."""
+"""``hadash-manage verify_audit``: whether the audit log is whole."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``manage.py create_user PAIR APPID``: a Kafka user with the same SCRAM password on both clusters."""
+"""``hadash-manage create_user PAIR APPID``: a Kafka user with the same SCRAM password on both clusters."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hadash.kafka.errors import KafkaError
 SECRET_BYTES = 24
 
 #: Who did it, for the audit log: nobody is signed in at a command line.
-BY = "manage.py create_user"
+BY = "hadash-manage create_user"
 
 
 class Command(BaseCommand):

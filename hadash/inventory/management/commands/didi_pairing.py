@@ -1,4 +1,4 @@
-"""``manage.py didi_pairing PAIR``: make the clusters of a pair known to each other and to DiDi's Gateway, or undo it."""
+"""``hadash-manage didi_pairing PAIR``: make the clusters of a pair known to each other and to DiDi's Gateway, or undo it."""
 
 from __future__ import annotations
 

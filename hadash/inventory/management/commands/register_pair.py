@@ -1,4 +1,4 @@
-"""``manage.py register_pair FILE``: two clusters and their pair, from a JSON file."""
+"""``hadash-manage register_pair FILE``: two clusters and their pair, from a JSON file."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ HIDDEN = {*SECRETS, *TLS_FIELDS}
 CHANGEABLE = tuple(f for f in (*FIELDS, *SASL_FIELDS, *OPTIONAL_FIELDS) if f not in ("name", "number"))
 
 #: Who did it, for the audit log: nobody is signed in at a command line.
-BY = "manage.py register_pair"
+BY = "hadash-manage register_pair"
 
 
 def _needed(cluster: dict[str, Any]) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""``manage.py secure_zookeeper``: hadash's nodes in ZooKeeper become those of its user alone."""
+"""``hadash-manage secure_zookeeper``: hadash's nodes in ZooKeeper become those of its user alone."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hadash.bindings.securing import secure
 from hadash.inventory.installation import adopt, claimed
 
 #: Who did it, for the audit log: nobody is signed in at a command line.
-BY = "manage.py secure_zookeeper"
+BY = "hadash-manage secure_zookeeper"
 
 #: Paths that could not be changed and are named; beyond them only their number.
 NAMED = 20

@@ -1,4 +1,4 @@
-"""``manage.py register_mirror PAIR NAME TOPIC... --source CLUSTER``: mirror Topics that switch together."""
+"""``hadash-manage register_mirror PAIR NAME TOPIC... --source CLUSTER``: mirror Topics that switch together."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Command(BaseCommand):
             None,
             "mirror registered",
             f"mirror {mirror.name} of pair {pair.name}",
-            by="manage.py register_mirror",
+            by="hadash-manage register_mirror",
             source=source.name,
             topics=mirror.topics,
         )

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 import django
 
-#: Rules in one request to a cluster.
-RULES_AT_ONCE = 2000
+#: Rules in one request to a cluster: brokers with ZooKeeper need some milliseconds for each, and hadash waits for seconds.
+RULES_AT_ONCE = 200
 
 
 def main() -> int:

@@ -1,4 +1,4 @@
-"""``manage.py rebuild_mirror PAIR MIRROR --confirm CLUSTER``: delete a mirror's standby Topics, and copy them again."""
+"""``hadash-manage rebuild_mirror PAIR MIRROR --confirm CLUSTER``: delete a mirror's standby Topics, and copy them again."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Command(BaseCommand):
             raise CommandError(f"Pair {options['pair']!r} has no mirror {options['mirror']!r}.")
         try:
             rebuild_standby(
-                mirror, options["confirm"], "manage.py rebuild_mirror", options["discard_originals"]
+                mirror, options["confirm"], "hadash-manage rebuild_mirror", options["discard_originals"]
             )
         except Refused as refused:
             raise CommandError(" ".join(map(str, refused.reasons))) from None

@@ -1,4 +1,4 @@
-"""``manage.py stray_bindings``: bindings of switches that PostgreSQL does not run, and how their clients go on."""
+"""``hadash-manage stray_bindings``: bindings of switches that PostgreSQL does not run, and how their clients go on."""
 
 from __future__ import annotations
 

@@ -1,0 +1,14 @@
+"""The Django app."""
+
+from __future__ import annotations
+
+from django.apps import AppConfig
+
+
+class MonitoringConfig(AppConfig):
+    name = "hadash.monitoring"
+
+    def ready(self) -> None:
+        from hadash.monitoring import on_change
+
+        on_change.connect()

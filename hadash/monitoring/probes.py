@@ -1,0 +1,84 @@
+"""Asking servers whether they are there, within a time: a health page that hangs with the server it asks about tells nobody anything.
+
+A question that is not answered in time goes on in its thread, and is not put a second time meanwhile: however often the page is asked,
+and however long a server is silent, each probe has one thread.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future
+from concurrent.futures import wait as wait_for
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a probe found. ``holds`` is ``None`` when there was no answer in time: not known is not fine."""
+
+    name: str
+    holds: bool | None
+    says: str
+    #: Whether the process can serve nobody without it.
+    is_needed: bool
+    seconds: float
+
+    def to_json(self) -> dict[str, object]:
+        return {
+            "name": self.name,
+            "ok": self.holds is True,
+            "needed": self.is_needed,
+            "says": self.says,
+            "ms": round(self.seconds * 1000, 1),
+        }
+
+
+class Probe:
+    """A question to one server.
+
+    :param ask: what it says when all is well; it raises what is wrong.
+    """
+
+    def __init__(self, name: str, ask: Callable[[], str], *, is_needed: bool) -> None:
+        self.name = name
+        self.is_needed = is_needed
+        self._ask = ask
+        self._lock = threading.Lock()
+        self._asked: tuple[Future[str], float] | None = None
+
+    def begin(self) -> tuple[Future[str], float]:
+        """The question that is under way, or a new one: (its answer, when it was put)."""
+        with self._lock:
+            if self._asked is None or self._asked[0].done():
+                future: Future[str] = Future()
+                self._asked = future, time.monotonic()
+                threading.Thread(
+                    target=self._run, args=(future,), name=f"probe {self.name}", daemon=True
+                ).start()
+            return self._asked
+
+    def _run(self, future: Future[str]) -> None:
+        try:
+            future.set_result(self._ask())
+        except Exception as error:  # whatever it is, it is what the page says
+            future.set_exception(error)
+
+    def answer(self, future: Future[str], since: float) -> Answer:
+        """What is known now of a question that was put at ``since`` (``time.monotonic``)."""
+        seconds = time.monotonic() - since
+        if not future.done():
+            return Answer(self.name, None, f"no answer for {seconds:.1f} s", self.is_needed, seconds)
+        error = future.exception()
+        if error is None:
+            return Answer(self.name, True, future.result(), self.is_needed, seconds)
+        first = (str(error).strip() or type(error).__name__).splitlines()[0]
+        return Answer(self.name, False, first[:300], self.is_needed, seconds)
+
+
+def ask_all(probes: Iterable[Probe], seconds: float) -> Sequence[Answer]:
+    """Ask them beside each other, and wait for ``seconds`` in all."""
+    asked = [(probe, *probe.begin()) for probe in probes]
+    wait_for([future for _, future, _ in asked], timeout=seconds)
+    return [probe.answer(future, since) for probe, future, since in asked]

@@ -1,0 +1,104 @@
+"""The probes: PostgreSQL, its schema, Redis, ZooKeeper, the Kafka clusters."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from functools import cache
+
+import psycopg
+import redis
+from django.conf import settings
+from django.db import connection
+from django.db.migrations.loader import MigrationLoader
+from django.utils import timezone
+
+from hadash.bindings.client import reaching
+from hadash.inventory import gateways
+from hadash.inventory.models import Cluster
+from hadash.monitoring.probes import Probe
+
+
+class NotFine(Exception):
+    """What is wrong, in a sentence."""
+
+
+def _postgresql() -> str:
+    """By a connection of its own: all of the pool may be busy, which is no reason to take the process out of service."""
+    options = dict(connection.get_connection_params())
+    for name in ("cursor_factory", "context", "prepare_threshold"):
+        options.pop(name, None)
+    options["connect_timeout"] = max(2, round(settings.HEALTH_SECONDS))
+    with psycopg.connect(**options, autocommit=True) as own:
+        names = own.execute("SELECT app || '.' || name FROM django_migrations").fetchall()
+    missing = _migrations() - {name for (name,) in names}
+    if missing:
+        raise NotFine(
+            f"{len(missing)} migrations are missing, such as {min(missing)}: run hadash-manage migrate."
+        )
+    return "answers; every migration is there"
+
+
+@cache
+def _migrations() -> frozenset[str]:
+    """Those of this version, as ``app.name``."""
+    loader = MigrationLoader(None)
+    return frozenset(f"{app}.{name}" for app, name in loader.disk_migrations)
+
+
+@cache
+def _redis_client() -> redis.Redis:
+    seconds = settings.HEALTH_SECONDS
+    return redis.Redis.from_url(settings.REDIS_URL, socket_timeout=seconds, socket_connect_timeout=seconds)
+
+
+def redis_client() -> redis.Redis:
+    """With short time-outs; it connects when it is asked."""
+    return _redis_client()
+
+
+def _redis() -> str:
+    redis_client().ping()
+    return "answers"
+
+
+def _zookeeper() -> str:
+    with reaching():
+        gateways.zookeeper().exists("/")
+    return "answers"
+
+
+def _kafka() -> str:
+    """What the workers' last look at each cluster has found: a health page asks no cluster itself."""
+    try:
+        known = list(Cluster.objects.filter(generated=False).values_list("name", "fault", "looked_at"))
+    finally:
+        connection.close()
+    if not known:
+        return "no cluster is registered"
+    oldest = timezone.now() - timedelta(seconds=3 * settings.CLUSTER_LOOK_SECONDS + settings.HEALTH_SECONDS)
+    faults = [f"{name} does not answer" for name, fault, at in known if fault]
+    faults += [
+        f"{name} was not looked at lately"
+        for name, fault, at in known
+        if not fault and (at is None or at < oldest)
+    ]
+    if faults:
+        raise NotFine("; ".join(faults))
+    return f"{', '.join(name for name, *_ in known)} answered when they were looked at last"
+
+
+def postgresql(*, is_needed: bool) -> Probe:
+    return Probe("postgresql", _postgresql, is_needed=is_needed)
+
+
+def redis_server(*, is_needed: bool) -> Probe:
+    return Probe("redis", _redis, is_needed=is_needed)
+
+
+def zookeeper(*, is_needed: bool) -> Probe:
+    return Probe("zookeeper", _zookeeper, is_needed=is_needed)
+
+
+def kafka() -> Probe:
+    """Never needed: that a cluster is away is what people open hadash for."""
+    return Probe("kafka", _kafka, is_needed=False)

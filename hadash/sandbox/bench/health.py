@@ -1,0 +1,112 @@
+"""``make bench-health``: what every health page and ``/metrics`` says while a server hangs, and how fast. On a demo of its own."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from hadash.sandbox.bench.report import Report, begin, quantile
+from hadash.sandbox.demo import Demo
+from hadash.sandbox.processes import Process
+
+#: Seconds within which whoever asks has an answer: Kubernetes gives up after one.
+GOAL_SECONDS = 1.0
+#: Seconds after a server hangs until pages are asked (a session with ZooKeeper has ended by then), how often, and seconds between.
+SETTLED_SECONDS, ASKED, BETWEEN_SECONDS = 12.0, 10, 0.5
+#: Seconds that all need until they are well again, at most.
+WELL_SECONDS = 120.0
+PATHS = ("/healthz", "/readyz", "/metrics")
+
+ROOT = Path(__file__).resolve().parents[3]
+RESULT = ROOT / "var" / "bench" / "health.json"
+
+#: What hangs → its processes.
+FAULTS: dict[str, Callable[[Demo], list[Process]]] = {
+    "nothing": lambda demo: [],
+    "PostgreSQL": lambda demo: list(demo.stack.postgres.processes),
+    "Redis": lambda demo: list(demo.stack.redis.processes),
+    "ZooKeeper": lambda demo: list(demo.stack.zookeeper.processes),
+    "Kafka (east)": lambda demo: list(demo.stack.kafka["east"].processes),
+}
+
+
+def bench_health() -> int:
+    report = begin(RESULT)
+    with (
+        tempfile.TemporaryDirectory(prefix="hadash-bench-health-", ignore_cleanup_errors=True) as folder,
+        Demo(Path(folder)) as demo,
+    ):
+        _await_well(demo)
+        slowest: dict[str, list[float]] = {}
+        for fault, processes in FAULTS.items():
+            hanging = processes(demo)
+            for process in hanging:
+                process.pause()
+            try:
+                if hanging:
+                    time.sleep(SETTLED_SECONDS)
+                _ask_all(demo, report, fault, slowest)
+            finally:
+                for process in hanging:
+                    process.resume()
+            _await_well(demo)
+    for path, seconds in slowest.items():
+        report.at_most(
+            f"{path}, the slowest answer", GOAL_SECONDS, max(seconds), "s", samples=len(seconds), needed=ASKED
+        )
+    return report.conclude(RESULT)
+
+
+def _ask_all(demo: Demo, report: Report, fault: str, slowest: dict[str, list[float]]) -> None:
+    for process, url in demo.health_pages.items():
+        for path in PATHS:
+            took, status, body = [], 0, ""
+            for _ in range(ASKED):
+                began = time.perf_counter()
+                try:
+                    response = httpx.get(f"{url}{path}", timeout=30)
+                    status, body = response.status_code, response.text
+                except httpx.HTTPError as error:
+                    status, body = 0, repr(error)
+                took.append(time.perf_counter() - began)
+                time.sleep(BETWEEN_SECONDS / ASKED)
+            slowest.setdefault(path, []).extend(took)
+            report.row(
+                "what is said", hangs=fault, process=process, page=path, status=status,
+                median_ms=round(quantile(took, 0.5) * 1000), slowest_ms=round(max(took) * 1000), says=_short(path, body),
+            )  # fmt: skip
+
+
+def _short(path: str, body: str) -> str:
+    if path == "/metrics":
+        missing = [
+            line.split('"')[1]
+            for line in body.splitlines()
+            if line.startswith("hadash_estate_up") and line.endswith(" 0.0")
+        ]
+        return f"{len(body.splitlines())} lines" + (f", without {', '.join(missing)}" if missing else "")
+    try:
+        said: dict[str, Any] = httpx.Response(200, text=body).json()
+    except ValueError:
+        return body[:80]
+    wrong = [f"{check['name']}: {check['says']}" for check in said.get("checks", ()) if not check["ok"]]
+    return "; ".join([said["status"], *wrong, *said.get("faults", ())])[:160]
+
+
+def _await_well(demo: Demo) -> None:
+    until = time.monotonic() + WELL_SECONDS
+    while time.monotonic() < until:
+        try:
+            if all(
+                httpx.get(f"{url}/readyz", timeout=30).json()["status"] == "ok"
+                for url in demo.health_pages.values()
+            ):
+                return
+        except (httpx.HTTPError, ValueError):
+            pass
+        time.sleep(1)

@@ -1,0 +1,68 @@
+"""Logs of every process: lines for people, or JSON for machines (``HADASH_LOG_FORMAT``), each with the ids of what it is about.
+
+One object a line in JSON: ``time`` (RFC 3339, UTC), ``level``, ``logger``, ``message``, the ids of :mod:`hadash.telemetry.ids`, ``trace`` and
+``span`` where traces are made, ``process``, and ``exception`` with the traceback as one text.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from hadash.telemetry import ids
+
+LINE, JSON = "line", "json"
+FORMATS = (LINE, JSON)
+
+#: Loggers that say more, or less, than an operator needs.
+LEVELS = {
+    "axes": "ERROR",  # the audit log has what it says, and where it stays
+    "kazoo": "WARNING",
+    "kafka": "CRITICAL",  # what cannot be reached is said where it was wanted
+    "httpx": "WARNING",
+    "django.server": "WARNING",
+    "uvicorn.access": "WARNING",  # hadash.requests has a line for each request, with its ids
+}
+
+
+class WithIds(logging.Filter):
+    """Gives every record its ids: as fields for JSON, and as ``told`` for the end of a line."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        from hadash.telemetry import tracing
+
+        found = ids.current() | tracing.current()
+        record.ids = found
+        shown = " ".join(f"{name}={value}" for name, value in found.items() if name != "span")
+        record.told = f" [{shown}]" if shown else ""
+        return True
+
+
+def configuration(format: str, level: str, *, prefix: str = "") -> dict[str, Any]:
+    """For :func:`logging.config.dictConfig`, and for Django's ``LOGGING``.
+
+    :param prefix: stands before each message of a line: which of several processes of one name it is.
+    :raises ValueError: naming the variable.
+    """
+    if format not in FORMATS:
+        raise ValueError(f"HADASH_LOG_FORMAT={format!r}: choose {' or '.join(FORMATS)}.")
+    if level not in logging.getLevelNamesMapping():
+        raise ValueError(f"HADASH_LOG_LEVEL={level!r}: choose DEBUG, INFO, WARNING or ERROR.")
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "filters": {"ids": {"()": "hadash.telemetry.logs.WithIds"}},
+        "formatters": {
+            LINE: {"format": f"%(asctime)s %(levelname)s %(name)s{prefix}: %(message)s%(told)s"},
+            JSON: {"()": "hadash.telemetry.json_lines.JsonLines"},
+        },
+        "handlers": {
+            "console": {"class": "logging.StreamHandler", "formatter": format, "filters": ["ids"]},
+        },
+        "root": {"handlers": ["console"], "level": level},
+        "loggers": {
+            **{name: {"level": above} for name, above in LEVELS.items()},
+            # uvicorn has handlers of its own, which know nothing of ids.
+            "uvicorn": {"handlers": ["console"], "propagate": False},
+        },
+    }

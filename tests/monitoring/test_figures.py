@@ -1,0 +1,190 @@
+"""The figures of the installation, as they are read from PostgreSQL, Redis and ZooKeeper; and those that are counted on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from types import SimpleNamespace
+
+import pytest
+from django.utils import timezone
+from prometheus_client.core import Metric
+
+from hadash.governance.models import Posture, Run
+from hadash.inventory.models import Worker
+from hadash.monitoring import estate as figures
+from hadash.monitoring import metrics
+from hadash.outbox.models import Content, Delivery
+from hadash.outbox.states import State
+from hadash.switching.models import Approval, StageRecord, Switch
+
+pytestmark = [pytest.mark.stack, pytest.mark.django_db]
+
+Read = dict[tuple[str, tuple[str, ...]], float]
+
+
+def read(source: str = "postgresql") -> Read:
+    """By name and the values of its labels."""
+    families: list[Metric] = list(figures.SOURCES[source]())
+    return {
+        (sample.name, tuple(sample.labels.values())): sample.value
+        for family in families
+        for sample in family.samples
+    }
+
+
+class TestSwitches:
+    def test_by_where_they_are_with_none_as_zero(self, make_switch: Callable[..., Switch]) -> None:
+        make_switch("running", started_at=timezone.now() - timedelta(seconds=40))
+        found = read()
+        assert found["hadash_switches", ("main", "running")] == 1
+        assert found["hadash_switches", ("main", "needs_attention")] == 0
+        assert 40 <= found["hadash_switch_oldest_seconds", ("running",)] < 400
+
+    def test_those_that_have_ended_are_no_state_of_now(self, make_switch: Callable[..., Switch]) -> None:
+        make_switch("succeeded")
+        assert ("hadash_switches", ("main", "succeeded")) not in read()
+
+    def test_what_waits_for_a_person(self, make_switch: Callable[..., Switch]) -> None:
+        switch = make_switch()
+        Switch.objects.filter(pk=switch.pk).update(requested_at=timezone.now() - timedelta(minutes=10))
+        found = read()
+        assert found["hadash_approvals_waiting", ("switch",)] == 1
+        assert found["hadash_approvals_waiting", ("batch",)] == 0
+        assert 600 <= found["hadash_approvals_oldest_seconds", ("switch",)] < 900
+        assert 3000 < found["hadash_approvals_expire_seconds", ("switch",)] <= 3600
+
+
+class TestMirrors:
+    LABELS = ("main", "shop", "east")
+
+    def test_what_is_known(self, estate: SimpleNamespace) -> None:
+        found = read()
+        assert found["hadash_mirror_running", self.LABELS] == 1
+        assert found["hadash_mirror_lag_records", self.LABELS] == 7
+        assert found["hadash_rpo_seconds", ("main",)] > 0
+
+    def test_what_is_not_known_is_missing_and_not_zero(self, estate: SimpleNamespace) -> None:
+        estate.mirror.lag_records = estate.mirror.looked_at = None
+        estate.mirror.state = "unknown"
+        estate.mirror.save()
+        found = read()
+        assert found["hadash_mirror_running", self.LABELS] == 0
+        for name in (
+            "hadash_mirror_lag_records",
+            "hadash_mirror_lag_seconds",
+            "hadash_mirror_look_age_seconds",
+        ):
+            assert (name, self.LABELS) not in found
+
+    def test_a_generated_estate_is_none_of_ours(self, estate: SimpleNamespace) -> None:
+        for cluster in (estate.east, estate.west):
+            cluster.generated = True
+            cluster.save()
+        found = read()
+        assert not [
+            key for key in found if key[0].startswith(("hadash_mirror", "hadash_cluster", "hadash_rpo"))
+        ]
+
+
+def test_clusters_that_answered_and_others(estate: SimpleNamespace) -> None:
+    estate.east.looked_at = estate.west.looked_at = timezone.now()
+    estate.east.save()
+    estate.west.fault = "Cluster west does not answer."
+    estate.west.save()
+    found = read()
+    assert (found["hadash_cluster_up", ("east",)], found["hadash_cluster_up", ("west",)]) == (1, 0)
+
+
+def test_risks_of_the_last_day_only(estate: SimpleNamespace) -> None:
+    today = timezone.now().date()
+    Posture.objects.create(pair="main", day=today - timedelta(days=1), high=9, appids=4)
+    Posture.objects.create(pair="main", day=today, high=2, medium=0, appids=5, mirrored_appids=3)
+    found = read()
+    assert found["hadash_findings", ("main", "high")] == 2
+    assert found["hadash_findings", ("main", "medium")] == 0
+    assert ("hadash_findings", ("main", "low")) not in found
+    assert (found["hadash_appids", ("main",)], found["hadash_appids_mirrored", ("main",)]) == (5, 3)
+
+
+def test_a_job_has_failed_until_it_has_published_again(estate: SimpleNamespace) -> None:
+    now = timezone.now()
+    Run.objects.create(job="risk", state="published", ended_at=now - timedelta(hours=3))
+    failed = Run.objects.create(job="risk", state="failed", ended_at=now - timedelta(hours=2))
+    found = read()
+    assert found["hadash_pipeline_failed", ("risk",)] == 1
+    assert found["hadash_pipeline_published_age_seconds", ("risk",)] >= 3 * 3600
+    Run.objects.create(job="risk", state="published", ended_at=failed.ended_at + timedelta(hours=1))
+    assert read()["hadash_pipeline_failed", ("risk",)] == 0
+
+
+def test_mail_that_should_have_been_sent(estate: SimpleNamespace) -> None:
+    now = timezone.now()
+    content = Content.objects.create(subject="s", text="t")
+    for number, (state, due) in enumerate(
+        [(State.QUEUED, -90), (State.DEFERRED, 600), (State.ACCEPTED, -500)]
+    ):
+        Delivery.objects.create(
+            asked_as=str(number), content=content, address="a@example.org", state=state,
+            due_at=now + timedelta(seconds=due), settled_at=now if state is State.ACCEPTED else None,
+        )  # fmt: skip
+    found = read()
+    assert found["hadash_outbox_deliveries", ("mail", "queued")] == 1
+    assert found["hadash_outbox_deliveries", ("mail", "deferred")] == 1
+    assert 90 <= found["hadash_outbox_late_seconds", ()] < 400
+    assert found["hadash_outbox_settled_last_hour", ("mail", "accepted")] == 1
+
+
+def test_workers_by_queue_with_none_as_zero(estate: SimpleNamespace) -> None:
+    found = read()
+    assert found["hadash_workers", ("celery",)] == 1
+    assert found["hadash_workers", ("outbox",)] == 0
+    Worker.objects.update(seen_at=timezone.now() - timedelta(hours=1))
+    assert read()["hadash_workers", ("celery",)] == 0
+
+
+def test_queues_and_gateways_are_read_from_their_servers(estate: SimpleNamespace) -> None:
+    queues = read("redis")
+    assert {key[1][0] for key in queues if key[0] == "hadash_queue_length"} == {
+        "celery",
+        "outbox",
+        "pipeline",
+    }
+    gateways = read("zookeeper")
+    assert {key[1][0] for key in gateways} == {"live", "away", "excluded"}
+
+
+class TestCountedOnTheWay:
+    def value(self, name: str, **labels: str) -> float:
+        return metrics.REGISTRY.get_sample_value(name, labels) or 0.0
+
+    def test_a_stage_when_it_has_ended(self, make_switch: Callable[..., Switch]) -> None:
+        labels = {"stage": "drain", "kind": "planned", "result": "done"}
+        before = self.value("hadash_switch_stage_seconds_count", **labels)
+        now = timezone.now()
+        record = StageRecord.objects.create(
+            switch=make_switch("running"), stage="drain", token=1, started_at=now
+        )
+        assert self.value("hadash_switch_stage_seconds_count", **labels) == before
+        record.result, record.ended_at = "done", now + timedelta(seconds=3)
+        record.save()
+        record.save(update_fields=["audited"])
+        assert self.value("hadash_switch_stage_seconds_count", **labels) == before + 1
+
+    def test_how_long_somebody_waited_for_an_approval(
+        self, make_switch: Callable[..., Switch], people: SimpleNamespace
+    ) -> None:
+        before = self.value("hadash_approval_seconds_count", what="switch")
+        switch = make_switch()
+        Approval.objects.create(switch=switch, user=people.arne, plan_digest=switch.plan_digest)
+        assert self.value("hadash_approval_seconds_count", what="switch") == before + 1
+
+    def test_a_switch_that_needs_somebody(self, make_switch: Callable[..., Switch]) -> None:
+        before = self.value("hadash_switches_ended_total", kind="planned", status="needs_attention")
+        switch = make_switch("running")
+        switch.status = "needs_attention"
+        switch.save(update_fields=["status", "outcome", "ended_at"])
+        switch.save(update_fields=["reason"])
+        assert (
+            self.value("hadash_switches_ended_total", kind="planned", status="needs_attention") == before + 1
+        )
