@@ -10,7 +10,7 @@ READY := $(VENV)/.ready
 N ?= 20
 FLEET ?= 10000
 
-.PHONY: help setup demo demo-fleet demo-check demo-reset manage clients-check bench-switch bench-gateway bench-health bench-mail bench-plan bench-pipeline bench-web fault test test-long test-unit lint types format lock clean browser haproxy record
+.PHONY: help setup demo demo-fleet demo-check demo-reset manage clients-check bench-switch bench-gateway bench-health bench-mail bench-plan bench-pipeline bench-web fault test test-long test-unit lint types format wheel lock clean browser haproxy record
 
 help:  ## What there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -94,6 +94,9 @@ types: $(READY)  ## Types
 
 format: $(READY)  ## Format the code
 	@$(BIN)/ruff check --fix . ; $(BIN)/ruff format .
+
+wheel: $(READY)  ## The wheel that operators install, into var/dist (deploy/requirements.lock pins what it needs)
+	@$(BIN)/uv build --quiet --wheel --no-build-isolation --python $(BIN)/python -o var/dist . && ls var/dist/*.whl
 
 lock: $(READY)  ## Pin the dependencies of pyproject.toml anew
 	@$(BIN)/uv pip compile pyproject.toml --group sandbox --group test --group dev --generate-hashes --universal \

@@ -12,8 +12,9 @@ from hadash.audit import anchors
 from hadash.bindings.errors import BindingError, StoreUnavailable
 from hadash.governance import selectors
 from hadash.governance.models import Run
-from hadash.inventory import daily, sampling, workers
+from hadash.inventory import daily, installation, sampling, workers
 from hadash.inventory import services as inventory
+from hadash.inventory.gateways import zookeeper
 from hadash.inventory.models import Cluster, Pair
 from hadash.kafka.errors import KafkaError
 from hadash.lake.store import Store
@@ -66,6 +67,7 @@ def sample_gateways() -> None:
         if won:
             try:
                 sampling.sample_gateways()
+                installation.note_epoch(zookeeper())
                 facts = selectors.published(Run.Job.FACTS)
                 daily.note(facts.ended_at if facts is not None else None)
             except (BindingError, KazooException) as error:

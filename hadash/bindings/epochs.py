@@ -45,6 +45,15 @@ class Report:
         """Whether the change of ``epoch`` is in effect: nothing that it stops is in flight any more."""
         return epoch <= self.latest and not _within(self.missing, epoch)
 
+    def is_ahead_of(self, newest: int) -> bool:
+        """Whether it knows of changes that ZooKeeper, whose last one is ``newest``, has no more: ZooKeeper lost them, or was restored from an
+        older backup. What its numbers say is about changes that nobody else knows then.
+
+        >>> Report(9).is_ahead_of(8), Report(9).is_ahead_of(9)
+        (True, False)
+        """
+        return self.latest > newest
+
     def obeys(self, epoch: int) -> bool:
         """Whether nothing more is sent to where the change of ``epoch`` does not lead."""
         return epoch <= self.latest and not _within(self.unread, epoch)

@@ -194,11 +194,19 @@ def _report(answer: AsyncResult) -> Report:
         return Report()
 
 
-def not_told(found: list[GatewayMember], epoch: int) -> list[GatewayMember]:
-    """The members that may not obey the change of ``epoch`` yet."""
-    return [member for member in found if member.counts and not member.report.obeys(epoch)]
+def not_told(found: list[GatewayMember], epoch: int, newest: int | None = None) -> list[GatewayMember]:
+    """The members that may not obey the change of ``epoch`` yet.
+
+    :param newest: the last epoch that ZooKeeper has, read after ``found``. A member that knows of later ones speaks of changes that ZooKeeper
+        has lost: its word counts for none.
+    """
+    return [m for m in found if m.counts and not (m.report.obeys(epoch) and _is_credible(m, newest))]
 
 
-def not_applied(found: list[GatewayMember], epoch: int) -> list[GatewayMember]:
-    """The members that the change of ``epoch`` still waits for."""
-    return [member for member in found if member.counts and not member.report.has(epoch)]
+def not_applied(found: list[GatewayMember], epoch: int, newest: int | None = None) -> list[GatewayMember]:
+    """The members that the change of ``epoch`` still waits for. :param newest: as :func:`not_told`."""
+    return [m for m in found if m.counts and not (m.report.has(epoch) and _is_credible(m, newest))]
+
+
+def _is_credible(member: GatewayMember, newest: int | None) -> bool:
+    return newest is None or not member.report.is_ahead_of(newest)

@@ -37,12 +37,12 @@ class NativeDialect(BindingStore):
         """An excluded Gateway is not waited for unless it lives, one that does not live is."""
         with reaching():
             found = members(self.client)
-        return waiting(found, not_applied(found, epoch))
+        return waiting(found, not_applied(found, epoch, self.epoch()))
 
     def not_told(self, epoch: int) -> Waiting:
         with reaching():
             found = members(self.client)
-        return waiting(found, not_told(found, epoch))
+        return waiting(found, not_told(found, epoch, self.epoch()))
 
     def expected_back(self, appids: Collection[str], cluster: str) -> list[ExpectedBack]:
         with reaching():

@@ -49,9 +49,20 @@ class BindingWatcher:
     When ZooKeeper cannot be reached nothing is called: the engine goes on with what it last applied.
     """
 
-    def __init__(self, client: KazooClient, on_change: Callable[[Update], None]) -> None:
+    def __init__(
+        self,
+        client: KazooClient,
+        on_change: Callable[[Update], None],
+        on_forgotten: Callable[[int | None], None] = lambda epoch: None,
+    ) -> None:
+        """
+        :param on_forgotten: called when ZooKeeper knows fewer changes than were seen, with its last epoch, and with ``None`` when that is over.
+        """
         self._client = client
         self._on_change = on_change
+        self._on_forgotten = on_forgotten
+        self._is_forgotten = False
+        self._is_followed = False
         self._seen: int = -1
         self._epoch = 0
         self._placements: dict[str, Placement] = {}
@@ -62,7 +73,19 @@ class BindingWatcher:
         children = self._client.get_children(layout.CHANGES)
         self._seen = max((_sequence(child) for child in children), default=-1)
         self._read_all()
-        self._client.ChildrenWatch(layout.CHANGES)(self._changed)
+        self._client.DataWatch(layout.CHANGES)(self._there)
+
+    def _there(self, data: bytes | None, stat: object) -> None:
+        """Called by kazoo at the start, and when the folder of changes was deleted or made anew: a watch on its children ends with it."""
+        if stat is None:
+            with self._looking:
+                self._forgotten(0)
+            self._is_followed = False
+        elif self._is_followed:
+            self._client.handler.spawn(self._again)
+        else:
+            self._is_followed = True
+            self._client.ChildrenWatch(layout.CHANGES)(self._changed)
 
     def _changed(self, children: list[str]) -> None:
         """Called by kazoo at each new change node, and after each reconnection."""
@@ -71,8 +94,12 @@ class BindingWatcher:
 
     def _look(self, children: list[str]) -> None:
         """One at a time: what was read first must not be handed over last."""
+        if max((_sequence(child) for child in children), default=-1) < self._seen:
+            self._look_at_older()
+            return
         fresh = sorted(child for child in children if _sequence(child) > self._seen)
         if not fresh:
+            self._remembered()
             return
         try:
             if _sequence(fresh[0]) > self._seen + 1:
@@ -81,16 +108,63 @@ class BindingWatcher:
             else:
                 self._read_changes(fresh)
             self._seen = _sequence(fresh[-1])
+            self._remembered()
         except KazooException:
             # kazoo does not call again for the same children, so this reads on by itself; _seen still says what
             # was handled.
             log.warning("a change of bindings could not be read; trying again", exc_info=True)
             self._client.handler.spawn(self._again)
 
+    def _look_at_older(self) -> None:
+        """The last change that was seen is there no more: ZooKeeper was restored from a backup, or emptied, or its server that answers is
+        behind the others.
+
+        What was restored by ``hadash-manage restore_zookeeper`` has a later epoch than any process can have seen: it is read anew. With an earlier
+        one what is in effect stays: an empty ZooKeeper would send everybody to the default cluster.
+        """
+        try:
+            self._client.sync(layout.CHANGES)
+            children = self._client.get_children(layout.CHANGES)
+            epoch = int(self._client.get(layout.EPOCH)[0] or b"0")
+            highest = max((_sequence(child) for child in children), default=-1)
+            if highest >= self._seen:
+                self._look(children)
+            elif epoch > self._epoch:
+                log.warning("ZooKeeper was restored (its epoch is %d): reading all bindings", epoch)
+                self._read_all()
+                self._seen = highest
+                self._remembered()
+            else:
+                self._forgotten(epoch)
+        except NoNodeError:
+            self._forgotten(0)
+        except KazooException:
+            log.warning("what ZooKeeper still knows could not be read; trying again", exc_info=True)
+            self._client.handler.spawn(self._again)
+
+    def _forgotten(self, epoch: int) -> None:
+        self._is_forgotten = True
+        log.error(
+            "ZooKeeper has forgotten changes of bindings: its last epoch is %d, and %d was seen here. What is in effect stays, and no switch goes "
+            "on. Restore its newest backup with hadash-manage restore_zookeeper (docs/production.md)",
+            epoch,
+            self._epoch,
+        )
+        self._on_forgotten(epoch)
+
+    def _remembered(self) -> None:
+        if self._is_forgotten:
+            self._is_forgotten = False
+            self._on_forgotten(None)
+
     def _again(self) -> None:
         """Look at the change nodes again, when the connection is back."""
         try:
             children = self._client.retry(self._client.get_children, layout.CHANGES)
+        except NoNodeError:
+            with self._looking:
+                self._forgotten(0)
+            return
         except (KazooException, RuntimeError):
             return  # the client was closed, or the session is lost: the watch is set anew then
         self._changed(children)

@@ -124,7 +124,8 @@ def _gateways(engines: Engines, silent: Collection[str]) -> list[GatewayFacts]:
         GatewayFacts(
             gateway.id,
             gateway.live,
-            engines.epoch is None or gateway.report.has(engines.epoch),
+            engines.epoch is None
+            or (gateway.report.has(engines.epoch) and not gateway.report.is_ahead_of(engines.epoch)),
             gateway.id in silent,
         )
         for gateway in engines.gateways

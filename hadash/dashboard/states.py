@@ -251,6 +251,8 @@ def of_gateway(member: GatewayMember, epoch: int | None) -> State:
         return State("off", "off", _("excluded"))
     if not member.live:
         return State("bad", "bad", _("does not answer"))
+    if epoch is not None and member.report.is_ahead_of(epoch):
+        return State("bad", "bad", _("knows changes that ZooKeeper has lost"))
     if epoch is not None and not member.report.has(epoch):
         return State("waiting", "waiting", _("applying"))
     return State("fine", "fine", _("in effect"))

@@ -108,7 +108,25 @@ async def _run(settings: GatewaySettings, accounts: Accounts, client: KazooClien
     def on_change(update: Update) -> None:
         loop.call_soon_threadsafe(gateway.applying.update, update)
 
-    watcher = BindingWatcher(client, on_change)
+    superseded: list[NameTaken] = []
+
+    def join_again() -> None:
+        """Runs in a thread of kazoo's."""
+        try:
+            member.join()
+        except NameTaken as error:
+            superseded.append(error)
+            loop.call_soon_threadsafe(stop.set)
+        except KazooException as error:  # the next connection tries again
+            log.warning("The Gateway could not become a member again: %r", error)
+
+    def on_forgotten(epoch: int | None) -> None:
+        """Whoever restores ZooKeeper restores no members: a switch must not overlook this one."""
+        gateway.forgotten = epoch
+        if epoch is None:
+            client.handler.spawn(join_again)
+
+    watcher = BindingWatcher(client, on_change, on_forgotten)
     # The bindings first: nobody may be served by a Gateway that does not know them.
     await asyncio.to_thread(watcher.start)
     try:
@@ -124,17 +142,6 @@ async def _run(settings: GatewaySettings, accounts: Accounts, client: KazooClien
         await asyncio.to_thread(member.join, gateway.applying.applied.report)
     except NameTaken as error:
         raise StartError(str(error)) from None
-    superseded: list[NameTaken] = []
-
-    def join_again() -> None:
-        """Runs in a thread of kazoo's."""
-        try:
-            member.join()
-        except NameTaken as error:
-            superseded.append(error)
-            loop.call_soon_threadsafe(stop.set)
-        except KazooException as error:  # the next connection tries again
-            log.warning("The Gateway could not become a member again: %r", error)
 
     def on_state(state: str) -> None:
         """A new session has lost the ephemeral node; traffic goes on either way, unless another process has the

@@ -215,6 +215,11 @@ def faults(gateway: Gateway) -> list[str]:
     found = []
     if not gateway.zookeeper_connected:
         found.append("ZooKeeper does not answer: traffic goes on, and bindings stay as they are.")
+    if gateway.forgotten is not None:
+        found.append(
+            f"ZooKeeper has forgotten changes of bindings: its last epoch is {gateway.forgotten}, and {gateway.applying.applied.latest} is "
+            "in effect here. Restore its newest backup with hadash-manage restore_zookeeper."
+        )
     found += [
         f"Cluster {name} did not answer when it was asked last."
         for name in gateway.clusters

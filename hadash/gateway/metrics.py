@@ -67,6 +67,11 @@ class GatewayCollector(Collector):
             "1 while the session with ZooKeeper stands. Traffic goes on without it; bindings do not change.",
             int(gateway.zookeeper_connected),
         )
+        yield GaugeMetricFamily(
+            "hadash_gateway_zookeeper_forgotten",
+            "1 while ZooKeeper knows fewer changes of bindings than the Gateway has seen.",
+            int(gateway.forgotten is not None),
+        )
         build = GaugeMetricFamily(
             "hadash_gateway_build_info", "1; the version of the Gateway as a label.", labels=["version"]
         )

@@ -98,6 +98,8 @@ class Gateway:
         self.traffic = Traffic(settings.traffic_samples, reports=bool(settings.lake))
         self.resolve_times = Durations(RESOLVE_BOUNDS)
         self.zookeeper_connected = True
+        #: The last epoch that ZooKeeper has, while that is less than was seen here: it has lost changes.
+        self.forgotten: int | None = None
         #: Whether each cluster answered when it was asked last (every ``versions_seconds``).
         self.reached: dict[str, bool] = {}
         #: Whether it hangs up, because it was told to end.

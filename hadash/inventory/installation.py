@@ -34,11 +34,12 @@ def mark() -> str:
 def claimed(client: KazooClient) -> KazooClient:
     """The same client, when its chroot is this installation's: with its mark, or without any, and then it is marked.
 
-    :raises ForeignStore: it is another's. :raises StoreUnavailable: ZooKeeper does not answer.
+    :raises ForeignStore: it is another's, or has lost what it had. :raises StoreUnavailable: ZooKeeper does not answer.
     """
     if client in _claimed:
         return client
     own = mark()
+    check_not_forgotten(client)
     with reaching():
         held = _read(client) or _write(client, own)
     if held != own:
@@ -53,13 +54,42 @@ def claimed(client: KazooClient) -> KazooClient:
     return client
 
 
+def epoch_of(client: KazooClient) -> int:
+    """The last epoch of bindings that ZooKeeper has. :raises StoreUnavailable: it does not answer."""
+    with reaching():
+        try:
+            return int(client.get(layout.EPOCH)[0] or b"0")
+        except NoNodeError:
+            return 0
+
+
+def note_epoch(client: KazooClient) -> None:
+    """Remember how far ZooKeeper has come: called again and again. :raises StoreUnavailable: it does not answer."""
+    epoch = epoch_of(client)
+    Installation.objects.filter(pk=1, epoch__lt=epoch).update(epoch=epoch)
+
+
+def check_not_forgotten(client: KazooClient) -> None:
+    """:raises ForeignStore: ZooKeeper knows fewer changes of bindings than were seen there: whoever wrote bindings now would
+    lead clients to clusters that they have left."""
+    seen = Installation.objects.filter(pk=1).values_list("epoch", flat=True).first() or 0
+    epoch = epoch_of(client) if seen else 0
+    if epoch < seen:
+        raise ForeignStore(
+            f"ZooKeeper has forgotten changes of bindings: its last epoch at {client.chroot or '/'} is {epoch}, and {seen} was seen. Restore its newest "
+            "backup with hadash-manage restore_zookeeper (docs/production.md). If what is there is what shall be, "
+            "hadash-manage secure_zookeeper --adopt begins anew with it."
+        )
+
+
 def adopt(client: KazooClient) -> bool:
     """Make a chroot this installation's; false when it is already. Two installations that adopt in turn are two
     that write."""
     own = mark()
+    behind = Installation.objects.filter(pk=1, epoch__gt=epoch_of(client)).update(epoch=epoch_of(client))
     with reaching():
         if (_read(client) or _write(client, own)) == own:
-            return False
+            return bool(behind)
         client.set(layout.INSTALLATION, own.encode())
     return True
 

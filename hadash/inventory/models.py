@@ -23,9 +23,10 @@ def _choices(names: tuple[str, ...]) -> list[tuple[str, str]]:
 
 
 class Installation(models.Model):
-    """This installation: one row, with the mark that its chroot in ZooKeeper bears."""
+    """This installation: one row, with the mark that its chroot in ZooKeeper bears, and the last epoch of bindings that was seen there."""
 
     mark = models.CharField(max_length=64)
+    epoch = models.BigIntegerField(default=0)
 
     def __str__(self) -> str:
         return self.mark

@@ -12,8 +12,8 @@ from django.db import connection
 from django.db.migrations.loader import MigrationLoader
 from django.utils import timezone
 
-from hadash.bindings.client import reaching
-from hadash.inventory import gateways
+from hadash.bindings.errors import ForeignStore
+from hadash.inventory import gateways, installation
 from hadash.inventory.models import Cluster
 from hadash.monitoring.probes import Probe
 
@@ -62,8 +62,12 @@ def _redis() -> str:
 
 
 def _zookeeper() -> str:
-    with reaching():
-        gateways.zookeeper().exists("/")
+    try:
+        installation.check_not_forgotten(gateways.zookeeper())
+    except ForeignStore as error:
+        raise NotFine(str(error)) from None
+    finally:
+        connection.close()
     return "answers"
 
 

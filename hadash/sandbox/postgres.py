@@ -71,6 +71,11 @@ class Postgres(Service):
         """DATABASE_URL."""
         return f"postgresql://{self.user}:{quote(self.password)}@{self.address}/{self.database}"
 
+    @property
+    def programs(self) -> Path:
+        """Where its programs lie: pg_dump, psql."""
+        return self._bin
+
     def prepare(self) -> None:
         self._wait_for_earlier_life()
         if self._account:

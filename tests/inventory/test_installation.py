@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,10 +14,14 @@ from hadash.audit.models import Entry
 from hadash.bindings import client as client_module
 from hadash.bindings import layout
 from hadash.bindings.errors import ForeignStore
+from hadash.bindings.model import Binding
+from hadash.bindings.store import BindingStore, Edit
+from hadash.identity.identity import Identity
 from hadash.inventory import dialects
 from hadash.inventory.checks import zookeeper_is_signed_in_to
-from hadash.inventory.installation import claimed, mark
-from hadash.inventory.models import Cluster, Pair
+from hadash.inventory.installation import adopt, check_not_forgotten, claimed, mark, note_epoch
+from hadash.inventory.management.commands import backup_zookeeper, restore_zookeeper
+from hadash.inventory.models import Cluster, Installation, Pair
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
 
@@ -84,3 +89,83 @@ def test_an_open_zookeeper_is_warned_of(
     for name in ("USER", "PASSWORD"):
         monkeypatch.setenv(f"HADASH_ZOOKEEPER_{name}", environment.get(name, ""))
     assert [message.id for message in zookeeper_is_signed_in_to(None)] == ids
+
+
+class TestOneThatHasForgotten:
+    """A chroot that was emptied, or put back: what is there now is not what clients were led by."""
+
+    def bind(self, client: KazooClient) -> int:
+        return BindingStore(client).change([Edit(Identity("shop"), Binding("west"))])
+
+    def test_nobody_writes_to_it(self, zookeeper: KazooClient, connect_client: Any) -> None:
+        self.bind(claimed(zookeeper))
+        epoch = self.bind(zookeeper)
+        note_epoch(zookeeper)
+        zookeeper.set(layout.EPOCH, b"1")
+        says = rf"its last epoch at .* is 1, and {epoch} was seen\..*restore_zookeeper"
+        with pytest.raises(ForeignStore, match=says):
+            claimed(connect_client())
+        with pytest.raises(ForeignStore):
+            check_not_forgotten(zookeeper)
+
+    def test_nor_marks_an_empty_one_as_its_own(self, zookeeper: KazooClient, connect_client: Any) -> None:
+        self.bind(claimed(zookeeper))
+        note_epoch(zookeeper)
+        for path in (layout.EPOCH, layout.INSTALLATION):
+            zookeeper.delete(path)
+        with pytest.raises(ForeignStore, match="is 0, and 1 was seen"):
+            claimed(connect_client())
+        assert not zookeeper.exists(layout.INSTALLATION)
+
+    def test_a_person_may_begin_anew_with_it(self, zookeeper: KazooClient, connect_client: Any) -> None:
+        self.bind(claimed(zookeeper))
+        note_epoch(zookeeper)
+        zookeeper.set(layout.EPOCH, b"0")
+        assert adopt(zookeeper)
+        assert claimed(connect_client())
+
+    def test_what_was_seen_never_goes_back(self, zookeeper: KazooClient) -> None:
+        self.bind(claimed(zookeeper))
+        note_epoch(zookeeper)
+        zookeeper.set(layout.EPOCH, b"0")
+        note_epoch(zookeeper)
+        assert Installation.objects.get().epoch == 1
+
+
+class TestBackup:
+    @pytest.fixture(autouse=True)
+    def ours(self, zookeeper: KazooClient, monkeypatch: pytest.MonkeyPatch) -> None:
+        for command in (backup_zookeeper, restore_zookeeper):
+            monkeypatch.setattr(command, "zookeeper", lambda: zookeeper)
+
+    def test_there_and_back_is_recorded(self, zookeeper: KazooClient, tmp_path: Path) -> None:
+        BindingStore(claimed(zookeeper)).change([Edit(Identity("shop"), Binding("west"))])
+        file = tmp_path / "zookeeper.json"
+        told = io.StringIO()
+        call_command("backup_zookeeper", str(file), stdout=told)
+        assert told.getvalue() == f"1 AppIDs with bindings as of epoch 1 are in {file}.\n"
+        assert [path.name for path in tmp_path.iterdir()] == ["zookeeper.json"]
+        zookeeper.delete(layout.binding("shop"))
+        call_command("restore_zookeeper", str(file), stdout=told)
+        assert (
+            "1 AppIDs are bound as at epoch 1; it is epoch 1000001 now. Run hadash-manage compare_bindings."
+            in told.getvalue()
+        )
+        entry = Entry.objects.get(verb="zookeeper restored")
+        assert (entry.details["saved_epoch"], entry.details["epoch"]) == (1, 1_000_001)
+
+    def test_of_another_installation_is_refused(self, zookeeper: KazooClient, tmp_path: Path) -> None:
+        file = tmp_path / "zookeeper.json"
+        call_command("backup_zookeeper", str(file), stdout=io.StringIO())
+        Installation.objects.update(mark="another")
+        with pytest.raises(
+            CommandError, match=r"of another installation than this database\. Restore PostgreSQL first"
+        ):
+            call_command("restore_zookeeper", str(file))
+
+    def test_a_file_that_is_none(self, tmp_path: Path) -> None:
+        (tmp_path / "half.json").write_text('{"hadash": 1, "nod')
+        with pytest.raises(CommandError, match="no backup of hadash's ZooKeeper, or only a part"):
+            call_command("restore_zookeeper", str(tmp_path / "half.json"))
+        with pytest.raises(CommandError, match="No such file"):
+            call_command("restore_zookeeper", str(tmp_path / "none.json"))

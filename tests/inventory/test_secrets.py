@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import io
 from typing import Any
 
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import connection
+
+from hadash.audit.models import Entry
+from hadash.inventory.models import Cluster
 from hadash.inventory.secrets import EncryptedField
 
 
@@ -25,3 +32,42 @@ def test_what_is_stored_again_needs_the_new_key_only(settings: Any) -> None:
     stored = EncryptedField().get_prep_value("a-password")
     settings.SECRET_KEY_FALLBACKS = []
     assert read(stored) == "a-password"
+
+
+@pytest.mark.stack
+@pytest.mark.django_db
+class TestEncryptAgain:
+    """``hadash-manage encrypt_again``: after it the old key can go."""
+
+    @pytest.fixture(autouse=True)
+    def rotated(self, settings: Any) -> None:
+        Cluster.objects.create(name="east", number=1, admin_password="a-password", tls_key="a-key")
+        settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = "another", [settings.SECRET_KEY]
+
+    def test_everything_is_the_new_keys(self, settings: Any) -> None:
+        told = io.StringIO()
+        call_command("encrypt_again", stdout=told)
+        assert told.getvalue() == "3 secrets are encrypted with the new key now; 0 were already.\n"
+        settings.SECRET_KEY_FALLBACKS = []
+        east = Cluster.objects.get()
+        assert (east.admin_password, east.mirror_password, east.tls_key) == ("a-password", "", "a-key")
+        assert Entry.objects.get(verb="secrets encrypted again").details["secrets"] == 3
+
+    def test_it_may_be_repeated(self) -> None:
+        call_command("encrypt_again", stdout=io.StringIO())
+        told = io.StringIO()
+        call_command("encrypt_again", stdout=told)
+        assert told.getvalue().startswith("0 secrets are encrypted with the new key now; 3 were already.")
+
+    def test_what_no_key_reads_is_named_and_stays(self, settings: Any) -> None:
+        settings.SECRET_KEY_FALLBACKS = []
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT admin_password FROM inventory_cluster")
+            before = cursor.fetchone()
+        with pytest.raises(
+            CommandError, match=r"3 cannot be read with any of the keys: inventory_cluster \d+ admin_password"
+        ):
+            call_command("encrypt_again", stdout=io.StringIO())
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT admin_password FROM inventory_cluster")
+            assert cursor.fetchone() == before

@@ -1,0 +1,45 @@
+"""``hadash-manage backup_zookeeper FILE``: what ZooKeeper holds of hadash, as one file."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from hadash.bindings.errors import BindingError
+from hadash.bindings.saving import NotSaved, save
+from hadash.inventory.gateways import zookeeper
+from hadash.inventory.installation import claimed
+
+
+class Command(BaseCommand):
+    help = "Save bindings, journals, clusters and pairs from ZooKeeper to a file (JSON). It holds no secrets."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("file", type=Path, help="replaced when all was read")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            saved = save(claimed(zookeeper()))
+            _write(options["file"], saved.to_json())
+        except (BindingError, NotSaved, OSError) as error:
+            raise CommandError(str(error)) from None
+        self.stdout.write(
+            f"{saved.documents} AppIDs with bindings as of epoch {saved.epoch} are in {options['file']}."
+        )
+
+
+def _write(path: Path, text: str) -> None:
+    """Whole or not at all."""
+    with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
+        try:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+            Path(file.name).replace(path)
+        except BaseException:
+            Path(file.name).unlink(missing_ok=True)
+            raise

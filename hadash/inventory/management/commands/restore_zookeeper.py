@@ -1,0 +1,54 @@
+"""``hadash-manage restore_zookeeper FILE``: a backup back into ZooKeeper."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from hadash.audit.models import record
+from hadash.bindings.errors import BindingError
+from hadash.bindings.saving import NotSaved, Saved, restore
+from hadash.inventory.gateways import zookeeper
+from hadash.inventory.installation import mark
+
+#: Who did it, for the audit log: nobody is signed in at a command line.
+BY = "hadash-manage restore_zookeeper"
+
+
+class Command(BaseCommand):
+    help = (
+        "Write what backup_zookeeper has saved into ZooKeeper. Gateways that run take it at once: compare_bindings says first what will differ "
+        "from what switches have left."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("file", type=Path)
+        parser.add_argument("--replace", action="store_true", help="remove what is there and differs")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            saved = Saved.from_json(options["file"].read_text())
+            if saved.installation and saved.installation != mark():
+                raise NotSaved(
+                    "The backup is of another installation than this database. Restore PostgreSQL first; if it was made again, "
+                    "hadash-manage secure_zookeeper --adopt takes the chroot over afterwards."
+                )
+            client = zookeeper()
+            epoch = restore(client, saved, replace=options["replace"])
+        except (BindingError, NotSaved, OSError, UnicodeDecodeError) as error:
+            raise CommandError(str(error)) from None
+        where = f"ZooKeeper {client.chroot}"
+        record(
+            None,
+            "zookeeper restored",
+            where,
+            by=BY,
+            file=str(options["file"]),
+            saved_epoch=saved.epoch,
+            epoch=epoch,
+        )
+        self.stdout.write(
+            f"{saved.documents} AppIDs are bound as at epoch {saved.epoch}; it is epoch {epoch} now. Run hadash-manage compare_bindings."
+        )
