@@ -244,7 +244,7 @@ class Demo:
         )
         self.beat = self._python(
             "beat",
-            *("-m", "celery", "-A", "tasks", "beat", "-l", "WARNING", "-s", str(self.data_dir / "beat")),
+            *("-m", "celery", "-A", "hadash", "beat", "-l", "WARNING", "-s", str(self.data_dir / "beat")),
             env={**self.environment(), **self._health_page("beat")},
         )
         if self._with_pipeline:

@@ -1,14 +1,9 @@
-"""A wheel, built from this checkout, in an environment that has nothing of it: every program starts, and what it needs is there.
-
-Its dependencies are those of the lock file, from the environment of these tests: installing 700 MB again would test pip.
-"""
+"""A wheel, built from this checkout, in an environment that has nothing of it: every program starts, and what it needs is there."""
 
 from __future__ import annotations
 
 import os
 import subprocess
-import sys
-import sysconfig
 import tomllib
 import zipfile
 from collections.abc import Iterator
@@ -20,6 +15,7 @@ import httpx
 import psycopg
 import pytest
 from packaging.requirements import Requirement
+from support import wheels
 from support.environment import required
 from support.waiting import eventually
 
@@ -27,30 +23,13 @@ from hadash.sandbox import ports
 
 pytestmark = pytest.mark.stack
 
-ROOT = Path(__file__).resolve().parents[2]
 DATABASE = "of_a_wheel"
 START_SECONDS = 120.0
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("wheel")
-    uv = Path(sys.executable).with_name("uv")
-    command = [
-        str(uv),
-        "build",
-        "--wheel",
-        "--no-build-isolation",
-        "--python",
-        sys.executable,
-        "-o",
-        str(folder),
-        str(ROOT),
-    ]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    (found,) = folder.glob("*.whl")
-    return found
+    return wheels.build(tmp_path_factory.mktemp("wheel"))
 
 
 class Installed:
@@ -59,17 +38,11 @@ class Installed:
     def __init__(self, wheel: Path, folder: Path) -> None:
         self.home, self.bin = folder / "home", folder / "env" / "bin"
         self.home.mkdir()
-        uv = str(Path(sys.executable).with_name("uv"))
-        for command in (
-            [uv, "venv", "-q", "--python", sys.executable, str(folder / "env")],
-            [uv, "pip", "install", "-q", "--no-deps", "--python", str(self.bin / "python"), str(wheel)],
-        ):
-            subprocess.run(command, check=True)
-        (self.packages,) = (folder / "env" / "lib").glob("python*/site-packages")
+        self.packages = wheels.install(wheel, folder / "env")
         self.own = sorted(
             path.name for path in self.packages.iterdir() if not path.name.startswith("_virtualenv")
         )
-        (self.packages / "dependencies.pth").write_text(sysconfig.get_paths()["purelib"] + "\n")
+        wheels.lend_dependencies(self.packages)
         self.environment = {
             name: value
             for name, value in os.environ.items()
@@ -150,7 +123,7 @@ def test_the_embedded_stack_stays_behind(wheel: Path) -> None:
 
 
 def test_what_it_says_it_needs_is_what_the_lock_file_has(wheel: Path) -> None:
-    asked = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    asked = tomllib.loads((wheels.ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
     with zipfile.ZipFile(wheel) as packed:
         (name,) = [name for name in packed.namelist() if name.endswith("/METADATA")]
         told = [

@@ -43,6 +43,13 @@ def postgresql(demo: Demo, program: str, *arguments: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
+def is_ready(demo: Demo, process: str) -> bool:
+    try:
+        return httpx.get(f"{demo.health_pages[process]}/readyz").status_code == 200
+    except httpx.TransportError:
+        return False
+
+
 def test_what_was_saved_of_both_stores_agrees_when_it_is_back(
     demo: Demo, trial: Trial, bindings: BindingStore, tmp_path: Path
 ) -> None:
@@ -87,9 +94,7 @@ def test_what_was_saved_of_both_stores_agrees_when_it_is_back(
     for process in (demo.worker, demo.beat, demo.web):
         assert process is not None
         process.start()
-    eventually(
-        lambda: httpx.get(f"{demo.health_pages['web']}/readyz").status_code == 200, "the pages", patience=90
-    )
+    eventually(lambda: is_ready(demo, "web") and is_ready(demo, "worker"), "pages and worker", patience=120)
 
     # -- and it goes on where it was: history, audit log, the next switch
     assert resolve(bindings.document(APPID), INSTANCE, Binding("east")).cluster == other
