@@ -5,7 +5,7 @@ from __future__ import annotations
 from celery import shared_task
 from django.utils import timezone
 
-from hadash.notices import routing
+from hadash.notices import carrying, routing
 from hadash.outbox import configured, sending, services
 from hadash.reports import schedules
 from tasks.single import single
@@ -27,7 +27,7 @@ def post() -> None:
     """The same of webhooks and channels."""
     with single("outbox post") as won:
         if won:
-            sending.post_due(configured.post_retries())
+            carrying.post_due(configured.post_retries())
 
 
 @shared_task(name="outbox.trim", ignore_result=True)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Protocol
-from urllib.parse import urlencode, urljoin
+from urllib.parse import urljoin
 
 from django.conf import settings
 from django.urls import reverse
@@ -19,8 +18,7 @@ from hadash.outbox.addresses import sender_of
 from hadash.outbox.backoff import RetryPlan
 from hadash.outbox.failures import Deferred, Gone, NotOurs, Refused, Unavailable, Untold
 from hadash.outbox.messages import message_of
-from hadash.outbox.models import POSTED, Delivery, Transport
-from hadash.outbox.posting import BadEndpoint, checked, post
+from hadash.outbox.models import Delivery, Transport
 from hadash.outbox.smtp import Connection, Server
 from hadash.outbox.states import State
 
@@ -64,59 +62,10 @@ class MailCarrier:
         return False
 
 
-class PostCarrier:
-    """Webhooks and channels of chats, each to a server of its own."""
-
-    one_server = False
-
-    def send(self, delivery: Delivery, now: datetime, before_hand_over: HandOver) -> str:
-        from hadash.notices.kept import message_from_json
-        from hadash.notices.payloads import post_for, refusal
-        from hadash.notices.signing import webhook_headers
-
-        endpoint = delivery.endpoint
-        if endpoint is None or not endpoint.enabled:
-            raise Refused("Its channel is switched off.")
-        transport = Transport(endpoint.transport)
-        try:
-            url = checked(endpoint.url, plain_allowed=settings.WEBHOOK_PLAIN)
-        except BadEndpoint as error:
-            raise Refused(str(error)) from None
-        made = post_for(transport, message_from_json(delivery.content.data), endpoint.secret, now)
-        body = json.dumps(made.body, ensure_ascii=False).encode()
-        headers = (
-            webhook_headers(endpoint.secret, f"msg_{delivery.key.hex}", now, body)
-            if transport is Transport.WEBHOOK and endpoint.secret
-            else {}
-        )
-        if made.query:
-            url += ("&" if "?" in url else "?") + urlencode(made.query)
-        answer = post(
-            url,
-            body,
-            headers,
-            before_hand_over,
-            allowed=settings.WEBHOOK_NETWORKS,
-            timeout=settings.WEBHOOK_TIMEOUT_SECONDS,
-        )
-        if told := refusal(transport, answer.body):
-            raise Refused(told)
-        return answer.said
-
-    def may_repeat(self, delivery: Delivery) -> bool:
-        """A webhook's receiver knows a message by its id; people in a chat do not."""
-        return delivery.transport == Transport.WEBHOOK
-
-
 def send_due(server: Server, plan: RetryPlan, clock: Clock = timezone.now) -> Counter[State]:
     """Send all mail that is due now; how many deliveries came to which state."""
     with Connection(server, settings.SMTP_MESSAGES_EACH) as connection:
         return carry_due(MailCarrier(connection), [Transport.MAIL], plan, clock)
-
-
-def post_due(plan: RetryPlan, clock: Clock = timezone.now) -> Counter[State]:
-    """The same of webhooks and channels."""
-    return carry_due(PostCarrier(), sorted(POSTED), plan, clock)
 
 
 def carry_due(

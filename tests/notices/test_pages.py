@@ -15,9 +15,8 @@ from django.utils import timezone
 from standardwebhooks import Webhook
 from support.web import web_server
 
-from hadash.notices import channels, routing
+from hadash.notices import carrying, channels, routing
 from hadash.notices.models import Channel, PersonalWish
-from hadash.outbox import sending
 from hadash.outbox.backoff import RetryPlan
 from hadash.outbox.models import Delivery, Endpoint, Transport
 from hadash.outbox.states import State
@@ -110,8 +109,10 @@ class TestPosting:
             as_ada.post(reverse("new-channel"), typed(url=f"http://127.0.0.1:{there.port}/"))
             made = Channel.objects.get()
             as_ada.post(reverse("try-channel", args=[made.pk]))
-            assert sending.post_due(PLAN, lambda: now + timezone.timedelta(seconds=1)) == {State.DEFERRED: 1}
-            assert sending.post_due(PLAN, lambda: now + timezone.timedelta(seconds=60)) == {State.ACCEPTED: 1}
+            assert carrying.post_due(PLAN, lambda: now + timezone.timedelta(seconds=1)) == {State.DEFERRED: 1}
+            assert carrying.post_due(PLAN, lambda: now + timezone.timedelta(seconds=60)) == {
+                State.ACCEPTED: 1
+            }
         first, second = there.got
         assert first.headers["webhook-id"] == second.headers["webhook-id"]
         body = Webhook(made.endpoint.secret).verify(first.body, dict(first.headers.items()))
@@ -122,7 +123,7 @@ class TestPosting:
         with web_server(lambda _: (410, {}, b"gone")) as there:
             made = channel(url=f"http://127.0.0.1:{there.port}/")
             as_ada.post(reverse("try-channel", args=[made.pk]))
-            sending.post_due(PLAN)
+            carrying.post_due(PLAN)
         endpoint = Endpoint.objects.get()
         assert (endpoint.enabled, endpoint.fault) == (False, "410 gone")
         assert (
@@ -141,14 +142,14 @@ class TestPosting:
                 url=f"http://127.0.0.1:{there.port}/robot?access_token=x", transport=Transport.DINGTALK
             )
             as_ada.post(reverse("try-channel", args=[made.pk]))
-            assert sending.post_due(PLAN) == {State.FAILED: 1}
+            assert carrying.post_due(PLAN) == {State.FAILED: 1}
         assert Delivery.objects.get().said == "310000 sign not match"
 
     def test_a_lost_answer_of_a_chat_is_not_known(self, as_ada: Client, reachable: None) -> None:
         with web_server(lambda _: None) as there:
             made = channel(url=f"http://127.0.0.1:{there.port}/", transport=Transport.SLACK)
             as_ada.post(reverse("try-channel", args=[made.pk]))
-            assert sending.post_due(PLAN) == {State.UNCERTAIN: 1}
+            assert carrying.post_due(PLAN) == {State.UNCERTAIN: 1}
 
     def test_one_that_is_away_keeps_no_other_waiting(self, people: SimpleNamespace, reachable: None) -> None:
         with web_server() as there:
@@ -156,12 +157,12 @@ class TestPosting:
             here = channel("here", f"http://127.0.0.1:{there.port}/")
             for made in (away, here):
                 channels.try_out(people.ada, made)
-            assert sending.post_due(PLAN) == {State.DEFERRED: 1, State.ACCEPTED: 1}
+            assert carrying.post_due(PLAN) == {State.DEFERRED: 1, State.ACCEPTED: 1}
 
     def test_inside_nothing_is_posted(self, people: SimpleNamespace, settings: Any) -> None:
         settings.WEBHOOK_PLAIN = True
         with web_server() as there:
             channels.try_out(people.ada, channel(url=f"http://127.0.0.1:{there.port}/"))
-            assert sending.post_due(PLAN) == {State.FAILED: 1}
+            assert carrying.post_due(PLAN) == {State.FAILED: 1}
         assert there.got == []
         assert "HADASH_WEBHOOK_NETWORKS" in Delivery.objects.get().said

@@ -11,8 +11,9 @@ from typing import Any
 import httpx
 
 from hadash.sandbox.bench.report import Report, begin, quantile
-from hadash.sandbox.demo import Demo
+from hadash.sandbox.demo import DEMO_RATE, Demo
 from hadash.sandbox.processes import Process
+from hadash.sandbox.traffic.client import Pace
 
 #: Seconds within which whoever asks has an answer: Kubernetes gives up after one.
 GOAL_SECONDS = 1.0
@@ -39,7 +40,7 @@ def bench_health() -> int:
     report = begin(RESULT)
     with (
         tempfile.TemporaryDirectory(prefix="hadash-bench-health-", ignore_cleanup_errors=True) as folder,
-        Demo(Path(folder)) as demo,
+        Demo(Path(folder), rate=DEMO_RATE, pace=Pace.ONE_AT_A_TIME) as demo,
     ):
         _await_well(demo)
         slowest: dict[str, list[float]] = {}
