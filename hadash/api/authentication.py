@@ -10,6 +10,7 @@ from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
 from hadash.accounts import tokens
+from hadash.telemetry import ids
 
 SCHEME = "Bearer"
 
@@ -26,6 +27,7 @@ class TokenAuthentication(BaseAuthentication):
         found = tokens.user_of_secret(words[1].decode("utf-8", "replace"))
         if found is None:
             raise AuthenticationFailed(_("This token is not known, has expired, or was revoked."))
+        ids.add(person=found[0].get_username())
         return found
 
     def authenticate_header(self, request: Request) -> str:

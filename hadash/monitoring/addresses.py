@@ -25,6 +25,7 @@ _PROBES = (
     servers.postgresql(is_needed=True),
     servers.redis_server(is_needed=False),
     servers.zookeeper(is_needed=False),
+    servers.bindings(),
     servers.kafka(),
 )
 

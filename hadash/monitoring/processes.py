@@ -108,6 +108,7 @@ class WorkerProcess(_Process):
             servers.redis_server(is_needed=True),
             Probe("queues", self._listens, is_needed=True),
             servers.zookeeper(is_needed=False),
+            servers.bindings(),
             servers.kafka(),
         )
         self._begin(address)

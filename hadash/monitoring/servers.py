@@ -62,13 +62,17 @@ def _redis() -> str:
 
 
 def _zookeeper() -> str:
+    return f"answers; its last epoch is {installation.epoch_of(gateways.zookeeper())}"
+
+
+def _bindings() -> str:
     try:
         installation.check_not_forgotten(gateways.zookeeper())
     except ForeignStore as error:
         raise NotFine(str(error)) from None
     finally:
         connection.close()
-    return "answers"
+    return "ZooKeeper has all changes that were seen"
 
 
 def _kafka() -> str:
@@ -101,6 +105,11 @@ def redis_server(*, is_needed: bool) -> Probe:
 
 def zookeeper(*, is_needed: bool) -> Probe:
     return Probe("zookeeper", _zookeeper, is_needed=is_needed)
+
+
+def bindings() -> Probe:
+    """Whether ZooKeeper has forgotten any: pages show it, and nobody writes."""
+    return Probe("bindings", _bindings, is_needed=False)
 
 
 def kafka() -> Probe:

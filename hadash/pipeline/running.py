@@ -25,6 +25,7 @@ from hadash.lake.store import Store
 from hadash.pipeline import claims, collecting
 from hadash.pipeline.applications import APPLICATIONS, Ended, TookTooLong
 from hadash.pipeline.jobs import JOBS
+from hadash.telemetry import ids
 from spark.codes import FAILED, TAKEN, UNUSABLE
 from spark.publishing import runs
 from spark.publishing.runs import Kept, Made
@@ -60,7 +61,7 @@ def settle_dead(job: str) -> int:
 
 def carry_out(number: int) -> Outcome:
     """Carry out a run that waits and that no other worker has taken. It says itself, in its row, how it ended."""
-    with claims.claimed(conninfo(), number) as is_mine:
+    with ids.bound(run=str(number)), claims.claimed(conninfo(), number) as is_mine:
         return _carry_out(number) if is_mine else Outcome.NOT_MINE
 
 

@@ -36,14 +36,32 @@ def bound(**ids: str | None) -> Iterator[None]:
 
     :raises KeyError: for a name that is none of :data:`NAMES`.
     """
-    unknown = set(ids) - set(NAMES)
-    if unknown:
-        raise KeyError(f"There are no ids of {', '.join(sorted(unknown))}.")
+    _check(ids)
     token = _ids.set({**_ids.get(), **{name: value for name, value in ids.items() if value}})
     try:
         yield
     finally:
         _ids.reset(token)
+
+
+def add(**ids: str) -> None:
+    """These ids hold from here on, until what was bound around it ends: for what is known only later, such as whose token it is.
+
+    >>> with bound(request="r1"):
+    ...     add(person="olga")
+    ...     current()
+    {'request': 'r1', 'person': 'olga'}
+    >>> current()
+    {}
+    """
+    _check(ids)
+    _ids.set({**_ids.get(), **ids})
+
+
+def _check(ids: Mapping[str, object]) -> None:
+    unknown = set(ids) - set(NAMES)
+    if unknown:
+        raise KeyError(f"There are no ids of {', '.join(sorted(unknown))}.")
 
 
 def new_request_id(sent: str = "") -> str:

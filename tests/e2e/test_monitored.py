@@ -168,3 +168,14 @@ def test_a_switch_can_be_followed_from_the_approval_to_each_command(
     assert services[-1] == "hadash-worker"
     assert any(span.name.startswith("stage ") for span in way)
     assert [span for span in way if span.name.startswith("run/switching.")], [span.name for span in way]
+
+
+def test_and_by_the_ids_in_the_workers_log(demo: Demo, trial: Trial, bindings: BindingStore) -> None:
+    """Of the switch that was just made: its approval's request and who sent it stand in the lines of its stages."""
+    before = resolve(bindings.document("shop"), "shop-carts", Binding("east")).cluster
+    measured = trial.switch("shop", "shop-carts", "west" if before == "east" else "east")
+    assert measured.status == "succeeded", measured.outcome
+    lines = (demo.data_dir / "logs" / "worker.log").read_text().splitlines()
+    of_stages = [line for line in lines if " stage=forward" in line]
+    assert of_stages
+    assert all(" switch=" in line and "[request=" in line and " person=arne " in line for line in of_stages), of_stages

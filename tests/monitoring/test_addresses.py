@@ -126,3 +126,17 @@ class TestRequestIds:
     def test_a_request_that_nobody_has_numbered_gets_one(self, client: Client) -> None:
         first, second = (client.get("/sign-in/").headers["X-Request-ID"] for _ in range(2))
         assert first != second
+
+    def test_whose_token_it_is_stands_in_what_is_logged_about_it(
+        self, people: SimpleNamespace, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        from hadash.accounts import tokens
+        from hadash.telemetry.logs import WithIds
+
+        _, secret = tokens.issue(people.vera, "nightly", {"read"}, 1)
+        caplog.handler.addFilter(WithIds())
+        with caplog.at_level(logging.INFO, "hadash.requests"):
+            response = Client().get("/api/v1/pairs/", headers={"Authorization": f"Bearer {secret}"})
+        assert response.status_code == 200
+        (record,) = [record for record in caplog.records if record.name == "hadash.requests"]
+        assert record.ids["person"] == "vera"  # type: ignore[attr-defined]

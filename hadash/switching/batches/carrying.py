@@ -37,6 +37,7 @@ from hadash.switching.models import Approval, Switch, log_event
 from hadash.switching.planning import plan_for
 from hadash.switching.refusals import BeingWritten, EnginesAway, PlanChanged, Refused
 from hadash.switching.windows import nothing_may_start, refuse_in_blackout, run, utc
+from hadash.telemetry import ids
 
 log = logging.getLogger(__name__)
 
@@ -55,8 +56,9 @@ def going_on() -> list[str]:
 
 def advance(key: str, start: Start) -> None:
     """Move a batch on as far as it goes now. When somebody else is at it, there is nothing to do."""
-    while _step(key, start):
-        pass
+    with ids.bound(batch=key):
+        while _step(key, start):
+            pass
 
 
 def _step(key: str, start: Start) -> bool:

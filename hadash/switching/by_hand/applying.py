@@ -32,6 +32,7 @@ from hadash.switching.by_hand.machine import Event, Status
 from hadash.switching.by_hand.models import BindingChange
 from hadash.switching.handovers.models import Way
 from hadash.switching.refusals import Refused
+from hadash.telemetry import ids
 
 log = logging.getLogger(__name__)
 
@@ -65,6 +66,11 @@ def apply(pk: int) -> None:
     if not BindingChange.objects.filter(pk=pk, status=Status.APPROVED.value).update(token=F("token") + 1):
         return  # another worker has done it
     change = BindingChange.objects.select_related("pair__first", "pair__second", "pair__default").get(pk=pk)
+    with ids.bound(change=change.key):
+        _apply(change)
+
+
+def _apply(change: BindingChange) -> None:
     try:
         dialect = dialect_of(change.pair)
         epoch = _write(change, dialect)
@@ -74,7 +80,7 @@ def apply(pk: int) -> None:
     except (StoreUnavailable, UnknownOutcome, BindingConflict) as error:
         log.warning("change %s could not be written, and is tried again: %s", change.key, error)
         said = [say("%(error)s It is tried again.", error=error).to_json()]
-        BindingChange.objects.filter(pk=pk, status=Status.APPROVED.value).update(outcome=said)
+        BindingChange.objects.filter(pk=change.pk, status=Status.APPROVED.value).update(outcome=said)
         return
     except BindingError as error:
         _fail(change, say("%(error)s", error=error))
