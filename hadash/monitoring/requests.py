@@ -47,8 +47,10 @@ class WithPerson:
         self._answer = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        with ids.bound(person=request.user.get_username()):
-            return self._answer(request)
+        name = request.user.get_username()
+        if name:
+            ids.add(person=name)
+        return self._answer(request)
 
 
 def _tell(request: HttpRequest, status: int, seconds: float) -> None:

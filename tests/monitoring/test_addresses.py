@@ -119,7 +119,7 @@ class TestRequestIds:
             response = signed_in(people.vera).get("/appids/?q=secret", headers={"X-Request-ID": "proxy-77"})
         assert response.headers["X-Request-ID"] == "proxy-77"
         (record,) = [record for record in caplog.records if record.name == "hadash.requests"]
-        assert record.ids == {"request": "proxy-77"}  # type: ignore[attr-defined]
+        assert record.ids == {"request": "proxy-77", "person": "vera"}  # type: ignore[attr-defined]
         assert record.getMessage().startswith("GET /appids/ 200 ")
         assert record.fields["view"] == "appids"  # type: ignore[attr-defined]
 
