@@ -9,6 +9,6 @@ class MonitoringConfig(AppConfig):
     name = "hadash.monitoring"
 
     def ready(self) -> None:
-        from hadash.monitoring import on_change
+        from hadash.monitoring import checks, on_change  # noqa: F401 (its checks)
 
         on_change.connect()

@@ -178,4 +178,6 @@ def test_and_by_the_ids_in_the_workers_log(demo: Demo, trial: Trial, bindings: B
     lines = (demo.data_dir / "logs" / "worker.log").read_text().splitlines()
     of_stages = [line for line in lines if " stage=forward" in line]
     assert of_stages
-    assert all(" switch=" in line and "[request=" in line and " person=arne " in line for line in of_stages), of_stages
+    assert all(
+        " switch=" in line and "[request=" in line and " person=arne " in line for line in of_stages
+    ), of_stages

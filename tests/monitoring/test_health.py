@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
+from django.core.checks import ERROR
 
+from hadash.monitoring.checks import health_address_is_one
 from hadash.monitoring.health import Health, Progress, readiness
 from hadash.monitoring.probes import Answer, Probe, ask_all
 from hadash.monitoring.process_server import parse_address
@@ -139,3 +142,10 @@ class TestAddress:
     def test_others_are_refused_with_what_to_write(self, text: str) -> None:
         with pytest.raises(ValueError, match=r"is not host:port, such as 127\.0\.0\.1:9101"):
             parse_address(text)
+
+    def test_a_process_does_not_start_with_such_a_one(self, settings: Any) -> None:
+        settings.HEALTH_ADDRESS = "9101"
+        (found,) = health_address_is_one(None)
+        assert (found.id, found.level) == ("hadash.E017", ERROR)
+        settings.HEALTH_ADDRESS = ""
+        assert health_address_is_one(None) == []

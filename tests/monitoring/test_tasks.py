@@ -40,12 +40,18 @@ def test_what_beat_hands_over_has_no_header() -> None:
 
 
 def test_headers_of_somebody_else_are_not_believed() -> None:
-    assert carried_out({observed.HEADER: {"customer": "c", "person": 7, "request": "r"}}) == {"request": "r", "task": "t-1"}
+    assert carried_out({observed.HEADER: {"customer": "c", "person": 7, "request": "r"}}) == {
+        "request": "r",
+        "task": "t-1",
+    }
 
 
 def test_it_is_counted_by_name_and_end() -> None:
     labels = {"task": "tests.task", "state": "failure"}
-    before, timed = value("hadash_tasks_total", **labels), value("hadash_task_seconds_count", task="tests.task")
+    before, timed = (
+        value("hadash_tasks_total", **labels),
+        value("hadash_task_seconds_count", task="tests.task"),
+    )
     carried_out(None, "FAILURE")
     assert value("hadash_tasks_total", **labels) == before + 1
     assert value("hadash_task_seconds_count", task="tests.task") == timed + 1
