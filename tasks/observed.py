@@ -98,8 +98,14 @@ class Consumer:
 @worker_ready.connect
 def _worker_is_ready(sender: Any, **_: object) -> None:
     """:param sender: Celery's consumer."""
+    from hadash.monitoring import metrics
     from hadash.monitoring.processes import WORKER
 
+    # A counter that appears with its first event looks to Prometheus as if nothing had happened.
+    for name in sender.app.tasks:
+        if not name.startswith("celery."):
+            for ended in ("success", "failure"):
+                metrics.TASKS.labels(name, ended)
     WORKER.begin(settings.HEALTH_ADDRESS, Consumer(sender))
 
 

@@ -231,7 +231,15 @@ PREFIX = "HADASH_GATEWAY_"
 #: the control plane have for asking a Gateway.
 _OTHERS = {
     f"{PREFIX}{name}"
-    for name in ("WORKER", "READY_FD", "REQUEST_SECONDS", "ADMIN_HOSTS", "ANSWER_BYTES", "ANSWER_SECONDS")
+    for name in (
+        "WORKER",
+        "READY_FD",
+        "REQUEST_SECONDS",
+        "ADMIN_HOSTS",
+        "ANSWER_BYTES",
+        "ANSWER_SECONDS",
+        "SAMPLE_SECONDS",
+    )
 }
 
 _KINDS = {int: "a whole number", float: "a number", str: "a text", tuple: "a list"}

@@ -14,6 +14,7 @@ from typing import Any
 from django.conf import settings
 from django.db import connection
 from django.db.models import Count, Max, Min, Q
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import GaugeMetricFamily, Metric
@@ -37,12 +38,15 @@ from hadash.switching.policy import rpos
 
 log = logging.getLogger(__name__)
 
-#: Celery's queues: of what everything else is done in, of mail, and of jobs.
-QUEUES = ("celery", "outbox", "pipeline")
 #: Where kombu keeps what workers have taken and not acknowledged yet.
 _UNACKNOWLEDGED = "unacked"
 
 Families = Iterable[Metric]
+
+
+def queues() -> tuple[str, ...]:
+    """Celery's queues: what everything else is done in, mail, and jobs where there is a lake."""
+    return ("celery", "outbox", *(("pipeline",) if settings.LAKE else ()))
 
 
 def _gauge(name: str, what: str, rows: Iterable[tuple[Any, ...]], *labels: str) -> Metric:
@@ -64,7 +68,12 @@ def _switches() -> Families:
         ((*key, count) for key, count in counted.items()), "pair", "status",
     )  # fmt: skip
     now = timezone.now()
-    since = {Status.RUNNING: "started_at", Status.PAUSED: "paused_at", Status.NEEDS_ATTENTION: "ended_at"}
+    # (One that waited for a go runs since it was given.)
+    since: dict[Status, Any] = {
+        Status.RUNNING: Coalesce("go_at", "started_at"),
+        Status.PAUSED: "paused_at",
+        Status.NEEDS_ATTENTION: "ended_at",
+    }
     oldest = [
         (status.value, Switch.objects.filter(status=status.value).aggregate(at=Min(field))["at"])
         for status, field in since.items()
@@ -187,11 +196,11 @@ def _pipeline() -> Families:
     rows = [(row["job"], row["published"], row["failed"]) for row in ended]
     yield _gauge(
         "hadash_pipeline_published_age_seconds", "Since the job published what it found.",
-        ((job, (now - at).total_seconds() if at else None) for job, at, _ in rows), "job",
+        ((job, (now - at).total_seconds() if at else None) for job, at, _ in rows), "pipeline_job",
     )  # fmt: skip
     yield _gauge(
         "hadash_pipeline_failed", "1 if the last run of the job that has ended has failed.",
-        ((job, failed is not None and (published is None or failed > published)) for job, published, failed in rows), "job",
+        ((job, failed is not None and (published is None or failed > published)) for job, published, failed in rows), "pipeline_job",
     )  # fmt: skip
     waiting = Run.objects.filter(state=Run.State.WAITING).aggregate(at=Min("due_at"))["at"]
     yield _gauge(
@@ -231,7 +240,7 @@ def _outbox() -> Families:
 
 def _workers() -> Families:
     now = timezone.now()
-    alive = dict.fromkeys(QUEUES, 0)
+    alive = dict.fromkeys(queues(), 0)
     for worker in workers.known():
         if workers.is_there(worker, now):
             for queue in worker.queues:
@@ -246,7 +255,7 @@ def _celery() -> Families:
     yield _gauge(
         "hadash_queue_length",
         "Tasks that wait for a worker.",
-        [(name, client.llen(name)) for name in QUEUES],
+        [(name, client.llen(name)) for name in queues()],
         "queue",
     )
     yield _gauge(

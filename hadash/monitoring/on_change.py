@@ -13,11 +13,15 @@ from django.db.models.signals import post_save
 from hadash.monitoring.metrics import APPROVAL_SECONDS, STAGE_SECONDS, SWITCHES_ENDED
 from hadash.switching.batches.models import BatchApproval
 from hadash.switching.by_hand.models import BindingApproval
-from hadash.switching.machine import ENDED, Status
+from hadash.switching.machine import ENDED, Kind, Status
 from hadash.switching.models import Approval, StageRecord, Switch
 
 
 def connect() -> None:
+    # A counter that appears with its first event looks to Prometheus as if nothing had happened.
+    for kind in Kind:
+        for status in (*ENDED, Status.NEEDS_ATTENTION):
+            SWITCHES_ENDED.labels(kind.value, status.value)
     for model, receiver in _RECEIVERS.items():
         post_save.connect(receiver, sender=model, dispatch_uid=f"monitoring of {model.__name__}")
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import socket
+from dataclasses import fields
+from pathlib import Path
 
 import pytest
 
@@ -132,3 +135,18 @@ def test_the_gateway_says_so_and_does_not_start(
 def test_a_request_stays_parked_for_less_than_any_clients_request_timeout() -> None:
     java_request_timeout_ms = 30_000
     assert GatewaySettings().park_seconds * 1000 < java_request_timeout_ms
+
+
+def test_what_the_pages_are_told_may_stand_in_a_gateways_environment_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Every process is told the same: a Gateway must not stop at what is not for it."""
+    import hadash.settings
+
+    of_gateways = {f"HADASH_GATEWAY_{field.name.upper()}" for field in fields(GatewaySettings)}
+    source = Path(hadash.settings.__file__).read_text()
+    others = set(re.findall(r"HADASH_GATEWAY_[A-Z_]*[A-Z]", source)) - of_gateways
+    assert len(others) >= 5
+    for name in others:
+        monkeypatch.setenv(name, "1")
+    assert GatewaySettings.from_environment() == GatewaySettings()
