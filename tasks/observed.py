@@ -5,6 +5,7 @@ What a request was about goes along with the tasks that it hands over: their lin
 
 from __future__ import annotations
 
+import threading
 import time
 from contextlib import ExitStack
 from typing import Any
@@ -28,7 +29,8 @@ from hadash.telemetry import ids, tracing
 #: The message header with the ids of whoever has handed the task over.
 HEADER = "hadash_ids"
 
-_running: dict[str, tuple[ExitStack, float]] = {}
+#: By task and thread: one that takes longer than Redis waits for it is delivered a second time, perhaps to the same process.
+_running: dict[tuple[str, int], tuple[ExitStack, float]] = {}
 
 
 @before_task_publish.connect
@@ -55,7 +57,7 @@ def _begin(task_id: str, task: Any, **_: object) -> None:
     stack = ExitStack()
     known = {name: value for name, value in sent.items() if name in ids.NAMES and isinstance(value, str)}
     stack.enter_context(ids.bound(**{**known, "task": task_id}))
-    _running[task_id] = stack, time.perf_counter()
+    _running[task_id, threading.get_ident()] = stack, time.perf_counter()
     metrics.TASKS_RUNNING.inc()
 
 
@@ -63,7 +65,7 @@ def _begin(task_id: str, task: Any, **_: object) -> None:
 def _end(task_id: str, task: Any, state: str | None = None, **_: object) -> None:
     from hadash.monitoring import metrics
 
-    stack, began = _running.pop(task_id, (None, 0.0))
+    stack, began = _running.pop((task_id, threading.get_ident()), (None, 0.0))
     if stack is None:
         return
     metrics.TASKS_RUNNING.dec()

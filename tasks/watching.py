@@ -67,7 +67,7 @@ def sample_gateways() -> None:
         if won:
             try:
                 sampling.sample_gateways()
-                installation.note_epoch(zookeeper())
+                installation.note_epoch(installation.claimed(zookeeper()))
                 facts = selectors.published(Run.Job.FACTS)
                 daily.note(facts.ended_at if facts is not None else None)
             except (BindingError, KazooException) as error:

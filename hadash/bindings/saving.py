@@ -1,8 +1,8 @@
 """What ZooKeeper holds of hadash, as one file, and back: ``hadash-manage backup_zookeeper`` and ``restore_zookeeper``.
 
-Saved is what only ZooKeeper has: bindings, the journals of switches that run, clusters, pairs, the epoch, whose the chroot is. Not saved are
-Gateways (they become members again by themselves), the notes of changes (who is behind reads everything) and who may come back of Gateways that
-have gone (for seconds).
+Saved is what only ZooKeeper has: bindings, the journals of switches that run, clusters, pairs, the epoch, whose the chroot is; and which Gateways
+there are, so that a switch waits for one that cannot say that it is there. Not saved are what Gateways have in effect, the notes of changes (who
+is behind reads everything) and who may come back of Gateways that have gone (for seconds).
 
 What is restored gets an epoch that is later than any that a process can have seen: a Gateway that ran on through the loss takes it for news,
 and reads everything; without that it would say of changes that come later that it has them already.
@@ -12,28 +12,28 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from kazoo.client import KazooClient
-from kazoo.exceptions import NoNodeError
+from kazoo.exceptions import NodeExistsError, NoNodeError
 
 from hadash.bindings import layout
 from hadash.bindings.client import reaching
+from hadash.bindings.watch import EPOCHS_LATER
 
 FORMAT = 1
 
 #: The trees that are saved, without the epoch.
 TREES = (layout.BINDINGS, layout.SWITCHES, layout.CLUSTERS, layout.PAIRS)
 
-#: By how much the epoch is later than that of the file, or of what is there: more changes than an estate makes in years.
-EPOCHS_LATER = 1_000_000
-
 #: How often everything is read anew when bindings have changed meanwhile.
 TRIES = 10
-#: Nodes of one transaction: ZooKeeper takes a megabyte in one message.
-AT_ONCE = 100
+#: Nodes that are asked for before the first answer is awaited.
+READ_AT_ONCE = 500
+#: Nodes and bytes of one transaction: ZooKeeper takes a megabyte in one message.
+AT_ONCE, BYTES_AT_ONCE = 100, 512 * 1024
 
 
 class NotSaved(Exception):
@@ -42,11 +42,12 @@ class NotSaved(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """``nodes``: data by path, parents before children; ``installation``: whose they are."""
+    """``nodes``: data by path, parents before children; ``gateways``: the records of members, by path; ``installation``: whose they are."""
 
     epoch: int
     installation: str
     nodes: Mapping[str, bytes]
+    gateways: Mapping[str, bytes]
 
     @property
     def documents(self) -> int:
@@ -54,9 +55,8 @@ class Saved:
         return sum(path.startswith(f"{layout.BINDINGS}/") for path in self.nodes)
 
     def to_json(self) -> str:
-        nodes = {path: base64.b64encode(data).decode() for path, data in self.nodes.items()}
         told: dict[str, Any] = {"hadash": FORMAT, "epoch": self.epoch, "installation": self.installation}
-        return json.dumps({**told, "nodes": nodes}, indent=1)
+        return json.dumps({**told, "nodes": _text(self.nodes), "gateways": _text(self.gateways)}, indent=1)
 
     @classmethod
     def from_json(cls, text: str) -> Saved:
@@ -65,63 +65,96 @@ class Saved:
             told = json.loads(text)
             if told["hadash"] != FORMAT:
                 raise NotSaved(f"The file has format {told['hadash']}, and this version reads {FORMAT}.")
-            nodes = {str(path): base64.b64decode(data, validate=True) for path, data in told["nodes"].items()}
-            found = cls(int(told["epoch"]), str(told["installation"]), nodes)
+            nodes, gateways = _bytes(told["nodes"]), _bytes(told["gateways"])
+            found = cls(int(told["epoch"]), str(told["installation"]), nodes, gateways)
         except (ValueError, KeyError, TypeError, AttributeError):
             raise NotSaved("The file is no backup of hadash's ZooKeeper, or only a part of one.") from None
-        strange = [path for path in nodes if not _is_saved(path)]
+        strange = [path for path in nodes if not any(_is_below(path, tree) for tree in TREES)]
+        strange += [path for path in gateways if not _is_below(path, layout.GATEWAYS)]
         if strange:
             raise NotSaved(f"The file has what is never saved: {strange[0]}.")
         return found
 
 
-def _is_saved(path: str) -> bool:
-    return any(path == tree or path.startswith(f"{tree}/") for tree in TREES)
+def _text(nodes: Mapping[str, bytes]) -> dict[str, str]:
+    return {path: base64.b64encode(data).decode() for path, data in nodes.items()}
+
+
+def _bytes(told: Mapping[str, str]) -> dict[str, bytes]:
+    return {str(path): base64.b64decode(data, validate=True) for path, data in told.items()}
+
+
+def _is_below(path: str, tree: str) -> bool:
+    return path == tree or path.startswith(f"{tree}/")
 
 
 def save(client: KazooClient) -> Saved:
     """Everything as of one moment: read again when bindings change meanwhile.
 
-    :raises NotSaved: they never stopped changing. :raises StoreUnavailable: ZooKeeper does not answer.
+    :raises NotSaved: they never stopped changing, or nothing is there. :raises StoreUnavailable: ZooKeeper does not answer.
     """
-    with reaching():
-        for _ in range(TRIES):
-            before, _stat = client.get(layout.EPOCH)
-            nodes = {path: data for tree in TREES for path, data in _tree(client, tree)}
-            client.sync(layout.EPOCH)
-            after, _stat = client.get(layout.EPOCH)
-            if before == after:
-                return Saved(int(before or b"0"), _installation(client), nodes)
+    try:
+        with reaching():
+            for _ in range(TRIES):
+                before = _epoch(client)
+                nodes = {path: data for tree in TREES for path, data in _tree(client, tree)}
+                gateways = dict(_children(client, layout.GATEWAYS))
+                client.sync(layout.EPOCH)
+                if _epoch(client) == before:
+                    return Saved(before, read_installation(client), nodes, gateways)
+    except NoNodeError:
+        raise NotSaved(f"There is nothing of hadash at {client.chroot or '/'} in ZooKeeper.") from None
     raise NotSaved(
         f"Bindings have changed {TRIES} times while they were read. Try again when fewer switches run."
     )
 
 
-def _tree(client: KazooClient, path: str) -> Iterator[tuple[str, bytes]]:
-    """A node that goes meanwhile is left out, as if it had gone before."""
+def _epoch(client: KazooClient) -> int:
+    return int(client.get(layout.EPOCH)[0] or b"0")
+
+
+def _tree(client: KazooClient, top: str) -> Iterator[tuple[str, bytes]]:
+    """The nodes of a tree, parents first, without ephemeral ones. (Only the journals of switches have nodes of their own below them.)"""
+    yield top, client.get(top)[0]
+    for path, data in _children(client, top):
+        yield path, data
+        if top == layout.SWITCHES:
+            yield from _children(client, path)
+
+
+def _children(client: KazooClient, path: str) -> Iterator[tuple[str, bytes]]:
+    """Many are asked for before the first answer is awaited. One that goes meanwhile is left out, as if it had gone before."""
     try:
-        data, stat = client.get(path)
-        children = client.get_children(path) if stat.children_count else []
+        names = sorted(client.get_children(path))
     except NoNodeError:
         return
-    if stat.ephemeralOwner:
-        return
-    yield path, data
-    for child in sorted(children):
-        yield from _tree(client, f"{path}/{child}")
+    for first in range(0, len(names), READ_AT_ONCE):
+        asked = [
+            (f"{path}/{name}", client.get_async(f"{path}/{name}"))
+            for name in names[first : first + READ_AT_ONCE]
+        ]
+        for child, answer in asked:
+            try:
+                data, stat = answer.get()
+            except NoNodeError:
+                continue
+            if not stat.ephemeralOwner:
+                yield child, data
 
 
-def _installation(client: KazooClient) -> str:
+def read_installation(client: KazooClient) -> str:
+    """Whose the chroot is; empty when nobody has marked it."""
     try:
-        return str(client.get(layout.INSTALLATION)[0].decode())
+        return str(client.get(layout.INSTALLATION)[0].decode(errors="replace"))
     except NoNodeError:
         return ""
 
 
-def restore(client: KazooClient, saved: Saved, *, replace: bool = False) -> int:
+def restore(client: KazooClient, saved: Saved, *, replace: bool = False, seen: int = 0) -> int:
     """Write what was saved; the new epoch. Repeated after it was interrupted, it goes on.
 
-    :param replace: what is there is removed; otherwise it has to be empty, or the beginning of the same.
+    :param replace: what is there is removed; otherwise it has to be empty, or the beginning of the same. :param seen: the last epoch that anybody
+        has noted elsewhere.
     :raises NotSaved: something else is there. :raises StoreUnavailable: ZooKeeper does not answer.
     """
     with reaching():
@@ -134,31 +167,55 @@ def restore(client: KazooClient, saved: Saved, *, replace: bool = False) -> int:
                 f"{len(others)} nodes are there that differ from the backup, such as {client.chroot}{others[0]}. With --replace they are "
                 "removed; a backup of them first does no harm."
             )
-        # Engines read when the epoch is later: it is written last, so that they find everything.
         for path in reversed([path for path in there if path not in TREES and path not in saved.nodes]):
             client.delete(path)
-        held = int(client.get(layout.EPOCH)[0] or b"0")
-        wanted = [(path, data) for path, data in saved.nodes.items() if there.get(path) != data]
-        for first in range(0, len(wanted), AT_ONCE):
+        for path, data in saved.gateways.items():
+            try:
+                client.create(path, data)
+            except NodeExistsError:
+                continue  # it has become a member again by itself
+        for part in _parts((path, data) for path, data in saved.nodes.items() if there.get(path) != data):
             transaction = client.transaction()
-            for path, data in wanted[first : first + AT_ONCE]:
-                if path in there or client.exists(path):
+            for path, data in part:
+                if path in there:
                     transaction.set_data(path, data)
                 else:
                     transaction.create(path, data)
-            for result in transaction.commit():
-                if isinstance(result, Exception):
-                    raise result
-        epoch = max(saved.epoch, held) + EPOCHS_LATER
-        transaction = client.transaction()
-        transaction.set_data(layout.EPOCH, str(epoch).encode())
-        # Whoever follows changes is told of one: it names nobody, and its epoch says that all have to be read.
-        transaction.create(
-            layout.CHANGE_PREFIX, json.dumps({"epoch": epoch, "restored": True}).encode(), sequence=True
-        )
-        for result in transaction.commit():
-            if isinstance(result, Exception):
-                raise result
-        if saved.installation and not _installation(client):
+            _commit(transaction)
+        # Engines read when the epoch is later: it is written last, so that they find everything.
+        epoch = begin_later(client, max(saved.epoch, seen))
+        if saved.installation and not read_installation(client):
             client.create(layout.INSTALLATION, saved.installation.encode())
     return epoch
+
+
+def begin_later(client: KazooClient, than: int) -> int:
+    """Make the epoch later than any that a process can have seen, and tell those who follow changes to read everything; the new one."""
+    epoch = max(than, _epoch(client)) + EPOCHS_LATER
+    transaction = client.transaction()
+    transaction.set_data(layout.EPOCH, str(epoch).encode())
+    # It names nobody: who reads it reads all.
+    told = json.dumps({"epoch": epoch, "restored": True}).encode()
+    transaction.create(layout.CHANGE_PREFIX, told, sequence=True)
+    _commit(transaction)
+    return epoch
+
+
+def _parts(nodes: Iterable[tuple[str, bytes]]) -> Iterator[list[tuple[str, bytes]]]:
+    part: list[tuple[str, bytes]] = []
+    size = 0
+    for path, data in nodes:
+        if part and (len(part) == AT_ONCE or size + len(data) > BYTES_AT_ONCE):
+            yield part
+            part, size = [], 0
+        part.append((path, data))
+        size += len(data)
+    if part:
+        yield part
+
+
+def _commit(transaction: Any) -> None:
+    """:raises KazooException: it failed; nothing of it was done."""
+    for result in transaction.commit():
+        if isinstance(result, Exception):
+            raise result

@@ -9,12 +9,14 @@ from __future__ import annotations
 import json
 import logging
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from kazoo.client import KazooClient
 from kazoo.exceptions import KazooException, NoNodeError
+from kazoo.protocol.states import ZnodeStat
 
 from hadash.bindings import layout
 from hadash.bindings.catalogue import read_placement
@@ -24,8 +26,25 @@ from hadash.identity.names import decode
 log = logging.getLogger(__name__)
 
 
+#: By how much the epoch of what is restored is later than any that a process can have seen: more changes than an estate makes in years.
+EPOCHS_LATER = 1_000_000
+
+#: Seconds until something is read again that could not be read, or that somebody has just deleted.
+AGAIN_SECONDS = 0.3
+
 #: Placements remembered; beyond it all are read anew when they are needed.
 MAX_PLACEMENTS = 1000
+
+
+class NodeMark(NamedTuple):
+    """Which node of a name it is: one that was deleted and made again is another."""
+
+    czxid: int
+    ctime: int
+
+
+def _mark(stat: ZnodeStat) -> NodeMark:
+    return NodeMark(stat.czxid, stat.ctime)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +65,9 @@ class Update:
 class BindingWatcher:
     """Follows ``/changes`` from the first full read on.
 
-    When ZooKeeper cannot be reached nothing is called: the engine goes on with what it last applied.
+    When ZooKeeper cannot be reached nothing is called: the engine goes on with what it last applied. So it does when ZooKeeper answers with
+    another history than the one that was seen (it was emptied, or put back to an older state): what stands there now is not what clients
+    were led by. Only what ``hadash-manage restore_zookeeper`` has written is taken instead, which is known by its epoch.
     """
 
     def __init__(
@@ -56,106 +77,45 @@ class BindingWatcher:
         on_forgotten: Callable[[int | None], None] = lambda epoch: None,
     ) -> None:
         """
-        :param on_forgotten: called when ZooKeeper knows fewer changes than were seen, with its last epoch, and with ``None`` when that is over.
+        :param on_forgotten: called when ZooKeeper knows fewer changes than were seen, or others, with its last epoch; and with ``None`` when that
+            is over, before what was restored is read.
         """
         self._client = client
         self._on_change = on_change
         self._on_forgotten = on_forgotten
         self._is_forgotten = False
-        self._is_followed = False
+        #: Sequence number of the last change that was seen, and which node that was: after ZooKeeper was put back the number comes again.
         self._seen: int = -1
+        self._seen_node: NodeMark | None = None
+        #: Which folder of changes is followed.
+        self._folder: NodeMark | None = None
         self._epoch = 0
         self._placements: dict[str, Placement] = {}
         self._looking = threading.Lock()
 
     def start(self) -> None:
         """Read everything, then follow. Raises what kazoo raises when the first read fails."""
-        children = self._client.get_children(layout.CHANGES)
-        self._seen = max((_sequence(child) for child in children), default=-1)
+        self._see(self._client.get_children(layout.CHANGES))
         self._read_all()
         self._client.DataWatch(layout.CHANGES)(self._there)
 
-    def _there(self, data: bytes | None, stat: object) -> None:
-        """Called by kazoo at the start, and when the folder of changes was deleted or made anew: a watch on its children ends with it."""
+    # -- what kazoo calls, in threads of its own -------------------------------------------------------------------
+
+    def _there(self, data: bytes | None, stat: ZnodeStat | None) -> None:
+        """At the start, and when the folder of changes was deleted or made anew: a watch on its children ends with it."""
         if stat is None:
             with self._looking:
                 self._forgotten(0)
-            self._is_followed = False
-        elif self._is_followed:
+        elif _mark(stat) == self._folder:
             self._client.handler.spawn(self._again)
         else:
-            self._is_followed = True
+            self._folder = _mark(stat)
             self._client.ChildrenWatch(layout.CHANGES)(self._changed)
 
     def _changed(self, children: list[str]) -> None:
-        """Called by kazoo at each new change node, and after each reconnection."""
+        """At each new change node, and after each reconnection."""
         with self._looking:
             self._look(children)
-
-    def _look(self, children: list[str]) -> None:
-        """One at a time: what was read first must not be handed over last."""
-        if max((_sequence(child) for child in children), default=-1) < self._seen:
-            self._look_at_older()
-            return
-        fresh = sorted(child for child in children if _sequence(child) > self._seen)
-        if not fresh:
-            self._remembered()
-            return
-        try:
-            if _sequence(fresh[0]) > self._seen + 1:
-                log.warning("changes were trimmed before they were seen; reading all bindings")
-                self._read_all()
-            else:
-                self._read_changes(fresh)
-            self._seen = _sequence(fresh[-1])
-            self._remembered()
-        except KazooException:
-            # kazoo does not call again for the same children, so this reads on by itself; _seen still says what
-            # was handled.
-            log.warning("a change of bindings could not be read; trying again", exc_info=True)
-            self._client.handler.spawn(self._again)
-
-    def _look_at_older(self) -> None:
-        """The last change that was seen is there no more: ZooKeeper was restored from a backup, or emptied, or its server that answers is
-        behind the others.
-
-        What was restored by ``hadash-manage restore_zookeeper`` has a later epoch than any process can have seen: it is read anew. With an earlier
-        one what is in effect stays: an empty ZooKeeper would send everybody to the default cluster.
-        """
-        try:
-            self._client.sync(layout.CHANGES)
-            children = self._client.get_children(layout.CHANGES)
-            epoch = int(self._client.get(layout.EPOCH)[0] or b"0")
-            highest = max((_sequence(child) for child in children), default=-1)
-            if highest >= self._seen:
-                self._look(children)
-            elif epoch > self._epoch:
-                log.warning("ZooKeeper was restored (its epoch is %d): reading all bindings", epoch)
-                self._read_all()
-                self._seen = highest
-                self._remembered()
-            else:
-                self._forgotten(epoch)
-        except NoNodeError:
-            self._forgotten(0)
-        except KazooException:
-            log.warning("what ZooKeeper still knows could not be read; trying again", exc_info=True)
-            self._client.handler.spawn(self._again)
-
-    def _forgotten(self, epoch: int) -> None:
-        self._is_forgotten = True
-        log.error(
-            "ZooKeeper has forgotten changes of bindings: its last epoch is %d, and %d was seen here. What is in effect stays, and no switch goes "
-            "on. Restore its newest backup with hadash-manage restore_zookeeper (docs/production.md)",
-            epoch,
-            self._epoch,
-        )
-        self._on_forgotten(epoch)
-
-    def _remembered(self) -> None:
-        if self._is_forgotten:
-            self._is_forgotten = False
-            self._on_forgotten(None)
 
     def _again(self) -> None:
         """Look at the change nodes again, when the connection is back."""
@@ -168,6 +128,95 @@ class BindingWatcher:
         except (KazooException, RuntimeError):
             return  # the client was closed, or the session is lost: the watch is set anew then
         self._changed(children)
+
+    def _try_again(self) -> None:
+        """kazoo does not call again for the same children, so this reads on by itself; ``_seen`` still says what was handled."""
+
+        def later() -> None:
+            time.sleep(AGAIN_SECONDS)
+            self._again()
+
+        self._client.handler.spawn(later)
+
+    # -- one look at a time: what was read first must not be handed over last --------------------------------------
+
+    def _look(self, children: list[str]) -> None:
+        try:
+            if not self._is_same_history(children):
+                self._look_at_another_history()
+                return
+            fresh = sorted((child for child in children if _sequence(child) > self._seen), key=_sequence)
+            if fresh:
+                if _sequence(fresh[0]) > self._seen + 1:
+                    log.warning("changes were trimmed before they were seen; reading all bindings")
+                    self._read_all()
+                else:
+                    self._read_changes(fresh)
+                self._see(fresh)
+            self._remembered()
+        except NoNodeError:
+            self._forgotten(0)
+        except KazooException:
+            log.warning("a change of bindings could not be read; trying again", exc_info=True)
+            self._try_again()
+
+    def _see(self, children: list[str]) -> None:
+        """Note the last of them."""
+        last = max(children, key=_sequence, default=None)
+        self._seen = _sequence(last) if last is not None else -1
+        stat = self._client.exists(f"{layout.CHANGES}/{last}") if last is not None else None
+        self._seen_node = _mark(stat) if stat is not None else None
+
+    def _is_same_history(self, children: list[str]) -> bool:
+        """Whether the last change that was seen is there, or could have been trimmed since."""
+        if self._seen < 0:
+            return True
+        name = next((child for child in children if _sequence(child) == self._seen), None)
+        if name is not None:
+            stat = self._client.exists(f"{layout.CHANGES}/{name}")
+            return stat is None or self._seen_node is None or _mark(stat) == self._seen_node
+        return max(map(_sequence, children), default=-1) > self._seen
+
+    def _look_at_another_history(self) -> None:
+        self._client.sync(layout.CHANGES)  # the server that answers may be behind the others
+        children = self._client.get_children(layout.CHANGES)
+        epoch = self._epoch_now()
+        if self._is_same_history(children):
+            if max(map(_sequence, children), default=-1) > self._seen:
+                self._try_again()
+            self._remembered()
+        elif epoch == self._epoch and _mark(self._client.get(layout.CHANGES)[1]) == self._folder:
+            self._remembered()  # somebody has tidied up: nothing was changed
+        elif epoch > self._epoch + EPOCHS_LATER // 2:
+            log.warning("ZooKeeper was restored (its epoch is %d): reading all bindings", epoch)
+            self._is_forgotten = False
+            self._on_forgotten(None)
+            self._read_all()
+            self._see(children)
+        else:
+            self._forgotten(epoch)
+
+    def _epoch_now(self) -> int:
+        """:raises NoNodeError: there is none."""
+        return int(self._client.get(layout.EPOCH)[0] or b"0")
+
+    def _forgotten(self, epoch: int) -> None:
+        if not self._is_forgotten:
+            log.error(
+                "ZooKeeper has forgotten changes of bindings: its last epoch is %d, and %d was seen here. What is in effect stays, and no switch "
+                "goes on. Restore its newest backup with hadash-manage restore_zookeeper (docs/production.md)",
+                epoch,
+                self._epoch,
+            )
+        self._is_forgotten = True
+        self._on_forgotten(epoch)
+
+    def _remembered(self) -> None:
+        if self._is_forgotten:
+            self._is_forgotten = False
+            self._on_forgotten(None)
+
+    # -- reading ---------------------------------------------------------------------------------------------------
 
     def _read_changes(self, fresh: list[str]) -> None:
         epoch = self._epoch
@@ -184,7 +233,7 @@ class BindingWatcher:
         self._hand_over(epoch, sorted(appids), complete=False)
 
     def _read_all(self) -> None:
-        epoch = int(self._client.get(layout.EPOCH)[0] or b"0")
+        epoch = self._epoch_now()
         appids = [decode(child) for child in self._client.get_children(layout.BINDINGS)]
         self._hand_over(epoch, appids, complete=True)
 
@@ -213,6 +262,9 @@ class BindingWatcher:
                 placements[switch] = placement
         forget = complete or len(self._placements) > MAX_PLACEMENTS
         self._placements = placements if forget else {**self._placements, **placements}
+        if (complete or None in documents.values()) and self._epoch_now() < self._epoch:
+            self._forgotten(0)  # it was emptied while it was read: nobody was unbound by that
+            return
         self._epoch = max(self._epoch, epoch)
         self._on_change(Update(epoch, documents, placements, complete, frozenset(unreadable)))
 
@@ -241,7 +293,11 @@ class BindingWatcher:
         return document
 
     def _repaired(self, appid: str) -> None:
-        """A document that could not be read is another one now, or the session in which it was watched is lost."""
+        """A document that could not be read is another one now, or the session in which it was watched is lost.
+
+        Who deletes all of hadash's tree deletes this one, too: a moment later it is seen whether that is so.
+        """
+        time.sleep(AGAIN_SECONDS)
         with self._looking:
             try:
                 self._client.retry(self._hand_over, self._epoch, [appid], complete=False)

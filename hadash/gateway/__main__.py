@@ -10,6 +10,7 @@ import os
 import signal
 import socket
 import sys
+from pathlib import Path
 
 import uvicorn
 import uvloop
@@ -20,10 +21,12 @@ from kazoo.protocol.states import KazooState
 from hadash import VERSION
 from hadash.bindings import catalogue, layout
 from hadash.bindings.client import LOST_REPLY, connect
-from hadash.bindings.errors import NameTaken, StoreUnavailable, Superseded
+from hadash.bindings.errors import BindingError, NameTaken, StoreUnavailable, Superseded
 from hadash.bindings.member import Member
 from hadash.bindings.model import ClusterDescription, PairDescription
+from hadash.bindings.store import BindingStore
 from hadash.bindings.watch import BindingWatcher, Update
+from hadash.gateway import remembered
 from hadash.gateway.accounts import Accounts, read_accounts
 from hadash.gateway.admin import build_app
 from hadash.gateway.listener import BadListener
@@ -88,6 +91,12 @@ async def _run(settings: GatewaySettings, accounts: Accounts, client: KazooClien
     # A closed terminal is no reason to drop clients; until there are certificates to look at, the signal means nothing.
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
 
+    if settings.state:
+        try:
+            epoch = await asyncio.to_thread(BindingStore(client).epoch)
+            remembered.check(Path(settings.state), epoch)
+        except (remembered.Behind, BindingError) as error:
+            raise StartError(str(error)) from None
     pair, clusters = await asyncio.to_thread(_read_catalogue, client, settings)
     member = Member(
         client,
@@ -122,7 +131,7 @@ async def _run(settings: GatewaySettings, accounts: Accounts, client: KazooClien
 
     def on_forgotten(epoch: int | None) -> None:
         """Whoever restores ZooKeeper restores no members: a switch must not overlook this one."""
-        gateway.forgotten = epoch
+        loop.call_soon_threadsafe(gateway.applying.forgotten, epoch)
         if epoch is None:
             client.handler.spawn(join_again)
 
@@ -167,7 +176,8 @@ async def _run(settings: GatewaySettings, accounts: Accounts, client: KazooClien
         build_app(gateway),
         host=settings.admin_host,
         port=settings.admin_port,
-        log_level="warning",
+        log_config=None,
+        access_log=False,
         lifespan="off",
         timeout_graceful_shutdown=ADMIN_STOP_SECONDS,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hadash.bindings.epochs import Report, Span
@@ -12,6 +13,7 @@ from hadash.bindings.member import Member
 from hadash.bindings.model import BindingState
 from hadash.bindings.returning import Departure
 from hadash.bindings.watch import Update
+from hadash.gateway import remembered
 from hadash.gateway.returning import Returning
 from hadash.gateway.table import AppliedEpoch
 
@@ -72,6 +74,17 @@ class Applying:
             for binding in document.bindings()
             if binding.state is not BindingState.FORWARD
         }
+
+    def forgotten(self, epoch: int | None) -> None:
+        """ZooKeeper has another history than the one that was seen (``None``: that is over). Its epochs are other changes then: none of them is in
+        effect here, whatever their numbers."""
+        self._gateway.forgotten = epoch
+        self._reported.set()
+
+    @property
+    def report(self) -> Report:
+        """What ZooKeeper is told."""
+        return Report() if self._gateway.forgotten is not None else self.applied.report
 
     def inherit(self, report: Report | None) -> None:
         """A process of this name was a Gateway before, and did not end in order: what it had sent to a cluster may still be
@@ -170,18 +183,26 @@ class Applying:
         """What blocks that are not in effect yet wait for."""
         return [client.describe() for client in self._gateway.all_clients() if not client.relay.is_quiet]
 
+    def _remember(self, epoch: int) -> None:
+        if self._gateway.settings.state and epoch:
+            try:
+                remembered.note(Path(self._gateway.settings.state), epoch)
+            except OSError as error:
+                log.warning("epoch %d could not be noted in HADASH_GATEWAY_STATE: %s", epoch, error)
+
     async def keep_reporting(self) -> None:
         """Report the applied epoch, one write at a time; ZooKeeper's absence only delays it."""
         reported: Report | None = None
         while True:
             await self._reported.wait()
             self._reported.clear()
-            report = self.applied.report
+            report = self.report
             if self._member is None or report == reported:
                 continue
             try:
                 await asyncio.to_thread(self._member.report_applied, report)
                 reported = report
+                await asyncio.to_thread(self._remember, report.latest)
                 log.info("reported: epoch %d, without %s", report.latest, list(report.missing) or "exception")
             except (
                 Exception

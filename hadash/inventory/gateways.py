@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import threading
 import time
 from collections.abc import Iterable
 from functools import lru_cache
@@ -22,9 +23,18 @@ from hadash.inventory.addresses import AddressRefused, AllowedHosts, AskedAt, wh
 log = logging.getLogger(__name__)
 
 
-@lru_cache(maxsize=1)
+#: Two who ask first at the same moment would make two clients, one of which nobody ends.
+_connecting = threading.Lock()
+
+
 def zookeeper() -> KazooClient:
     """The one ZooKeeper client of this process. :raises StoreUnavailable: no server answers, or lets it in."""
+    with _connecting:
+        return _zookeeper()
+
+
+@lru_cache(maxsize=1)
+def _zookeeper() -> KazooClient:
     try:
         return connect(settings.ZOOKEEPER_HOSTS, bounded=True)
     except ValueError as error:  # settings that hadash.E011 names, too

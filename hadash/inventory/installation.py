@@ -7,7 +7,8 @@ other writes to it. Gateways need no mark: they obey the chroot that they are to
 from __future__ import annotations
 
 import secrets
-from weakref import WeakSet
+import time
+from weakref import WeakKeyDictionary
 
 from kazoo.client import KazooClient
 from kazoo.exceptions import NodeExistsError, NoNodeError
@@ -15,13 +16,17 @@ from kazoo.exceptions import NodeExistsError, NoNodeError
 from hadash.bindings import layout
 from hadash.bindings.client import reaching
 from hadash.bindings.errors import ForeignStore
+from hadash.bindings.saving import begin_later
 from hadash.inventory.models import Installation
 
 #: Bytes of a mark: two installations do not make the same one.
 MARK_BYTES = 16
 
-#: Clients whose chroot has been looked at: the mark of one does not change while somebody uses it.
-_claimed: WeakSet[KazooClient] = WeakSet()
+#: Seconds for which it holds what was found of a client's chroot: somebody may empty ZooKeeper, or put it back, while it is used.
+CLAIMED_SECONDS = 5.0
+
+#: When the chroot of each client was looked at (``time.monotonic``).
+_claimed: WeakKeyDictionary[KazooClient, float] = WeakKeyDictionary()
 
 
 def mark() -> str:
@@ -36,7 +41,7 @@ def claimed(client: KazooClient) -> KazooClient:
 
     :raises ForeignStore: it is another's, or has lost what it had. :raises StoreUnavailable: ZooKeeper does not answer.
     """
-    if client in _claimed:
+    if time.monotonic() - _claimed.get(client, -CLAIMED_SECONDS) < CLAIMED_SECONDS:
         return client
     own = mark()
     check_not_forgotten(client)
@@ -50,7 +55,8 @@ def claimed(client: KazooClient) -> KazooClient:
             "database was made again, "
             "take its chroot over: hadash-manage secure_zookeeper --adopt"
         )
-    _claimed.add(client)
+    note_epoch(client)
+    _claimed[client] = time.monotonic()
     return client
 
 
@@ -69,11 +75,20 @@ def note_epoch(client: KazooClient) -> None:
     Installation.objects.filter(pk=1, epoch__lt=epoch).update(epoch=epoch)
 
 
+def seen_epoch() -> int:
+    """The last epoch that was seen there."""
+    return Installation.objects.filter(pk=1).values_list("epoch", flat=True).first() or 0
+
+
 def check_not_forgotten(client: KazooClient) -> None:
     """:raises ForeignStore: ZooKeeper knows fewer changes of bindings than were seen there: whoever wrote bindings now would
     lead clients to clusters that they have left."""
-    seen = Installation.objects.filter(pk=1).values_list("epoch", flat=True).first() or 0
-    epoch = epoch_of(client) if seen else 0
+    seen = seen_epoch()
+    if not seen or epoch_of(client) >= seen:
+        return
+    with reaching():
+        client.sync("/")  # the server that answered may be behind the others
+    epoch = epoch_of(client)
     if epoch < seen:
         raise ForeignStore(
             f"ZooKeeper has forgotten changes of bindings: its last epoch at {client.chroot or '/'} is {epoch}, and {seen} was seen. Restore its newest "
@@ -85,12 +100,16 @@ def check_not_forgotten(client: KazooClient) -> None:
 def adopt(client: KazooClient) -> bool:
     """Make a chroot this installation's; false when it is already. Two installations that adopt in turn are two
     that write."""
-    own = mark()
-    behind = Installation.objects.filter(pk=1, epoch__gt=epoch_of(client)).update(epoch=epoch_of(client))
+    own, seen = mark(), seen_epoch()
+    behind = epoch_of(client) < seen
     with reaching():
-        if (_read(client) or _write(client, own)) == own:
-            return bool(behind)
+        if (_read(client) or _write(client, own)) == own and not behind:
+            return False
         client.set(layout.INSTALLATION, own.encode())
+        if behind:
+            # Engines that have seen later changes take no notice of what comes with earlier numbers.
+            begin_later(client, seen)
+    note_epoch(client)
     return True
 
 

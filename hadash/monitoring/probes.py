@@ -1,7 +1,7 @@
 """Asking servers whether they are there, within a time: a health page that hangs with the server it asks about tells nobody anything.
 
-A question that is not answered in time goes on in its thread, and is not put a second time meanwhile: however often the page is asked,
-and however long a server is silent, each probe has one thread.
+A question that is not answered in time goes on in its thread, and is not put a second time meanwhile. After a while it is given up, because a
+connection may hang for longer than its server was away; each probe has a few threads at most, however often the page is asked.
 """
 
 from __future__ import annotations
@@ -12,6 +12,9 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from concurrent.futures import wait as wait_for
 from dataclasses import dataclass
+
+#: Seconds after which a question is put anew that has not been answered, and how many of one probe may be unanswered at once.
+GIVEN_UP_SECONDS, UNANSWERED = 15.0, 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,18 +49,21 @@ class Probe:
         self.is_needed = is_needed
         self._ask = ask
         self._lock = threading.Lock()
-        self._asked: tuple[Future[str], float] | None = None
+        self._asked: list[tuple[Future[str], float]] = []
 
     def begin(self) -> tuple[Future[str], float]:
         """The question that is under way, or a new one: (its answer, when it was put)."""
+        now = time.monotonic()
         with self._lock:
-            if self._asked is None or self._asked[0].done():
+            self._asked = [each for each in self._asked if not each[0].done()]
+            is_late = bool(self._asked) and now - self._asked[-1][1] > GIVEN_UP_SECONDS
+            if not self._asked or (is_late and len(self._asked) < UNANSWERED):
                 future: Future[str] = Future()
-                self._asked = future, time.monotonic()
+                self._asked.append((future, now))
                 threading.Thread(
                     target=self._run, args=(future,), name=f"probe {self.name}", daemon=True
                 ).start()
-            return self._asked
+            return self._asked[-1]
 
     def _run(self, future: Future[str]) -> None:
         try:

@@ -10,6 +10,7 @@ from django.http import HttpRequest, HttpResponseBase
 
 from hadash.monitoring.metrics import REQUEST_SECONDS, REQUESTS
 from hadash.telemetry import ids
+from hadash.telemetry.logs import printable
 
 log = logging.getLogger("hadash.requests")
 
@@ -59,15 +60,16 @@ def _tell(request: HttpRequest, status: int, seconds: float) -> None:
     REQUESTS.labels(method, view, str(status)).inc()
     REQUEST_SECONDS.labels(method, view).observe(seconds)
     level = logging.DEBUG if view in _QUIET else logging.INFO
+    path = printable(request.path)
     # The path without its query: what people search for is theirs, and some links carry tokens there.
     fields = {
         "method": method,
-        "path": request.path,
+        "path": path,
         "view": view,
         "status": status,
         "seconds": round(seconds, 4),
     }
-    log.log(level, "%s %s %d %.0f ms", method, request.path, status, seconds * 1000, extra={"fields": fields})
+    log.log(level, "%s %s %d %.0f ms", method, path, status, seconds * 1000, extra={"fields": fields})
 
 
 def _view(request: HttpRequest) -> str:

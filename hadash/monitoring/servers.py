@@ -27,7 +27,15 @@ def _postgresql() -> str:
     options = dict(connection.get_connection_params())
     for name in ("cursor_factory", "context", "prepare_threshold"):
         options.pop(name, None)
-    options["connect_timeout"] = max(2, round(settings.HEALTH_SECONDS))
+    # What hangs ends by itself: a server that answers no more, and a way on which packets are lost.
+    options |= {
+        "connect_timeout": 5,
+        "tcp_user_timeout": 5000,
+        "keepalives_idle": 5,
+        "keepalives_interval": 2,
+        "keepalives_count": 2,
+    }
+    options["options"] = f"{options.get('options') or ''} -c statement_timeout=5000".strip()
     with psycopg.connect(**options, autocommit=True) as own:
         names = own.execute("SELECT app || '.' || name FROM django_migrations").fetchall()
     missing = _migrations() - {name for (name,) in names}

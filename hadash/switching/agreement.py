@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from hadash.bindings.model import BindingDocument
+from hadash.bindings.model import BindingDocument, BindingState
 from hadash.identity.identity import Identity
 from hadash.inventory.dialects import dialect_of
 from hadash.inventory.models import Pair
@@ -36,13 +36,16 @@ class Left:
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """``bound``: the cluster in ZooKeeper, ``None`` for none."""
+    """``bound``: the cluster in ZooKeeper, ``None`` for none; ``waits``: whether clients are stopped there."""
 
     left: Left
     bound: str | None
+    waits: bool = False
 
     def __str__(self) -> str:
         is_bound = f"is bound to {self.bound}" if self.bound else "is not bound"
+        if self.waits:
+            return f"{self.left.identity} {is_bound}, and waits there for a switch: see hadash-manage stray_bindings."
         if not self.left.is_known:
             return f"{self.left.identity} {is_bound}; {self.left.by} has not ended where hadash could say where it belongs."
         wanted = f"bound it to {self.left.cluster}" if self.left.cluster else "unbound it"
@@ -62,8 +65,9 @@ def compare(left: Iterable[Left], documents: Mapping[str, BindingDocument | None
         document = documents.get(identity.appid, BindingDocument(identity.appid))
         binding = document.binding_of(identity) if document is not None else None
         bound = binding.cluster if binding is not None else None
-        if not one.is_known or document is None or bound != one.cluster:
-            found.append(Disagreement(one, bound))
+        waits = binding is not None and binding.state is not BindingState.FORWARD
+        if not one.is_known or document is None or bound != one.cluster or waits:
+            found.append(Disagreement(one, bound, waits))
     return sorted(found, key=lambda each: str(each.left.identity))
 
 

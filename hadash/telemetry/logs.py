@@ -7,6 +7,7 @@ One object a line in JSON: ``time`` (RFC 3339, UTC), ``level``, ``logger``, ``me
 from __future__ import annotations
 
 import logging
+import re
 from typing import Any
 
 from hadash.telemetry import ids
@@ -25,13 +26,25 @@ LEVELS = {
 }
 
 
+_CONTROL = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029]")
+
+
+def printable(text: str) -> str:
+    """Without what could pass for another line: what strangers send is logged, too.
+
+    >>> printable("订单\\nERROR")
+    '订单\\\\nERROR'
+    """
+    return _CONTROL.sub(lambda found: repr(found.group())[1:-1], text)
+
+
 class WithIds(logging.Filter):
     """Gives every record its ids: as fields for JSON, and as ``told`` for the end of a line."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         from hadash.telemetry import tracing
 
-        found = ids.current() | tracing.current()
+        found = {name: printable(value) for name, value in (ids.current() | tracing.current()).items()}
         record.ids = found
         shown = " ".join(f"{name}={value}" for name, value in found.items() if name != "span")
         record.told = f" [{shown}]" if shown else ""

@@ -48,7 +48,10 @@ def trace_requests() -> None:
     if _tracer is not None:
         from opentelemetry.instrumentation.django import DjangoInstrumentor
 
-        DjangoInstrumentor().instrument(excluded_urls="healthz,readyz,metrics,static/.*")
+        # (After the health pages, which are asked under names that are none of ALLOWED_HOSTS.)
+        DjangoInstrumentor().instrument(
+            middleware_position=1, excluded_urls="healthz,readyz,metrics,static/.*"
+        )
 
 
 def trace_tasks() -> None:

@@ -19,6 +19,7 @@ from support.waiting import eventually
 from hadash.bindings import catalogue, layout
 from hadash.bindings.membership import members
 from hadash.bindings.model import Broker, ClusterDescription, PairDescription
+from hadash.gateway import remembered
 from hadash.identity.identity import Identity
 
 pytestmark = pytest.mark.stack
@@ -66,6 +67,23 @@ def test_a_cluster_of_the_pair_is_not_known(make: Callable[..., GatewayProcess],
     gateway = make()
     assert exit_of(gateway.launch()) == 2
     assert gateway.log() == "ZooKeeper knows no cluster 'west' of pair 'main'. Register it in hadash.\n"
+
+
+def test_zookeeper_knows_less_than_was_in_effect_here(
+    make: Callable[..., GatewayProcess], client: KazooClient, tmp_path: Path
+) -> None:
+    """It was put back to an older state: its bindings would lead clients to clusters that they have left."""
+    catalogue.publish_cluster(client, ClusterDescription("east", 1, "127.0.0.1:1"))
+    catalogue.publish_cluster(client, ClusterDescription("west", 2, "127.0.0.1:1"))
+    catalogue.publish_pair(client, PairDescription("main", ("east", "west"), "east"))
+    state = tmp_path / "state"
+    remembered.note(state, 7)
+    gateway = make(HADASH_GATEWAY_STATE=state)
+    assert exit_of(gateway.launch()) == 2
+    assert gateway.log().startswith(
+        "ZooKeeper has forgotten changes of bindings: its last epoch is 0, and 7 was in effect here when this Gateway ran last. "
+    )
+    assert f"delete {state / 'epoch'}." in gateway.log()
 
 
 def test_the_port_is_taken(

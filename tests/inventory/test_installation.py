@@ -16,8 +16,9 @@ from hadash.bindings import layout
 from hadash.bindings.errors import ForeignStore
 from hadash.bindings.model import Binding
 from hadash.bindings.store import BindingStore, Edit
+from hadash.bindings.watch import EPOCHS_LATER
 from hadash.identity.identity import Identity
-from hadash.inventory import dialects
+from hadash.inventory import dialects, installation
 from hadash.inventory.checks import zookeeper_is_signed_in_to
 from hadash.inventory.installation import adopt, check_not_forgotten, claimed, mark, note_epoch
 from hadash.inventory.management.commands import backup_zookeeper, restore_zookeeper
@@ -123,6 +124,19 @@ class TestOneThatHasForgotten:
         zookeeper.set(layout.EPOCH, b"0")
         assert adopt(zookeeper)
         assert claimed(connect_client())
+        # Gateways that have seen later changes would not listen to earlier numbers.
+        assert BindingStore(zookeeper).epoch() > EPOCHS_LATER
+
+    def test_it_is_noticed_while_it_is_used(
+        self, zookeeper: KazooClient, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(installation, "CLAIMED_SECONDS", 0.0)
+        self.bind(claimed(zookeeper))
+        self.bind(claimed(zookeeper))
+        claimed(zookeeper)
+        zookeeper.set(layout.EPOCH, b"1")
+        with pytest.raises(ForeignStore, match="is 1, and 2 was seen"):
+            claimed(zookeeper)
 
     def test_what_was_seen_never_goes_back(self, zookeeper: KazooClient) -> None:
         self.bind(claimed(zookeeper))
@@ -162,6 +176,15 @@ class TestBackup:
             CommandError, match=r"of another installation than this database\. Restore PostgreSQL first"
         ):
             call_command("restore_zookeeper", str(file))
+
+    def test_into_anothers_chroot_is_refused(self, zookeeper: KazooClient, tmp_path: Path) -> None:
+        file = tmp_path / "zookeeper.json"
+        call_command("backup_zookeeper", str(file), stdout=io.StringIO())
+        zookeeper.set(layout.INSTALLATION, b"of-the-test-system")
+        with pytest.raises(
+            CommandError, match=r"is another installation's\. Is HADASH_ZOOKEEPER_CHROOT the right one"
+        ):
+            call_command("restore_zookeeper", str(file), "--replace")
 
     def test_a_file_that_is_none(self, tmp_path: Path) -> None:
         (tmp_path / "half.json").write_text('{"hadash": 1, "nod')

@@ -123,6 +123,15 @@ class TestRequestIds:
         assert record.getMessage().startswith("GET /appids/ 200 ")
         assert record.fields["view"] == "appids"  # type: ignore[attr-defined]
 
+    def test_nobody_writes_a_line_of_his_own_into_the_log(
+        self, client: Client, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        with caplog.at_level(logging.INFO, "hadash.requests"):
+            client.get("/x%0A2026-11-26 ERROR hadash: all is lost")
+        (record,) = [record for record in caplog.records if record.name == "hadash.requests"]
+        assert "\n" not in record.getMessage()
+        assert r"/x\n2026-11-26 ERROR" in record.getMessage()
+
     def test_a_request_that_nobody_has_numbered_gets_one(self, client: Client) -> None:
         first, second = (client.get("/sign-in/").headers["X-Request-ID"] for _ in range(2))
         assert first != second

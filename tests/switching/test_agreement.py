@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from hadash.bindings.model import Binding, BindingDocument
+from hadash.bindings.model import Binding, BindingDocument, BindingState
 from hadash.identity.identity import Identity
 from hadash.switching.agreement import Left, compare
 
@@ -54,3 +54,11 @@ def test_a_document_that_cannot_be_read_disagrees() -> None:
 def test_what_nothing_is_known_of_is_no_disagreement() -> None:
     """Bindings from before hadash, or made by an engine's own tools."""
     assert compare([], {"shop": document("west")}) == []
+
+
+def test_what_waits_in_the_middle_of_a_switch_is_not_where_it_was_left() -> None:
+    blocked = BindingDocument("shop", Binding("west", BindingState.BLOCK))
+    (found,) = compare([left(1, SHOP, "west")], {"shop": blocked})
+    assert (
+        str(found) == "shop is bound to west, and waits there for a switch: see hadash-manage stray_bindings."
+    )

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from kazoo.exceptions import KazooException
 
 from hadash.bindings.errors import BindingError
 from hadash.bindings.saving import NotSaved, save
@@ -25,8 +26,8 @@ class Command(BaseCommand):
         try:
             saved = save(claimed(zookeeper()))
             _write(options["file"], saved.to_json())
-        except (BindingError, NotSaved, OSError) as error:
-            raise CommandError(str(error)) from None
+        except (BindingError, NotSaved, OSError, KazooException) as error:
+            raise CommandError(str(error) or repr(error)) from None
         self.stdout.write(
             f"{saved.documents} AppIDs with bindings as of epoch {saved.epoch} are in {options['file']}."
         )

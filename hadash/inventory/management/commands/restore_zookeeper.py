@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from kazoo.exceptions import KazooException
 
 from hadash.audit.models import record
 from hadash.bindings.errors import BindingError
-from hadash.bindings.saving import NotSaved, Saved, restore
+from hadash.bindings.saving import NotSaved, Saved, read_installation, restore
 from hadash.inventory.gateways import zookeeper
-from hadash.inventory.installation import mark
+from hadash.inventory.installation import mark, note_epoch, seen_epoch
 
 #: Who did it, for the audit log: nobody is signed in at a command line.
 BY = "hadash-manage restore_zookeeper"
@@ -36,9 +37,15 @@ class Command(BaseCommand):
                     "hadash-manage secure_zookeeper --adopt takes the chroot over afterwards."
                 )
             client = zookeeper()
-            epoch = restore(client, saved, replace=options["replace"])
-        except (BindingError, NotSaved, OSError, UnicodeDecodeError) as error:
-            raise CommandError(str(error)) from None
+            held = read_installation(client)
+            if held not in ("", mark()):
+                raise NotSaved(
+                    f"{client.chroot} of ZooKeeper is another installation's. Is HADASH_ZOOKEEPER_CHROOT the right one?"
+                )
+            epoch = restore(client, saved, replace=options["replace"], seen=seen_epoch())
+            note_epoch(client)
+        except (BindingError, NotSaved, OSError, UnicodeDecodeError, KazooException) as error:
+            raise CommandError(str(error) or repr(error)) from None
         where = f"ZooKeeper {client.chroot}"
         record(
             None,

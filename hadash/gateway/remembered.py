@@ -1,0 +1,38 @@
+"""The last epoch that was in effect here, in the Gateway's own folder (``HADASH_GATEWAY_STATE``): a Gateway that is started again asks ZooKeeper
+what is in effect, and ZooKeeper may have been emptied or put back meanwhile. It would then send clients to clusters that they have left.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+NAME = "epoch"
+
+
+class Behind(Exception):
+    """ZooKeeper knows fewer changes than were in effect here; the text says what to do."""
+
+
+def check(folder: Path, epoch: int) -> None:
+    """:param epoch: ZooKeeper's last one. :raises Behind: more were seen here."""
+    path = folder / NAME
+    try:
+        seen = int(path.read_text())
+    except (OSError, ValueError):
+        return  # the first start, or one without memory
+    if epoch < seen:
+        raise Behind(
+            f"ZooKeeper has forgotten changes of bindings: its last epoch is {epoch}, and {seen} was in effect here when this Gateway ran last. "
+            "Restore ZooKeeper's newest backup with hadash-manage restore_zookeeper (docs/production.md). If what is there is what shall be, "
+            f"delete {path}."
+        )
+
+
+def note(folder: Path, epoch: int) -> None:
+    """Whole or not at all. Several processes of one Gateway share the folder: each has seen about the same."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / NAME
+    new = path.with_suffix(f".{os.getpid()}")
+    new.write_text(str(epoch))
+    new.replace(path)
