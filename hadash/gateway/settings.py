@@ -43,8 +43,9 @@ class GatewaySettings:
     #: Processes that share the ports, each a member of its own (``id-1``, ``id-2``, …; their status ports follow
     #: ``admin_port``). One fills a core; SIGHUP restarts them one after the other.
     workers: int = 1
-    #: A folder for what has to outlive a process: which cluster knows which group member. Empty: a restart forgets it,
-    #: and a static member that moves after it may be fenced by the cluster that it had been on before.
+    #: A folder for what has to outlive a process: which cluster knows which group member, and how far bindings had come. Empty: a restart forgets
+    #: it; a static member that moves after it may be fenced by the cluster that it had been on before, and bindings are taken from a ZooKeeper that
+    #: was put back to an older state, too.
     state: str = ""
     #: ``refuse``: a transactional producer is told so at once. ``relay``: it is served, and hadash promises nothing for
     #: what it does across a switch: an open transaction stays with the old cluster, where it times out, its producer ends
