@@ -1,7 +1,7 @@
 """What every process says of itself while a server is away, and the traces of a switch.
 
-The pages are asked as Kubernetes and Prometheus ask them; what they said and how fast stands in the output (``pytest -s``). Whether that is
-within a second is measured by ``make bench-health``; here they only have to answer.
+The pages are asked as Kubernetes and Prometheus ask them. How fast they answer is measured by ``make bench-health``, which lets a cluster hang, too
+(a mirror may copy records twice by that, which the switches of other tests here would be refused for).
 """
 
 from __future__ import annotations
@@ -111,23 +111,6 @@ def metric(demo: Demo, process: str, series: str) -> float | None:
     return None
 
 
-def test_a_cluster_that_is_away_makes_nobody_unready(demo: Demo, trial: Trial) -> None:
-    east = demo.stack.kafka["east"]
-    with away(*east.processes):
-        eventually(lambda: "kafka" in wrong(demo, "web"), "the web server says so", patience=120)
-        assert is_ready(demo, "web") and is_ready(demo, "worker") and is_ready(demo, "gateway")
-        eventually(
-            lambda: metric(demo, "web", 'hadash_cluster_up{cluster="east"}') == 0, "its figure", patience=60
-        )
-        eventually(
-            lambda: any("east" in fault for fault in ask(demo, "gateway", "/readyz")[1]["faults"]),
-            "the Gateway, too",
-            patience=120,
-        )
-    eventually(lambda: wrong(demo, "web") == {}, "all is well again", patience=120)
-    trial.await_traffic()
-
-
 def test_figures_of_every_process_can_be_read(demo: Demo) -> None:
     names: dict[str, Callable[[float], bool]] = {
         "web": lambda value: value >= 1,
@@ -176,8 +159,8 @@ def test_and_by_the_ids_in_the_workers_log(demo: Demo, trial: Trial, bindings: B
     measured = trial.switch("shop", "shop-carts", "west" if before == "east" else "east")
     assert measured.status == "succeeded", measured.outcome
     lines = (demo.data_dir / "logs" / "worker.log").read_text().splitlines()
-    of_stages = [line for line in lines if " stage=forward" in line]
-    assert of_stages
-    assert all(
-        " switch=" in line and "[request=" in line and " person=arne " in line for line in of_stages
-    ), of_stages
+    last = [line for line in lines if " stage=forward" in line][-1]
+    key = last.partition(" switch=")[2].partition(" ")[0]
+    of_stages = [line for line in lines if f" switch={key} stage=" in line]
+    assert len(of_stages) > 5
+    assert all("[request=" in line and " person=arne " in line for line in of_stages), of_stages
