@@ -251,7 +251,7 @@ def test_a_mirror_of_an_earlier_hadash_is_mended_and_what_it_copied_wrongly_is_r
     said = f"Records of {topic.partition} on west differ from those on east: headers, between offsets 0 and 2 of east."
     assert (state, fault[: len(said)]) == ("failed", said)
     command = ("rebuild_mirror", "main", topic.mirror.name)
-    assert f"manage.py {' '.join(command)} --confirm west" in fault
+    assert f"hadash-manage {' '.join(command)} --confirm west" in fault
     with pytest.raises(CommandError, match="Confirm with that name"):
         call_command(*command, confirm="east")
     assert topic.end("west") == 4
