@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import timedelta
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from django.utils import timezone
@@ -143,15 +144,17 @@ def test_workers_by_queue_with_none_as_zero(estate: SimpleNamespace) -> None:
     assert read()["hadash_workers", ("celery",)] == 0
 
 
-def test_queues_and_gateways_are_read_from_their_servers(estate: SimpleNamespace) -> None:
-    queues = read("redis")
-    assert {key[1][0] for key in queues if key[0] == "hadash_queue_length"} == {
-        "celery",
-        "outbox",
-        "pipeline",
-    }
-    gateways = read("zookeeper")
-    assert {key[1][0] for key in gateways} == {"live", "away", "excluded"}
+@pytest.mark.parametrize(("lake", "jobs"), [("/lake", {"pipeline"}), ("", set())])
+def test_queues_are_read_from_redis_that_of_jobs_where_there_is_a_lake(
+    estate: SimpleNamespace, settings: Any, lake: str, jobs: set[str]
+) -> None:
+    settings.LAKE = lake
+    found = {key[1][0] for key in read("redis") if key[0] == "hadash_queue_length"}
+    assert found == {"celery", "outbox"} | jobs
+
+
+def test_gateways_are_read_from_zookeeper(estate: SimpleNamespace) -> None:
+    assert {key[1][0] for key in read("zookeeper")} == {"live", "away", "excluded"}
 
 
 class TestCountedOnTheWay:
