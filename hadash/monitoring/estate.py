@@ -314,7 +314,9 @@ def _reading(name: str) -> Callable[[], str]:
             registry = CollectorRegistry(auto_describe=False)
             registry.register(_Held(SOURCES[name]()))
             return generate_latest(registry).decode()
-        except Exception as error:  # said in a line: it is asked for every few seconds, for as long as the server is away
+        except (
+            Exception
+        ) as error:  # said in a line: it is asked for every few seconds, for as long as the server is away
             log.warning("the figures from %s could not be read: %r", name, error)
             raise
         finally:
