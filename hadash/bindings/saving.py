@@ -28,7 +28,7 @@ FORMAT = 1
 #: The trees that are saved, without the epoch.
 TREES = (layout.BINDINGS, layout.SWITCHES, layout.CLUSTERS, layout.PAIRS)
 
-#: How often everything is read anew when bindings have changed meanwhile.
+#: Attempts at a consistent read; bindings that change during one make it start again.
 TRIES = 10
 #: Nodes that are asked for before the first answer is awaited.
 READ_AT_ONCE = 500

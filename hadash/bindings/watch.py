@@ -102,7 +102,7 @@ class BindingWatcher:
     # -- what kazoo calls, in threads of its own -------------------------------------------------------------------
 
     def _there(self, data: bytes | None, stat: ZnodeStat | None) -> None:
-        """At the start, and when the folder of changes was deleted or made anew: a watch on its children ends with it."""
+        """At the start, and when the folder of changes was deleted or created again: a watch on its children ends with it."""
         if stat is None:
             with self._looking:
                 self._forgotten(0)

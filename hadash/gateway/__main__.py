@@ -130,7 +130,7 @@ async def _run(settings: GatewaySettings, accounts: Accounts, client: KazooClien
             log.warning("The Gateway could not become a member again: %r", error)
 
     def on_forgotten(epoch: int | None) -> None:
-        """Whoever restores ZooKeeper restores no members: a switch must not overlook this one."""
+        """A restore of ZooKeeper brings no live members back: join again, so that a switch waits for this Gateway."""
         loop.call_soon_threadsafe(gateway.applying.forgotten, epoch)
         if epoch is None:
             client.handler.spawn(join_again)

@@ -178,7 +178,7 @@ def build_app(gateway: Gateway) -> Starlette:
         return JSONResponse({"access": facts})
 
     async def healthz(request: Request) -> Response:
-        """That it answers is all: whoever starts a Gateway again drops its clients, and no server that is away is worth that."""
+        """Answers while the loop turns. It asks no server: a restart would drop all clients and repair nothing."""
         return JSONResponse({"status": "ok", "process": "gateway", "version": VERSION})
 
     async def readyz(request: Request) -> Response:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
@@ -44,7 +45,7 @@ class Moves(NamedTuple):
     done: int
 
 
-class _Process:
+class _Process(ABC):
     """One of this process' own: it observes whether it moves, and has the health page."""
 
     name = ""
@@ -73,12 +74,13 @@ class _Process:
             moves = self._moves()
             self._progress.observe(time.monotonic(), could_move=moves.could, done=moves.done)
 
+    @abstractmethod
     def _moves(self) -> Moves:
-        raise NotImplementedError
+        """What was observed just now."""
 
+    @abstractmethod
     def stuck(self) -> str:
         """What is said of one that does not move."""
-        raise NotImplementedError
 
     def healthz(self) -> Health:
         if self._progress.is_stuck(time.monotonic()):
