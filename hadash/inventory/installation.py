@@ -16,7 +16,7 @@ from kazoo.exceptions import NodeExistsError, NoNodeError
 from hadash.bindings import layout
 from hadash.bindings.client import reaching
 from hadash.bindings.errors import ForeignStore
-from hadash.bindings.saving import begin_later
+from hadash.bindings.saving import begin_later, read_installation
 from hadash.inventory.models import Installation
 
 #: Bytes of a mark: two installations do not make the same one.
@@ -46,7 +46,7 @@ def claimed(client: KazooClient) -> KazooClient:
     own = mark()
     check_not_forgotten(client)
     with reaching():
-        held = _read(client) or _write(client, own)
+        held = read_installation(client) or _write(client, own)
     if held != own:
         raise ForeignStore(
             f"The chroot {client.chroot or '/'} of ZooKeeper is another installation's (its mark is {held}, "
@@ -103,7 +103,7 @@ def adopt(client: KazooClient) -> bool:
     own, seen = mark(), seen_epoch()
     behind = epoch_of(client) < seen
     with reaching():
-        if (_read(client) or _write(client, own)) == own and not behind:
+        if (read_installation(client) or _write(client, own)) == own and not behind:
             return False
         client.set(layout.INSTALLATION, own.encode())
         if behind:
@@ -113,17 +113,10 @@ def adopt(client: KazooClient) -> bool:
     return True
 
 
-def _read(client: KazooClient) -> str:
-    try:
-        return client.get(layout.INSTALLATION)[0].decode(errors="replace")
-    except NoNodeError:
-        return ""
-
-
 def _write(client: KazooClient, own: str) -> str:
     """Whose mark it is then: somebody may be faster."""
     try:
         client.create(layout.INSTALLATION, own.encode())
     except NodeExistsError:
-        return _read(client)
+        return read_installation(client)
     return own
