@@ -14,6 +14,9 @@ from kazoo.client import KazooClient
 from support import environment
 from support import zookeeper as zk
 from support.kafka import App, Clusters, known_app, new_app
+from support.stack_pair import registered
+
+from hadash.inventory.models import Pair
 
 # A slow machine is no failure: no property has a time limit.
 settings.register_profile("hadash", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -120,6 +123,17 @@ def connect_client(zookeeper_hosts: str, chroot: str) -> Iterator[Callable[..., 
 def zookeeper(connect_client: Callable[..., KazooClient]) -> KazooClient:
     """A client at the test's chroot."""
     return connect_client()
+
+
+@pytest.fixture
+def stack_pair(
+    clusters: dict[str, environment.Cluster],
+    zookeeper: KazooClient,
+    monkeypatch: pytest.MonkeyPatch,
+    db: None,
+) -> Pair:
+    """The stack's clusters as the pair ``main``."""
+    return registered(zookeeper, monkeypatch)
 
 
 @pytest.fixture(scope="session")

@@ -11,10 +11,8 @@ import pytest
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, ScramMechanism, UserScramCredentialDeletion
 from django.core.management import CommandError, call_command
-from kazoo.client import KazooClient
 from support.environment import Cluster
 from support.kafka import Clusters
-from support.stack_pair import registered
 from support.waiting import eventually
 
 from hadash.audit.models import Entry
@@ -26,8 +24,8 @@ pytestmark = [pytest.mark.stack, pytest.mark.django_db]
 
 
 @pytest.fixture
-def pair(zookeeper: KazooClient, monkeypatch: pytest.MonkeyPatch, db: None) -> Pair:
-    return registered(zookeeper, monkeypatch)
+def pair(stack_pair: Pair) -> Pair:
+    return stack_pair
 
 
 @pytest.fixture

@@ -13,7 +13,6 @@ from kazoo.client import KazooClient
 from support.gateway import GatewayProcess
 from support.kafka import App, Clusters, produce
 from support.running import Reader
-from support.stack_pair import registered
 from support.waiting import eventually
 
 from hadash.identity.identity import Identity
@@ -35,8 +34,8 @@ pytestmark = [pytest.mark.stack, pytest.mark.django_db]
 
 
 @pytest.fixture
-def pair(zookeeper: KazooClient, monkeypatch: pytest.MonkeyPatch) -> Pair:
-    return registered(zookeeper, monkeypatch)
+def pair(stack_pair: Pair) -> Pair:
+    return stack_pair
 
 
 @pytest.fixture

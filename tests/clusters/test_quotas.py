@@ -10,12 +10,10 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Producer
-from kazoo.client import KazooClient
 from support.environment import Cluster
 from support.gateway import GatewayProcess
 from support.kafka import App, Clusters
 from support.quotas import Quotas, access_of, quotas_of
-from support.stack_pair import registered
 from support.waiting import eventually
 
 from hadash.bindings.model import Binding, BindingState
@@ -118,10 +116,8 @@ class Switch:
 
 
 @pytest.fixture
-def switch(
-    app: App, both: dict[str, Quotas], zookeeper: KazooClient, monkeypatch: pytest.MonkeyPatch, db: None
-) -> Switch:
-    return Switch(app, both, registered(zookeeper, monkeypatch))
+def switch(app: App, both: dict[str, Quotas], stack_pair: Pair) -> Switch:
+    return Switch(app, both, stack_pair)
 
 
 class TestASwitch:

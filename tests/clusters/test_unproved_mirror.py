@@ -7,9 +7,7 @@ from typing import Any
 
 import pytest
 from django.utils import timezone
-from kazoo.client import KazooClient
 from support.kafka import App, Clusters, consume, produce
-from support.stack_pair import registered
 from support.waiting import eventually
 
 from hadash.identity.identity import Identity
@@ -36,8 +34,8 @@ MIRROR_PATIENCE = 60
 
 
 @pytest.fixture
-def pair(zookeeper: KazooClient, monkeypatch: pytest.MonkeyPatch) -> Pair:
-    return registered(zookeeper, monkeypatch)
+def pair(stack_pair: Pair) -> Pair:
+    return stack_pair
 
 
 @pytest.fixture

@@ -13,7 +13,6 @@ import pytest
 from confluent_kafka import Producer, TopicPartition
 from django.core.management import CommandError, call_command
 from kazoo.client import KazooClient
-from support import stack_pair
 from support.kafka import SECONDS, App, Clusters
 from support.waiting import eventually
 
@@ -171,8 +170,8 @@ def at_each_look(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def pair(zookeeper: KazooClient, monkeypatch: pytest.MonkeyPatch) -> Pair:
-    return stack_pair.registered(zookeeper, monkeypatch)
+def pair(stack_pair: Pair) -> Pair:
+    return stack_pair
 
 
 @pytest.fixture

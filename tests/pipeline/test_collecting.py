@@ -12,7 +12,6 @@ from django.utils import timezone
 from kazoo.client import KazooClient
 from support.kafka import App
 from support.running import Reader
-from support.stack_pair import registered
 from support.waiting import eventually
 
 from hadash.accounts.roles import ensure_user
@@ -39,9 +38,9 @@ pytestmark = [pytest.mark.stack, pytest.mark.django_db(transaction=True)]
 
 
 @pytest.fixture
-def pair(zookeeper: KazooClient, monkeypatch: pytest.MonkeyPatch) -> Pair:
+def pair(stack_pair: Pair) -> Pair:
     """The stack's clusters, which have ZooKeeper, as a pair."""
-    return registered(zookeeper, monkeypatch)
+    return stack_pair
 
 
 @dataclass(frozen=True)

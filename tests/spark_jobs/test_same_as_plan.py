@@ -10,7 +10,6 @@ import pytest
 from kazoo.client import KazooClient
 from pyspark.sql import SparkSession
 from support.kafka import App, Clusters
-from support.stack_pair import registered
 
 from hadash.bindings.model import Binding
 from hadash.bindings.store import BindingStore, Edit
@@ -49,8 +48,8 @@ REGISTERED = (("shop", "web-1"), ("crm", "sync"), ("crm", "export"), ("hr", "des
 
 
 @pytest.fixture
-def pair(zookeeper: KazooClient, monkeypatch: pytest.MonkeyPatch) -> Pair:
-    return registered(zookeeper, monkeypatch)
+def pair(stack_pair: Pair) -> Pair:
+    return stack_pair
 
 
 @pytest.fixture
