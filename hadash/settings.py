@@ -364,6 +364,9 @@ CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+#: Celery's own default is processes of their own (prefork): each would keep connections to every cluster and to ZooKeeper, and what it counts
+#: would be missing in the worker's metrics. Where this is set, Celery takes ``--pool prefork`` for it, too.
+CELERY_WORKER_POOL = "threads"
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 #: A stage that waits longer than this is delivered again by Redis; the token that the first delivery used up stops it.
 CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": 3600}

@@ -17,7 +17,6 @@ from celery.signals import (
     task_postrun,
     task_prerun,
     worker_init,
-    worker_process_init,
     worker_ready,
     worker_shutdown,
 )
@@ -131,9 +130,3 @@ def _beat_begins(**_: object) -> None:
 def _worker_begins(**_: object) -> None:
     tracing.begin(tracing.WORKER)
     tracing.trace_tasks()
-
-
-@worker_process_init.connect
-def _child_begins(**_: object) -> None:
-    """Where tasks have processes of their own (Celery's ``prefork``)."""
-    tracing.begin(tracing.WORKER)

@@ -17,6 +17,10 @@ from dataclasses import dataclass
 GIVEN_UP_SECONDS, UNANSWERED = 15.0, 4
 
 
+class NotFine(Exception):
+    """What is wrong, in a sentence."""
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """What a probe found. ``holds`` is ``None`` when there was no answer in time: not known is not fine."""

@@ -13,7 +13,7 @@ from django.conf import settings
 
 from hadash.monitoring import servers
 from hadash.monitoring.health import Health, Progress, readiness
-from hadash.monitoring.probes import Probe, ask_all
+from hadash.monitoring.probes import NotFine, Probe, ask_all
 from hadash.monitoring.process_server import ProcessServer
 
 log = logging.getLogger(__name__)
@@ -121,7 +121,7 @@ class WorkerProcess(_Process):
 
     def _listens(self) -> str:
         if self._consumer is None or not self._consumer.is_connected:
-            raise servers.NotFine("it does not listen to its queues: it connects to Redis again")
+            raise NotFine("it does not listen to its queues: it connects to Redis again")
         return f"listens to {', '.join(self._queues)}"
 
     def _moves(self) -> Moves:

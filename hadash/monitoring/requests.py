@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from django.http import HttpRequest, HttpResponseBase
 
+from hadash.monitoring import told
 from hadash.monitoring.metrics import REQUEST_SECONDS, REQUESTS
 from hadash.telemetry import ids
 from hadash.telemetry.logs import printable
@@ -60,8 +61,7 @@ def _tell(request: HttpRequest, status: int, seconds: float) -> None:
     REQUESTS.labels(method, view, str(status)).inc()
     REQUEST_SECONDS.labels(method, view).observe(seconds)
     level = logging.DEBUG if view in _QUIET else logging.INFO
-    path = printable(request.path)
-    # The path without its query: what people search for is theirs, and some links carry tokens there.
+    path = printable(told.path_of(request))
     fields = {
         "method": method,
         "path": path,

@@ -15,11 +15,7 @@ from django.utils import timezone
 from hadash.bindings.errors import ForeignStore
 from hadash.inventory import gateways, installation
 from hadash.inventory.models import Cluster
-from hadash.monitoring.probes import Probe
-
-
-class NotFine(Exception):
-    """What is wrong, in a sentence."""
+from hadash.monitoring.probes import NotFine, Probe
 
 
 def _postgresql() -> str:

@@ -8,7 +8,7 @@ A collector that is away costs spans, and nothing else: they are sent by a threa
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -43,14 +43,19 @@ def begin(service: str) -> bool:
     return True
 
 
-def trace_requests() -> None:
-    """A span for each request of Django, child of the caller's (W3C ``traceparent``)."""
+def trace_requests(told: Callable[[Any, Any], None]) -> None:
+    """A span for each request of Django, child of the caller's (W3C ``traceparent``).
+
+    :param told: changes what a span tells of its request: (span, request).
+    """
     if _tracer is not None:
         from opentelemetry.instrumentation.django import DjangoInstrumentor
 
         # (After the health pages, which are asked under names that are none of ALLOWED_HOSTS.)
         DjangoInstrumentor().instrument(
-            middleware_position=1, excluded_urls="healthz,readyz,metrics,static/.*"
+            middleware_position=1,
+            excluded_urls="healthz,readyz,metrics,static/.*",
+            request_hook=told,
         )
 
 

@@ -153,6 +153,27 @@ def test_a_switch_can_be_followed_from_the_approval_to_each_command(
     assert [span for span in way if span.name.startswith("run/switching.")], [span.name for span in way]
 
 
+def test_what_people_search_stands_in_no_trace(demo: Demo, traces: Collector) -> None:
+    """Nor a code of the identity provider, nor the secret of an address by which somebody unsubscribes."""
+    secrets = ("searched-for-this", "code-of-the-provider", "secret-of-the-mail")
+    for address in (
+        "sign-in/?q=searched-for-this",
+        "sign-in/oidc/return/?code=code-of-the-provider",
+        "unsubscribe/secret-of-the-mail/",
+    ):
+        httpx.get(demo.url + address)
+
+    def seen(path: str) -> list[Span]:
+        return [
+            span for span in list(traces.spans) if any(path in value for value in span.attributes.values())
+        ]
+
+    eventually(
+        lambda: seen("/sign-in/") and seen("unsubscribe/<str:token>"), "the traces of both", patience=60
+    )
+    assert not [span for secret in secrets for span in seen(secret)]
+
+
 def test_and_by_the_ids_in_the_workers_log(demo: Demo, trial: Trial, bindings: BindingStore) -> None:
     """Of the switch that was just made: its approval's request and who sent it stand in the lines of its stages."""
     before = resolve(bindings.document("shop"), "shop-carts", Binding("east")).cluster

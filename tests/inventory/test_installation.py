@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import io
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.core.management import CommandError, call_command
+from django.utils import timezone
 from kazoo.client import KazooClient
 
 from hadash.audit.models import Entry
@@ -22,7 +25,7 @@ from hadash.inventory import dialects, installation
 from hadash.inventory.checks import zookeeper_is_signed_in_to
 from hadash.inventory.installation import adopt, check_not_forgotten, claimed, mark, note_epoch
 from hadash.inventory.management.commands import backup_zookeeper, restore_zookeeper
-from hadash.inventory.models import Cluster, Installation, Pair
+from hadash.inventory.models import Cluster, Installation, Pair, Worker
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
 
@@ -167,6 +170,20 @@ class TestBackup:
         )
         entry = Entry.objects.get(verb="zookeeper restored")
         assert (entry.details["saved_epoch"], entry.details["epoch"]) == (1, 1_000_001)
+
+    def test_while_a_worker_runs_it_is_refused(self, zookeeper: KazooClient, tmp_path: Path) -> None:
+        """It would carry on with what it read before the restore."""
+        file = tmp_path / "zookeeper.json"
+        call_command("backup_zookeeper", str(file), stdout=io.StringIO())
+        now = timezone.now()
+        worker = Worker.objects.create(name="celery@a", queues=["celery"], began_at=now, seen_at=now)
+        with pytest.raises(
+            CommandError, match=r"celery@a \(seen \d s ago\)\. Stop web, workers and beat first"
+        ):
+            call_command("restore_zookeeper", str(file))
+        worker.seen_at -= timedelta(seconds=settings.WORKER_SILENT_SECONDS + 1)
+        worker.save()
+        call_command("restore_zookeeper", str(file), stdout=io.StringIO())
 
     def test_of_another_installation_is_refused(self, zookeeper: KazooClient, tmp_path: Path) -> None:
         file = tmp_path / "zookeeper.json"

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
+import click
+from celery.bin.worker import WorkersPool
+from celery.concurrency.thread import TaskPool
+
 from hadash.monitoring import metrics
 from hadash.telemetry import ids
 from tasks import observed
+from tasks.app import app
 
 
 def value(name: str, **labels: str) -> float:
@@ -56,3 +61,9 @@ def test_it_is_counted_by_name_and_end() -> None:
     assert value("hadash_tasks_total", **labels) == before + 1
     assert value("hadash_task_seconds_count", task="tests.task") == timed + 1
     assert value("hadash_tasks_running") == 0
+
+
+def test_tasks_are_threads_whatever_the_command_says() -> None:
+    """Celery's default, processes of their own, would count for themselves, and each would connect to every cluster."""
+    context = click.Context(click.Command("worker"), obj=SimpleNamespace(app=app))
+    assert WorkersPool().convert("prefork", None, context) is TaskPool

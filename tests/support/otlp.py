@@ -21,6 +21,8 @@ class Span:
     parent: str
     service: str
     name: str
+    #: Texts among them.
+    attributes: dict[str, str] = field(default_factory=dict, hash=False)
 
 
 @dataclass
@@ -52,6 +54,7 @@ class Collector:
                         span.parent_span_id.hex(),
                         names["service.name"],
                         span.name,
+                        {each.key: each.value.string_value for each in span.attributes},
                     )
                     for span in scope.spans
                 ]

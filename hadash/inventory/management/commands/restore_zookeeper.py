@@ -5,12 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.utils import timezone
 from kazoo.exceptions import KazooException
 
 from hadash.audit.models import record
 from hadash.bindings.errors import BindingError
 from hadash.bindings.saving import NotSaved, Saved, read_installation, restore
+from hadash.inventory import workers
 from hadash.inventory.gateways import zookeeper
 from hadash.inventory.installation import mark, note_epoch, seen_epoch
 
@@ -36,6 +39,7 @@ class Command(BaseCommand):
                     "The backup is of another installation than this database. Restore PostgreSQL first; if it was made again, "
                     "hadash-manage secure_zookeeper --adopt takes the chroot over afterwards."
                 )
+            _check_nobody_works()
             client = zookeeper()
             held = read_installation(client)
             if held not in ("", mark()):
@@ -58,4 +62,16 @@ class Command(BaseCommand):
         )
         self.stdout.write(
             f"{saved.documents} AppIDs are bound as at epoch {saved.epoch}; it is epoch {epoch} now. Run hadash-manage compare_bindings."
+        )
+
+
+def _check_nobody_works() -> None:
+    """:raises NotSaved: a worker is there. It would go on with a switch by what it has read before."""
+    now = timezone.now()
+    there = [worker for worker in workers.known() if workers.is_there(worker, now)]
+    if there:
+        last = min((now - worker.seen_at).total_seconds() for worker in there)
+        raise NotSaved(
+            f"Workers are running: {', '.join(worker.name for worker in there)} (seen {last:.0f} s ago). Stop web, workers and beat first. "
+            f"One that was killed counts as gone after {settings.WORKER_SILENT_SECONDS:g} s."
         )
