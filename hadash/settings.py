@@ -14,6 +14,7 @@ import django_htmx
 import plotly
 
 from hadash import toplevel
+from hadash.postgresql import ending_in_silence
 from hadash.telemetry import logs
 
 BASE_DIR = toplevel.ROOT
@@ -182,6 +183,12 @@ DATABASES = {
         conn_health_checks=True,
     )
 }
+#: Seconds after which a connection to the database has ended whose other side is silent, for both sides. A machine that loses its power says no
+#: good-bye: PostgreSQL would keep what its worker has locked for two hours (Linux' own default), and no other worker would look after switches.
+DATABASE_SILENT_SECONDS = number("HADASH_DATABASE_SILENT_SECONDS", 20)
+DATABASES["default"]["OPTIONS"] = ending_in_silence(
+    DATABASES["default"].get("OPTIONS", {}), DATABASE_SILENT_SECONDS
+)
 #: Connections to the database that a web process shares among its requests, and seconds for which a request waits for one; 0: each thread keeps one
 #: of its own, as workers do. (A web process serves each request in a thread of its own, which would open one each time; and of 200 people who
 #: open the same page at once each would.) PostgreSQL takes a hundred in all where nobody says otherwise.
