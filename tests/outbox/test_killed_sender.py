@@ -13,8 +13,8 @@ from contextlib import contextmanager
 
 import pytest
 from django.conf import settings
-from django.db import connection
 from django.utils import timezone
+from support.environment import database_url
 from support.smtp import MailServer, mail_server
 from support.waiting import eventually
 
@@ -28,11 +28,6 @@ pytestmark = [pytest.mark.stack, pytest.mark.django_db(transaction=True)]
 MAILS, KILLS, RESTARTS = 1000, 8, 3
 #: Seconds for which a claim holds here: what a killed worker has left is free soon.
 CLAIM_SECONDS = 2
-
-
-def database_url() -> str:
-    told = connection.settings_dict
-    return f"postgres://{told['USER']}:{told['PASSWORD']}@{told['HOST']}:{told['PORT']}/{told['NAME']}"
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from django.db import connection
 
 
 def required(variable: str) -> str:
@@ -70,3 +71,9 @@ def clusters() -> dict[str, Cluster]:
         d["name"]: Cluster(d["name"], d["id"], d["bootstrap_servers"], d["admin_user"], d["admin_password"])
         for d in described
     }
+
+
+def database_url() -> str:
+    """The test's own database, for processes that a test starts."""
+    told = connection.settings_dict
+    return f"postgres://{told['USER']}:{told['PASSWORD']}@{told['HOST']}:{told['PORT']}/{told['NAME']}"
