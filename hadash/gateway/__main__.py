@@ -97,6 +97,10 @@ async def _run(settings: GatewaySettings, accounts: Accounts, client: KazooClien
             remembered.check(Path(settings.state), epoch)
         except (remembered.Behind, BindingError) as error:
             raise StartError(str(error)) from None
+    else:
+        log.warning(
+            "HADASH_GATEWAY_STATE is not set: this Gateway cannot tell a ZooKeeper that was emptied or put back while it was down."
+        )
     pair, clusters = await asyncio.to_thread(_read_catalogue, client, settings)
     member = Member(
         client,
