@@ -36,6 +36,15 @@ AGAIN_SECONDS = 0.3
 MAX_PLACEMENTS = 1000
 
 
+class _Seen(NamedTuple):
+    """A change: its sequence number; which node it was, because after ZooKeeper was put back the number comes again (``None``: it was trimmed already,
+    and no other of this number is the same); and which folder it was in."""
+
+    sequence: int
+    node: NodeMark | None
+    folder: NodeMark | None
+
+
 class NodeMark(NamedTuple):
     """Which node of a name it is: one that was deleted and made again is another."""
 
@@ -84,9 +93,8 @@ class BindingWatcher:
         self._on_change = on_change
         self._on_forgotten = on_forgotten
         self._is_forgotten = False
-        #: Sequence number of the last change that was seen, and which node that was: after ZooKeeper was put back the number comes again.
-        self._seen: int = -1
-        self._seen_node: NodeMark | None = None
+        #: The last change that was seen.
+        self._seen = _Seen(-1, None, None)
         #: Which folder of changes is followed.
         self._folder: NodeMark | None = None
         self._epoch = 0
@@ -95,7 +103,7 @@ class BindingWatcher:
 
     def start(self) -> None:
         """Read everything, then follow. Raises what kazoo raises when the first read fails."""
-        self._see(self._client.get_children(layout.CHANGES))
+        self._seen = self._last_of(self._client.get_children(layout.CHANGES))
         self._read_all()
         self._client.DataWatch(layout.CHANGES)(self._there)
 
@@ -145,14 +153,18 @@ class BindingWatcher:
             if not self._is_same_history(children):
                 self._look_at_another_history()
                 return
-            fresh = sorted((child for child in children if _sequence(child) > self._seen), key=_sequence)
+            fresh = sorted(
+                (child for child in children if _sequence(child) > self._seen.sequence), key=_sequence
+            )
             if fresh:
-                if _sequence(fresh[0]) > self._seen + 1:
+                # (Which node it is, before anybody hears of it: afterwards it may be another one.)
+                last = self._last_of(fresh)
+                if _sequence(fresh[0]) > self._seen.sequence + 1:
                     log.warning("changes were trimmed before they were seen; reading all bindings")
                     self._read_all()
                 else:
                     self._read_changes(fresh)
-                self._see(fresh)
+                self._seen = last
             self._remembered()
         except NoNodeError:
             self._forgotten(0)
@@ -160,41 +172,52 @@ class BindingWatcher:
             log.warning("a change of bindings could not be read; trying again", exc_info=True)
             self._try_again()
 
-    def _see(self, children: list[str]) -> None:
-        """Note the last of them."""
+    def _last_of(self, children: list[str]) -> _Seen:
+        folder = _mark(self._client.get(layout.CHANGES)[1])
         last = max(children, key=_sequence, default=None)
-        self._seen = _sequence(last) if last is not None else -1
-        stat = self._client.exists(f"{layout.CHANGES}/{last}") if last is not None else None
-        self._seen_node = _mark(stat) if stat is not None else None
+        if last is None:
+            return _Seen(-1, None, folder)
+        stat = self._client.exists(f"{layout.CHANGES}/{last}")
+        return _Seen(_sequence(last), _mark(stat) if stat is not None else None, folder)
 
     def _is_same_history(self, children: list[str]) -> bool:
-        """Whether the last change that was seen is there, or could have been trimmed since."""
-        if self._seen < 0:
+        """Whether the last change that was seen is there, or could have been trimmed since.
+
+        (``children`` may be of a moment ago: of one that has gone meanwhile it is not known why, and a new look tells.)
+        """
+        if self._seen.sequence < 0:
             return True
-        name = next((child for child in children if _sequence(child) == self._seen), None)
+        name = next((child for child in children if _sequence(child) == self._seen.sequence), None)
         if name is not None:
             stat = self._client.exists(f"{layout.CHANGES}/{name}")
-            return stat is None or self._seen_node is None or _mark(stat) == self._seen_node
-        return max(map(_sequence, children), default=-1) > self._seen
+            return stat is not None and _mark(stat) == self._seen.node
+        return max(map(_sequence, children), default=-1) > self._seen.sequence
 
     def _look_at_another_history(self) -> None:
         self._client.sync(layout.CHANGES)  # the server that answers may be behind the others
-        children = self._client.get_children(layout.CHANGES)
+        # In this order: a change that is made meanwhile is among the children, whatever the epoch was before it.
         epoch = self._epoch_now()
+        children = self._client.get_children(layout.CHANGES)
+        last = max(map(_sequence, children), default=-1)
         if self._is_same_history(children):
-            if max(map(_sequence, children), default=-1) > self._seen:
+            if last > self._seen.sequence:
                 self._try_again()
             self._remembered()
-        elif epoch == self._epoch and _mark(self._client.get(layout.CHANGES)[1]) == self._folder:
-            self._remembered()  # somebody has tidied up: nothing was changed
+        elif epoch == self._epoch and last < self._seen.sequence and self._is_the_same_folder():
+            # Somebody has tidied up: nothing was changed. (One that was put back and has come as far again has a change of this number.)
+            self._remembered()
         elif epoch > self._epoch + EPOCHS_LATER // 2:
             log.warning("ZooKeeper was restored (its epoch is %d): reading all bindings", epoch)
             self._is_forgotten = False
             self._on_forgotten(None)
+            seen = self._last_of(children)
             self._read_all()
-            self._see(children)
+            self._seen = seen
         else:
             self._forgotten(epoch)
+
+    def _is_the_same_folder(self) -> bool:
+        return _mark(self._client.get(layout.CHANGES)[1]) == self._seen.folder
 
     def _epoch_now(self) -> int:
         """:raises NoNodeError: there is none."""
