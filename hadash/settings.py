@@ -384,6 +384,7 @@ CELERY_TASK_ROUTES = {
     "outbox.send": {"queue": "outbox"},
     "outbox.post": {"queue": "outbox"},
     "outbox.trim": {"queue": "outbox"},
+    "outbox.bounces": {"queue": "outbox"},
     "reports.look": {"queue": "outbox"},
     "notices.watch": {"queue": "outbox"},
     "notices.tell": {"queue": "outbox"},
@@ -647,6 +648,11 @@ SMTP_TIMEOUT_SECONDS = number("HADASH_SMTP_TIMEOUT_SECONDS", 30)
 SMTP_MESSAGES_EACH = int(number("HADASH_SMTP_MESSAGES_EACH", 100))
 #: Who mail comes from, as readers see it.
 MAIL_FROM = os.environ.get("HADASH_MAIL_FROM", "hadash <hadash@localhost>").strip()
+#: Where what cannot be delivered is sent back to; empty: to whom mail comes from. And the Maildir into which the mail server puts it, for workers of
+#: the queue outbox: what comes back is noted on its mail. Empty: nobody looks. Seconds between two looks: mail takes longer.
+MAIL_RETURN = os.environ.get("HADASH_MAIL_RETURN", "").strip()
+BOUNCES = os.environ.get("HADASH_BOUNCES", "").strip()
+BOUNCE_LOOK_SECONDS = number("HADASH_BOUNCE_LOOK_SECONDS", 60)
 #: hadash's address in a browser, for links in mail. Not taken from a request: who asks could set it.
 PUBLIC_URL = (
     os.environ.get("HADASH_PUBLIC_URL", os.environ.get("HADASH_URL", "http://127.0.0.1:8000")).rstrip("/")
@@ -663,6 +669,8 @@ OUTBOX_LOOK_SECONDS = number("HADASH_OUTBOX_LOOK_SECONDS", 5)
 #: handed over is free again, and of what was handed over it is not known whether it has arrived.
 OUTBOX_CLAIMED_AT_ONCE = int(number("HADASH_OUTBOX_CLAIMED_AT_ONCE", 50))
 OUTBOX_CLAIM_SECONDS = number("HADASH_OUTBOX_CLAIM_SECONDS", 300)
+#: Seconds before its time is over at which a message is tried for the last time, where its plan would try it later.
+OUTBOX_LAST_TRY_SECONDS = number("HADASH_OUTBOX_LAST_TRY_SECONDS", 900)
 #: Days for which it is kept what was sent to whom.
 OUTBOX_KEPT_DAYS = number("HADASH_OUTBOX_KEPT_DAYS", 90)
 
@@ -673,7 +681,7 @@ OUTBOX_KEPT_DAYS = number("HADASH_OUTBOX_KEPT_DAYS", 90)
 WEBHOOK_NETWORKS = networks("HADASH_WEBHOOK_NETWORKS")
 #: Whether an address may be http://: everybody on the way reads it. For the sandbox.
 WEBHOOK_PLAIN = flag("HADASH_WEBHOOK_PLAIN", False)
-#: Seconds for each step of a post: the standard asks receivers to answer within 15 to 30.
+#: Seconds for a post, from the connection to the end of its answer: the standard asks receivers to answer within 15 to 30.
 WEBHOOK_TIMEOUT_SECONDS = number("HADASH_WEBHOOK_TIMEOUT_SECONDS", 20)
 #: Seconds between the tries of a post (Standard Webhooks' own plan, without its last ten hours: nobody needs a notice of yesterday).
 WEBHOOK_RETRY_SECONDS = numbers("HADASH_WEBHOOK_RETRY_SECONDS", (5, 300, 1800, 2 * 3600, 5 * 3600, 10 * 3600))

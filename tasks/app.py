@@ -72,6 +72,8 @@ def schedule(sender: Celery, **kwargs: object) -> None:
     look = settings.OUTBOX_LOOK_SECONDS
     every(look, outbox.send.s(), name="send mail", expires=look)
     every(look, outbox.post.s(), name="post notices", expires=look)
+    back = settings.BOUNCE_LOOK_SECONDS
+    every(back, outbox.note_bounces.s(), name="look at what came back", expires=back)
     tell, watch = settings.NOTICE_TELL_SECONDS, settings.NOTICE_WATCH_SECONDS
     every(tell, notices.tell.s(), name="tell notices", expires=tell)
     every(watch, notices.watch.s(), name="watch for notices", expires=watch)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from celery import shared_task
+from django.conf import settings
 from django.utils import timezone
 
 from hadash.notices import carrying, routing
-from hadash.outbox import configured, sending, services
+from hadash.outbox import bounces, configured, sending, services
 from hadash.reports import schedules
 from tasks.single import single
 
@@ -28,6 +31,14 @@ def post() -> None:
     with single("outbox post") as won:
         if won:
             carrying.post_due(configured.post_retries())
+
+
+@shared_task(name="outbox.bounces", ignore_result=True)
+def note_bounces() -> None:
+    """What mail servers have sent back."""
+    with single("outbox bounces") as won:
+        if won and settings.BOUNCES:
+            bounces.read(Path(settings.BOUNCES), timezone.now())
 
 
 @shared_task(name="outbox.trim", ignore_result=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from django import forms
@@ -39,15 +41,27 @@ class WishForm(forms.Form):
     def wish(self) -> WantedWish:
         values = self.cleaned_data
         return WantedWish(
-            None if values["usual"] else [NoticeKind(kind) for kind in values["kinds"]],
-            values["digest_minutes"] or 0,
-            values["quiet_from"],
-            values["quiet_until"],
+            kinds=None if values["usual"] else [NoticeKind(kind) for kind in values["kinds"]],
+            digest_minutes=values["digest_minutes"] or 0,
+            quiet_from=values["quiet_from"],
+            quiet_until=values["quiet_until"],
         )
 
 
 class OwnNoticesForm(WishForm):
+    """``everybodys``: kinds that are wanted also where one has no part in it."""
+
     by_mail = forms.BooleanField(required=False)
+    everybodys = forms.MultipleChoiceField(choices=KIND_CHOICES, required=False)
+    pairs = forms.MultipleChoiceField(required=False)
+
+    def __init__(self, data: Any = None, *, pairs: Sequence[str], initial: dict[str, Any]) -> None:
+        super().__init__(data, initial=initial)
+        self.fields["pairs"].choices = [(name, name) for name in pairs]  # type: ignore[attr-defined]
+
+    def wish(self) -> WantedWish:
+        kinds = [NoticeKind(kind) for kind in self.cleaned_data["everybodys"]]
+        return replace(super().wish(), everybodys=kinds, pairs=self.cleaned_data["pairs"])
 
 
 class ChannelForm(WishForm):

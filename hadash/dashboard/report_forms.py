@@ -65,7 +65,7 @@ class ScheduleForm(forms.Form):
         """Of a form that is valid."""
         values = self.cleaned_data
         recipients = [
-            WantedRecipient(Way(row["way"]), row["value"], row["language"])
+            WantedRecipient(Way(row["way"]), row["value"], row["language"], row["zone"])
             for row in self.rows
             if row["way"] in Way.values
         ]
@@ -107,6 +107,7 @@ def _rows(data: Mapping[str, Any]) -> list[dict[str, str]]:
                 "way": str(way),
                 "value": str(data.get(f"value-{number}", "")).replace("\0", "").strip(),
                 "language": _language(str(data.get(f"language-{number}", ""))),
+                "zone": str(data.get(f"zone-{number}", "")).replace("\0", "").strip(),
             }
         )
     filled = [row for row in found if row["way"]]
@@ -127,13 +128,14 @@ def _kept(schedule: ReportSchedule | None) -> list[dict[str, str]]:
             if each.way == ReportRecipient.Way.PERSON and each.user
             else each.value,
             "language": each.language,
+            "zone": each.zone,
         }
         for each in schedule.recipients.select_related("user")
     ]
 
 
 def _blank(count: int) -> list[dict[str, str]]:
-    return [{"way": "", "value": "", "language": ""} for _number in range(count)]
+    return [{"way": "", "value": "", "language": "", "zone": ""} for _number in range(count)]
 
 
 class AddressField(forms.CharField):

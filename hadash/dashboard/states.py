@@ -316,6 +316,7 @@ DELIVERY_LOOKS: dict[DeliveryState, tuple[str, str]] = {
     DeliveryState.DEFERRED: ("waiting", "waiting"),
     DeliveryState.FAILED: ("bad", "bad"),
     DeliveryState.UNCERTAIN: ("unknown", "unknown"),
+    DeliveryState.BOUNCED: ("bad", "bad"),
     DeliveryState.CANCELLED: ("off", "off"),
 }
 

@@ -12,6 +12,7 @@ from hadash.dashboard.views import (
     bindings,
     clusters,
     declarations,
+    deliveries,
     gateways,
     governance,
     graph,
@@ -64,7 +65,9 @@ urlpatterns = [
         "reports/schedules/<int:pk>/delete/", report_schedules.delete_schedule, name="delete-report-schedule"
     ),
     path("reports/issues/<int:pk>/", report_schedules.issue, name="report-issue"),
-    path("reports/deliveries/<int:pk>/again/", report_schedules.send_again, name="send-again"),
+    path("reports/deliveries/", deliveries.deliveries, name="deliveries"),
+    path("reports/deliveries/<int:pk>/again/", deliveries.send_again, name="send-again"),
+    path("reports/subscribe-again/", deliveries.subscribe_again, name="subscribe-again"),
     path("reports/<int:pk>/", reports.report, name="report"),
     path("reports/<int:pk>/pdf/", reports.report_pdf, name="report-pdf"),
     path("reports/<int:pk>/mail/", reports.report_mail, name="report-mail"),

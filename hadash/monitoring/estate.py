@@ -217,7 +217,8 @@ def _outbox() -> Families:
     yield _gauge(
         "hadash_outbox_deliveries", "Messages that have not arrived yet.", counted, "transport", "state"
     )
-    oldest = rows.filter(due_at__lte=now).aggregate(at=Min("due_at"))["at"]
+    # What no server has been asked about yet. (One mailbox that is full for a day is no outage.)
+    oldest = rows.filter(wanted_at__lte=now, tries=0).aggregate(at=Min("wanted_at"))["at"]
     yield _gauge(
         "hadash_outbox_late_seconds", "For how long the message that waits longest should have been sent.",
         [((now - oldest).total_seconds() if oldest else 0,)],

@@ -56,10 +56,6 @@ class PostCarrier:
             raise Refused(told)
         return answer.said
 
-    def may_repeat(self, delivery: Delivery) -> bool:
-        """A webhook's receiver knows a message by its id; people in a chat do not."""
-        return delivery.transport == Transport.WEBHOOK
-
 
 def post_due(plan: RetryPlan, clock: Clock = timezone.now) -> Counter[State]:
     """Post all that is due now; how many deliveries came to which state."""

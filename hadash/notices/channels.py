@@ -37,9 +37,11 @@ class ChannelRefused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class WantedWish:
-    """``kinds``: ``None`` for what is usual."""
+    """``kinds``: ``None`` for what is usual. ``everybodys``: kinds of which somebody wants to be told what others do, too. ``pairs``: names; none for all."""
 
     kinds: Collection[NoticeKind] | None = None
+    everybodys: Collection[NoticeKind] = ()
+    pairs: Collection[str] = ()
     digest_minutes: int = 0
     quiet_from: time | None = None
     quiet_until: time | None = None
@@ -170,6 +172,8 @@ def try_out(actor: Any, channel: Channel, ip: str | None = None) -> Delivery:
 def set_own(user: Any, wish: WantedWish, *, by_mail: bool) -> None:
     kept, _is_new = PersonalWish.objects.get_or_create(user=user)
     kept.by_mail = by_mail
+    kept.everybodys = sorted(kind.value for kind in wish.everybodys) or None
+    kept.pairs = sorted(wish.pairs) or None
     _put(kept, wish)
     kept.save()
 

@@ -73,6 +73,10 @@ class PersonalWish(_Wish):
 
     user = models.OneToOneField(User, models.CASCADE, related_name="notice_wish")
     by_mail = models.BooleanField(default=True)
+    #: Of ``kinds``, those that are told of what others do as well; null: of none.
+    everybodys = models.JSONField(null=True, blank=True)
+    #: Names of pairs; null: all that the person may see.
+    pairs = models.JSONField(null=True, blank=True)
 
     def __str__(self) -> str:
         return f"notices of {self.user}"

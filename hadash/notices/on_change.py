@@ -13,7 +13,7 @@ from hadash.notices.announcing import announce
 from hadash.notices.kinds import NoticeKind
 from hadash.sentences import Sentence, say
 from hadash.switching.batches.machine import Status as BatchStatus
-from hadash.switching.batches.models import Batch
+from hadash.switching.batches.models import Batch, BatchApproval
 from hadash.switching.by_hand.machine import Status as ChangeStatus
 from hadash.switching.by_hand.models import BindingApproval, BindingChange
 from hadash.switching.machine import Status
@@ -94,6 +94,10 @@ _OF_A_BATCH: dict[Any, Made] = {
             note=batch.decision_note,
         ),
     ),
+    BatchStatus.EXPIRED: (
+        NoticeKind.SWITCH_ENDED,
+        lambda batch: say("Batch %(key)s to %(target)s has expired: nobody approved it.", **_of_batch(batch)),
+    ),
     BatchStatus.STOPPED: (
         NoticeKind.SWITCH_NEEDS_SOMEBODY,
         lambda batch: say("Batch %(key)s to %(target)s has stopped.", **_of_batch(batch)),
@@ -125,6 +129,12 @@ _OF_CHANGE: dict[Any, Made] = {
             appid=change.appid,
             person=str(change.decided_by),
             note=change.decision_note,
+        ),
+    ),
+    ChangeStatus.EXPIRED: (
+        NoticeKind.SWITCH_ENDED,
+        lambda change: say(
+            "The change of bindings of %(appid)s has expired: nobody approved it.", appid=change.appid
         ),
     ),
     ChangeStatus.FAILED: (
@@ -205,6 +215,12 @@ _APPROVED: dict[Any, Callable[..., None]] = {
         "switch",
         lambda switch, person: say(
             "%(person)s has approved the switch of %(scope)s.", person=person, scope=str(switch.scope)
+        ),
+    ),
+    BatchApproval: _approved(
+        "batch",
+        lambda batch, person: say(
+            "%(person)s has approved batch %(key)s to %(target)s.", person=person, **_of_batch(batch)
         ),
     ),
     BindingApproval: _approved(

@@ -58,14 +58,21 @@ def people_for(notice: Notice, wishes: dict[int, PersonalWish]) -> list[User]:
     for user in people_who(VIEW, notice.pair).filter(is_active=True).exclude(email=""):
         if user.pk == notice.actor_id:
             continue
-        wish = wishes.get(user.pk)
-        if wish is None or wish.kinds is None:
-            wants = user.pk in usual
-        else:
-            wants = kind.value in wish.kinds and (user.pk in usual or not (about.may or about.involved))
-        if wants and (wish is None or wish.by_mail):
+        if _wants(wishes.get(user.pk) or PersonalWish(), notice, user.pk in usual):
             found.append(user)
     return found
+
+
+def _wants(wish: PersonalWish, notice: Notice, is_usual: bool) -> bool:
+    """:param is_usual: whether it concerns the person: by a permission, or because they have a part in it."""
+    if not wish.by_mail or (wish.pairs and notice.pair is not None and notice.pair.name not in wish.pairs):
+        return False
+    if wish.kinds is None:
+        return is_usual
+    about = NOTICES[NoticeKind(notice.kind)]
+    if notice.kind in (wish.everybodys or ()):
+        return True
+    return notice.kind in wish.kinds and (is_usual or not (about.may or about.involved))
 
 
 def channels_for(notice: Notice, channels: Iterable[Channel]) -> list[Channel]:

@@ -41,11 +41,11 @@ LOOKED_BACK = timedelta(hours=6)
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """Something that is not as it should be at this look."""
+    """Something that is not as it should be at this look. ``sentence``: ``None`` when nobody knows; then it begins nothing, and ends nothing."""
 
     key: str
     kind: NoticeKind
-    sentence: Sentence
+    sentence: Sentence | None
     path: str
     pair: Pair | None = None
 
@@ -86,6 +86,8 @@ def keep(name: str, seen: dict[str, Seen], now: datetime) -> int:
     Incident.objects.filter(key__startswith=f"{name}:").exclude(key__in=list(seen)).delete()
     announced = 0
     for each in seen.values():
+        if each.sentence is None:
+            continue
         incident, _is_new = Incident.objects.get_or_create(key=each.key, defaults={"since": now})
         lasted = (now - incident.since).total_seconds()
         if incident.is_told or lasted < settings.NOTICE_HOLD_SECONDS:
@@ -107,7 +109,9 @@ def _mirrors() -> Iterable[Seen]:
                 mirror=mirror.name, pair=mirror.pair.name, fault=_first_line(mirror.fault),
             )  # fmt: skip
             yield Seen(f"mirrors:failed:{mirror.pk}", NoticeKind.MIRROR_FAILED, sentence, path, mirror.pair)
-        elif mirror.lag_seconds is not None and mirror.lag_seconds > limits[mirror.pair_id]:
+        elif mirror.lag_seconds is None:
+            yield Seen(f"mirrors:late:{mirror.pk}", NoticeKind.MIRROR_LATE, None, path, mirror.pair)
+        elif mirror.lag_seconds > limits[mirror.pair_id]:
             sentence = say(
                 "Mirror %(mirror)s of pair %(pair)s is %(seconds)s s behind; its RPO is %(rpo)s s.",
                 mirror=mirror.name, pair=mirror.pair.name, seconds=round(mirror.lag_seconds), rpo=f"{limits[mirror.pair_id]:g}",

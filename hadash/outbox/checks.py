@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.conf import settings
-from django.core.checks import CheckMessage, Error, register
+from django.core.checks import CheckMessage, Error, Warning, register
 
 from hadash.outbox.addresses import BadAddress, normalised, sender_of
 from hadash.outbox.smtp import Security
@@ -45,4 +46,20 @@ def mail_is_configured_safely(app_configs: Any, **kwargs: Any) -> list[CheckMess
                     id="hadash.E016",
                 )
             )
+    address = urlsplit(settings.PUBLIC_URL)
+    if address.hostname in settings.LOOPBACK_HOSTS and settings.SMTP_HOST not in settings.LOOPBACK_HOSTS:
+        found.append(
+            Error(
+                f"HADASH_PUBLIC_URL is {settings.PUBLIC_URL}: links in mail would lead nowhere.",
+                hint="Set hadash's address in a browser, such as https://hadash.example.org.",
+                id="hadash.E018",
+            )
+        )
+    elif address.scheme != "https" and address.hostname not in settings.LOOPBACK_HOSTS:
+        found.append(
+            Warning(
+                f"HADASH_PUBLIC_URL is {settings.PUBLIC_URL}: mailbox providers unsubscribe over https only (RFC 8058).",
+                id="hadash.W018",
+            )
+        )
     return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from email.headerregistry import Address
 from email.message import EmailMessage
 from email.policy import SMTP
@@ -14,6 +14,9 @@ from hadash.outbox.models import Content, ContentPart, Delivery
 
 #: Stands in texts where the link that unsubscribes belongs: each recipient has another.
 UNSUBSCRIBE_MARK = "urn:hadash:unsubscribe"
+
+#: A mail that is sent so long after it was made bears its day.
+OLD = timedelta(hours=20)
 
 #: RFC 5322: a line of a header may have 998 characters. Servers add some of their own.
 SUBJECT_CHARACTERS = 300
@@ -36,7 +39,7 @@ def message_of(
     domain = address.rpartition("@")[2] or "localhost"
     message["From"] = Address(name, addr_spec=address)
     message["To"] = Address(addr_spec=delivery.address)
-    message["Subject"] = _one_line(content.subject)
+    message["Subject"] = _one_line(_dated(content, at))
     message["Date"] = format_datetime(at)
     # The same when it is tried again: servers and mailboxes that look for it show a message once.
     message["Message-ID"] = f"<{delivery.key}@{domain}>"
@@ -73,6 +76,13 @@ def message_of(
     # (Last: whatever sets the content forgets what was said of it before.)
     message["Content-Language"] = content.language
     return message
+
+
+def _dated(content: Content, at: datetime) -> str:
+    """Its subject. What comes long after it was made says of which day it is: it would pass for today's."""
+    made = content.made_at
+    is_new = made is None or at - made < OLD  # (None: nobody has kept it yet)
+    return content.subject if is_new else f"[{made:%Y-%m-%d}] {content.subject}"
 
 
 def _one_line(subject: str) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import models
+from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
 from hadash.inventory.secrets import EncryptedField
@@ -29,6 +30,8 @@ class Transport(models.TextChoices):
 
 #: What is posted over HTTP.
 POSTED = frozenset(Transport) - {Transport.MAIL}
+#: Whose receivers know a message that comes twice for the same, by its id.
+REPEATABLE = frozenset({Transport.WEBHOOK})
 
 
 STATE_LABELS = {
@@ -39,6 +42,7 @@ STATE_LABELS = {
     State.DEFERRED: _("deferred"),
     State.FAILED: _("failed"),
     State.UNCERTAIN: _("not known"),
+    State.BOUNCED: _("came back"),
     State.CANCELLED: _("cancelled"),
 }
 
@@ -124,7 +128,8 @@ class Delivery(models.Model):
     topic = models.CharField(max_length=200, blank=True)
 
     state = models.CharField(max_length=20, choices=STATE_LABELS.items(), default=State.QUEUED)
-    #: Not before then.
+    #: When it should have gone out, and when it is tried next: the second moves on with every try.
+    wanted_at = models.DateTimeField(db_default=Now())
     due_at = models.DateTimeField()
     #: After that nobody needs it; ``None``: it is needed whenever it comes.
     expires_at = models.DateTimeField(null=True)

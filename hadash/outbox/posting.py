@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 import socket
 from collections.abc import Callable, Iterable, Mapping
@@ -48,10 +49,27 @@ def is_foreign(address: Address, allowed: Iterable[Network]) -> bool:
     >>> is_foreign(ipaddress.ip_address("10.0.0.1"), [ipaddress.ip_network("10.0.0.0/8")])
     True
     """
-    mapped = getattr(address, "ipv4_mapped", None) or address
+    mapped = _inner(address) or address
     if any(mapped in network for network in allowed if network.version == mapped.version):
         return True
     return bool(mapped.is_global and not mapped.is_multicast)
+
+
+#: Addresses of IPv6 in which one of IPv4 stands at the end (RFC 6052): a gateway leads there.
+_NAT64 = (ipaddress.ip_network("64:ff9b::/96"), ipaddress.ip_network("64:ff9b:1::/48"))
+
+
+def _inner(address: Address) -> Address | None:
+    """The address of IPv4 that one of IPv6 leads to, where it does.
+
+    >>> _inner(ipaddress.ip_address("64:ff9b::a00:1")), _inner(ipaddress.ip_address("2002:a00:1::"))
+    (IPv4Address('10.0.0.1'), IPv4Address('10.0.0.1'))
+    """
+    if not isinstance(address, ipaddress.IPv6Address):
+        return None
+    if any(address in network for network in _NAT64):
+        return ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF)
+    return address.ipv4_mapped or address.sixtofour or (address.teredo[1] if address.teredo else None)
 
 
 def checked(url: str, *, plain_allowed: bool) -> str:
@@ -81,7 +99,7 @@ def post(
 ) -> Answer:
     """Post to where ``url`` leads now: it is resolved once, and connected to at what it resolved to.
 
-    :param timeout: seconds, for each step. :param verify: certificates, as httpx takes them.
+    :param timeout: seconds in all: one that answers a byte at a time keeps nobody waiting for longer. :param verify: certificates, as httpx takes them.
     :raises Refused: this address is not posted to, or the answer is no. :raises Gone: 410. :raises Deferred: later (408, 425, 429, 5xx).
     :raises Unavailable: nobody is there. :raises Untold: no answer came. :raises NotOurs: as ``before_hand_over`` said.
     """
@@ -102,29 +120,39 @@ def post(
     target = parts._replace(netloc=f"{literal}:{port}").geturl()
     # (The certificate is that of the host's name, not of the address that it has now.)
     sent = {**headers, "host": parts.netloc, "content-type": "application/json", "user-agent": "hadash"}
-    with httpx.Client(timeout=timeout, follow_redirects=False, verify=verify, trust_env=False) as client:
+    if not before_hand_over():
+        raise NotOurs
+    try:
+        response, read = asyncio.run(_exchange(target, body, sent, host, timeout, verify))
+    except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+        raise Unavailable(f"{host}:{port} does not answer: {error}") from error
+    except (httpx.HTTPError, TimeoutError) as error:
+        raise Untold(f"No answer came: {type(error).__name__} {error}".strip()) from error
+    return _judged(_answer(response, read), response)
+
+
+async def _exchange(
+    target: str, body: bytes, sent: Mapping[str, str], host: str, timeout: float, verify: Any
+) -> tuple[httpx.Response, bytes]:
+    """The answer, and the beginning of what is in it. (Only a task can be ended as a whole: each step of its own would begin its time anew.)"""
+    async with (
+        asyncio.timeout(timeout),
+        httpx.AsyncClient(timeout=timeout, follow_redirects=False, verify=verify, trust_env=False) as client,
+    ):
         request = client.build_request(
             "POST", target, content=body, headers=sent, extensions={"sni_hostname": host}
         )
-        if not before_hand_over():
-            raise NotOurs
-        try:
-            response = client.send(request, stream=True)
-            answer = _answer(response)
-        except (httpx.ConnectError, httpx.ConnectTimeout) as error:
-            raise Unavailable(f"{host}:{port} does not answer: {error}") from error
-        except httpx.HTTPError as error:
-            raise Untold(f"No answer came: {type(error).__name__} {error}".strip()) from error
-    return _judged(answer, response)
+        response = await client.send(request, stream=True)
+        read = b""
+        async for part in response.aiter_bytes():
+            read += part
+            if len(read) > MOST_ANSWER:
+                break
+        await response.aclose()
+        return response, read
 
 
-def _answer(response: httpx.Response) -> Answer:
-    read = b""
-    for part in response.iter_bytes():
-        read += part
-        if len(read) > MOST_ANSWER:
-            break
-    response.close()
+def _answer(response: httpx.Response, read: bytes) -> Answer:
     text = read[:MOST_ANSWER].decode("utf-8", "replace")
     try:
         body: Any = httpx.Response(200, content=read).json()

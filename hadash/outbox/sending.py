@@ -18,7 +18,7 @@ from hadash.outbox.addresses import sender_of
 from hadash.outbox.backoff import RetryPlan
 from hadash.outbox.failures import Deferred, Gone, NotOurs, Refused, Unavailable, Untold
 from hadash.outbox.messages import message_of
-from hadash.outbox.models import Delivery, Transport
+from hadash.outbox.models import REPEATABLE, Delivery, Transport
 from hadash.outbox.smtp import Connection, Server
 from hadash.outbox.states import State
 
@@ -32,15 +32,12 @@ HandOver = Callable[[], bool]
 class Carrier(Protocol):
     """A way to send one message. It raises what :mod:`hadash.outbox.failures` has.
 
-    ``one_server``: all its messages go to one server, so that when it is away, none of the others is tried. ``may_repeat``: who gets a message twice
-    knows it for the same, so that one whose answer was lost is sent again.
+    ``one_server``: all its messages go to one server, so that its being away is no message's fault.
     """
 
     one_server: bool
 
     def send(self, delivery: Delivery, now: datetime, before_hand_over: HandOver) -> str: ...
-
-    def may_repeat(self, delivery: Delivery) -> bool: ...
 
 
 class MailCarrier:
@@ -55,11 +52,8 @@ class MailCarrier:
         content = delivery.content
         parts = list(content.parts.all())
         message = message_of(delivery, content, parts, settings.MAIL_FROM, unsubscribe_url(delivery), now)
-        sender = sender_of(settings.MAIL_FROM)[1]
+        sender = settings.MAIL_RETURN or sender_of(settings.MAIL_FROM)[1]
         return self._connection.send(sender, delivery.address, message.as_bytes(), before_hand_over)
-
-    def may_repeat(self, delivery: Delivery) -> bool:
-        return False
 
 
 def send_due(server: Server, plan: RetryPlan, clock: Clock = timezone.now) -> Counter[State]:
@@ -73,22 +67,24 @@ def carry_due(
 ) -> Counter[State]:
     """Send all that is due of some transports; how many deliveries came to which state.
 
-    When the one server is not there, the rest of what is claimed is deferred at once: nothing waits for one time-out after another."""
+    When a server is not there, the rest of what is claimed for it is deferred at once: nothing waits for one time-out after another, and one
+    receiver that is slow keeps no other waiting for longer than that."""
     services.release_expired_claims(clock())
     done: Counter[State] = Counter()
     while claimed := services.claim_due(clock(), settings.OUTBOX_CLAIMED_AT_ONCE, transports):
-        away = ""
+        away: dict[int | None, str] = {}
         for delivery in claimed:
-            if away and carrier.one_server:
-                services.defer(delivery, clock(), away, plan, counts=False)
-            else:
-                away = _send(carrier, delivery, plan, clock)
+            server = None if carrier.one_server else delivery.endpoint_id
+            if server in away:
+                services.defer(delivery, clock(), away[server], plan, counts=False)
+            elif why := _send(carrier, delivery, plan, clock):
+                away[server] = why
             done[delivery.the_state] += 1
     return done
 
 
 def _send(carrier: Carrier, delivery: Delivery, plan: RetryPlan, clock: Clock) -> str:
-    """Send one; why there is no server now, empty if there is one."""
+    """Send one; why its server is not there now, empty if it is."""
     try:
         said = carrier.send(delivery, clock(), lambda: services.hand_over(delivery, clock()))
     except Unavailable as error:
@@ -105,11 +101,12 @@ def _send(carrier: Carrier, delivery: Delivery, plan: RetryPlan, clock: Clock) -
         services.fail(delivery, clock(), str(error))
         log.warning("%s %s is refused: %s", delivery.transport, delivery.key, error)
     except Untold as error:
-        if carrier.may_repeat(delivery):
+        if delivery.transport in REPEATABLE:
             services.defer(delivery, clock(), str(error), plan)
         else:
             services.lose_track(delivery, clock(), str(error))
         log.warning("whether %s %s has arrived is not known: %s", delivery.transport, delivery.key, error)
+        return "" if carrier.one_server else str(error)
     except NotOurs:
         pass
     except Exception as error:  # one that is broken must not keep all others waiting

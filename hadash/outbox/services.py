@@ -14,7 +14,15 @@ from django.utils import timezone
 
 from hadash.audit.models import record
 from hadash.outbox.backoff import RetryPlan
-from hadash.outbox.models import Content, ContentPart, Delivery, Endpoint, Transport, Unsubscription
+from hadash.outbox.models import (
+    REPEATABLE,
+    Content,
+    ContentPart,
+    Delivery,
+    Endpoint,
+    Transport,
+    Unsubscription,
+)
 from hadash.outbox.states import DUE, SETTLED, Event, State, move, states_before
 
 #: Characters of a server's words that are kept.
@@ -80,10 +88,8 @@ def queue(
     Whoever has unsubscribed from ``topic`` is left out, and so is what was queued before under the same ``asked_as``.
     """
     wanted = list(recipients)
-    without: set[str] = set()
-    if topic:
-        found = Unsubscription.objects.filter(topic=topic, address__in=[r.address for r in wanted])
-        without = set(found.values_list("address", flat=True))
+    without = unsubscribed(topic, [recipient.address for recipient in wanted])
+    wanted_at = due_at or timezone.now()
     before = Delivery.objects.filter(asked_as__in=[r.asked_as for r in wanted])
     known = set(before.values_list("asked_as", flat=True))
     new = [r for r in wanted if r.address not in without and r.asked_as not in known]
@@ -97,7 +103,8 @@ def queue(
                 user_id=recipient.user_id,
                 address=recipient.address,
                 topic=topic,
-                due_at=due_at or timezone.now(),
+                wanted_at=wanted_at,
+                due_at=wanted_at,
                 expires_at=expires_at,
             )
             for recipient in new
@@ -111,21 +118,19 @@ def queue(
 def claim_due(
     now: datetime, limit: int, transports: Iterable[Transport] = (Transport.MAIL,)
 ) -> list[Delivery]:
-    """Claim what is due, the oldest first, for ``OUTBOX_CLAIM_SECONDS``. What is expired is cancelled instead."""
+    """Claim what is due, the oldest first, for ``OUTBOX_CLAIM_SECONDS``. What is expired has failed instead."""
     with transaction.atomic():
         found = Delivery.objects.select_for_update(skip_locked=True).filter(
             transport__in=list(transports), state__in=DUE, due_at__lte=now
         )
         due = list(found.order_by("due_at", "pk")[:limit])
-        late = [each.pk for each in due if each.expires_at is not None and each.expires_at <= now]
-        if late:
-            Delivery.objects.filter(pk__in=late).update(
-                state=move(State.QUEUED, Event.CANCEL),
-                settled_at=now,
-                said="Its time was over before it could be sent.",
+        late = [each for each in due if each.expires_at is not None and each.expires_at <= now]
+        for each in late:
+            _settle(
+                each, Event.EXPIRE, now, f"Its time was over before it could be sent. {each.said}".strip()
             )
         claim, until = uuid.uuid4(), now + timedelta(seconds=settings.OUTBOX_CLAIM_SECONDS)
-        taken = [each.pk for each in due if each.pk not in set(late)]
+        taken = [each.pk for each in due if each not in late]
         Delivery.objects.filter(pk__in=taken).update(
             state=move(State.QUEUED, Event.CLAIM), claim=claim, claimed_until=until
         )
@@ -172,14 +177,35 @@ def defer(
     """
     tries = delivery.tries + counts
     delay = plan.delay_after(max(tries, 1), str(delivery.key), at_least)
-    if delay is None:
+    due_at = next_try(now, delay, delivery.expires_at)
+    if due_at is None:
         return _settle(delivery, Event.FAIL, now, said, tries=tries)
-    due_at = now + timedelta(seconds=delay)
     return _settle(delivery, Event.DEFER, now, said, tries=tries, due_at=due_at, settled_at=None)
 
 
+def next_try(now: datetime, delay: float | None, expires_at: datetime | None) -> datetime | None:
+    """When it is tried again: after ``delay`` seconds, and for the last time ``OUTBOX_LAST_TRY_SECONDS`` before nobody needs it any more.
+
+    :param delay: ``None``: the plan has no further try.
+    """
+    if delay is None:
+        return None
+    due_at = now + timedelta(seconds=delay)
+    if expires_at is None or due_at < expires_at:
+        return due_at
+    last = expires_at - timedelta(seconds=settings.OUTBOX_LAST_TRY_SECONDS)
+    return last if last > now else None
+
+
+def bounce(key: uuid.UUID, now: datetime, said: str) -> bool:
+    """A server has sent it back. ``False``: it is none of ours, or nobody waits for it any more."""
+    delivery = Delivery.objects.filter(key=key, state__in=states_before(Event.BOUNCE)).first()
+    return delivery is not None and _settle(delivery, Event.BOUNCE, now, said)
+
+
 def release_expired_claims(now: datetime) -> tuple[int, int]:
-    """What senders that have ended have left: (back in the queue because nothing was handed over, uncertain)."""
+    """What senders that have ended have left: (back in the queue because nothing was handed over, or because who gets it twice knows it for
+    the same; uncertain)."""
     left = Delivery.objects.filter(claimed_until__lte=now)
     unsent = left.filter(state=State.SENDING).update(
         state=move(State.SENDING, Event.RELEASE), claim=None, claimed_until=None
@@ -187,7 +213,10 @@ def release_expired_claims(now: datetime) -> tuple[int, int]:
     said = "The sender ended while the server was taking it: whether it has arrived is not known."
     uncertain = 0
     for delivery in left.filter(state=State.HANDED_OVER):
-        uncertain += _settle(delivery, Event.LOSE_TRACK, now, said)
+        if delivery.transport in REPEATABLE:
+            unsent += _settle(delivery, Event.DEFER, now, said, due_at=now, settled_at=None)
+        else:
+            uncertain += _settle(delivery, Event.LOSE_TRACK, now, said)
     return unsent, uncertain
 
 
@@ -196,7 +225,13 @@ def send_again(actor: Any, delivery: Delivery, now: datetime, ip: str | None = N
     with transaction.atomic():
         found = Delivery.objects.filter(pk=delivery.pk, state__in=states_before(Event.SEND_AGAIN))
         moved = found.update(
-            state=State.QUEUED, due_at=now, tries=0, claim=None, settled_at=None, expires_at=None
+            state=State.QUEUED,
+            wanted_at=now,
+            due_at=now,
+            tries=0,
+            claim=None,
+            settled_at=None,
+            expires_at=None,
         )
         if moved:
             subject = f"delivery {delivery.key}"
@@ -218,8 +253,17 @@ def unsubscribe(delivery: Delivery) -> int:
         )
 
 
-def subscribe_again(delivery: Delivery) -> None:
-    Unsubscription.objects.filter(address=delivery.address, topic=delivery.topic).delete()
+def unsubscribed(topic: str, addresses: Iterable[str]) -> set[str]:
+    """Which of these addresses do not want it any more."""
+    if not topic:
+        return set()
+    found = Unsubscription.objects.filter(topic=topic, address__in=list(addresses))
+    return set(found.values_list("address", flat=True))
+
+
+def subscribe_again(address: str, topic: str) -> bool:
+    """Whether it had unsubscribed."""
+    return bool(Unsubscription.objects.filter(address=address, topic=topic).delete()[0])
 
 
 def is_unsubscribed(delivery: Delivery) -> bool:

@@ -18,15 +18,17 @@ class State(StrEnum):
     SENDING = "sending"
     #: It is being handed over now: the server may have it.
     HANDED_OVER = "handed_over"
-    #: The server has taken it. (What the servers after that one do with it nobody tells.)
+    #: The server has taken it. (What the servers after that one do with it is told by what comes back, if anything does.)
     ACCEPTED = "accepted"
     #: It will be tried again: the server said "later", or there was none.
     DEFERRED = "deferred"
-    #: The server refuses it for good, or every try is used up.
+    #: The server refuses it for good, every try is used up, or its time is over.
     FAILED = "failed"
     #: The sender ended, or the connection did, while the server was taking it.
     UNCERTAIN = "uncertain"
-    #: Nobody wants it any more: the recipient has unsubscribed, or its time is over.
+    #: A server has taken it, and a later one has sent it back.
+    BOUNCED = "bounced"
+    #: Nobody wants it any more: the recipient has unsubscribed.
     CANCELLED = "cancelled"
 
 
@@ -42,14 +44,21 @@ class Event(StrEnum):
     LOSE_TRACK = "lose track"
     SEND_AGAIN = "send again"
     CANCEL = "cancel"
+    EXPIRE = "expire"
+    BOUNCE = "bounce"
 
 
 #: state × event → state. An event that is not named here is refused, and the state stays.
 MOVES: dict[State, dict[Event, State]] = {
-    State.QUEUED: {Event.CLAIM: State.SENDING, Event.CANCEL: State.CANCELLED},
+    State.QUEUED: {
+        Event.CLAIM: State.SENDING,
+        Event.CANCEL: State.CANCELLED,
+        Event.EXPIRE: State.FAILED,
+    },
     State.DEFERRED: {
         Event.CLAIM: State.SENDING,
         Event.CANCEL: State.CANCELLED,
+        Event.EXPIRE: State.FAILED,
         Event.SEND_AGAIN: State.QUEUED,
     },
     State.SENDING: {
@@ -65,15 +74,20 @@ MOVES: dict[State, dict[Event, State]] = {
         Event.LOSE_TRACK: State.UNCERTAIN,
     },
     State.FAILED: {Event.SEND_AGAIN: State.QUEUED},
-    State.UNCERTAIN: {Event.SEND_AGAIN: State.QUEUED, Event.ACCEPT: State.ACCEPTED},
-    State.ACCEPTED: {},
+    State.UNCERTAIN: {
+        Event.SEND_AGAIN: State.QUEUED,
+        Event.ACCEPT: State.ACCEPTED,
+        Event.BOUNCE: State.BOUNCED,
+    },
+    State.ACCEPTED: {Event.BOUNCE: State.BOUNCED},
+    State.BOUNCED: {Event.SEND_AGAIN: State.QUEUED},
     State.CANCELLED: {},
 }
 
 #: What a sender looks for.
 DUE = frozenset(state for state, moves in MOVES.items() if Event.CLAIM in moves)
 #: Nothing happens to these by itself any more.
-SETTLED = frozenset({State.ACCEPTED, State.FAILED, State.UNCERTAIN, State.CANCELLED})
+SETTLED = frozenset({State.ACCEPTED, State.FAILED, State.UNCERTAIN, State.BOUNCED, State.CANCELLED})
 
 
 class IllegalMove(Exception):

@@ -13,6 +13,7 @@ from django.urls import reverse
 from django.utils import timezone, translation
 from django.utils.translation import gettext as _
 
+from hadash.inventory.models import Pair
 from hadash.outbox import services as outbox
 from hadash.outbox.models import Content
 from hadash.outbox.services import Part, Recipient
@@ -30,7 +31,7 @@ from hadash.reports.text import text_of
 def make(issue: ReportIssue, now: datetime) -> Readers:
     """Make the editions of an issue, and queue their mail; who gets it. Nothing of it is kept when any of it fails."""
     schedule = issue.schedule
-    readers = readers_of(schedule)
+    readers = readers_of(schedule, _pair_of(issue))
     by_view: dict[View, list[Reader]] = defaultdict(list)
     for reader in readers.found:
         by_view[reader.view].append(reader)
@@ -51,6 +52,11 @@ def make(issue: ReportIssue, now: datetime) -> Readers:
                 expires_at=now + timedelta(hours=settings.REPORT_EXPIRY_HOURS),
             )
     return readers
+
+
+def _pair_of(issue: ReportIssue) -> Pair | None:
+    """Of the switch that it is about; ``None`` for what is made at a time."""
+    return Pair.objects.filter(switches__key=issue.about).first() if issue.about else None
 
 
 def _edition(issue: ReportIssue, view: View, now: datetime) -> Content:

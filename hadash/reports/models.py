@@ -78,11 +78,12 @@ class ReportSchedule(models.Model):
 
 
 class ReportRecipient(models.Model):
-    """A person, all who have a role, the owners of AppIDs, or an address."""
+    """A person, all who have a role, all who may see a pair, the owners of AppIDs, or an address."""
 
     class Way(models.TextChoices):
         PERSON = "person", _("person")
         ROLE = "role", _("role")
+        PAIR = "pair", _("everybody of a pair")
         OWNER = "owner", _("owner")
         ADDRESS = "address", _("address")
 
@@ -91,10 +92,11 @@ class ReportRecipient(models.Model):
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.CASCADE, null=True, blank=True, related_name="+"
     )
-    #: Name of a role; of an owner (empty: each owner gets what is theirs); or the address.
+    #: Name of a role; of a pair; of an owner (empty: each owner gets what is theirs); or the address.
     value = models.CharField(max_length=320, blank=True)
     #: Of an address that is nobody's account.
     language = models.CharField(max_length=10, choices=settings.LANGUAGES, blank=True)
+    zone = models.CharField(max_length=64, blank=True, db_default="")
 
     class Meta:
         ordering = ("pk",)
@@ -122,8 +124,10 @@ class ReportIssue(models.Model):
     #: What it is about, when it was made because something has happened: key of a switch.
     about = models.CharField(max_length=40, blank=True)
     state = models.CharField(max_length=10, choices=State.choices, default=State.WAITING)
-    #: Why it failed or was left out.
+    #: Why it failed, in the words of the program.
     fault = models.TextField(blank=True)
+    #: Why somebody got nothing, or nobody: sentences, as :meth:`hadash.sentences.Sentence.to_json` keeps them.
+    left_out = models.JSONField(null=True)
     asked_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
     made_at = models.DateTimeField(null=True)
 

@@ -7,6 +7,7 @@ from typing import Any
 from django.db.models.signals import post_save
 
 from hadash.reports import schedules
+from hadash.switching.machine import ENDED
 from hadash.switching.models import Switch
 
 
@@ -17,7 +18,8 @@ def connect() -> None:
 def _switch_saved(
     sender: Any, instance: Switch, update_fields: Any = None, raw: bool = False, **kwargs: Any
 ) -> None:
-    if raw or (update_fields is not None and "ended_at" not in update_fields):
+    if raw or not (update_fields is None or {"ended_at", "status"} & set(update_fields)):
         return
-    if instance.ended_at is not None and instance.started_at is not None:
+    # (One that needs somebody has stopped, and goes on or is closed: then it has ended.)
+    if instance.current in ENDED and instance.ended_at is not None and instance.started_at is not None:
         schedules.announce_switch(instance)

@@ -13,6 +13,7 @@ from django.db.models import Q
 from hadash.accounts.roles import VIEW, people_who
 from hadash.inventory.models import AppID, Pair
 from hadash.outbox.addresses import BadAddress, normalised
+from hadash.outbox.services import unsubscribed
 from hadash.reports.models import MailPreference, OwnerAddress, ReportRecipient, ReportSchedule
 from hadash.sentences import Sentence, say
 
@@ -42,9 +43,12 @@ class Readers:
     left_out: tuple[Sentence, ...]
 
 
-def readers_of(schedule: ReportSchedule) -> Readers:
-    """Each address once, however often it is meant. A query for each recipient and pair, however many people they are."""
-    directory = _Directory(schedule)
+def readers_of(schedule: ReportSchedule, about: Pair | None = None) -> Readers:
+    """Each address once, however often it is meant. A query for each recipient and pair, however many people they are.
+
+    :param about: the pair of what has happened, where that is what it tells of.
+    """
+    directory = _Directory(schedule, about or schedule.pair)
     found: dict[tuple[str, str], Reader] = {}
     left_out: list[Sentence] = []
     for recipient in schedule.recipients.select_related("user"):
@@ -53,20 +57,25 @@ def readers_of(schedule: ReportSchedule) -> Readers:
                 left_out.append(each)
             else:
                 found.setdefault((each.address, each.view.owner), each)
+    without = unsubscribed(schedule.topic, [reader.address for reader in found.values()])
+    left_out += [say("%(address)s has unsubscribed.", address=address) for address in sorted(without)]
+    found = {key: reader for key, reader in found.items() if reader.address not in without}
     return Readers(tuple(found.values()), tuple({str(said): said for said in left_out}.values()))
 
 
 class _Directory:
     """What is asked once for all people of a schedule."""
 
-    def __init__(self, schedule: ReportSchedule) -> None:
+    def __init__(self, schedule: ReportSchedule, pair: Pair | None) -> None:
+        """:param pair: the only one that it tells of; ``None``: all."""
         self._schedule = schedule
+        self._pair = pair
 
     @cached_property
     def _pairs(self) -> tuple[Pair, ...]:
         """Those that it tells of."""
-        if self._schedule.pair is not None:
-            return (self._schedule.pair,)
+        if self._pair is not None:
+            return (self._pair,)
         return tuple(Pair.objects.order_by("name"))
 
     @cached_property
@@ -89,10 +98,13 @@ class _Directory:
             case ReportRecipient.Way.ROLE:
                 for user in self._with_role(recipient.value):
                     yield self._person(user)
+            case ReportRecipient.Way.PAIR:
+                for user in self._of_pair(recipient.value):
+                    yield self._person(user)
             case ReportRecipient.Way.OWNER:
                 yield from self._owners(recipient.value)
             case ReportRecipient.Way.ADDRESS:
-                yield _addressed(recipient.value, recipient.language, "", self._names)
+                yield _addressed(recipient.value, recipient.language, recipient.zone, self._names)
 
     def _person(self, user: User) -> Reader | Sentence:
         name = user.get_full_name() or user.get_username()
@@ -109,10 +121,16 @@ class _Directory:
 
     def _with_role(self, role: str) -> Iterator[User]:
         """Who has a role on all pairs, or on this one (on any, without one)."""
-        pair = self._schedule.pair
+        pair = self._pair
         on_pair = Q(pair_roles__group__name=role) & (Q(pair_roles__pair=pair) if pair is not None else Q())
         found = User.objects.filter(Q(groups__name=role) | on_pair, is_active=True)
         return found.distinct().order_by("username").iterator()
+
+    def _of_pair(self, name: str) -> Iterator[User]:
+        """Who may see a pair, also by a role on all of them; nobody when there is no such pair any more."""
+        pair = Pair.objects.filter(name=name).first()
+        found = people_who(VIEW, pair) if pair is not None else User.objects.none()
+        return found.order_by("username").iterator()
 
     def _owners(self, owner: str) -> Iterator[Reader | Sentence]:
         owned = AppID.objects.filter(pair__in=self._pairs).exclude(owner="")

@@ -11,7 +11,7 @@ from typing import Any
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
-from django.db import transaction
+from django.db import OperationalError, transaction
 from django.db.models import Q
 from django.utils import timezone
 
@@ -44,11 +44,12 @@ class ScheduleRefused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class WantedRecipient:
-    """As somebody typed it. ``value``: a user name, a role, an owner (empty: each of them), or an address."""
+    """As somebody typed it. ``value``: a user name, a role, a pair, an owner (empty: each of them), or an address, whose language and zone are said, too."""
 
     way: Way
     value: str
     language: str = ""
+    zone: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,10 @@ class Wanted:
     pair: Pair | None = None
     recipients: Sequence[WantedRecipient] = ()
     enabled: bool = True
+
+
+#: Why an issue was left out.
+MISSED = say("Nothing ran at its time, and it was too late afterwards.")
 
 
 def save(
@@ -188,7 +193,7 @@ def announce_due(now: datetime) -> list[ReportIssue]:
                 due_at=due_at,
                 defaults={
                     "state": ReportIssue.State.SKIPPED if late else ReportIssue.State.WAITING,
-                    "fault": "Nothing ran at its time, and it was too late afterwards." if late else "",
+                    "left_out": [MISSED.to_json()] if late else None,
                 },
             )
         found.append(issue)
@@ -225,12 +230,16 @@ def _make(issue: ReportIssue, now: datetime) -> bool:
             if not held.exists():
                 return False
             readers = editions.make(issue, now)
-            left_out = " ".join(str(sentence) for sentence in readers.left_out)
+            left_out = [sentence.to_json() for sentence in readers.left_out]
             ReportIssue.objects.filter(pk=issue.pk).update(
                 state=ReportIssue.State.QUEUED if readers.found else ReportIssue.State.SKIPPED,
-                fault=left_out,
+                left_out=left_out or None,
                 made_at=now,
             )
+    except OperationalError as error:
+        # The database was away, or two transactions stood in each other's way: the next look makes it.
+        log.warning("report %s is made at the next look: %s", issue, error)
+        return False
     except (
         Exception
     ) as error:  # (the next look tries no report for ever: a person sees what was wrong, and sends it again)
@@ -288,10 +297,19 @@ def _recipient(wanted: WantedRecipient) -> ReportRecipient:
             if value not in ROLES:
                 raise ScheduleRefused(say("There is no role %(name)s.", name=value))
             return ReportRecipient(way=Way.ROLE, value=value)
+        case Way.PAIR:
+            if not Pair.objects.filter(name=value).exists():
+                raise ScheduleRefused(say("There is no pair %(name)s.", name=value))
+            return ReportRecipient(way=Way.PAIR, value=value)
         case Way.OWNER:
             return ReportRecipient(way=Way.OWNER, value=value)
         case _:
             try:
-                return ReportRecipient(way=Way.ADDRESS, value=normalised(value), language=wanted.language)
+                zone = wanted.zone and str(times.zone_named(wanted.zone))
+                return ReportRecipient(
+                    way=Way.ADDRESS, value=normalised(value), language=wanted.language, zone=zone
+                )
             except BadAddress as error:
                 raise ScheduleRefused(say("%(error)s", error=error)) from None
+            except NoSuchZone as error:
+                raise ScheduleRefused(error.sentence) from None

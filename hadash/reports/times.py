@@ -5,7 +5,8 @@ A time that a clock skips in spring comes at the moment to which it is put forwa
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from hadash.pipeline.cron import following as following_in_utc
@@ -57,6 +58,37 @@ def next_times(cron: str, zone: ZoneInfo, after: datetime, count: int) -> list[d
         after = following(cron, zone, after)
         found.append(after)
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """A day of a calendar. ``is_past``: before today."""
+
+    date: date
+    is_due: bool
+    is_today: bool
+    is_past: bool
+
+
+def weeks(cron: str, zone: ZoneInfo, now: datetime, count: int) -> list[list[Day]]:
+    """A calendar on clocks of ``zone``: so many weeks from Monday on, the first one this week.
+
+    >>> first, = weeks("0 7 * * 1-5", ZoneInfo("UTC"), datetime(2026, 11, 26, 8, tzinfo=UTC), 1)
+    >>> [day.date.day for day in first if day.is_due], [day.date.day for day in first if day.is_today]
+    ([27], [26])
+    """
+    today = now.astimezone(zone).date()
+    monday = today - timedelta(days=today.weekday())
+    end = monday + timedelta(weeks=count)
+    due: set[date] = set()
+    at = now
+    while (day := following(cron, zone, at).astimezone(zone).date()) < end:
+        due.add(day)
+        # (Once a day is enough, however often it is: the next one is looked for after its end.)
+        at = datetime.combine(day, time.max, zone).astimezone(UTC)
+    days = (monday + timedelta(days=number) for number in range(7 * count))
+    every = [Day(day, day in due, day == today, day < today) for day in days]
+    return [every[number : number + 7] for number in range(0, len(every), 7)]
 
 
 def missed(due_at: datetime, now: datetime, grace: timedelta) -> bool:

@@ -189,6 +189,12 @@ def test_the_image_has_what_it_copies() -> None:
                 assert f"!{source}" in ignored, line
 
 
+def test_the_image_has_letters() -> None:
+    """Charts in mail have no others than the machine's, and neither has paper: Latin and Chinese ones."""
+    base = (DEPLOY / "docker" / "Dockerfile").read_text().partition(" AS base")[2].partition("FROM ")[0]
+    assert "fonts-dejavu-core" in base and "fonts-noto-cjk" in base
+
+
 def test_nothing_runs_as_root() -> None:
     text = (DEPLOY / "docker" / "Dockerfile").read_text()
     for stage in re.split(r"^FROM ", text, flags=re.MULTILINE)[2:]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ipaddress
 import json
+import threading
+from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,12 +15,12 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 from standardwebhooks import Webhook
-from support.web import web_server
+from support.web import Posted, fine, web_server
 
 from hadash.notices import carrying, channels, routing
 from hadash.notices.models import Channel, PersonalWish
 from hadash.outbox.backoff import RetryPlan
-from hadash.outbox.models import Delivery, Endpoint, Transport
+from hadash.outbox.models import Delivery, Endpoint, Transport, Unsubscription
 from hadash.outbox.states import State
 
 from .parts import channel
@@ -73,6 +75,41 @@ def test_how_somebody_is_told(as_vera: Client, people: SimpleNamespace) -> None:
     assert 'value="22:00"' in page
 
 
+def test_of_whose_doings_and_of_which_pairs(as_vera: Client, people: SimpleNamespace, estate: Any) -> None:
+    chosen = {"by_mail": "on", "kinds": ["switch-ended"], "everybodys": ["switch-ended"], "pairs": ["main"]}
+    as_vera.post(reverse("notices"), chosen)
+    wish = PersonalWish.objects.get(user=people.vera)
+    assert (wish.everybodys, wish.pairs) == (["switch-ended"], ["main"])
+    answer = as_vera.post(reverse("notices"), {**chosen, "pairs": ["secret"]})
+    assert answer.status_code == 409, "a pair that one may not see is none"
+
+
+class TestUnsubscribed:
+    """By the link in a mail: the page says so, and takes it back."""
+
+    @pytest.fixture
+    def without(self, people: SimpleNamespace) -> None:
+        people.vera.email = "vera@example.org"
+        people.vera.save()
+        Unsubscription.objects.create(address="vera@example.org", topic="notices")
+
+    def test_it_is_said_where_one_chooses(self, as_vera: Client, without: None) -> None:
+        for page in ("notices", "reports"):
+            assert "You have unsubscribed" in as_vera.get(reverse(page)).content.decode()
+
+    def test_it_is_taken_back(self, as_vera: Client, without: None) -> None:
+        sent = {"topic": "notices", "next": reverse("notices")}
+        answer = as_vera.post(reverse("subscribe-again"), sent, follow=True)
+        assert answer.redirect_chain == [(reverse("notices"), 302)]
+        assert not Unsubscription.objects.exists()
+
+    def test_nobody_takes_back_what_another_does_not_want(self, as_ada: Client, without: None) -> None:
+        as_ada.post(
+            reverse("subscribe-again"), {"topic": "notices", "next": "https://elsewhere.example.org/"}
+        )
+        assert Unsubscription.objects.exists()
+
+
 def test_half_of_quiet_hours_is_none(as_vera: Client) -> None:
     answer = as_vera.post(reverse("notices"), {"quiet_from": "22:00"})
     assert answer.status_code == 409 and "Quiet hours need" in answer.content.decode()
@@ -118,6 +155,47 @@ class TestPosting:
         body = Webhook(made.endpoint.secret).verify(first.body, dict(first.headers.items()))
         assert body["type"] == "hadash.notices" and "test by ada" in body["data"]["title"]
         assert "200 ok" in as_ada.get(reverse("channel", args=[made.pk])).content.decode()
+
+    def test_it_is_tried_at_the_times_of_the_plan_and_not_before(
+        self, people: SimpleNamespace, reachable: None, settings: Any
+    ) -> None:
+        """Those of production, on a clock of the test's own, until none is left."""
+        plan = RetryPlan(settings.WEBHOOK_RETRY_SECONDS)
+        assert tuple(plan.delays[:3]) == (5, 300, 1800), "as Standard Webhooks has them"
+        with web_server(lambda _: (500, {}, b"not now")) as there:
+            delivery = channels.try_out(people.ada, channel(url=f"http://127.0.0.1:{there.port}/"))
+            now = timezone.now() + timedelta(seconds=1)
+            carrying.post_due(plan, lambda: now)
+            for tried, seconds in enumerate(plan.delays, start=1):
+                carrying.post_due(plan, lambda: now + timedelta(seconds=seconds - 0.5))  # noqa: B023 (used at once)
+                assert len(there.got) == tried
+                now += timedelta(seconds=seconds)
+                carrying.post_due(plan, lambda: now)  # noqa: B023
+                assert len(there.got) == tried + 1
+        delivery.refresh_from_db()
+        assert len({each.headers["webhook-id"] for each in there.got}) == 1
+        assert (delivery.tries, delivery.state) == (plan.tries, State.FAILED)
+
+    def test_a_receiver_that_is_slow_keeps_no_other_waiting(
+        self, people: SimpleNamespace, reachable: None, settings: Any
+    ) -> None:
+        """Three messages for it cost one time-out, and not three."""
+        settings.WEBHOOK_TIMEOUT_SECONDS = 0.3
+        given_up = threading.Event()
+
+        def late(posted: Posted) -> tuple[int, dict[str, str], bytes]:
+            given_up.wait()
+            return fine(posted)
+
+        with web_server(late) as slow, web_server() as there:
+            slow_one = channel("slow", f"http://127.0.0.1:{slow.port}/")
+            for _turn in range(3):
+                channels.try_out(people.ada, slow_one)
+            channels.try_out(people.ada, channel("here", f"http://127.0.0.1:{there.port}/"))
+            now = timezone.now()
+            assert carrying.post_due(PLAN, lambda: now) == {State.DEFERRED: 3, State.ACCEPTED: 1}
+            given_up.set()
+        assert len(slow.got) == 1
 
     def test_one_that_says_that_it_is_gone_is_switched_off(self, as_ada: Client, reachable: None) -> None:
         with web_server(lambda _: (410, {}, b"gone")) as there:

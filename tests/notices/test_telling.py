@@ -17,6 +17,8 @@ from hadash.notices.kinds import NOTICES, NoticeKind
 from hadash.notices.models import Incident, Notice, Pending
 from hadash.outbox.models import Delivery
 from hadash.reports.models import MailPreference
+from hadash.switching.batches.models import BatchApproval
+from hadash.switching.by_hand.models import BindingApproval
 from hadash.switching.models import Approval, StageRecord, Switch
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
@@ -82,6 +84,42 @@ class TestSwitches:
         make_batch()
         make_change()
         assert kinds() == ["approval-asked", "approval-asked"]
+
+    def test_an_approval_of_each_is_told_to_who_asked(
+        self, make_batch: Any, make_change: Any, people: SimpleNamespace
+    ) -> None:
+        batch, change = make_batch(), make_change()
+        tell()
+        BatchApproval.objects.create(batch=batch, user=people.arne, plan_digest="x")
+        BindingApproval.objects.create(change=change, user=people.arne, digest="x")
+        told = tell(timezone.now() + timedelta(minutes=5))
+        assert list(told) == ["olga"] and kinds()[2:] == ["approval-given", "approval-given"]
+
+    def test_what_nobody_has_approved_has_expired(self, make_batch: Any, make_change: Any) -> None:
+        for made in (make_batch(), make_change()):
+            made.status = "expired"
+            made.save(update_fields=["status"])
+        assert kinds()[2:] == ["switch-ended", "switch-ended"]
+
+
+class TestWhich:
+    """What somebody chooses, whether it concerns them or not."""
+
+    def test_what_others_do(self, make_switch: Any, people: SimpleNamespace) -> None:
+        people.vera.email = "vera@example.org"
+        people.vera.save()
+        ended = [NoticeKind.SWITCH_ENDED]
+        channels.set_own(people.vera, WantedWish(kinds=ended), by_mail=True)
+        to("succeeded", make_switch("running"))
+        assert "vera" not in tell(), "Vera has no part in it"
+        channels.set_own(people.vera, WantedWish(kinds=[], everybodys=ended), by_mail=True)
+        to("succeeded", make_switch("running"))
+        assert "vera" in tell(timezone.now() + timedelta(minutes=5))
+
+    def test_of_which_pairs(self, make_switch: Any, people: SimpleNamespace) -> None:
+        channels.set_own(people.arne, WantedWish(pairs=["other"]), by_mail=True)
+        make_switch()
+        assert list(tell()) == ["bea"]
 
 
 class TestHow:
@@ -152,6 +190,15 @@ class TestWatching:
         watching.look(now + timedelta(seconds=130))
         assert watching.look(now + timedelta(seconds=200)) == 1, "late again is told again"
         assert kinds() == ["mirror-late", "mirror-late"]
+
+    def test_one_whose_lag_nobody_knows_for_a_while_is_the_same_incident(self, estate: Any) -> None:
+        mirror = Mirror.objects.first()
+        assert mirror is not None
+        now = timezone.now()
+        for minutes, seconds in ((0, 900.0), (2, 900.0), (3, None), (4, 900.0), (6, 900.0)):
+            Mirror.objects.filter(pk=mirror.pk).update(state="running", lag_seconds=seconds)
+            watching.look(now + timedelta(minutes=minutes))
+        assert kinds().count("mirror-late") == 1
 
     def test_a_mirror_that_has_failed(self, estate: Any) -> None:
         now = timezone.now()

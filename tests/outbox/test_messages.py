@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from email import message_from_bytes
 from email.message import EmailMessage
 from email.policy import default
@@ -39,6 +39,17 @@ def test_the_headers_that_programs_look_at() -> None:
     assert message["List-Unsubscribe"] == f"<{LINK}>"
     assert message["List-Unsubscribe-Post"] == "List-Unsubscribe=One-Click"
     assert (message["Auto-Submitted"], message["Content-Language"]) == ("auto-generated", "zh-hans")
+
+
+def test_what_comes_a_day_after_it_was_made_does_not_pass_for_todays() -> None:
+    content = Content(subject="main: 3 new risks", text="Good.", made_at=AT - timedelta(days=2))
+    delivery = Delivery(address="olga@example.org", content=content)
+    assert (
+        message_of(delivery, content, [], "hadash@example.org", "", AT)["Subject"]
+        == "[2026-11-23] main: 3 new risks"
+    )
+    content.made_at = AT - timedelta(hours=8)
+    assert message_of(delivery, content, [], "hadash@example.org", "", AT)["Subject"] == "main: 3 new risks"
 
 
 def test_what_cannot_be_unsubscribed_from_does_not_say_that_it_can() -> None:

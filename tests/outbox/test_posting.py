@@ -110,6 +110,32 @@ def test_no_answer_is_not_known() -> None:
         given_up.set()
 
 
+def test_one_that_answers_a_byte_at_a_time_has_no_longer_than_others() -> None:
+    """Each of its bytes comes in time; the answer never ends."""
+    listening = socket.create_server(("127.0.0.1", 0))
+    given_up = threading.Event()
+
+    def drip() -> None:
+        connection, _address = listening.accept()
+        with connection:
+            connection.sendall(b"HTTP/1.1 200 OK\r\n")
+            while not given_up.wait(0.05):
+                try:
+                    connection.sendall(b"X-More: 1\r\n")
+                except OSError:
+                    return
+
+    thread = threading.Thread(target=drip)
+    thread.start()
+    try:
+        with pytest.raises(Untold, match="TimeoutError"):
+            posted(listening.getsockname()[1], timeout=0.5)
+    finally:
+        given_up.set()
+        thread.join()
+        listening.close()
+
+
 def test_a_long_answer_is_read_to_some_length() -> None:
     with web_server(lambda _: (200, {}, b"x" * 10_000_000)) as there:
         assert len(posted(there.port).body) == 64 * 1024

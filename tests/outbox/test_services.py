@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from hadash.outbox import services
 from hadash.outbox.backoff import RetryPlan
-from hadash.outbox.models import Content, ContentPart, Delivery
+from hadash.outbox.models import Content, ContentPart, Delivery, Endpoint, Transport
 from hadash.outbox.services import Part, Recipient
 from hadash.outbox.states import State
 
@@ -61,7 +61,8 @@ def test_whoever_has_unsubscribed_is_left_out_and_gets_what_is_another_topic(
     again = [Recipient("olga@example.org", "tomorrow's")]
     assert services.queue(content, again, topic="daily") == 0
     assert services.queue(content, again, topic="weekly") == 1
-    services.subscribe_again(delivery)
+    assert services.subscribe_again(delivery.address, "daily")
+    assert not services.subscribe_again(delivery.address, "daily"), "a second click"
     assert services.queue(content, [Recipient("olga@example.org", "after that")], topic="daily") == 1
 
 
@@ -82,14 +83,22 @@ class TestClaiming:
         services.queue(content, recipients(*"abcde"), due_at=now)
         assert [len(services.claim_due(now, 2)) for _ in range(4)] == [2, 2, 1, 0]
 
-    def test_what_nobody_needs_any_more_is_cancelled(self, content: Content, now: datetime) -> None:
+    def test_what_nobody_needs_any_more_has_failed(self, content: Content, now: datetime) -> None:
         services.queue(content, recipients("olga"), due_at=now, expires_at=now)
         assert services.claim_due(now, 10) == []
         delivery = Delivery.objects.get()
         assert (delivery.state, delivery.said) == (
-            State.CANCELLED,
+            State.FAILED,
             "Its time was over before it could be sent.",
         )
+        assert delivery.settled_at == now and delivery.log[-1][1] == State.FAILED
+
+    def test_and_keeps_the_words_of_the_server(self, content: Content, now: datetime) -> None:
+        services.queue(content, recipients("olga"), due_at=now, expires_at=now + timedelta(hours=20))
+        (delivery,) = services.claim_due(now, 10)
+        services.defer(delivery, now, "450 mailbox full", PLAN)
+        assert services.claim_due(now + timedelta(hours=21), 10) == []
+        assert stored(delivery).said == "Its time was over before it could be sent. 450 mailbox full"
 
     def test_the_content_comes_with_it(
         self, content: Content, now: datetime, django_assert_max_num_queries: object
@@ -177,3 +186,51 @@ def test_what_was_settled_long_ago_is_forgotten_with_its_content(content: Conten
     assert services.trim(now + timedelta(days=89)) == 0
     assert services.trim(now + timedelta(days=91)) == 1
     assert (Content.objects.count(), ContentPart.objects.count()) == (0, 0)
+
+
+class TestTheLastTry:
+    """A report is of use for some hours: the plan may wait longer than that."""
+
+    def test_it_is_tried_once_more_before_nobody_needs_it(self, now: datetime) -> None:
+        expires = now + timedelta(hours=3)
+        assert services.next_try(now, 3600.0, expires) == now + timedelta(hours=1)
+        assert services.next_try(now, 6 * 3600.0, expires) == expires - timedelta(minutes=15)
+
+    def test_and_not_again(self, now: datetime) -> None:
+        assert services.next_try(now, 6 * 3600.0, now + timedelta(minutes=10)) is None
+        assert services.next_try(now, None, now + timedelta(hours=3)) is None
+
+    def test_without_an_end_the_plan_decides(self, now: datetime) -> None:
+        assert services.next_try(now, 86_400.0, None) == now + timedelta(days=1)
+
+    def test_what_is_not_tried_again_has_failed_with_the_servers_words(
+        self, content: Content, now: datetime
+    ) -> None:
+        services.queue(content, recipients("olga"), due_at=now, expires_at=now + timedelta(seconds=30))
+        (delivery,) = services.claim_due(now, 10)
+        services.defer(delivery, now, "451 try again later", PLAN)
+        assert (stored(delivery).state, stored(delivery).said) == (State.FAILED, "451 try again later")
+
+
+def test_how_late_it_is_does_not_begin_anew_with_each_try(content: Content, now: datetime) -> None:
+    services.queue(content, recipients("olga"), due_at=now)
+    (delivery,) = services.claim_due(now, 10)
+    services.defer(delivery, now, "no server", PLAN, counts=False)
+    kept = stored(delivery)
+    assert (kept.wanted_at, kept.tries) == (now, 0) and kept.due_at > now
+
+
+def test_a_sender_that_was_killed_leaves_a_webhook_that_is_posted_again(
+    content: Content, now: datetime
+) -> None:
+    """Its receiver knows it by its id; of a mail, and of a chat, nobody can tell."""
+    for transport in (Transport.WEBHOOK, Transport.SLACK):
+        endpoint = Endpoint.objects.create(
+            name=transport.value, transport=transport, url="https://example.org"
+        )
+        services.queue(content, [Recipient(transport.value, transport.value, endpoint=endpoint)], due_at=now)
+    for delivery in services.claim_due(now, 10, [Transport.WEBHOOK, Transport.SLACK]):
+        services.hand_over(delivery, now)
+    assert services.release_expired_claims(now + timedelta(hours=1)) == (1, 1)
+    states = dict(Delivery.objects.values_list("transport", "state"))
+    assert states == {Transport.WEBHOOK: State.DEFERRED, Transport.SLACK: State.UNCERTAIN}

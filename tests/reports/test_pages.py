@@ -11,8 +11,10 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from hadash.inventory.models import Pair
 from hadash.outbox import services as outbox
 from hadash.outbox.models import Delivery
+from hadash.outbox.services import Recipient
 from hadash.outbox.states import State
 from hadash.reports.models import Kind, MailPreference, OwnerAddress, ReportSchedule
 
@@ -119,6 +121,61 @@ def test_each_kind_can_be_looked_at_before_it_is_sent(as_vera: Client, kind: str
     answer = as_vera.get(reverse("report-preview"), {"kind": kind})
     assert answer.status_code == 200
     assert not Delivery.objects.exists()
+
+
+def test_the_form_is_looked_at_as_it_is_typed(as_ada: Client) -> None:
+    """Its button posts all fields: addresses of people belong in no address of a page. The pair is meant by its number."""
+    pair = Pair.objects.get()
+    other = Pair.objects.create(name="other", first=pair.first, second=pair.second, default=pair.default)
+    typed = {"kind": "due", "pair": str(other.pk), "way-0": "address", "value-0": "list@example.org"}
+    page = as_ada.post(reverse("report-preview"), typed).content.decode()
+    assert "What is due in other" in page and "list@example.org" not in page
+    chinese = as_ada.post(reverse("report-preview"), {**typed, "language": "zh-hans"}).content.decode()
+    assert "What is due in other" not in chinese
+
+
+def test_coverage_is_looked_at_as_an_owner_gets_it(as_ada: Client, as_vera: Client) -> None:
+    asked = {"kind": "coverage", "owner": "Checkout"}
+    assert "InstanceID coverage of Checkout" in as_ada.get(reverse("report-preview"), asked).content.decode()
+    assert (
+        "InstanceID coverage of Checkout"
+        not in as_vera.get(reverse("report-preview"), asked).content.decode()
+    )
+
+
+def test_a_schedule_is_shown_as_a_calendar(as_ada: Client) -> None:
+    page = as_ada.get(
+        reverse("report-times"), {"cron": "0 7 * * *", "zone": "Asia/Shanghai"}
+    ).content.decode()
+    assert page.count('class="due"') >= 35, "each day of six weeks but those that are over"
+
+
+class TestWhatWasSent:
+    """Mail of reports and of notices, and what is posted, on one page."""
+
+    def test_what_has_not_arrived_with_the_words_of_the_server(self, as_ada: Client) -> None:
+        sent()
+        page = as_ada.get(reverse("deliveries")).content.decode()
+        assert "olga@example.org" in page
+        Delivery.objects.update(state=State.ACCEPTED)
+        assert "Everything that was sent has arrived" in as_ada.get(reverse("deliveries")).content.decode()
+        every = as_ada.get(reverse("deliveries"), {"state": "all", "q": "OLGA"}).content.decode()
+        assert "olga@example.org" in every
+        assert "Nothing fits" in as_ada.get(reverse("deliveries"), {"state": "bounced"}).content.decode()
+
+    def test_a_notice_is_sent_again_too(self, as_ada: Client) -> None:
+        content = outbox.keep_content("A mirror has failed", "Text")
+        outbox.queue(content, [Recipient("arne@example.org", "notices 1 to user 1")], "notices")
+        Delivery.objects.update(state=State.FAILED, said="550 no")
+        again = reverse("send-again", args=[Delivery.objects.get().pk])
+        answer = as_ada.post(again, {"next": reverse("deliveries")}, follow=True)
+        assert answer.redirect_chain == [(reverse("deliveries"), 302)]
+        assert Delivery.objects.get().state == State.QUEUED
+
+    def test_who_may_not_change_reports_sees_no_addresses(self, as_vera: Client) -> None:
+        sent()
+        answer = as_vera.get(reverse("deliveries"))
+        assert answer.status_code == 403 and "olga@example.org" not in answer.content.decode()
 
 
 class TestDeliveries:

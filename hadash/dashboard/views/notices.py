@@ -15,6 +15,8 @@ from hadash.accounts.roles import MANAGE_REPORTS, may, pairs_where
 from hadash.dashboard import states
 from hadash.dashboard.notice_forms import ChannelForm, OwnNoticesForm, wish_of
 from hadash.dashboard.views.common import address_of, denied, faults_of, paged, user_of
+from hadash.dashboard.views.deliveries import own_unsubscriptions
+from hadash.governance.selectors import pair_names
 from hadash.inventory.models import Pair
 from hadash.notices import channels
 from hadash.notices.channels import ChannelRefused
@@ -36,8 +38,16 @@ def notices(request: HttpRequest) -> HttpResponse:
     """POST: the fields of :class:`OwnNoticesForm`."""
     user = user_of(request)
     kept = PersonalWish.objects.filter(user=user).first() or PersonalWish(user=user)
+    pairs = pair_names(user)
     form = OwnNoticesForm(
-        request.POST if request.method == "POST" else None, initial={**wish_of(kept), "by_mail": kept.by_mail}
+        request.POST if request.method == "POST" else None,
+        pairs=pairs,
+        initial={
+            **wish_of(kept),
+            "by_mail": kept.by_mail,
+            "everybodys": kept.everybodys or [],
+            "pairs": kept.pairs or [],
+        },
     )
     refusals: list[Sentence] = []
     if request.method == "POST":
@@ -53,6 +63,10 @@ def notices(request: HttpRequest) -> HttpResponse:
         "form": form,
         "kinds": KIND_CHOICES,
         "chosen": form["kinds"].value() or [],
+        "everybodys": form["everybodys"].value() or [],
+        "pairs": pairs,
+        "chosen_pairs": form["pairs"].value() or [],
+        "without": own_unsubscriptions(user),
         "refusals": refusals,
         "may_manage": manages,
         "channels": Channel.objects.select_related("endpoint", "pair") if manages else [],

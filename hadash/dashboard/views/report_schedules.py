@@ -20,8 +20,7 @@ from hadash.dashboard import states
 from hadash.dashboard.report_forms import USUAL_TIMES, OwnerAddressForm, ScheduleForm
 from hadash.dashboard.views.common import address_of, denied, faults_of, paged, part_of, searched, user_of
 from hadash.inventory.models import AppID, Pair
-from hadash.outbox import services as outbox
-from hadash.outbox.models import STATE_LABELS, Delivery
+from hadash.outbox.models import STATE_LABELS
 from hadash.outbox.states import State
 from hadash.pipeline.cron import NoSuchTime, validated
 from hadash.reports import addressing, reading, schedules, times
@@ -32,6 +31,8 @@ from hadash.sentences import Sentence
 
 #: The next times that are shown of a schedule.
 TIMES_SHOWN = 5
+#: Weeks of the calendar of them.
+WEEKS_SHOWN = 6
 #: Issues on the page of a schedule.
 ISSUES_SHOWN = 20
 #: Owners on a page.
@@ -90,6 +91,7 @@ def _edit(request: HttpRequest, schedule: ReportSchedule | None) -> HttpResponse
         "languages": settings.LANGUAGES,
         "people": User.objects.filter(is_active=True).order_by("username")[:NAMES_OFFERED],
         "roles": ROLES,
+        "pair_names": [pair.name for pair in pairs],
         "owners": _owners()[:NAMES_OFFERED],
         "usual_times": {kind.value: cron for kind, cron in USUAL_TIMES.items()},
         **_times(str(form["cron"].value() or ""), str(form["zone"].value() or "")),
@@ -113,14 +115,16 @@ def _times(cron: str, zone: str) -> dict[str, Any]:
     zone = zone or settings.REPORT_ZONE
     if not cron.strip():
         return {"times": [], "time_fault": None, "times_zone": zone}
+    now = timezone.now()
     try:
         known = times.zone_named(zone)
-        every = times.next_times(validated(cron), known, timezone.now(), TIMES_SHOWN)
+        every = times.next_times(validated(cron), known, now, TIMES_SHOWN)
+        weeks = times.weeks(validated(cron), known, now, WEEKS_SHOWN)
     except (NoSuchTime, NoSuchZone) as error:
         return {"times": [], "time_fault": error.sentence, "times_zone": zone}
     # (Without their zone: a template would put them on the reader's clocks.)
     shown = [(at, at.astimezone(known).replace(tzinfo=None)) for at in every]
-    return {"times": shown, "time_fault": None, "times_zone": zone}
+    return {"times": shown, "time_fault": None, "times_zone": zone, "weeks": weeks}
 
 
 @require_GET
@@ -218,22 +222,6 @@ def _the_issue(pk: int) -> ReportIssue:
     if found is None:
         raise Http404(_("There is no issue with number %(pk)s.") % {"pk": pk})
     return found
-
-
-@require_POST
-def send_again(request: HttpRequest, pk: int) -> HttpResponse:
-    """One mail once more, by a person, who is told that it may arrive a second time."""
-    if not may(user_of(request), MANAGE_REPORTS):
-        return _denied(request)
-    delivery = Delivery.objects.filter(pk=pk).first()
-    edition = delivery.content.editions.first() if delivery is not None else None
-    if delivery is None or edition is None:
-        raise Http404(_("That mail is gone."))
-    if outbox.send_again(user_of(request), delivery, timezone.now(), address_of(request)):
-        messages.success(request, _("It is sent to %(address)s again.") % {"address": delivery.address})
-    else:
-        messages.info(request, _("Nothing to do: it is on its way, or has arrived."))
-    return redirect("report-issue", pk=edition.issue_id)
 
 
 @require_http_methods(["GET", "POST"])

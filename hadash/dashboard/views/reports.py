@@ -17,16 +17,20 @@ from django.utils.translation import gettext as _
 from django.views.decorators.clickjacking import xframe_options_sameorigin
 from django.views.decorators.http import require_GET, require_http_methods
 
-from hadash.accounts.roles import MANAGE_REPORTS, may
+from hadash.accounts.roles import MANAGE_REPORTS, may, pairs_where
+from hadash.audit.models import stored
 from hadash.dashboard.report_forms import OwnMailForm
-from hadash.dashboard.views.common import address_of, searched, user_of
-from hadash.governance.selectors import pair_names
+from hadash.dashboard.views.common import address_of, user_of
+from hadash.dashboard.views.deliveries import own_unsubscriptions
 from hadash.outbox.rendering import as_in_a_browser
 from hadash.reports import addressing, editions, reading
 from hadash.reports.models import Kind, MailPreference, ReportEdition
 from hadash.reports.pdf import pdf_of
 from hadash.reports.recipients import View
 from hadash.reports.report import Report, report_from_json
+
+#: What a preview can be asked for.
+_ASKED = ("kind", "pair", "language", "owner", "about")
 
 #: Reports that the list shows.
 LISTED = 30
@@ -52,6 +56,7 @@ def reports(request: HttpRequest) -> HttpResponse:
         "form": form,
         "address_is_own": addressing.address_is_own(user),
         "mail_goes": bool(settings.SMTP_HOST),
+        "without": own_unsubscriptions(user),
         "report_zone": settings.REPORT_ZONE,
         "kinds": Kind.choices,
     }
@@ -138,28 +143,40 @@ def report_mail(request: HttpRequest, pk: int) -> HttpResponse:
     return HttpResponse(as_in_a_browser(found.content.html, found.content.parts.all()))
 
 
-@require_GET
+@require_http_methods(["GET", "POST"])
 def preview(request: HttpRequest) -> HttpResponse:
-    """``?kind=`` of the pairs that the reader may see (or of ``?pair=``), in their language, as it would be made now. Nothing is sent or kept."""
+    """``kind`` of the pairs that the reader may see (or of ``pair``, by name or number), in ``language`` (or their own), and for managers of reports as
+    an ``owner`` gets it, as it would be made now. Nothing is sent or kept. POST: from the form of a schedule, whose addresses belong in no address."""
     user = user_of(request)
-    names = pair_names(user)
-    pair = searched(request, "pair")
-    kind = searched(request, "kind")
-    if kind not in Kind.values:
-        raise Http404(_("There is no report %(name)s.") % {"name": kind})
+    given = request.POST if request.method == "POST" else request.GET
+    asked = {name: str(stored(given.get(name, ""))).strip() for name in _ASKED}
+    pairs = list(pairs_where(user).order_by("name"))
+    pair = next((each for each in pairs if asked["pair"] in (each.name, str(each.pk))), None)
+    if asked["kind"] not in Kind.values:
+        raise Http404(_("There is no report %(name)s.") % {"name": asked["kind"]})
+    kind = Kind(asked["kind"])
+    languages = dict(settings.LANGUAGES)
+    language = asked["language"] if asked["language"] in languages else translation.get_language()
+    owner = asked["owner"] if kind is Kind.COVERAGE and may(user, MANAGE_REPORTS) else ""
     view = View(
-        translation.get_language() or settings.LANGUAGE_CODE,
+        language or settings.LANGUAGE_CODE,
         timezone.get_current_timezone_name(),
-        tuple([pair] if pair in names else names),
+        tuple(each.name for each in ([pair] if pair is not None else pairs)),
+        owner,
     )
-    about = searched(request, "about") or (_last_switch(view) if kind == Kind.SWITCH else "")
-    made = editions.preview(Kind(kind), view, about)
+    about = asked["about"] or (_last_switch(view) if kind is Kind.SWITCH else "")
+    with translation.override(view.language):
+        made = editions.preview(kind, view, about)
     context = {
         "report": made and replace(made, url=""),
-        "kind": Kind(kind),
+        "kind": kind,
         "kinds": Kind.choices,
-        "pair": pair,
-        "pairs": names,
+        "pair": pair.name if pair is not None else "",
+        "pairs": [each.name for each in pairs],
+        "language": view.language,
+        "languages": settings.LANGUAGES,
+        "owner": owner,
+        "may_see_owners": kind is Kind.COVERAGE and may(user, MANAGE_REPORTS),
     }
     return render(request, "reports/preview.html", context)
 

@@ -28,7 +28,7 @@ def unsubscribe(request: HttpRequest, token: str) -> HttpResponse:
         )
     if request.method == "POST":
         if "again" in request.POST:
-            services.subscribe_again(delivery)
+            services.subscribe_again(delivery.address, delivery.topic)
         else:
             services.unsubscribe(delivery)
     context = {"delivery": delivery, "without": services.is_unsubscribed(delivery)}

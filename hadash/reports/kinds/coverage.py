@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from django.conf import settings
+from django.db.models import Q
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -32,7 +33,7 @@ def build(view: View, now: datetime, url: str, about: str = "") -> Report:
     stale = parts.stale(as_of, now)
     rows = selectors.rows(Coverage, selectors.published(Run.Job.COVERAGE), view.pairs)
     if view.owner:
-        rows = rows.filter(appid__in=_appids_of(view))
+        rows = rows.filter(_owned(view))
     seen = registered = 0
     for clients, known in rows.values_list("clients", "registered"):
         seen, registered = seen + clients, registered + known
@@ -52,10 +53,16 @@ def build(view: View, now: datetime, url: str, about: str = "") -> Report:
     )
 
 
-def _appids_of(view: View) -> list[str]:
-    """(Names: an owner of an AppID of one pair owns the one of the same name in another.)"""
+def _owned(view: View) -> Q:
+    """The rows of the owner's AppIDs. (One of the same name in another pair may be somebody else's.)"""
+    by_pair: dict[str, list[str]] = defaultdict(list)
     found = AppID.objects.filter(pair__name__in=view.pairs, owner=view.owner)
-    return list(found.values_list("name", flat=True))
+    for pair, name in found.values_list("pair__name", "name"):
+        by_pair[pair].append(name)
+    owned = Q(pk__in=[])
+    for pair, names in by_pair.items():
+        owned |= Q(pair=pair, appid__in=names)
+    return owned
 
 
 def _said(seen: int, registered: int) -> list[str]:
@@ -102,13 +109,14 @@ def _figures(view: View, seen: int, registered: int) -> Section:
 
 
 def _owners(view: View) -> Section:
-    owners = dict(AppID.objects.filter(pair__name__in=view.pairs).values_list("name", "owner"))
+    known = AppID.objects.filter(pair__name__in=view.pairs).values_list("pair__name", "name", "owner")
+    owners = {(pair, name): owner for pair, name, owner in known}
     counts: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
     run = selectors.published(Run.Job.COVERAGE)
-    for appid, clients, registered in selectors.rows(Coverage, run, view.pairs).values_list(
-        "appid", "clients", "registered"
+    for pair, appid, clients, registered in selectors.rows(Coverage, run, view.pairs).values_list(
+        "pair", "appid", "clients", "registered"
     ):
-        count = counts[owners.get(appid) or ""]
+        count = counts[owners.get((pair, appid)) or ""]
         count[0], count[1], count[2] = count[0] + 1, count[1] + clients, count[2] + registered
     ranked = sorted(counts.items(), key=lambda item: (item[1][2] - item[1][1], not item[0], item[0]))
     nobody = _("nobody's")
@@ -155,7 +163,7 @@ def _percent(part: int, whole: int) -> str:
 def _to_do(view: View) -> Section:
     rows = rows_of(view.pairs)
     if view.owner:
-        rows = rows.filter(appid__in=_appids_of(view))
+        rows = rows.filter(_owned(view))
     total = rows.count()
     shown = with_clients(rows[:SHOWN])
     columns = [

@@ -7,12 +7,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from django.conf import settings
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from hadash.dashboard.templatetags.hadash import sentence
 from hadash.governance import selectors
+from hadash.governance.models import Run
 from hadash.inventory.compared import Compared
 from hadash.inventory.differences import State
 from hadash.inventory.models import Pair
@@ -49,32 +51,50 @@ class Due:
 
 def build(view: View, now: datetime, url: str, about: str = "") -> Report:
     pairs = parts.pairs_named(view.pairs)
+    approvals = _soonest(_approvals(pairs))
+    removals = _soonest(_removals(pairs, now))
+    acceptances = _soonest(_acceptances(view.pairs, now))
+    dated = [*approvals, *removals, *acceptances]
     sections = [
-        _section(_("Approvals that run out"), _approvals(pairs), now, _("Nothing waits for an approval.")),
+        _section(
+            _("Approvals that run out"),
+            approvals,
+            now,
+            link("switches", status="awaiting_approval"),
+            "approvals",
+            _("Nothing waits for an approval."),
+        ),
         _section(
             _("Old Topics to be removed"),
-            _removals(pairs, now),
+            removals,
             now,
+            link("overview"),
+            "old-topics",
             _("No old Topic is about to be removed."),
         ),
         _section(
             _("Accepted risks that count again"),
-            _acceptances(view.pairs, now),
+            acceptances,
             now,
+            link("findings", show="accepted"),
+            "acceptances",
             _("No acceptance ends soon."),
         ),
         _unseen(pairs),
     ]
-    dated = [due for section in sections[:3] for due in section[1]]
+    # Whether an accepted risk is still there is what the last run has found; all else is as it is now.
+    as_of = parts.published_at(Run.Job.RISK) if acceptances else now
+    stale = parts.stale(as_of, now)
     return Report(
         kind="due",
         title=_("What is due in %(pairs)s") % {"pairs": ", ".join(view.pairs)},
-        subject=parts.subject(view.pairs, _said(dated, now)),
+        subject=parts.subject(view.pairs, _said(dated, now), stale),
         verdict=_verdict(dated, now),
-        as_of=now,
+        as_of=as_of,
+        stale=stale,
         url=url,
         generated=parts.generated(pairs),
-        sections=[section for section, _found in sections],
+        sections=sections,
     )
 
 
@@ -104,8 +124,12 @@ def _verdict(found: Sequence[Due], now: datetime) -> Line:
     )
 
 
-def _section(title: str, found: Iterator[Due], now: datetime, empty: str) -> tuple[Section, list[Due]]:
-    every = sorted(found, key=lambda due: due.at)
+def _soonest(found: Iterator[Due]) -> list[Due]:
+    return sorted(found, key=lambda due: due.at)
+
+
+def _section(title: str, every: Sequence[Due], now: datetime, url: str, csv_name: str, empty: str) -> Section:
+    """:param url: of the page that has all of them."""
     rows = [
         (
             Cell(parts.moment(due.at), tone=Tone.NOTICE if due.at <= now + SOON else Tone.PLAIN),
@@ -114,8 +138,18 @@ def _section(title: str, found: Iterator[Due], now: datetime, empty: str) -> tup
         )
         for due in every[:SHOWN]
     ]
-    table = Table([Heading(_("Until")), Heading(_("What")), Heading(_("Whose"))], rows, len(every))
-    return Section(title, table=table, empty=empty), every
+    table = Table(
+        [Heading(_("Until")), Heading(_("What")), Heading(_("Whose"))],
+        rows,
+        len(every),
+        url,
+        csv_name=csv_name if every else "",
+        csv_columns=("until", "what", "whose", "address"),
+        all_rows=[
+            (due.at.isoformat(), due.what, due.whose, due.url) for due in every[: settings.REPORT_CSV_ROWS]
+        ],
+    )
+    return Section(title, table=table, empty=empty)
 
 
 def _approvals(pairs: Sequence[Pair]) -> Iterator[Due]:
@@ -165,7 +199,7 @@ def _acceptances(pairs: Sequence[str], now: datetime) -> Iterator[Due]:
         )
 
 
-def _unseen(pairs: Sequence[Pair]) -> tuple[Section, list[Due]]:
+def _unseen(pairs: Sequence[Pair]) -> Section:
     """(Declarations have no end of their own: those that no client has borne out lately are told.)"""
     rows: list[Sequence[Cell]] = []
     total = 0
@@ -203,4 +237,4 @@ def _unseen(pairs: Sequence[Pair]) -> tuple[Section, list[Due]]:
         says=says,
         table=table,
         empty=_("Every declaration was borne out lately."),
-    ), []
+    )

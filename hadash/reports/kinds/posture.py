@@ -48,7 +48,7 @@ def build(view: View, now: datetime, url: str, about: str = "") -> Report:
     new = findings.filter(opened_at__gte=now - NEW_WITHIN).count()
     coverage = stands.trend(share("registered", "clients"))
     worst = max(seen, key=lambda each: each.readiness.grade, default=None)
-    as_of = parts.published_at(Run.Job.TOPOLOGY, Run.Job.COVERAGE, Run.Job.RISK)
+    as_of = parts.published_at(Run.Job.TOPOLOGY, Run.Job.COVERAGE, Run.Job.RISK, Run.Job.LAG)
     stale = parts.stale(as_of, now)
     return Report(
         kind="posture",

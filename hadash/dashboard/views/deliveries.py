@@ -1,0 +1,119 @@
+"""What was sent, whatever it told: what has not arrived, sending it again, and what somebody has unsubscribed from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_GET, require_POST
+
+from hadash.accounts.roles import MANAGE_REPORTS, may
+from hadash.dashboard import states
+from hadash.dashboard.views.common import address_of, denied, paged, searched, typed, user_of
+from hadash.notices.gathering import TOPIC as NOTICES
+from hadash.outbox import services as outbox
+from hadash.outbox.addresses import BadAddress, normalised
+from hadash.outbox.models import STATE_LABELS, Delivery, Transport, Unsubscription
+from hadash.outbox.states import State
+from hadash.reports.models import ReportSchedule
+
+#: What is shown where nobody has chosen: all that has not come to a good end.
+_NOT_ARRIVED = frozenset(State) - {State.ACCEPTED, State.CANCELLED}
+
+
+def _denied(request: HttpRequest) -> HttpResponse:
+    return denied(request, PermissionDenied("You may not see who gets which mail."), MANAGE_REPORTS)
+
+
+@require_GET
+def deliveries(request: HttpRequest) -> HttpResponse:
+    """The newest first. ``?state=`` one of :class:`State`, or ``all``; ``?way=`` one of :class:`Transport`; ``?q=`` a part of an address."""
+    if not may(user_of(request), MANAGE_REPORTS):
+        return _denied(request)
+    chosen, way, query = searched(request, "state"), searched(request, "way"), searched(request, "q")
+    found = Delivery.objects.select_related("content")
+    if chosen in set(State):
+        found = found.filter(state=chosen)
+    elif chosen != "all":
+        chosen = ""
+        found = found.filter(state__in=_NOT_ARRIVED)
+    if way in Transport.values:
+        found = found.filter(transport=way)
+    if query:
+        found = found.filter(address__icontains=query)
+    page = paged(request, found.order_by("-pk"))
+    context = {
+        "page": page,
+        "deliveries": [(each, states.of_delivery(State(each.state))) for each in page.object_list],
+        "chosen": chosen,
+        "labels": {state.value: word for state, word in STATE_LABELS.items()},
+        "way": way,
+        "ways": Transport.choices,
+        "query": query,
+    }
+    return render(request, "outbox/deliveries.html", context)
+
+
+@require_POST
+def send_again(request: HttpRequest, pk: int) -> HttpResponse:
+    """One message once more, by a person, who is told that it may arrive a second time."""
+    if not may(user_of(request), MANAGE_REPORTS):
+        return _denied(request)
+    delivery = Delivery.objects.filter(pk=pk).first()
+    if delivery is None:
+        raise Http404(_("That mail is gone."))
+    if outbox.send_again(user_of(request), delivery, timezone.now(), address_of(request)):
+        messages.success(request, _("It is sent to %(address)s again.") % {"address": delivery.address})
+    else:
+        messages.info(request, _("Nothing to do: it is on its way, or has arrived."))
+    return redirect(_back(request, "deliveries"))
+
+
+# -- what somebody does not want any more -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Without:
+    topic: str
+    word: Any
+    at: datetime
+
+
+def own_unsubscriptions(user: Any) -> Sequence[Without]:
+    """What the address of a person does not get any more, because of a link in a mail."""
+    try:
+        address = normalised(user.email)
+    except BadAddress:
+        return []
+    names = {schedule.topic: schedule.name for schedule in ReportSchedule.objects.all()}
+    words = {NOTICES: _("all notices"), **names}
+    found = Unsubscription.objects.filter(address=address)
+    return [Without(each.topic, words[each.topic], each.at) for each in found if each.topic in words]
+
+
+@require_POST
+def subscribe_again(request: HttpRequest) -> HttpResponse:
+    """Field ``topic``, of the signed-in person's own address."""
+    try:
+        address = normalised(user_of(request).email)
+    except BadAddress:
+        address = ""
+    if address and outbox.subscribe_again(address, typed(request, "topic")):
+        messages.success(request, _("You get it again from now on."))
+    return redirect(_back(request, "notices"))
+
+
+def _back(request: HttpRequest, otherwise: str) -> str:
+    """Where somebody has come from, if that is a page of ours."""
+    wanted = typed(request, "next")
+    is_ours = wanted.startswith("/") and url_has_allowed_host_and_scheme(wanted, allowed_hosts=None)
+    return wanted if is_ours else otherwise
