@@ -294,6 +294,7 @@ DENIALS = (
     _("You may not read the audit log."),
     _("You may not change channels."),
     _("You may not change reports."),
+    _("You may not see who gets which mail."),
     _("You may not manage people."),
     _("Nobody changes their own roles: ask another administrator."),
     _("Tokens are issued to people at a browser, not to other tokens."),

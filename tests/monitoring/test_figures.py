@@ -127,13 +127,26 @@ def test_mail_that_should_have_been_sent(estate: SimpleNamespace) -> None:
     ):
         Delivery.objects.create(
             asked_as=str(number), content=content, address="a@example.org", state=state,
-            due_at=now + timedelta(seconds=due), settled_at=now if state is State.ACCEPTED else None,
+            wanted_at=now + timedelta(seconds=due), due_at=now + timedelta(seconds=due),
+            settled_at=now if state is State.ACCEPTED else None,
         )  # fmt: skip
     found = read()
     assert found["hadash_outbox_deliveries", ("mail", "queued")] == 1
     assert found["hadash_outbox_deliveries", ("mail", "deferred")] == 1
     assert 90 <= found["hadash_outbox_late_seconds", ()] < 400
     assert found["hadash_outbox_settled_last_hour", ("mail", "accepted")] == 1
+
+
+def test_mail_is_as_late_as_it_is_however_often_no_server_was_there(estate: SimpleNamespace) -> None:
+    """Each look puts it off by a minute. One that a server has put off itself is no outage."""
+    now = timezone.now()
+    content = Content.objects.create(subject="s", text="t")
+    for tries, hours in ((0, 2), (1, 20)):
+        Delivery.objects.create(
+            asked_as=str(tries), content=content, address="a@example.org", state=State.DEFERRED, tries=tries,
+            wanted_at=now - timedelta(hours=hours), due_at=now + timedelta(seconds=30),
+        )  # fmt: skip
+    assert 7200 <= read()["hadash_outbox_late_seconds", ()] < 7500
 
 
 def test_workers_by_queue_with_none_as_zero(estate: SimpleNamespace) -> None:

@@ -17,17 +17,23 @@ from django.utils import timezone, translation
 from notices.parts import channel
 from playwright.sync_api import Browser
 from support.browser import Window
+from support.smtp import mail_server
 
 from hadash.governance.models import Coverage, Finding, LagDay, Posture, Run
 from hadash.inventory.models import Pair
-from hadash.notices import announcing
+from hadash.notices import announcing, gathering, routing
 from hadash.notices.kinds import NoticeKind
-from hadash.outbox.rendering import as_in_a_browser
-from hadash.outbox.services import keep_content
+from hadash.outbox.backoff import RetryPlan
+from hadash.outbox.models import Unsubscription
+from hadash.outbox.sending import send_due
+from hadash.outbox.services import Recipient, keep_content, queue
+from hadash.outbox.smtp import Security, Server
 from hadash.reports import editions
 from hadash.reports.html import html_of
-from hadash.reports.models import Kind
+from hadash.reports.models import Kind, MailPreference
 from hadash.reports.recipients import View
+from hadash.reports.text import text_of
+from hadash.sandbox.mailbox.reading import Mail
 from hadash.sentences import say
 
 from .parts import sent
@@ -68,6 +74,7 @@ def published(estate: SimpleNamespace) -> None:
 @pytest.fixture
 def pages(published: None, people: SimpleNamespace, engines: Any, estate: SimpleNamespace) -> dict[str, str]:
     edition, _delivery = sent(preview(Kind.POSTURE, "en"))
+    Unsubscription.objects.create(address="ada@example.org", topic="notices")
     path = "/mirrors/main/shop/"
     announcing.announce(NoticeKind.MIRROR_LATE, "a", say("Mirror shop is late."), path, Pair.objects.get())
     return {
@@ -78,6 +85,7 @@ def pages(published: None, people: SimpleNamespace, engines: Any, estate: Simple
         "schedule": reverse("report-schedule", args=[edition.issue.schedule_id]),
         "report-issue": reverse("report-issue", args=[edition.issue_id]),
         "report-owners": reverse("report-owners"),
+        "deliveries": f"{reverse('deliveries')}?state=all",
         "notices": reverse("notices"),
         "channel-new": reverse("new-channel"),
         "channel": reverse("channel", args=[channel().pk]),
@@ -99,10 +107,10 @@ def test_every_page_loads_only_what_it_may_and_can_be_read_by_everybody(
         window.close()
 
 
-def preview(kind: Kind, language: str) -> Any:
+def preview(kind: Kind, language: str, about: str = "") -> Any:
     """A report as it would be now."""
     with translation.override(language):
-        made = editions.preview(kind, View(language, "UTC", ("main",)))
+        made = editions.preview(kind, View(language, "UTC", ("main",)), about)
     assert made is not None
     return made
 
@@ -121,29 +129,89 @@ def mail_window(browser: Browser) -> Iterator[Any]:
         context.close()
 
 
+#: Gmail cuts off the HTML of a mail after so many bytes, with its link to unsubscribe.
+GMAIL_CUTS = 102 * 1024
+
+
+@pytest.fixture
+def taken(
+    published: None, people: SimpleNamespace, engines: Any, make_switch: Any
+) -> dict[str, list[tuple[str, Mail]]]:
+    """By language, mail of every kind of report and of notices, as a real server has taken it."""
+    now = timezone.now()
+    switch = make_switch("running", started_at=now - timedelta(seconds=30))
+    switch.status, switch.ended_at = "succeeded", now
+    switch.save(update_fields=["status", "outcome", "ended_at"])
+    for hours, language in ((1, "en"), (2, "zh-hans")):
+        for kind in Kind:
+            about = switch.key if kind is Kind.SWITCH else ""
+            made = preview(kind, language, about)
+            with translation.override(language):
+                html = html_of(made, "Because.", can_unsubscribe=True)
+                content = keep_content(
+                    made.subject,
+                    text_of(made, ["Because."]),
+                    html,
+                    editions._parts(made),
+                    kind.value,
+                    language,
+                )
+            queue(content, [Recipient("arne@example.org", f"{kind} {language}")], kind.value)
+        MailPreference.objects.update_or_create(user=people.olga, defaults={"language": language})
+        announcing.announce(
+            NoticeKind.MIRROR_FAILED,
+            language,
+            say("Mirror %(mirror)s has failed.", mirror="购物车"),
+            "/",
+            Pair.objects.get(),
+        )
+
+        routing.route_new(now)
+        gathering.tell_due(now + timedelta(hours=hours))
+    with mail_server() as server:
+        send_due(
+            Server("127.0.0.1", server.port, Security.NONE, "", "", "", 10.0),
+            RetryPlan(()),
+            lambda: now + timedelta(hours=3),
+        )
+        messages = [
+            each.message
+            for each in server.taken
+            if each.recipient in ("arne@example.org", "olga@example.org")
+        ]
+    found: dict[str, list[tuple[str, Mail]]] = {"en": [], "zh-hans": []}
+    for message in messages:
+        name = str(message["List-Id"]).strip("<").partition(".")[0]
+        found[str(message["Content-Language"])].append((name, Mail("", message)))
+    return found
+
+
 @pytest.mark.parametrize("language", ["en", "zh-hans"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_each_mail_can_be_read(
-    published: None,
-    people: Any,
-    engines: Any,
+    taken: dict[str, list[tuple[str, Mail]]],
     mail_window: Any,
     language: str,
     scheme: Literal["light", "dark"],
 ) -> None:
+    """At a desk and on a telephone; what arrives is what is looked at, with its pictures, its plain twin and its files."""
     folder = settings.BASE_DIR / "var" / "pictures"
     folder.mkdir(parents=True, exist_ok=True)
-    page = mail_window(scheme, 640 if language == "en" else 390)
-    for kind in Kind:
-        if kind is Kind.SWITCH:
-            continue
-        report = preview(kind, language)
-        with translation.override(language):
-            html = html_of(report, "Because.", can_unsubscribe=True)
-            parts = keep_content(report.subject, "", html, editions._parts(report)).parts.all()
-        page.set_content(as_in_a_browser(html, parts))
-        wider = page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth")
-        page.screenshot(path=folder / f"mail-{kind}-{language}-{scheme}.png", full_page=True)
-        assert not wider, f"{kind} is wider than the screen"
-        broken = page.evaluate("[...document.images].filter((i) => !i.complete || !i.naturalWidth).length")
-        assert broken == 0
+    mails = dict(taken[language])
+    assert {*Kind.values, "hadash-notices"} <= set(mails)
+    for width in (640, 390):
+        page = mail_window(scheme, width)
+        for name, mail in mails.items():
+            assert mail.text.strip() and mail.message["List-Unsubscribe-Post"]
+            html = mail.message.get_body(("html",))
+            assert html is not None and len(html.get_payload(decode=True)) < GMAIL_CUTS, name
+            page.set_content(mail.html)
+            page.screenshot(path=folder / f"mail-{name}-{language}-{scheme}-{width}.png", full_page=True)
+            wider = page.evaluate(
+                "document.documentElement.scrollWidth > document.documentElement.clientWidth"
+            )
+            assert not wider, f"{name} is wider than {width}"
+            broken = page.evaluate(
+                "[...document.images].filter((i) => !i.complete || !i.naturalWidth).length"
+            )
+            assert broken == 0, name
