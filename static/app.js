@@ -1,6 +1,6 @@
 // What every page needs: times, the theme, fragments that refresh themselves. No rules.
 import { comparable, kept, pressed } from "./swapping.js";
-import { showElapsed, showTimes, showZone } from "./times.js";
+import { clockTime, showElapsed, showTimes, showZone } from "./times.js";
 
 showTimes();
 showZone();
@@ -111,10 +111,24 @@ document.addEventListener("htmx:afterSwap", (event) => {
   showZone(event.detail.target);
   showElapsed(event.detail.target);
 });
+// What renews itself says so when it cannot: an old verdict must not pass for one of now. What is answered again is told anew, also when it is the
+// same as before.
+const old = document.getElementById("old");
+let renewedAt = new Date();
+document.addEventListener("htmx:afterRequest", (event) => {
+  if (!event.detail.successful || !event.target.matches?.("[data-quiet]")) return;
+  renewedAt = new Date();
+  event.target.classList.remove("stale");
+  if (old) old.hidden = true;
+});
 for (const name of ["htmx:sendError", "htmx:responseError"]) {
   document.addEventListener(name, (event) => {
     const { target } = event.detail;
     target?.classList.add("stale");
+    if (old && old.hidden && target?.matches("[data-quiet]")) {
+      old.textContent = old.dataset.text.replace("{time}", clockTime(renewedAt));
+      old.hidden = false;
+    }
     // What was to be loaded once does not come by itself.
     const waiting = target?.querySelector("[data-failed]");
     if (waiting) waiting.textContent = waiting.dataset.failed;

@@ -25,7 +25,8 @@ function showParts() {
 }
 afterPress(showParts);
 
-const source = new EventSource(new URL(root.dataset.mirrorStream, location.href));
+// With what the address of the page says: how its tables are ordered.
+const source = new EventSource(new URL(root.dataset.mirrorStream + location.search, location.href));
 const on = (name, take) => source.addEventListener(name, (event) => {
   heardAt = new Date();
   lost.hidden = true;

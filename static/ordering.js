@@ -81,4 +81,5 @@ function prepare(root) {
 }
 
 prepare(document);
+document.addEventListener("hadash:parts", (event) => prepare(event.target));
 document.addEventListener("htmx:afterSwap", (event) => prepare(event.detail.target.isConnected ? event.detail.target : document));

@@ -69,6 +69,8 @@ class Right:
     permission: str
     first: bool
     second: bool
+    #: From where it holds; ``*`` from everywhere.
+    host: str = "*"
 
 
 @dataclass(frozen=True)
@@ -184,15 +186,17 @@ def _rules(lake: str, snapshot: Snapshot, appid: str) -> tuple[list[Mapping[str,
 
 
 def compared(rows: Iterable[Mapping[str, Any]], first: str, second: str) -> list[Right]:
-    """One row a rule, with who has it. Those that only one has come first."""
-    has: dict[tuple[str, str, str, str, str], set[str]] = defaultdict(set)
+    """One row a rule, with who has it: the same from another host is another rule. Those that only one has come first."""
+    has: dict[tuple[str, str, str, str, str, str], set[str]] = defaultdict(set)
     for row in rows:
         if not row["by_hadash"]:
-            key = (row["resource_type"], row["resource"], row["pattern"], row["operation"], row["permission"])
+            key = (
+                row["resource_type"], row["resource"], row["pattern"], row["operation"], row["permission"], row["host"],
+            )  # fmt: skip
             has[key].add(row["cluster"])
     found = [
-        Right(kind, resource, pattern, operation, permission, first in clusters, second in clusters)
-        for (kind, resource, pattern, operation, permission), clusters in has.items()
+        Right(kind, resource, pattern, operation, permission, first in clusters, second in clusters, host)
+        for (kind, resource, pattern, operation, permission, host), clusters in has.items()
     ]
     return sorted(
         found, key=lambda r: (r.first and r.second, r.resource_type, r.resource, r.operation, r.permission)

@@ -40,6 +40,11 @@ class Trend:
         return next((value for value in reversed(self.values) if value is not None), None)
 
     @property
+    def today(self) -> float | None:
+        """The value of the last day; ``None`` when nobody has said any yet."""
+        return self.values[-1] if self.values else None
+
+    @property
     def change(self) -> float | None:
         """By how much it differs from the first known one; ``None`` when there are no two."""
         known = [value for value in self.values if value is not None]
@@ -150,12 +155,14 @@ class Tile:
     of: str = ""
     unit: str = ""
     better: str = ""
+    #: Of the trend, where it is another than that of the figure.
+    trend_unit: str = ""
 
     @property
     def change(self) -> str:
         """With its sign; empty when it has not changed."""
         change = self.trend.change if self.trend is not None else None
-        return f"{change:+.0f}" if change is not None and abs(change) >= 0.5 else ""
+        return f"{change:+.0f}{self.trend_unit}" if change is not None and abs(change) >= 0.5 else ""
 
     @property
     def is_worse(self) -> bool:

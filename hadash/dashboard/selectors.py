@@ -10,6 +10,7 @@ from typing import Any
 
 from django.contrib.auth.models import User
 from django.db.models import Case, Count, Exists, Max, OuterRef, Q, QuerySet, When, Window
+from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import RowNumber
 from django.utils import timezone
 
@@ -17,6 +18,7 @@ from hadash.accounts import roles
 from hadash.accounts.roles import DECIDE, OPERATE, REQUEST, pairs_where
 from hadash.bindings.model import Binding, BindingDocument
 from hadash.dashboard.engines import Engines
+from hadash.identity.identity import Identity
 from hadash.identity.resolve import resolve
 from hadash.inventory.models import Access, AppID, Cluster, InstanceID, Pair
 from hadash.inventory.selectors import access_since
@@ -338,7 +340,12 @@ def unregistered(appid: AppID) -> list[str]:
 
 
 def history_of(user: Any, appid: AppID, count: int = 20) -> QuerySet[Switch]:
-    return switches(user).filter(pair=appid.pair, appid=appid.name)[:count]
+    """The switches that were asked for it, and those of something else that it came along with."""
+    key = Identity(appid.name).key
+    # (A key ends there, or goes on with what it is within its AppID: hadash.identity.identity.)
+    moved = Q(moved__contains=f'"{key}"') | Q(moved__contains=f'"{key}+') | Q(moved__contains=f'"{key}#')
+    found = switches(user).filter(pair=appid.pair).annotate(moved=KeyTextTransform("identities", "plan"))
+    return found.filter(Q(appid=appid.name) | moved)[:count]
 
 
 #: Topics that a field suggests; whoever has more types the name.

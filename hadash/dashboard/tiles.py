@@ -44,6 +44,7 @@ def of_posture(standing: Standing, pairs: Iterable[str], rpo_seconds: float | No
             mirrored,
             of=_number(appids),
             better="up",
+            trend_unit=" %",
         ),
         Tile(
             _("InstanceID coverage"),
@@ -80,7 +81,7 @@ def of_posture(standing: Standing, pairs: Iterable[str], rpo_seconds: float | No
         ),
         Tile(
             _("Mirror lag today"),
-            f"{lag.now:.1f}" if lag.now is not None else "",
+            f"{lag.today:.1f}" if lag.today is not None else "",
             _("in 19 of 20 samples, RPO %(rpo)s s") % {"rpo": f"{rpo_seconds:g}"}
             if rpo_seconds is not None
             else _("in 19 of 20 samples, of the worst mirror"),
@@ -100,7 +101,7 @@ def of_switches(user: Any, running: int, waiting: int) -> Tile:
     days = dict(rows.values_list(TruncDate("requested_at", tzinfo=UTC)).annotate(Count("pk")))
     trend = Trend([days.get(first + timedelta(days=number), 0) for number in range(TREND_DAYS)])
     says = ngettext("%(n)s waits for you", "%(n)s wait for you", waiting) % {"n": waiting}
-    return Tile(_("Switches running"), _number(running), says, reverse("switches"), trend)
+    return Tile(_("Switches running"), _number(running), says, f"{reverse('switches')}?status=running", trend)
 
 
 def of_clients(clients: int | None, parked: int, days: Mapping[str, Trend]) -> Tile:

@@ -421,6 +421,19 @@ def test_a_section_that_refreshes_itself_stays_folded(olga: Window, published: S
     expect(page.locator("[data-fold='appid-connected']")).to_have_attribute("open", "")
 
 
+def test_a_server_that_is_away_leaves_no_verdict_that_passes_for_todays(olga: Window) -> None:
+    page = olga.open("")
+    old = page.locator("#old")
+    expect(old).to_be_hidden()
+    page.route("**/*", lambda route: route.abort())
+    expect(old).to_contain_text("What is shown is as of")
+    expect(page.locator("[data-quiet].stale").first).to_be_visible()
+    page.unroute("**/*")
+    # Also when it says the same as before.
+    expect(old).to_be_hidden()
+    expect(page.locator("[data-quiet].stale")).to_have_count(0)
+
+
 def test_the_map_is_moved_zoomed_and_opened(olga: Window) -> None:
     page = olga.open(PAGES["graph"])
     drawn(page, 1)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
@@ -15,6 +16,7 @@ from django.utils import timezone
 from dashboard.graph_parts import publish_graph, uses_of
 from hadash.dashboard import meeting
 from hadash.dashboard.meeting import Right, compared
+from hadash.dashboard.selectors import history_of
 from hadash.dashboard.views.appids import PARTS
 from hadash.governance.models import Finding
 from hadash.inventory.models import Access
@@ -22,6 +24,7 @@ from hadash.kafka.errors import ClusterUnavailable
 from hadash.lake import snapshots
 from hadash.lake.store import Store
 from hadash.mirroring.models import Mirror
+from hadash.switching.models import Switch
 
 
 def rule(cluster: str, operation: str = "READ", resource: str = "orders", **more: Any) -> dict[str, Any]:
@@ -40,6 +43,12 @@ class TestRights:
 
     def test_what_hadash_has_made_to_keep_clients_off_a_standby_is_none_of_its_own(self) -> None:
         assert compared([rule("west", permission="DENY", by_hadash=True)], "east", "west") == []
+
+    def test_the_same_from_another_host_is_another_rule(self) -> None:
+        found = compared([rule("east", host="10.0.0.1"), rule("west")], "east", "west")
+        assert {(each.host, each.first, each.second) for each in found} == {
+            ("*", False, True), ("10.0.0.1", True, False),
+        }  # fmt: skip
 
 
 @pytest.fixture
@@ -99,6 +108,26 @@ class TestThePage:
         page = self.text(as_arne, estate)
         assert "up to 3 things with one of its clients, 3 with all of it" in page
         assert "Who uses what" in page
+
+    def test_its_graph_can_be_had_as_a_table(self, as_arne: Client, estate: Any, engines: Any) -> None:
+        """The part that shows it comes later; its button leads to the page."""
+        publish_graph(estate.pair, [*uses_of("shop", produce=["carts"])])
+        answer = as_arne.get(reverse("appid", args=[estate.shop.pk]), {"csv": "flows"})
+        assert answer["Content-Type"].startswith("text/csv")
+        assert "carts" in b"".join(answer.streaming_content).decode()  # type: ignore[attr-defined]
+
+    def test_switches_of_something_else_that_it_came_along_with_are_its_own(
+        self, as_arne: Client, estate: Any, engines: Any, make_switch: Any
+    ) -> None:
+        for appid, moved in (
+            ("crm", ["crm", "shop+shop-carts"]),
+            ("", ["shop#carts"]),
+            ("hr", ["shopping", "my-shop"]),
+        ):
+            switch = make_switch("succeeded", appid=appid)
+            Switch.objects.filter(pk=switch.pk).update(plan={**switch.plan, "identities": moved})
+        found = history_of(User.objects.get(username="arne"), estate.shop)
+        assert {switch.appid for switch in found} == {"crm", ""}
 
     def test_rules_of_a_cluster_that_was_away_are_not_known(
         self, as_arne: Client, estate: Any, engines: Any, lake: None

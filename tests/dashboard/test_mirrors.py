@@ -123,8 +123,26 @@ class TestHistory:
                 seconds_p95=worst, seconds_most=60.0, records_most=7,
             )  # fmt: skip
         shown = shown_of(estate.mirror, WINDOWS["month"], now)
-        assert [b.seconds for b in shown.buckets] == [12.0, 44.0]
+        assert [b.seconds for b in shown.buckets] == [60.0, 60.0], (
+            "as far as it was at its worst, not in 19 of 20 samples"
+        )
         assert Kind.LATE in {each.kind for each in shown.incidents}
+        assert "It was up to 60.0 s behind" in str(shown.chart.says)
+
+    def test_a_day_that_has_just_begun_is_no_silence(self, estate: SimpleNamespace) -> None:
+        """The job counts at five past each hour: shortly after midnight there is nothing of today."""
+        midnight = timezone.now().replace(hour=0, minute=30, second=0, microsecond=0)
+        run = Run.objects.create(
+            job=Run.Job.LAG, state=Run.State.PUBLISHED, began_at=midnight, ended_at=midnight
+        )
+        for age in (2, 1):
+            LagDay.objects.create(
+                run=run, pair="main", mirror="shop", date=(midnight - timedelta(days=age)).date(), samples=9, unknown=0,
+                over_rpo=0, seconds_p95=1.0, seconds_most=2.0, records_most=7,
+            )  # fmt: skip
+        assert shown_of(estate.mirror, WINDOWS["month"], midnight).incidents == []
+        (silent,) = shown_of(estate.mirror, WINDOWS["month"], midnight + timedelta(hours=6)).incidents
+        assert (silent.kind, silent.until) == (Kind.SILENT, None)
 
     def test_partitions_that_nobody_knows_come_first_then_those_furthest_behind(
         self, estate: SimpleNamespace

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -115,11 +115,12 @@ def charts_of(cluster: Cluster, known: Sequence[ClusterState]) -> list[Chart]:
     every = -(-len(samples) // MOST_POINTS) or 1
     silent = sum(milliseconds is None for _at, milliseconds in samples)
     thinned = _thinned(samples, every)
-    month = known[:: -(-len(known) // MOST_POINTS) or 1]
+    together = -(-len(known) // MOST_POINTS) or 1
+    month = [known[begin : begin + together] for begin in range(0, len(known), together)]
     wrong: Mapping[str, list[float | None]] = {
-        _("without a leader"): [s.leaderless for s in month],
-        _("under min.insync.replicas"): [s.under_min_isr for s in month],
-        _("under-replicated"): [s.under_replicated for s in month],
+        _("without a leader"): [_most(s.leaderless for s in part) for part in month],
+        _("under min.insync.replicas"): [_most(s.under_min_isr for s in part) for part in month],
+        _("under-replicated"): [_most(s.under_replicated for s in part) for part in month],
     }
     return [
         lines(
@@ -137,15 +138,26 @@ def charts_of(cluster: Cluster, known: Sequence[ClusterState]) -> list[Chart]:
         lines(
             "partitions",
             _("Partitions that are not as they have to be"),
-            [s.at for s in month],
+            [part[-1].at for part in month],
             wrong,
             span=(now - timedelta(days=STATE_DAYS), now),
-            every=timedelta(days=1),
+            every=together * _usually_apart(known),
             unit=_("partitions"),
             digits=0,
             says=_("At each snapshot that is kept."),
         ),
     ]  # fmt: skip
+
+
+def _most(values: Iterable[int | None]) -> float | None:
+    """Of some states that are drawn as one the worst: what lasted for minutes is seen, too."""
+    return max((value for value in values if value is not None), default=None)
+
+
+def _usually_apart(known: Sequence[ClusterState]) -> timedelta:
+    """How far snapshots are apart: what is missing between two that are much further is not known."""
+    gaps = sorted(now.at - before.at for before, now in itertools.pairwise(known))
+    return gaps[len(gaps) // 2] if gaps else timedelta(days=1)
 
 
 def _thinned(

@@ -62,14 +62,14 @@ def many_buckets(
 
 
 def days_of(mirror: Mirror, begin: datetime) -> list[Bucket]:
-    """A step a day, of what the job Lag has counted from samples that are gone: the seconds are those of 19 of 20 samples."""
+    """A step a day, of what the job Lag has counted from samples that are gone: as far behind as it was at its worst, as in every other window."""
     run = selectors.published(Run.Job.LAG)
     rows = selectors.rows(LagDay, run, [mirror.pair.name]).filter(mirror=mirror.name, date__gte=begin.date())
     return [
         Bucket(
             datetime(row.date.year, row.date.month, row.date.day, tzinfo=UTC),
             row.records_most,
-            row.seconds_p95,
+            row.seconds_most,
             row.samples,
             row.unknown,
         )

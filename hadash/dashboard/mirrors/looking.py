@@ -89,6 +89,10 @@ def _line(buckets: Sequence[Bucket], begin: datetime, end: datetime) -> list[tup
     return [(at, known.get(at)) for at in (first + number * SPARK_STEP for number in range(steps))]
 
 
+#: How far the runs of the job Lag are apart: a day that has just begun has not been counted yet, and that is no silence.
+DAYS_COUNTED_EVERY = timedelta(hours=1)
+
+
 @dataclass(frozen=True, slots=True)
 class Shown:
     """One mirror within a window of time."""
@@ -97,6 +101,8 @@ class Shown:
     incidents: list[Incident]
     buckets: list[Bucket]
     rpo: float
+    #: The switches that have used it within the window.
+    switched: list[Switched]
 
 
 def shown_of(mirror: Mirror, window: Window, now: datetime) -> Shown:
@@ -106,12 +112,13 @@ def shown_of(mirror: Mirror, window: Window, now: datetime) -> Shown:
     every = timedelta(seconds=settings.LAG_SAMPLE_SECONDS)
     if window.name == WINDOWS["month"].name:
         buckets = days_of(mirror, begin)
-        every = timedelta(0)
+        every = DAYS_COUNTED_EVERY
     else:
         buckets = buckets_of(mirror, begin, now, window.step)
     found = incidents(buckets, window.step, rpo, now, every)
-    chart = mirror_lag.lag(buckets, window.step, (begin, now), rpo, found, _switched(mirror, begin, now))
-    return Shown(chart, found, buckets, rpo)
+    switched = _switched(mirror, begin, now)
+    chart = mirror_lag.lag(buckets, window.step, (begin, now), rpo, found, switched)
+    return Shown(chart, found, buckets, rpo, switched)
 
 
 def _switched(mirror: Mirror, begin: datetime, end: datetime) -> list[Switched]:

@@ -22,7 +22,7 @@ from django.utils.translation import gettext_lazy as _lazy
 from django.views.decorators.http import require_GET
 
 from hadash.accounts.roles import MARK_CRITICAL, REGISTER, may
-from hadash.dashboard import changes, declared, engines, selectors, states
+from hadash.dashboard import changes, declared, engines, meeting, selectors, states
 from hadash.dashboard.binding_forms import GenerateForm
 from hadash.dashboard.charts import over_time
 from hadash.dashboard.charts.chart import Chart, asked_csv
@@ -36,6 +36,7 @@ from hadash.dashboard.templatetags.hadash import sentence
 from hadash.dashboard.views.common import address_of, denied, paged, part_of, searched, the_appid, user_of
 from hadash.governance import critical
 from hadash.governance import selectors as governance
+from hadash.governance.models import Run
 from hadash.inventory import services
 from hadash.inventory.declarations import may_declare
 from hadash.inventory.models import AppID
@@ -135,8 +136,11 @@ def appid(request: HttpRequest, pk: int) -> HttpResponseBase:
     """The page, or with htmx only what changes. ``?client=`` looks in InstanceIDs and client.ids; each table has pages of its
     own: ``?instances=``, ``?connected=``, ``?bound=``, ``?seen=``. ``?csv=``: the table of the chart of that name."""
     found = the_appid(user_of(request), pk)
-    if "csv" in request.GET and (csv := asked_csv(request, [_coverage(found, _runs(found))])) is not None:
-        return csv
+    if "csv" in request.GET:
+        graph = meeting.graph_of(governance.published(Run.Job.TOPOLOGY), found)
+        charts = [_coverage(found, _runs(found)), *([graph] if graph is not None else [])]
+        if (csv := asked_csv(request, charts)) is not None:
+            return csv
     if request.headers.get("HX-Request"):
         return render(request, "appids/live.html", _live(request, found))
     return page(request, found)

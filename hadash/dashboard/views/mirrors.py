@@ -175,7 +175,7 @@ class Feed(streaming.Feed):
             self._after = points["at"][-1]
             new = {key: values[first:] for key, values in points.items()}
             span = (now - window.length, now)
-            shapes = shapes_of(shown.incidents, span, shown.rpo)
+            shapes = shapes_of(shown.incidents, span, shown.rpo, shown.switched)
             ends = [round(each.timestamp() * 1000) for each in span]
             events.append(event("lag", {**new, "range": ends, "shapes": shapes, "says": shown.chart.says}))
         context = _parts(self.request, found, shown, partitions_of(found))
