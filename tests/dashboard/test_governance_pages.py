@@ -14,7 +14,7 @@ from django.utils import timezone
 from hadash.accounts.roles import ensure_user
 from hadash.audit.models import Entry
 from hadash.governance import selectors
-from hadash.governance.catalogue import CATALOGUE, Code
+from hadash.governance.catalogue import CATALOGUE, About, Code
 from hadash.governance.models import (
     Acceptance,
     AdviceStep,
@@ -26,7 +26,7 @@ from hadash.governance.models import (
     Run,
     Sharing,
 )
-from hadash.inventory.models import Pair
+from hadash.inventory.models import Access, Pair
 
 from .parts import cluster, signed_in
 
@@ -374,3 +374,32 @@ def test_kinds_of_clients_are_told_in_the_viewers_words(
     evidence = {"appid": "shop", "client": "web", "kinds": "produce, consume, sarama"}
     found(Code.SEVERAL_KINDS, "shop", "web", evidence=evidence)
     assert said in page(signed_in(people.vera, language), "findings")
+
+
+@pytest.mark.parametrize(
+    ("about", "name", "leads_to"),
+    [
+        (About.GROUP, "cart-readers", "/groups/east/cart-readers/"),
+        (About.MIRROR, "shop", "/mirrors/main/shop/"),
+        (About.CLUSTER, "east", "/clusters/east/"),
+        (About.TOPIC, "carts", "/graph/focus/?pair=main&amp;kind=topic&amp;name=carts"),
+        (
+            About.CLIENT,
+            "shop-carts",
+            "/graph/focus/?pair=main&amp;kind=instance&amp;appid=shop&amp;name=shop-carts",
+        ),
+        (About.MIRROR, "no-such-mirror", None),
+    ],
+)
+def test_a_finding_leads_to_the_very_thing(
+    as_vera: Client, estate: Any, about: About, name: str, leads_to: str | None
+) -> None:
+    """And not to a list in which it stands somewhere."""
+    now = timezone.now()
+    Access.objects.update_or_create(
+        pair=estate.pair, appid="shop", client_id="shop-carts", kind="group", resource="cart-readers", cluster="east",
+        defaults={"first_seen": now, "last_seen": now},
+    )  # fmt: skip
+    code = next(code for code, entry in CATALOGUE.items() if entry.about is about)
+    shown = page(as_vera, "finding", found(code, "shop" if about is About.CLIENT else "", name).pk)
+    assert (f'<a href="{leads_to}">{name}</a>' in shown) is (leads_to is not None)

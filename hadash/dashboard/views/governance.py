@@ -12,6 +12,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
@@ -19,15 +20,18 @@ from django.views.decorators.http import require_GET, require_POST
 from hadash.accounts.roles import ACCEPT, may
 from hadash.dashboard import states, words
 from hadash.dashboard.csv_export import csv_response
+from hadash.dashboard.graph.things import Focus
 from hadash.dashboard.published_tables import SHOWS, filtered_findings, sentence_of, the_finding
 from hadash.dashboard.sorting import Fields, order_of
 from hadash.dashboard.templatetags.hadash import sentence
 from hadash.dashboard.views.common import address_of, denied, paged, searched, typed, user_of
 from hadash.governance import accepting, selectors
-from hadash.governance.catalogue import CATALOGUE, WEIGHTS, Code, Entry, Severity
+from hadash.governance.catalogue import CATALOGUE, WEIGHTS, About, Code, Entry, Severity
 from hadash.governance.models import Finding, Run
-from hadash.inventory.models import AppID, Pair
+from hadash.inventory.models import Access, AppID, Cluster, Pair
+from hadash.mirroring.models import Mirror
 from hadash.sentences import Sentence, say
+from hadash.switching.things import INSTANCE, TOPIC
 
 #: AppIDs that stand beside the findings with their scores.
 WORST = 8
@@ -207,6 +211,24 @@ def _denied(request: HttpRequest, error: PermissionDenied, found: Finding) -> Ht
     return denied(request, error, ACCEPT, Pair.objects.filter(name=found.pair).first())
 
 
+def _place(found: Finding) -> str:
+    """The page of the very thing that a finding is about, where there is one; of a group where it was seen last."""
+    match found.entry.about if found.entry else None:
+        case About.GROUP:
+            seen = Access.objects.filter(pair__name=found.pair, kind=Access.Kind.GROUP, resource=found.name)
+            cluster = seen.order_by("-last_seen").values_list("cluster", flat=True).first()
+            return reverse("group", args=[cluster, found.name]) if cluster else ""
+        case About.MIRROR if Mirror.objects.filter(pair__name=found.pair, name=found.name).exists():
+            return reverse("mirror", args=[found.pair, found.name])
+        case About.CLUSTER if Cluster.objects.filter(name=found.name).exists():
+            return reverse("cluster", args=[found.name])
+        case About.TOPIC:
+            return Focus(found.pair, TOPIC, name=found.name).href
+        case About.CLIENT if found.appid and found.name:
+            return Focus(found.pair, INSTANCE, found.appid, found.name).href
+    return ""
+
+
 def _page(
     request: HttpRequest, found: Finding, refusals: Sequence[Sentence] = (), status: int = 200
 ) -> HttpResponse:
@@ -214,6 +236,7 @@ def _page(
     today = timezone.now().date()
     context = {
         "row": shown(found),
+        "place": _place(found),
         "appid": AppID.objects.filter(pair=pair, name=found.appid).first() if found.appid else None,
         "history": found.acceptances.select_related("accepted_by"),
         "today": today,
