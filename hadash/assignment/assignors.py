@@ -13,6 +13,7 @@ from hadash.assignment.errors import NotKnown
 from hadash.assignment.plain import assign_range, assign_round_robin
 from hadash.assignment.sticky import assign_cooperative, assign_sticky
 from hadash.assignment.values import Assignment, Group, Partition
+from hadash.sentences import say
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,7 @@ def assign(group: Group) -> Assignment:
 def known(name: str) -> Assignor:
     """The assignor of that name; raises NotKnown."""
     if name not in ASSIGNORS:
-        raise NotKnown(f"What the assignor {name} does is not known")
+        raise NotKnown(say("What the assignor %(name)s does is not known.", name=name))
     return ASSIGNORS[name]
 
 
@@ -70,5 +71,8 @@ def _must_not_look_at_racks(group: Group) -> None:
     racks = {member.rack for member in group.members if member.rack}
     if racks and (group.broker_racks is None or not racks.isdisjoint(group.broker_racks)):
         raise NotKnown(
-            f"Members have racks, and {group.assignor} gives them partitions by the racks of their replicas: that is not modelled"
+            say(
+                "Members have racks, and %(assignor)s gives them partitions by the racks of their replicas: that is not modelled.",
+                assignor=group.assignor,
+            )
         )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from hadash.assignment.errors import NotKnown
 from hadash.assignment.java_order import JavaHashSet, string_hash
 from hadash.assignment.values import Group, Member, Partition
+from hadash.sentences import say
 
 #: The generation of a member that tells none.
 NO_GENERATION = -1
@@ -74,9 +75,11 @@ def read_claims(group: Group, generation_of: GenerationOf) -> Claims:
 def _must_exist(partition: Partition, member: Member, topics: Mapping[str, int]) -> None:
     if not 0 <= partition.number < topics[partition.topic]:
         raise NotKnown(
-            f"{member.id} owns {partition}, but {partition.topic} has {topics[partition.topic]} partitions: what the sticky "
-            "assignors make of that is not known"
-        )
+            say(
+                "%(member)s owns %(partition)s, but %(topic)s has %(count)s partitions: what the sticky assignors make of that is not known.",
+                member=member.id, partition=str(partition), topic=partition.topic, count=topics[partition.topic],
+            )
+        )  # fmt: skip
 
 
 def _alike(members: tuple[Member, ...]) -> bool:

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from hadash.sentences import Sentence
+
 
 class NotKnown(Exception):
-    """What Kafka's assignor would do is not known here; the message says why."""
+    """What Kafka's assignor would do is not known here; ``sentence`` says why."""
+
+    def __init__(self, sentence: Sentence) -> None:
+        super().__init__(str(sentence))
+        self.sentence = sentence
 
 
 class AssignorFails(NotKnown):

@@ -15,6 +15,7 @@ from hadash.assignment.errors import AssignorFails, AssignorHangs
 from hadash.assignment.java_order import sort_key
 from hadash.assignment.movements import Movements
 from hadash.assignment.values import Partition
+from hadash.sentences import say
 
 Given = dict[str, set[Partition]]
 
@@ -97,8 +98,9 @@ class _Table:
         """How many partitions a member has. Raises AssignorFails for one that was set aside: Kafka's code does not expect it."""
         if member not in self.given:
             raise AssignorFails(
-                "The sticky assignor wants to give a partition back to a member that it had set aside, and fails "
-                "(NullPointerException)"
+                say(
+                    "The sticky assignor wants to give a partition back to a member that it had set aside, and fails (NullPointerException)."
+                )
             )
         return len(self.given[member])
 
@@ -192,7 +194,7 @@ def _even_out(table: _Table, partitions: list[Partition], earlier: dict[Partitio
             return moved
         moved = True
         if table.state() in seen:
-            raise AssignorHangs("The sticky assignor moves partitions in a circle and never ends")
+            raise AssignorHangs(say("The sticky assignor moves partitions in a circle and never ends."))
         seen.add(table.state())
 
 

@@ -13,6 +13,7 @@ from typing import Generic, TypeVar
 
 from hadash.assignment.errors import NotKnown
 from hadash.assignment.values import Partition
+from hadash.sentences import say
 
 K = TypeVar("K")
 
@@ -80,7 +81,7 @@ class JavaHashSet(Generic[K]):
         if len(place) > _CROWD:
             if len(self._places) >= _ENOUGH_FOR_TREES:
                 raise NotKnown(
-                    "So many names have the same place in a Java HashMap that their order is not known"
+                    say("So many names have the same place in a Java HashMap that their order is not known.")
                 )
             self._double()
         self._size += 1

@@ -8,6 +8,7 @@ from enum import StrEnum
 from hadash.assignment.assignors import assign, known
 from hadash.assignment.errors import NotKnown
 from hadash.assignment.values import Assignment, Group, Partition
+from hadash.sentences import say
 
 #: A cooperative rebalance takes two rounds, and some that begin with contradicting claims a third.
 _ROUNDS = 8
@@ -70,7 +71,7 @@ def rebalance(group: Group) -> Rebalance:
         if not rounds[-1].revoked:
             return Rebalance(Protocol.COOPERATIVE, tuple(rounds))
         group = _joining_again(group, after)
-    raise NotKnown(f"The group does not settle within {_ROUNDS} rebalances")
+    raise NotKnown(say("The group does not settle within %(count)s rebalances.", count=_ROUNDS))
 
 
 def _joining_again(group: Group, owned: Assignment) -> Group:

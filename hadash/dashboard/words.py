@@ -147,6 +147,25 @@ CLIENT_KIND_WORDS: dict[str, Any] = {
     "consume": pgettext_lazy("kind of client", "consume"),
 }
 
+#: Why a Gateway turns somebody away, as it counts them (``turned_away`` of :mod:`hadash.gateway.server`).
+TURNED_AWAY_WORDS: dict[str, Any] = {
+    "connections": _("too many connections"),
+    "unauthenticated connections": _("too many that have not signed in"),
+    "unauthenticated connections of a host": _("too many of one host that have not signed in"),
+    "unauthenticated bytes": _("too much before signing in"),
+    "requests before sign-in": _("too many requests before signing in"),
+    "authentication time": _("did not sign in in time"),
+    "password": _("wrong password"),
+    "token": _("token refused"),
+    "identity": _("identity refused"),
+    "mechanism": _("SASL mechanism not offered"),
+    "protocol": _("does not speak Kafka's protocol"),
+    "proxy header": _("wrong PROXY header"),
+    "partial frame": _("kept memory that others needed"),
+    "cluster": _("its cluster did not answer"),
+    "acks=0": _("wrote with acks=0 in a block"),
+}
+
 #: Why reports are put aside (:mod:`spark.transform.validity`).
 MALFORMED_WORDS: dict[str, Any] = {
     "no AppID": _("no AppID"),

@@ -41,7 +41,7 @@ TWO = look(member(1, 0, 1, 2), member(2, 3, 4, 5))
 
 def said(answer: asking.Answer | None) -> list[str]:
     assert answer is not None
-    sentences = [answer.refused] if answer.refused else answer.said
+    sentences = [each for each in (answer.refused, answer.why) if each] if answer.refused else answer.said
     return [fill(each.text, each.values) for each in sentences]
 
 
@@ -86,9 +86,9 @@ class TestWhatIf:
         ("asked", "text"),
         [
             ({"change": "fewer", "member": "gone"}, "The group has no gone (any more). Choose another one."),
-            ({"change": "partitions", "topic": "orders", "count": "2"}, "That cannot be: orders has 6 partitions already."),
-            ({"change": "partitions", "topic": "orders", "count": "²"}, "That cannot be: a Topic has from 1 to 10000 partitions, not ²."),
-            ({"change": "partitions", "topic": "orders", "count": "9" * 40}, "That cannot be: a Topic has from 1 to 10000 partitions, not " + "9" * 40 + "."),
+            ({"change": "partitions", "topic": "orders", "count": "2"}, "orders has 6 partitions already: Kafka can only add some."),
+            ({"change": "partitions", "topic": "orders", "count": "²"}, "A Topic has from 1 to 10000 partitions."),
+            ({"change": "partitions", "topic": "orders", "count": "9" * 40}, "A Topic has from 1 to 10000 partitions."),
             ({"change": "partitions", "topic": "other", "count": "9"}, "The group has no other (any more). Choose another one."),
         ],
     )  # fmt: skip
@@ -98,7 +98,8 @@ class TestWhatIf:
     def test_what_nobody_knows_is_not_made_up(self) -> None:
         silent = look(member(1, 0, topics=None))
         assert said(asking.answer(silent, {"change": "more"})) == [
-            "Nobody knows what would come of it: app-1 does not say what it subscribes to."
+            "Nobody knows what would come of it.",
+            "app-1 does not say what it subscribes to.",
         ]
         stranger = look(member(1, 0), assignor="my-own")
         assert said(asking.answer(stranger, {"change": "more"}))[0].startswith(

@@ -20,6 +20,7 @@ from hadash.dashboard.charts.lines import lines
 from hadash.dashboard.engines import Engines
 from hadash.dashboard.gateways.rates import Counted, Rate, rates
 from hadash.dashboard.states import State
+from hadash.dashboard.words import TURNED_AWAY_WORDS
 from hadash.inventory.models import GatewaySample
 
 #: How much of the past can be shown; and how many points a line has at most.
@@ -168,7 +169,12 @@ def charts_of(found: Sequence[Rate], span: tuple[datetime, datetime], hues: Mapp
             "refused",
             _("Refused"),
             at,
-            {reason: [60 * rate.refused.get(reason, 0.0) for rate in found] for reason in reasons},
+            {
+                str(TURNED_AWAY_WORDS.get(reason, reason)): [
+                    60 * rate.refused.get(reason, 0.0) for rate in found
+                ]
+                for reason in reasons
+            },
             unit=_("a minute"),
             says=_("Connections and requests that were turned away, by reason.")
             if refused

@@ -34,11 +34,13 @@ __all__ = ["ASSIGNOR", "ASSIGNORS", "FEWER", "MORE", "PARTITIONS", "Answer", "an
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """``outcome``: ``None`` when nobody knows, or when the question makes no sense: ``refused`` says why. ``said``: the answer."""
+    """``outcome``: ``None`` when nobody knows, or when the question makes no sense: ``refused`` says so, and ``why`` more of it.
+    ``said``: the answer."""
 
     outcome: Outcome | None = None
     said: list[Sentence] = field(default_factory=list)
     refused: Sentence | None = None
+    why: Sentence | None = None
 
 
 def answer(look: Look, asked: Mapping[str, str]) -> Answer | None:
@@ -53,13 +55,19 @@ def answer(look: Look, asked: Mapping[str, str]) -> Answer | None:
         outcome = what_if(group, _change(change, group, asked))
         return Answer(outcome, _said(outcome) + (_by_id(group, asked) if change == MORE else []))
     except NotKnown as error:
-        return Answer(refused=say("Nobody knows what would come of it: %(why)s.", why=str(error).rstrip(".")))
+        return Answer(refused=say("Nobody knows what would come of it."), why=error.sentence)
     except UnknownName as error:
         return Answer(
             refused=say("The group has no %(name)s (any more). Choose another one.", name=str(error))
         )
-    except ValueError as error:
-        return Answer(refused=say("That cannot be: %(why)s.", why=str(error).rstrip(".")))
+    except _Refused as error:
+        return Answer(refused=error.sentence)
+
+
+class _Refused(Exception):
+    def __init__(self, sentence: Sentence) -> None:
+        super().__init__(str(sentence))
+        self.sentence = sentence
 
 
 def _change(
@@ -73,8 +81,17 @@ def _change(
         return ChangeAssignor(asked.get("assignor", ""))
     count = asked.get("count", "")
     if not count.isdecimal() or not 0 < int(count[:9]) <= MOST_PARTITIONS:
-        raise ValueError(f"a Topic has from 1 to {MOST_PARTITIONS} partitions, not {count or 'none'}")
-    return SetPartitions(asked.get("topic", ""), int(count))
+        raise _Refused(say("A Topic has from 1 to %(most)s partitions.", most=MOST_PARTITIONS))
+    topic = asked.get("topic", "")
+    if topic in group.topics and int(count) < group.topics[topic]:
+        raise _Refused(
+            say(
+                "%(topic)s has %(count)s partitions already: Kafka can only add some.",
+                topic=topic,
+                count=group.topics[topic],
+            )
+        )
+    return SetPartitions(topic, int(count))
 
 
 def _model(group: Group, asked: Mapping[str, str]) -> str:

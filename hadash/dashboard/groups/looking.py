@@ -12,6 +12,7 @@ from hadash.kafka.errors import KafkaError
 from hadash.kafka.values import GroupInfo, GroupMember
 from hadash.kafka.values import Partition as KafkaPartition
 from hadash.mirroring.services import cluster_client
+from hadash.sentences import say
 
 #: The state of a group that there is not.
 DEAD = "Dead"
@@ -93,7 +94,12 @@ def as_assignor_sees_it(look: Look) -> Group:
     """:raises NotKnown: members do not say what they subscribe to. (Every other reason is the assignor's own.)"""
     silent = [member for member in look.info.members if member.topics is None]
     if silent:
-        raise NotKnown(f"{silent[0].client_id or silent[0].member_id} does not say what it subscribes to")
+        raise NotKnown(
+            say(
+                "%(member)s does not say what it subscribes to.",
+                member=silent[0].client_id or silent[0].member_id,
+            )
+        )
     return Group(
         tuple(
             Member(
