@@ -97,10 +97,6 @@ async def _run(settings: GatewaySettings, accounts: Accounts, client: KazooClien
             remembered.check(Path(settings.state), epoch)
         except (remembered.Behind, BindingError) as error:
             raise StartError(str(error)) from None
-    else:
-        log.warning(
-            "HADASH_GATEWAY_STATE is not set: this Gateway cannot tell a ZooKeeper that was emptied or put back while it was down."
-        )
     pair, clusters = await asyncio.to_thread(_read_catalogue, client, settings)
     member = Member(
         client,
@@ -116,6 +112,10 @@ async def _run(settings: GatewaySettings, accounts: Accounts, client: KazooClien
     except (BadListener, LakeError) as error:
         raise StartError(str(error)) from None
 
+    if not settings.state:
+        log.warning(
+            "HADASH_GATEWAY_STATE is not set: this Gateway cannot tell a ZooKeeper that was emptied or put back while it was down."
+        )
     loop.add_signal_handler(signal.SIGHUP, gateway.certificates.look)
 
     def on_change(update: Update) -> None:
