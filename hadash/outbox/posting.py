@@ -134,7 +134,10 @@ def post(
 async def _exchange(
     target: str, body: bytes, sent: Mapping[str, str], host: str, timeout: float, verify: Any
 ) -> tuple[httpx.Response, bytes]:
-    """The answer, and the beginning of what is in it. (Only a task can be ended as a whole: each step of its own would begin its time anew.)"""
+    """The answer, and the first ``MOST_ANSWER`` bytes of its body.
+
+    Asynchronous for its time-out: httpx has one for each step only, and a server that sends a byte now and then never reaches that.
+    """
     async with (
         asyncio.timeout(timeout),
         httpx.AsyncClient(timeout=timeout, follow_redirects=False, verify=verify, trust_env=False) as client,
