@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import uuid
 
 import pytest
@@ -15,8 +16,9 @@ from hadash.sandbox.traffic.logs import judge_logs
 
 pytestmark = pytest.mark.stack
 
-#: Milliseconds since 1970 of the first record.
-BEGAN = 1_700_000_000_000
+#: Milliseconds since 1970 of the first record: lately, since a broker deletes what is older than its retention
+#: (seven days) whenever it looks, which is each five minutes.
+BEGAN = int(time.time()) * 1000
 
 
 def write(kafka: Clusters, cluster: str, topic: str, headers: dict[int, bytes]) -> None:
