@@ -23,7 +23,7 @@ from hadash.pipeline.schedules import Scheduled
 from hadash.sentences import Sentence, say
 
 #: What findings can be shown by: their states, with those that somebody has accepted apart.
-SHOWS = ("open", "accepted", "resolved", "all")
+SHOWS = ("open", "worse", "accepted", "resolved", "all")
 
 
 def rows_of(table: Table, pairs: Iterable[str], query: str = "", sort: str = "") -> QuerySet[Any]:
@@ -68,9 +68,11 @@ def filtered_findings(
         found = found.filter(code=code)
     if query:
         found = found.filter(Q(appid__icontains=query) | Q(name__icontains=query))
-    if show in ("open", "accepted"):
+    if show in ("open", "worse", "accepted"):
         accepted = Exists(selectors.in_force().filter(finding=OuterRef("pk")))
         found = found.filter(accepted if show == "accepted" else ~accepted, state=Finding.State.OPEN)
+        if show == "worse":
+            found = found.filter(worse_at__isnull=False)
     elif show == "resolved":
         found = found.filter(state=Finding.State.RESOLVED)
     narrowed: QuerySet[Finding] = found

@@ -62,7 +62,7 @@ NOTICES: dict[NoticeKind, About] = {
     NoticeKind.SWITCH_NEEDS_SOMEBODY: About(
         _("a switch needs somebody"), Urgency.NOW, may=OPERATE, involved=True
     ),
-    NoticeKind.FINDINGS_NEW: About(_("there are new risks"), Urgency.SOON),
+    NoticeKind.FINDINGS_NEW: About(_("there are new or worse risks"), Urgency.SOON),
     NoticeKind.MIRROR_LATE: About(_("a mirror is further behind than the RPO"), Urgency.SOON, may=OPERATE),
     NoticeKind.MIRROR_FAILED: About(_("a mirror has failed"), Urgency.NOW, may=OPERATE),
     NoticeKind.GATEWAY_AWAY: About(_("a Gateway is away"), Urgency.NOW, may=OPERATE),

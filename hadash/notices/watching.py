@@ -14,7 +14,7 @@ from django.urls import reverse
 
 from hadash.governance import selectors
 from hadash.governance.catalogue import WEIGHTS, Severity
-from hadash.governance.models import Finding, Run
+from hadash.governance.models import Run
 from hadash.inventory.gateways import gateway_members
 from hadash.inventory.models import Pair
 from hadash.mirroring.models import Mirror
@@ -162,22 +162,39 @@ def _findings(now: datetime) -> int:
         return 0
     announced = 0
     for pair in Pair.objects.all():
-        new = Finding.objects.filter(
-            pair=pair.name, state=Finding.State.OPEN, last_run=run.pk, opened_at__gte=run.began_at
-        )
-        count = new.count()
-        if not count:
+        counting = selectors.counting([pair.name]).filter(last_run=run.pk)
+        new = counting.filter(opened_at__gte=run.began_at)
+        worse = counting.filter(opened_at__lt=run.began_at, worse_at__gte=run.began_at)
+        counts = {"count": new.count(), "worse": worse.count()}
+        if not any(counts.values()):
             continue
-        high = new.filter(weight__gte=WEIGHTS[Severity.HIGH]).count()
-        sentence = say(
-            "Pair %(pair)s has %(count)s new risks, %(high)s of them high.",
-            pair=pair.name,
-            count=count,
-            high=high,
-        )
-        path = f"{reverse('findings')}?pair={pair.name}"
+        counts["high"] = (new | worse).filter(weight__gte=WEIGHTS[Severity.HIGH]).count()
+        path = f"{reverse('findings')}?pair={pair.name}" + ("" if counts["count"] else "&show=worse")
+        sentence = _of_risks(pair.name, **counts)
         announced += announce(NoticeKind.FINDINGS_NEW, f"{run.pk}:{pair.pk}", sentence, path, pair)
     return announced
+
+
+def _of_risks(pair: str, count: int, worse: int, high: int) -> Sentence:
+    """:param count: how many have come up. :param high: how many of both are high."""
+    if not worse:
+        return say(
+            "Pair %(pair)s has %(count)s new risks, %(high)s of them high.", pair=pair, count=count, high=high
+        )
+    if not count:
+        return say(
+            "%(worse)s risks of pair %(pair)s got worse, %(high)s of them are high.",
+            pair=pair,
+            worse=worse,
+            high=high,
+        )
+    return say(
+        "Pair %(pair)s has %(count)s new risks, and %(worse)s got worse; %(high)s of all these are high.",
+        pair=pair,
+        count=count,
+        worse=worse,
+        high=high,
+    )
 
 
 def _expiring(now: datetime) -> int:

@@ -1,4 +1,4 @@
-"""Findings over runs: they open, stay, are resolved, and come up again. Within the transaction that publishes a run."""
+"""Findings over runs: they open, stay, get worse, are resolved, and come up again. Within the transaction that publishes a run."""
 
 from __future__ import annotations
 
@@ -8,11 +8,21 @@ from typing import Any
 import psycopg
 
 from hadash.governance.catalogue import CATALOGUE
+from hadash.governance.catalogue.figures import WORSE_TIMES
 
 #: The acceptance of a ``finding`` that holds today (as :func:`hadash.governance.selectors.in_force`).
 IN_FORCE = (
     "SELECT FROM governance_acceptance WHERE finding_id = finding.id AND withdrawn_at IS NULL"
     " AND until >= (now() AT TIME ZONE 'UTC')::date"
+)
+
+#: How much of it a finding of a run says there is; null where its rule counts nothing.
+_MEASURE = r"CASE WHEN evidence ->> rules.measure ~ '^[0-9]+(\.[0-9]+)?$' THEN (evidence ->> rules.measure)::float8 END"
+
+#: Whether a finding that was open is worse now: its rule has become graver, or there is much more of it. (False where nobody knows.)
+_WORSE = (
+    "coalesce(excluded.weight > known.weight OR"
+    " (excluded.measure > known.least AND excluded.measure >= known.least * %(times)s), false)"
 )
 
 
@@ -22,27 +32,39 @@ def carry_on(cursor: psycopg.Cursor[Any], run: int, undecided: frozenset[tuple[s
     :param undecided: (pair, code) of what nobody could look at: what is open there stays open.
     """
     cursor.execute(
-        "CREATE TEMPORARY TABLE weights (code text PRIMARY KEY, weight smallint NOT NULL) ON COMMIT DROP"
+        "CREATE TEMPORARY TABLE rules (code text PRIMARY KEY, weight smallint NOT NULL, measure text NOT NULL) ON COMMIT DROP"
     )
     cursor.executemany(
-        "INSERT INTO weights VALUES (%s, %s)",
-        [(code.value, entry.weight) for code, entry in CATALOGUE.items()],
+        "INSERT INTO rules VALUES (%s, %s, %s)",
+        [(code.value, entry.weight, entry.measure) for code, entry in CATALOGUE.items()],
     )
     cursor.execute(
-        """
-        INSERT INTO governance_finding AS known
-            (pair, code, appid, name, weight, evidence, state, first_at, opened_at, reopened, last_run)
-        SELECT pair, found.code, appid, name, weight, evidence, 'open', now(), now(), 0, %(run)s
-        FROM governance_found AS found JOIN weights ON weights.code = found.code WHERE run_id = %(run)s
+        f"""
+        INSERT INTO governance_finding AS known (
+            pair, code, appid, name, weight, evidence, measure, least, state, first_at, opened_at, reopened, last_run
+        )
+        SELECT
+            pair, found.code, appid, name, weight, evidence, {_MEASURE}, {_MEASURE}, 'open', now(), now(), 0, %(run)s
+        FROM governance_found AS found JOIN rules ON rules.code = found.code WHERE run_id = %(run)s
         ON CONFLICT (pair, code, appid, name) DO UPDATE SET
             weight = excluded.weight,
             evidence = excluded.evidence,
+            measure = excluded.measure,
+            least = CASE
+                WHEN known.state <> 'open' OR {_WORSE} THEN excluded.measure
+                ELSE least(known.least, excluded.measure)
+            END,
+            worse_at = CASE
+                WHEN known.state <> 'open' THEN NULL
+                WHEN {_WORSE} THEN now()
+                ELSE known.worse_at
+            END,
             last_run = excluded.last_run,
             state = 'open',
             opened_at = CASE WHEN known.state = 'open' THEN known.opened_at ELSE now() END,
             reopened = known.reopened + CASE WHEN known.state = 'open' THEN 0 ELSE 1 END
         """,
-        {"run": run},
+        {"run": run, "times": WORSE_TIMES},
     )
     pairs = [{"pair": pair, "code": code} for pair, code in sorted(undecided)]
     cursor.execute(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
@@ -80,10 +80,17 @@ def publish(
     *found: tuple[str, str, str, str],
     keep: int = 10,
     undecided: Iterable[tuple[str, str]] = (),
+    evidence: Mapping[str, str] | None = None,
 ) -> int:
     """A run of the job risk that has found these."""
     rows = [
-        {"pair": pair, "code": code, "appid": appid, "name": name, "evidence": json.dumps({"appid": appid})}
+        {
+            "pair": pair,
+            "code": code,
+            "appid": appid,
+            "name": name,
+            "evidence": json.dumps({"appid": appid, **(evidence or {})}),
+        }
         for pair, code, appid, name in found
     ]
     with begun(database, "risk") as run:
@@ -221,6 +228,34 @@ def test_findings_open_stay_are_resolved_and_come_up_again(store: Store, databas
     again = Finding.objects.get(pk=gone.pk)
     assert (again.state, again.reopened, again.first_at) == ("open", 1, gone.first_at)
     assert again.opened_at > gone.opened_at
+
+
+def test_a_finding_got_worse_when_there_is_half_as_much_again(store: Store, database: str) -> None:
+    def found() -> tuple[float | None, bool]:
+        now = Finding.objects.get()
+        return now.measure, now.worse_at is not None and now.worse_at >= Run.objects.latest("pk").began_at
+
+    said = []
+    for count in ("4", "5", "6", "8", "9", "2", "3", "many", "5"):
+        publish(store, database, SHARED, evidence={"count": count})
+        said.append(found())
+    assert said == [
+        (4, False),  # it has come up
+        (5, False),
+        (6, True),  # than 4
+        (8, False),  # than 6, at which it was said
+        (9, True),
+        (2, False),
+        (3, True),  # than 2: what got better can get worse
+        (None, False),  # nobody knows
+        (5, True),  # still than 3
+    ]
+    publish(store, database)
+    publish(store, database, SHARED, evidence={"count": "50"})
+    assert found() == (50, False), "it came up again, which is another thing"
+    publish(store, database, LOST_ACKS, evidence={"count": "1"})
+    publish(store, database, LOST_ACKS, evidence={"count": "9"})
+    assert Finding.objects.get(code=LOST_ACKS[1]).worse_at is None, "its rule counts nothing"
 
 
 def test_what_nobody_could_look_at_stays_as_it_is(store: Store, database: str) -> None:

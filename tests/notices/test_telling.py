@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from hadash.governance.models import Finding, Run
+from hadash.governance.models import Acceptance, Finding, Run
 from hadash.mirroring.models import Mirror
 from hadash.notices import channels, gathering, routing, watching
 from hadash.notices.channels import ChannelRefused, WantedChannel, WantedWish
@@ -232,6 +232,27 @@ class TestWatching:
         said = {notice.kind: notice.sentence["values"] for notice in Notice.objects.all()}
         assert said["job-failed"]["fault"] == "No lake."
         assert (said["findings-new"]["count"], said["findings-new"]["high"]) == (2, 1)
+
+    def test_risks_that_got_worse_and_not_those_that_somebody_has_accepted(
+        self, estate: Any, people: SimpleNamespace
+    ) -> None:
+        now = timezone.now()
+        earlier = now - timedelta(days=1)
+        run = Run.objects.create(
+            job="risk", state="published", began_at=now - timedelta(minutes=1), ended_at=now
+        )
+        values = {"pair": "main", "code": "appid-shared", "weight": 10, "last_run": run.pk}
+        old = {"first_at": earlier, "opened_at": earlier, "worse_at": now}
+        accepted = Finding.objects.create(name="accepted", **values, **old)
+        Acceptance.objects.create(
+            finding=accepted, until=now.date() + timedelta(days=9), reason="x", accepted_by=people.vera
+        )
+        assert watching.look(now) == 0
+        Finding.objects.create(name="worse", **values, **old)
+        assert watching.look(now) == 1
+        notice = Notice.objects.get()
+        assert notice.sentence["values"] == {"pair": "main", "worse": 1, "high": 1}
+        assert notice.path.endswith("?pair=main&show=worse"), "nothing is new"
 
     def test_requests_that_are_about_to_expire(self, make_switch: Any) -> None:
         now = timezone.now()

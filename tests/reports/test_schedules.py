@@ -287,10 +287,12 @@ class TestKinds:
             **values,
         )
         Finding.objects.create(code="acks-not-all", name="old", opened_at=now - timedelta(days=40), **values)
+        old = now - timedelta(days=40)
+        Finding.objects.create(code="appid-shared", name="worse", opened_at=old, worse_at=now, **values)
         report = self.report(Kind.RISKS, people)
-        assert report.subject == "main: 2 new risks, 1 resolved, 3 open"
-        new, again, gone = (section.table for section in report.sections[1:4])
-        assert (new.total, again.total, gone.total) == (1, 1, 1)
+        assert report.subject == "main: 2 new risks, 1 got worse, 1 resolved, 4 open"
+        new, again, worse, gone = (section.table for section in report.sections[1:5])
+        assert (new.total, again.total, worse.total, gone.total) == (1, 1, 1, 1)
         assert report.verdict.text == "1 new risk is high."
 
     def test_coverage(self, people: SimpleNamespace, published: None) -> None:

@@ -19,9 +19,9 @@ class FindingQuery(s.Serializer):
     code = s.ChoiceField(words(Code), required=False)
     severity = s.ChoiceField(words(Severity), required=False)
     show = s.ChoiceField(
-        ["open", "accepted", "resolved", "all"],
+        ["open", "worse", "accepted", "resolved", "all"],
         default="open",
-        help_text="open: those that count. accepted: those that somebody has accepted, up to a day that is not over.",
+        help_text="open: those that count. worse: those of them that got worse since they came up. accepted: those that somebody has accepted, up to a day that is not over.",
     )
     appid = Text(max_length=200, required=False)
     q = Text(max_length=200, required=False, help_text="A part of an AppID, or of what it is about.")
@@ -49,6 +49,10 @@ class FindingShape(s.Serializer):
     accepted_until = s.DateField(allow_null=True)
     first_at = s.DateTimeField()
     opened_at = s.DateTimeField()
+    worse_at = s.DateTimeField(
+        allow_null=True,
+        help_text="When it last got worse while it was open: there is half as much again of it, or its rule is graver.",
+    )
     resolved_at = s.DateTimeField(allow_null=True)
     reopened = s.IntegerField()
 

@@ -26,7 +26,7 @@ from hadash.governance.models import Finding
 
 def _finding(found: Finding) -> dict[str, Any]:
     names = ("pair", "code", "weight", "appid", "name", "evidence", "state")
-    times = ("first_at", "opened_at", "resolved_at", "reopened")
+    times = ("first_at", "opened_at", "worse_at", "resolved_at", "reopened")
     return {
         "id": found.pk,
         **{name: getattr(found, name) for name in (*names, *times)},

@@ -27,6 +27,7 @@ from hadash.dashboard.templatetags.hadash import sentence
 from hadash.dashboard.views.common import address_of, denied, paged, searched, typed, user_of
 from hadash.governance import accepting, selectors
 from hadash.governance.catalogue import CATALOGUE, WEIGHTS, About, Code, Entry, Severity
+from hadash.governance.catalogue.figures import WORSE_TIMES
 from hadash.governance.models import Finding, Run
 from hadash.inventory.models import Access, AppID, Cluster, Pair
 from hadash.mirroring.models import Mirror
@@ -144,6 +145,7 @@ _CSV = (
     "accepted_until",
     "first_at",
     "opened_at",
+    "worse_at",
     "resolved_at",
     "evidence",
 )
@@ -163,6 +165,7 @@ def _csv_rows(found: Iterator[Finding]) -> Iterator[list[Any]]:
             row.accepted_until,
             each.first_at.isoformat(),
             each.opened_at.isoformat(),
+            each.worse_at.isoformat() if each.worse_at else "",
             each.resolved_at.isoformat() if each.resolved_at else "",
             sentence(row.evidence),
         ]
@@ -268,5 +271,9 @@ def catalogue(request: HttpRequest) -> HttpResponse:
         }
         for code, entry in CATALOGUE.items()
     ]
-    context = {"rules": rules, "weights": [(states.of_severity(s), w) for s, w in WEIGHTS.items()]}
+    context = {
+        "rules": rules,
+        "weights": [(states.of_severity(s), w) for s, w in WEIGHTS.items()],
+        "worse_times": WORSE_TIMES,
+    }
     return render(request, "governance/catalogue.html", context)

@@ -67,6 +67,7 @@ ENTRIES = (
             "Look at the controllers' logs and at their disks and network before a switch: each change delays it."
         ),
         PIPELINE,
+        measure="count",
     ),
     Entry(
         Code.UNDER_REPLICATED,
@@ -81,6 +82,7 @@ ENTRIES = (
             "Bring the brokers of the target back before a switch: it would make the last good replica the only one."
         ),
         PIPELINE,
+        measure="count",
     ),
     Entry(
         Code.LEADERLESS,
@@ -93,6 +95,7 @@ ENTRIES = (
             "Bring the brokers of the target back: what is written to these partitions cannot be mirrored, and a switch is refused."
         ),
         PIPELINE,
+        measure="count",
     ),
     Entry(
         Code.FEWER_PARTITIONS,
@@ -136,6 +139,7 @@ ENTRIES = (
             "Give the mirror more tasks or bandwidth, or agree on another RPO: so much is lost when the source is."
         ),
         SWITCHING,
+        measure="percent",
     ),
     Entry(
         Code.STALLED,
@@ -152,5 +156,6 @@ ENTRIES = (
         ),
         say("Look at its connector's log, and start it again. Until it runs nothing of it can be switched."),
         SWITCHING,
+        measure="later",
     ),
 )

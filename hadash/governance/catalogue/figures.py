@@ -1,5 +1,7 @@
 """The figures that decide whether there is a finding. The page of all rules shows them."""
 
+#: How many times as much of it there has to be as there was when it came up (or was last said to be worse), for a finding to have got worse.
+WORSE_TIMES = 1.5
 #: Topics of one InstanceID, beyond which it drags along too many others.
 MANY_TOPICS = 10
 #: Names of one application that each came and went on one of so many days.

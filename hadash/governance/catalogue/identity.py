@@ -35,6 +35,7 @@ ENTRIES = (
             "Give each application an AppID of its own. Until then register their InstanceIDs, so that each can move by itself."
         ),
         SHARED_USERS,
+        measure="count",
     ),
     Entry(
         Code.NAMELESS,
@@ -47,6 +48,7 @@ ENTRIES = (
             "Set client.id in the application, then register it. Without one it moves only together with the whole AppID."
         ),
         IDENTITY,
+        measure="count",
     ),
     Entry(
         Code.CHANGING,
@@ -63,6 +65,7 @@ ENTRIES = (
             "Take what changes (a process number, a pod's name, the time) out of client.id: a binding of a name that is gone governs nobody."
         ),
         IDENTITY,
+        measure="count",
     ),
     Entry(
         Code.SEVERAL_APPIDS,
@@ -97,6 +100,7 @@ ENTRIES = (
         say("%(client)s of %(appid)s uses %(count)s Topics: all of them move when it moves."),
         say("Split it: one client.id for each group of Topics that belong together."),
         SWITCHING,
+        measure="count",
     ),
     Entry(
         Code.BOTH_CLUSTERS,
@@ -139,6 +143,7 @@ ENTRIES = (
         ),
         say("Bind the InstanceIDs instead: a binding of the Topic moves all who use it under this AppID."),
         SHARED_USERS,
+        measure="count",
     ),
     Entry(
         Code.REGEX,
@@ -155,6 +160,7 @@ ENTRIES = (
             "Let it subscribe to names, or bind it as a whole by its InstanceID: one consumer reads from one cluster."
         ),
         SHARED_USERS,
+        measure="count",
     ),
     Entry(
         Code.GROUP_APPIDS,
@@ -181,5 +187,6 @@ ENTRIES = (
             "Give all members of a group one client.id, or register all of them: they can only move together."
         ),
         SWITCHING,
+        measure="count",
     ),
 )

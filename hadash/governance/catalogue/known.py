@@ -20,6 +20,7 @@ ENTRIES = (
         say("%(count)s declared uses of %(appid)s were not seen: %(uses)s."),
         say("Take the declaration back if nobody uses it any more: until then it counts in plans."),
         IDENTITY,
+        measure="count",
     ),
     Entry(
         Code.NOT_DECLARED,
@@ -30,6 +31,7 @@ ENTRIES = (
         say("%(count)s uses of %(appid)s were seen that nobody has declared: %(uses)s."),
         say("Declare them if they are right, or ask the owner what they are."),
         IDENTITY,
+        measure="count",
     ),
     Entry(
         Code.BYPASS,
@@ -44,5 +46,6 @@ ENTRIES = (
             "Give them the Gateway's address, and close the brokers' to clients: a switch cannot move what it does not see."
         ),
         GATEWAY,
+        measure="count",
     ),
 )

@@ -36,6 +36,7 @@ ENTRIES = (
             "Take back the rights: what is allowed and not seen makes the plan of a switch larger than it has to be."
         ),
         RULES_OF_HA,
+        measure="count",
     ),
     Entry(
         Code.ACL_DRIFT,
@@ -51,5 +52,6 @@ ENTRIES = (
             "Grant them on the other cluster, too, or take them back: after a switch its clients would be refused."
         ),
         PIPELINE,
+        measure="count",
     ),
 )

@@ -1,4 +1,4 @@
-"""What has become of the risks within a week: which are new, which have come up again, which are gone."""
+"""What has become of the risks within a week: which are new, which have come up again or got worse, which are gone."""
 
 from __future__ import annotations
 
@@ -31,9 +31,10 @@ def build(view: View, now: datetime, url: str, about: str = "") -> Report:
     counting = selectors.counting(view.pairs)
     new = counting.filter(opened_at__gte=since, first_at__gte=since)
     again = counting.filter(opened_at__gte=since, first_at__lt=since)
+    worse = counting.filter(opened_at__lt=since, worse_at__gte=since)
     gone = Finding.objects.filter(pair__in=view.pairs, state=Finding.State.RESOLVED, resolved_at__gte=since)
     score = selectors.score(counting)
-    counts = (new.count() + again.count(), gone.count(), counting.count())
+    counts = (new.count() + again.count(), worse.count(), gone.count(), counting.count())
     as_of = parts.published_at(Run.Job.RISK)
     stale = parts.stale(as_of, now)
     return Report(
@@ -50,6 +51,14 @@ def build(view: View, now: datetime, url: str, about: str = "") -> Report:
             _listed(_("New within seven days"), new, "-weight", "opened_at", "new-risks", _("No new risk.")),
             _listed(_("Come up again"), again, "-weight", "opened_at", "", _("None has come up again.")),
             _listed(
+                _("Got worse within seven days"),
+                worse,
+                "-weight",
+                "worse_at",
+                "worse-risks",
+                _("None that was there before got worse."),
+            ),
+            _listed(
                 _("Resolved within seven days"),
                 gone,
                 "-resolved_at",
@@ -62,20 +71,28 @@ def build(view: View, now: datetime, url: str, about: str = "") -> Report:
     )
 
 
-def _said(new: int, gone: int, still_open: int) -> list[str]:
+def _said(new: int, worse: int, gone: int, still_open: int) -> list[str]:
     return [
         ngettext("%(n)s new risk", "%(n)s new risks", new) % {"n": new} if new else _("no new risk"),
+        *([_("%(n)s got worse") % {"n": worse}] if worse else []),
         _("%(n)s resolved") % {"n": gone},
         _("%(n)s open") % {"n": still_open},
     ]
 
 
-def _verdict(new: int, gone: int, still_open: int, high: int) -> Line:
+def _verdict(new: int, worse: int, gone: int, still_open: int, high: int) -> Line:
     if high:
         said = ngettext("%(n)s new risk is high.", "%(n)s new risks are high.", high) % {"n": high}
         return Line(said, Tone.BAD, link("findings", severity="high"))
     if new > gone:
         return Line(_("More risks have come up than were resolved."), Tone.NOTICE, link("findings"))
+    if worse:
+        said = ngettext(
+            "%(n)s risk that was there before got worse.",
+            "%(n)s risks that were there before got worse.",
+            worse,
+        ) % {"n": worse}
+        return Line(said, Tone.NOTICE, link("findings", show="worse"))
     if new or still_open:
         return Line(
             _("No new risk is high, and no more have come up than were resolved."),

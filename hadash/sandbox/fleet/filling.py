@@ -133,7 +133,7 @@ def _set_back(since: datetime, age: int) -> None:
     Run.objects.filter(began_at__gte=since).update(
         due_at=F("due_at") - back, began_at=F("began_at") - back, ended_at=F("ended_at") - back
     )
-    for field in ("first_at", "opened_at", "resolved_at"):
+    for field in ("first_at", "opened_at", "worse_at", "resolved_at"):
         Finding.objects.filter(**{f"{field}__gte": since}).update(**{field: F(field) - back})
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE")
