@@ -710,6 +710,9 @@ REPORT_ZONE = os.environ.get("HADASH_REPORT_ZONE", "UTC").strip()
 REPORT_LOOK_SECONDS = number("HADASH_REPORT_LOOK_SECONDS", 10)
 #: Hours after which the figures of a report are old: the jobs that make them run every day at least, and one may fail.
 REPORT_STALE_HOURS = number("HADASH_REPORT_STALE_HOURS", 26)
+#: Seconds for which a report waits for figures of today when its time has come: jobs that run at night may be late, and those of a new
+#: installation have not published at all. After that it is sent with a subject that says so.
+REPORT_AWAIT_SECONDS = number("HADASH_REPORT_AWAIT_SECONDS", 1800)
 #: Hours after which a mail with a report is not sent any more: the next one is there by then.
 REPORT_EXPIRY_HOURS = number("HADASH_REPORT_EXPIRY_HOURS", 20)
 #: Days for which reports can be read on their pages: a year, so that one can be put beside that of a year ago.

@@ -21,6 +21,7 @@ from hadash.inventory.models import Pair
 from hadash.outbox.addresses import BadAddress, normalised
 from hadash.pipeline.cron import NoSuchTime, validated
 from hadash.reports import editions, times
+from hadash.reports.kinds import FIGURES, parts
 from hadash.reports.models import Kind, ReportIssue, ReportRecipient, ReportSchedule
 from hadash.reports.times import NoSuchZone
 from hadash.sentences import Sentence, say
@@ -216,8 +217,18 @@ def make_waiting(now: datetime) -> int:
     queued = 0
     due = ReportIssue.objects.filter(state=ReportIssue.State.WAITING, due_at__lte=now)
     for issue in due.select_related("schedule__pair"):
-        queued += _make(issue, now)
+        if not awaits_figures(issue, now):
+            queued += _make(issue, now)
     return queued
+
+
+def awaits_figures(issue: ReportIssue, now: datetime) -> bool:
+    """Whether it is not made yet, since the jobs that make its figures may still publish today's. (What a person sends now goes now.)"""
+    jobs = FIGURES[Kind(issue.schedule.kind)]
+    until = issue.due_at + timedelta(seconds=settings.REPORT_AWAIT_SECONDS)
+    if issue.state != ReportIssue.State.WAITING or issue.asked_by_id is not None or not jobs:
+        return False
+    return issue.due_at <= now < until and bool(parts.stale(parts.published_at(*jobs), now))
 
 
 def _make(issue: ReportIssue, now: datetime) -> bool:

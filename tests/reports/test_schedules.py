@@ -86,7 +86,8 @@ def made(kind: Kind, people: SimpleNamespace, about: str = "", **more: Any) -> l
     """The editions of a schedule of this kind at its time."""
     schedule = schedules.save(people.ada, wanted(kind, **more))
     now = timezone.now()
-    ReportIssue.objects.create(schedule=schedule, due_at=now, about=about)
+    # (One that a person asks for waits for no figures.)
+    ReportIssue.objects.create(schedule=schedule, due_at=now, about=about, asked_by=people.ada)
     assert schedules.make_waiting(now) == 1, ReportIssue.objects.get(schedule=schedule).fault
     return list(ReportEdition.objects.filter(issue__schedule=schedule))
 
@@ -188,6 +189,26 @@ class TestReaders:
         issue = ReportIssue.objects.get()
         assert (issue.state, said(issue)) == ("skipped", ["Arne Approver may not see what it tells of."])
         assert not Delivery.objects.exists()
+
+    def test_it_waits_for_figures_of_today_and_not_for_ever(
+        self, people: SimpleNamespace, estate: Any, engines: Any
+    ) -> None:
+        schedule = schedules.save(people.ada, wanted(Kind.RISKS))
+        now = timezone.now()
+        old = Run.objects.create(
+            job="risk", state="published", began_at=now, ended_at=now - timedelta(hours=27)
+        )
+        issue = ReportIssue.objects.create(schedule=schedule, due_at=now)
+        assert schedules.make_waiting(now + timedelta(minutes=29)) == 0
+        assert schedules.awaits_figures(issue, now)
+        new = Run.objects.create(job="risk", state="published", began_at=now, ended_at=now)
+        assert schedules.make_waiting(now + timedelta(minutes=29)) == 1
+        assert not ReportEdition.objects.get().report["stale"]
+
+        Run.objects.filter(pk__in=(old.pk, new.pk)).update(ended_at=now - timedelta(hours=27))
+        ReportIssue.objects.create(schedule=schedule, due_at=now + timedelta(minutes=1))
+        assert schedules.make_waiting(now + timedelta(minutes=32)) == 1, "the figures are still old"
+        assert ReportEdition.objects.latest("pk").report["subject"].startswith("[old figures]")
 
     def test_everybody_of_a_pair(self, people: SimpleNamespace, published: None, engines: Any) -> None:
         """Also who has a role on that pair alone; what there is of other pairs is not for them."""

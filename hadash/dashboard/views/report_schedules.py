@@ -139,6 +139,7 @@ def schedule(request: HttpRequest, pk: int) -> HttpResponse:
         "schedule": found,
         "recipients": found.recipients.select_related("user"),
         "issues": [(issue, states.of_issue(issue), _counted(counts.get(issue.pk, {}))) for issue in issues],
+        "awaiting": [issue.pk for issue in issues if schedules.awaits_figures(issue, timezone.now())],
         "mail_goes": bool(settings.SMTP_HOST),
         **(_times(found.cron, found.zone) if found.enabled else {"times": [], "times_zone": found.zone}),
     }

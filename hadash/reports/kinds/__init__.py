@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 
+from hadash.governance.models import Run
 from hadash.reports.kinds import coverage, due, lag, posture, risks, switch
 from hadash.reports.models import Kind
 from hadash.reports.recipients import View
@@ -20,4 +21,14 @@ BUILDERS: dict[Kind, Builder] = {
     Kind.LAG: lag.build,
     Kind.SWITCH: switch.build,
     Kind.DUE: due.build,
+}
+
+#: The jobs of the pipeline whose figures a kind tells; none for one that tells of what hadash knows by itself.
+FIGURES: dict[Kind, tuple[Run.Job, ...]] = {
+    Kind.POSTURE: posture.JOBS,
+    Kind.RISKS: risks.JOBS,
+    Kind.COVERAGE: coverage.JOBS,
+    Kind.LAG: lag.JOBS,
+    Kind.SWITCH: (),
+    Kind.DUE: (),
 }

@@ -22,6 +22,9 @@ from hadash.reports.links import link
 from hadash.reports.recipients import View
 from hadash.reports.report import Cell, Figure, Heading, Line, Picture, Report, Section, Table, Tone
 
+#: The jobs that make its figures.
+JOBS = (Run.Job.COVERAGE, Run.Job.TOPOLOGY)
+
 #: AppIDs and owners that stand in the mail; a click shows the others.
 SHOWN = 15
 #: Names of clients in one cell.
@@ -29,7 +32,7 @@ NAMED = 5
 
 
 def build(view: View, now: datetime, url: str, about: str = "") -> Report:
-    as_of = parts.published_at(Run.Job.COVERAGE, Run.Job.TOPOLOGY)
+    as_of = parts.published_at(*JOBS)
     stale = parts.stale(as_of, now)
     rows = selectors.rows(Coverage, selectors.published(Run.Job.COVERAGE), view.pairs)
     if view.owner:
@@ -39,7 +42,7 @@ def build(view: View, now: datetime, url: str, about: str = "") -> Report:
         seen, registered = seen + clients, registered + known
     whose = [view.owner] if view.owner else view.pairs
     sections = [_figures(view, seen, registered)]
-    sections += [_to_do(view)] if view.owner else [_owners(view), _to_do(view)]
+    sections += [_to_do(view, seen)] if view.owner else [_owners(view), _to_do(view, seen)]
     return Report(
         kind="coverage",
         title=_("InstanceID coverage of %(whose)s") % {"whose": ", ".join(whose)},
@@ -102,8 +105,8 @@ def _figures(view: View, seen: int, registered: int) -> Section:
         _("At a glance"),
         figures=[
             Figure(_("InstanceID coverage"), share),
-            Figure(_("Clients"), f"{seen:,}"),
-            Figure(_("Not registered"), f"{seen - registered:,}"),
+            Figure(_("Clients"), f"{seen:,}" if seen else "?"),
+            Figure(_("Not registered"), f"{seen - registered:,}" if seen else "?"),
         ],
     )
 
@@ -160,7 +163,7 @@ def _percent(part: int, whole: int) -> str:
     return f"{100 * part / whole:.0f} %" if whole else "–"
 
 
-def _to_do(view: View) -> Section:
+def _to_do(view: View, seen: int) -> Section:
     rows = rows_of(view.pairs)
     if view.owner:
         rows = rows.filter(_owned(view))
@@ -188,7 +191,7 @@ def _to_do(view: View) -> Section:
         _("To be registered"),
         says=says if total else "",
         table=table,
-        empty=_("Nothing: each client is registered."),
+        empty=_("Nothing: each client is registered.") if seen else _("No client was seen lately."),
     )
 
 

@@ -22,6 +22,9 @@ from hadash.reports.recipients import View
 from hadash.reports.report import Cell, Figure, Heading, Line, Picture, Report, Section, Table, Tone
 from hadash.switching.policy import rpos
 
+#: The jobs that make its figures.
+JOBS = (Run.Job.LAG,)
+
 DAYS = 7
 #: Mirrors that stand in the mail, the worst first.
 SHOWN = 15
@@ -48,7 +51,7 @@ class Week:
 
 def build(view: View, now: datetime, url: str, about: str = "") -> Report:
     pairs = parts.pairs_named(view.pairs)
-    as_of = parts.published_at(Run.Job.LAG)
+    as_of = parts.published_at(*JOBS)
     stale = parts.stale(as_of, now)
     today = now.astimezone(UTC).date()
     rows = list(
@@ -203,7 +206,11 @@ def _mirrors(pairs: Sequence[str], weeks: Sequence[Week]) -> Section:
         csv_name="mirror-lag", csv_columns=("pair", "mirror", "samples_within_rpo", "samples_over_rpo", "samples_unknown", "seconds_p95_worst_day", "seconds_most"),
         all_rows=[(w.pair, w.mirror, w.within, w.over, w.unknown, w.p95_worst, w.worst) for w in weeks],
     )  # fmt: skip
-    return Section(_("Mirrors, the worst first"), table=table, empty=_("There is no mirror."))
+    return Section(
+        _("Mirrors, the worst first"),
+        table=table,
+        empty=_("No lag has been counted yet.") if now else _("There is no mirror."),
+    )
 
 
 def _row(week: Week) -> Sequence[Cell]:

@@ -27,6 +27,9 @@ from hadash.reports.links import link
 from hadash.reports.recipients import View
 from hadash.reports.report import Cell, Heading, Line, Picture, Report, Section, Table, Tone
 
+#: The jobs that make its figures.
+JOBS = (Run.Job.TOPOLOGY, Run.Job.COVERAGE, Run.Job.RISK, Run.Job.LAG)
+
 #: Reasons of a pair, and findings, that stand in the mail; a click shows the others.
 REASONS_SHOWN, FINDINGS_SHOWN = 3, 8
 #: What counts as new.
@@ -48,7 +51,7 @@ def build(view: View, now: datetime, url: str, about: str = "") -> Report:
     new = findings.filter(opened_at__gte=now - NEW_WITHIN).count()
     coverage = stands.trend(share("registered", "clients"))
     worst = max(seen, key=lambda each: each.readiness.grade, default=None)
-    as_of = parts.published_at(Run.Job.TOPOLOGY, Run.Job.COVERAGE, Run.Job.RISK, Run.Job.LAG)
+    as_of = parts.published_at(*JOBS)
     stale = parts.stale(as_of, now)
     return Report(
         kind="posture",

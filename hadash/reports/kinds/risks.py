@@ -21,6 +21,9 @@ from hadash.reports.links import link
 from hadash.reports.recipients import View
 from hadash.reports.report import Cell, Heading, Line, Picture, Report, Section, Table, Tone
 
+#: The jobs that make its figures.
+JOBS = (Run.Job.RISK,)
+
 WEEK = timedelta(days=7)
 #: Rows of each table; a click shows the others.
 SHOWN = 12
@@ -35,7 +38,7 @@ def build(view: View, now: datetime, url: str, about: str = "") -> Report:
     gone = Finding.objects.filter(pair__in=view.pairs, state=Finding.State.RESOLVED, resolved_at__gte=since)
     score = selectors.score(counting)
     counts = (new.count() + again.count(), worse.count(), gone.count(), counting.count())
-    as_of = parts.published_at(Run.Job.RISK)
+    as_of = parts.published_at(*JOBS)
     stale = parts.stale(as_of, now)
     return Report(
         kind="risks",

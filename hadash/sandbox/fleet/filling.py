@@ -21,6 +21,7 @@ from hadash.inventory.models import Pair
 from hadash.lake.store import Store
 from hadash.pipeline.applications import Application
 from hadash.pipeline.running import conninfo
+from hadash.sandbox import mails
 from hadash.sandbox.errors import SandboxError
 from hadash.sandbox.fleet import database, reports
 from hadash.sandbox.fleet.estate import DAYS, Estate, Side, Size
@@ -60,6 +61,7 @@ def fill(size: Size, names: Side, looked_at: Sequence[int] = LOOKED_AT, tell: Te
     database.bind(estate, names, BindingStore(claimed(zookeeper())))
     reports.put_servers(store, estate, names)
     _go_through(store, estate, names, today, looked_at, tell)
+    mails.put_generated(Pair.objects.get(name=names.pair))
     store.write_json(MARK, wanted)
 
 
