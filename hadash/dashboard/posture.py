@@ -53,11 +53,20 @@ class Trend:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """The figures of some pairs together. ``newest``: each pair's last ones."""
+    """The figures of the pairs ``names`` together. ``newest``: each pair's last ones."""
 
+    names: tuple[str, ...]
     days: dict[date, Day]
     newest: dict[str, Posture]
     today: date
+
+    def without(self, *figures: str) -> list[str]:
+        """The pairs of which nobody has said these: what is added up is without them."""
+        return [
+            name
+            for name in self.names
+            if name not in self.newest or any(getattr(self.newest[name], each) is None for each in figures)
+        ]
 
     def trend(self, figure: Callable[[Day], float | None]) -> Trend:
         """What ``figure`` makes of each day's figures."""
@@ -95,10 +104,11 @@ def total(*names: str) -> Callable[[Day], float | None]:
 
 def standing(pairs: Iterable[str]) -> Standing:
     """One query."""
+    names = tuple(pairs)
     today = timezone.now().astimezone(UTC).date()
     since = today - timedelta(days=TREND_DAYS - 1)
-    rows = list(Posture.objects.filter(pair__in=list(pairs), day__gte=since).order_by("day"))
-    return Standing(_by_day(rows), {row.pair: row for row in rows}, today)
+    rows = list(Posture.objects.filter(pair__in=names, day__gte=since).order_by("day"))
+    return Standing(names, _by_day(rows), {row.pair: row for row in rows}, today)
 
 
 def _by_day(rows: Iterable[Posture]) -> dict[date, Day]:
@@ -145,7 +155,7 @@ def lag_trend(pairs: Iterable[str]) -> Trend:
 @dataclass(frozen=True, slots=True)
 class Tile:
     """One figure. ``value``: as it stands there; empty when it is not known. ``of``: what it is a part of. ``says``: what it counts, in a few
-    words. ``better``: whether a larger figure is ``"up"``, a smaller one ``"down"``, or neither."""
+    words; ``without``: pairs of which it is not known, while it is of others. ``better``: whether a larger figure is ``"up"``, a smaller one ``"down"``, or neither."""
 
     word: Any
     value: str
@@ -157,6 +167,7 @@ class Tile:
     better: str = ""
     #: Of the trend, where it is another than that of the figure.
     trend_unit: str = ""
+    without: Sequence[str] = ()
 
     @property
     def change(self) -> str:

@@ -45,6 +45,7 @@ def of_posture(standing: Standing, pairs: Iterable[str], rpo_seconds: float | No
             of=_number(appids),
             better="up",
             trend_unit=" %",
+            without=standing.without("appids", "mirrored_appids"),
         ),
         Tile(
             _("InstanceID coverage"),
@@ -53,6 +54,7 @@ def of_posture(standing: Standing, pairs: Iterable[str], rpo_seconds: float | No
             reverse("table", args=["coverage"]),
             covered,
             better="up",
+            without=standing.without("clients", "registered"),
         ),
         Tile(
             _("Shared AppIDs"),
@@ -61,6 +63,7 @@ def of_posture(standing: Standing, pairs: Iterable[str], rpo_seconds: float | No
             reverse("table", args=["sharing"]),
             shared,
             better="down",
+            without=standing.without("shared_appids"),
         ),
         Tile(
             _("Largest blast radius"),
@@ -69,6 +72,7 @@ def of_posture(standing: Standing, pairs: Iterable[str], rpo_seconds: float | No
             reverse("table", args=["radii"]),
             radius,
             better="down",
+            without=standing.without("largest_radius"),
         ),
         Tile(
             _("Open findings"),
@@ -78,6 +82,7 @@ def of_posture(standing: Standing, pairs: Iterable[str], rpo_seconds: float | No
             reverse("findings"),
             findings,
             better="down",
+            without=standing.without("high", "medium", "low"),
         ),
         Tile(
             _("Mirror lag today"),

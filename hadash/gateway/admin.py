@@ -42,7 +42,8 @@ def build_app(gateway: Gateway) -> Starlette:
 
     async def status(request: Request) -> Response:
         """How it is, and what it has counted since ``started``: ``requests`` are [kind, cluster, requests, bytes in, bytes out]. ``cpu_seconds``
-        and ``memory_bytes`` are of its process (null where the system does not tell)."""
+        and ``memory_bytes`` are of its process (null where the system does not tell). ``reached``: whether each cluster answered when it was
+        asked last; not of one that was never asked."""
         purgatory, traffic = gateway.purgatory, gateway.traffic
         by_cluster = dict.fromkeys(gateway.clusters, 0)
         for client in gateway.all_clients():
@@ -54,6 +55,7 @@ def build_app(gateway: Gateway) -> Starlette:
                 "applied": gateway.applying.applied.value,
                 "connections": sum(len(group) for group in gateway.clients.values()),
                 "connections_by_cluster": by_cluster,
+                "reached": gateway.reached,
                 "parked": purgatory.count,
                 "parked_bytes": purgatory.bytes,
                 "expired": purgatory.expired_total,

@@ -288,6 +288,8 @@ class GatewaySample(models.Model):
     applied = models.BigIntegerField()
     #: Connections by cluster.
     connections = models.JSONField(default=dict)
+    #: Whether each cluster answered when the Gateway asked it last; without those of which it does not tell.
+    reached = models.JSONField(default=dict, db_default=models.Value({}, models.JSONField()))
     parked = models.PositiveIntegerField()
     expired = models.PositiveBigIntegerField()
     overflowed = models.PositiveBigIntegerField()

@@ -46,6 +46,7 @@ def sample_of(gateway: str, status: Mapping[str, Any], at: datetime) -> GatewayS
         started=datetime.fromtimestamp(status["started"], UTC),
         applied=status["applied"],
         connections=status["connections_by_cluster"],
+        reached=status.get("reached", {}),  # (one of an older version does not tell)
         parked=status["parked"],
         expired=status["expired"],
         overflowed=status["overflowed"],

@@ -9,13 +9,14 @@ from typing import Any
 
 import pytest
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
 from dashboard.parts import PASSWORD, cluster, signed_in
 from hadash.accounts.roles import ensure_user
-from hadash.dashboard.clusters import survey
+from hadash.dashboard.clusters import looking, survey
 from hadash.dashboard.clusters.looking import controllers_of
 from hadash.dashboard.clusters.survey import (
     Differing,
@@ -27,7 +28,7 @@ from hadash.dashboard.clusters.survey import (
 )
 from hadash.dashboard.views import clusters as views
 from hadash.inventory import sampling
-from hadash.inventory.models import ClusterSample, ClusterState, Pair
+from hadash.inventory.models import ClusterSample, ClusterState, GatewaySample, Pair
 from hadash.kafka.errors import ClusterUnavailable
 from hadash.kafka.values import QuotaEntity
 from hadash.lake import snapshots
@@ -199,6 +200,29 @@ class TestPages:
         page = as_arne.get(reverse("clusters")).content.decode()
         assert "no snapshot has it yet" in page, "west"
         assert "kraft" in page, "east"
+
+    def test_which_gateways_reach_it(self, as_arne: Client, estate: SimpleNamespace, lake: Store) -> None:
+        now = timezone.now()
+        values = {"started": now, "applied": 1, "parked": 0, "expired": 0, "overflowed": 0}
+        for gateway, ago, reached in (
+            ("gateway-1", 20, {"east": False}),
+            ("gateway-1", 5, {"east": True, "west": False}),
+            ("gateway-2", 5, {}),  # of an older version
+            ("gateway-3", 5000, {"east": True}),
+        ):
+            GatewaySample.objects.create(
+                gateway=gateway,
+                at=now - timedelta(seconds=ago),
+                reached=reached,
+                connections={"east": 3, "west": 0},
+                **values,
+            )
+        east, west = sorted(
+            looking.rows_for(User.objects.get(username="arne")), key=lambda row: row.cluster.name
+        )
+        assert (east.reached_by, east.missed_by) == (("gateway-1",), ())
+        assert (west.reached_by, west.missed_by) == ((), ("gateway-1",)), "that it is configured says nothing"
+        assert "gateway-1 does not reach it" in as_arne.get(reverse("clusters")).content.decode()
 
     def test_one_cluster(self, as_arne: Client, estate: SimpleNamespace, lake: Store) -> None:
         sampling.note_clusters(timezone.now(), TABLES)

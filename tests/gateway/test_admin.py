@@ -22,6 +22,7 @@ def test_status(gateway: GatewayProcess, control: ControlPlane, app: App) -> Non
     status = gateway.ask("/status")
     assert (status["id"], status["pair"]) == ("gateway-1", "main")
     assert status["applied"] >= epoch
+    assert status["reached"] == {"east": True, "west": True}
     assert gateway.metric("hadash_gateway_applied_epoch") == status["applied"]
 
 

@@ -26,7 +26,7 @@ class Step:
 
 
 def falling_apart(steps: Sequence[Step]) -> Chart:
-    """The largest island after each step, a line a pair. :param steps: by pair and place."""
+    """The largest of the islands that steps are about after each step, a line a pair. :param steps: by pair and place."""
     by_pair: dict[str, list[Step]] = defaultdict(list)
     for step in steps:
         by_pair[step.pair].append(step)
@@ -79,6 +79,8 @@ def falling_apart(steps: Sequence[Step]) -> Chart:
             "annotations": labels,
             "margin": {"l": 64, "r": 90, "t": 12, "b": 44},
         },
-        says=_("Each step registers the InstanceIDs of one AppID. What moved as one island falls apart."),
+        says=_(
+            "Each step registers the InstanceIDs of one AppID. What moved as one island falls apart. Islands without a step are not counted."
+        ),
         empty=_("Nothing is left to do: registering more InstanceIDs would break up nothing more."),
     )

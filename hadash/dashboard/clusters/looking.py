@@ -26,8 +26,8 @@ STATE_DAYS, MOST_POINTS = 30, 500
 
 @dataclass(frozen=True, slots=True)
 class ClusterRow:
-    """A cluster of a pair. ``newest``: how it was at the newest snapshot that has it; ``None``: at none yet. ``reached_by``: Gateways that have
-    connections to it, of those that have said how they are lately."""
+    """A cluster of a pair. ``newest``: how it was at the newest snapshot that has it; ``None``: at none yet. ``reached_by``: Gateways whom it
+    answered when they asked it last; ``missed_by``: those whom it did not; both of those that have said how they are lately."""
 
     cluster: Cluster
     pair: Pair
@@ -35,6 +35,7 @@ class ClusterRow:
     newest: ClusterState | None
     milliseconds: float | None
     reached_by: tuple[str, ...]
+    missed_by: tuple[str, ...]
 
     @property
     def twin(self) -> Cluster:
@@ -56,23 +57,22 @@ def rows_for(user: Any) -> list[ClusterRow]:
             states.of_cluster(cluster),
             known.get(cluster.pk),
             samples[cluster.pk].milliseconds if cluster.pk in samples else None,
-            reached.get(cluster.name, ()),
+            *(_those(reached, cluster.name, answered) for answered in (True, False)),
         )
         for pair in pairs
         for cluster in pair.clusters
     ]
 
 
-def _reached() -> dict[str, tuple[str, ...]]:
-    """By cluster, the Gateways that have it and have answered lately."""
+def _reached() -> dict[str, dict[str, bool]]:
+    """By Gateway, whether each cluster answers it: as it has said last, of those that have said anything lately."""
     since = timezone.now() - timedelta(seconds=4 * settings.GATEWAY_SAMPLE_SECONDS)
-    found: dict[str, set[str]] = {}
-    for gateway, connections in GatewaySample.objects.filter(at__gte=since).values_list(
-        "gateway", "connections"
-    ):
-        for cluster in connections:
-            found.setdefault(cluster, set()).add(gateway)
-    return {cluster: tuple(sorted(gateways)) for cluster, gateways in found.items()}
+    samples = GatewaySample.objects.filter(at__gte=since).order_by("at")
+    return dict(samples.values_list("gateway", "reached"))
+
+
+def _those(reached: Mapping[str, Mapping[str, bool]], cluster: str, answered: bool) -> tuple[str, ...]:
+    return tuple(sorted(gateway for gateway, told in reached.items() if told.get(cluster) is answered))
 
 
 @dataclass(frozen=True, slots=True)

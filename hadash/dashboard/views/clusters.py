@@ -44,6 +44,7 @@ KEYS: Keys = {
     "leaderless": _newest("leaderless"),
     "under_replicated": _newest("under_replicated"),
     "gateways": lambda row: " ".join(row.reached_by) or None,
+    "missed_by": lambda row: " ".join(row.missed_by) or None,
     "looked_at": lambda row: row.cluster.looked_at,
 }
 TROUBLE_KEYS: Keys = {field.name: attrgetter(field.name) for field in fields(Trouble)}
