@@ -1,8 +1,9 @@
 // What every page needs: times, the theme, fragments that refresh themselves. No rules.
 import { comparable, kept, pressed } from "./swapping.js";
-import { clockTime, showElapsed, showTimes, showZone } from "./times.js";
+import { clockTime, showElapsed, showOptionTimes, showTimes, showZone } from "./times.js";
 
 showTimes();
+showOptionTimes();
 showZone();
 showElapsed();
 setInterval(() => showTimes(), 1000);
@@ -108,6 +109,7 @@ document.addEventListener("htmx:beforeSwap", (event) => {
 document.addEventListener("htmx:afterSwap", (event) => {
   event.detail.target.classList.remove("stale");
   showTimes(event.detail.target);
+  showOptionTimes(event.detail.target);
   showZone(event.detail.target);
   showElapsed(event.detail.target);
 });

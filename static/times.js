@@ -45,6 +45,14 @@ export function showTimes(root = document) {
   }
 }
 
+// Options hold no elements: their words have a place for the time.
+export function showOptionTimes(root = document) {
+  for (const option of root.querySelectorAll("option[data-at]")) {
+    const date = new Date(option.dataset.at);
+    if (!Number.isNaN(date.getTime())) option.textContent = option.dataset.words.replace("{time}", `${full(date)} ${shortZone(date)}`);
+  }
+}
+
 // Forms take times in the viewer's zone: they say which that is.
 export function showZone(root = document) {
   for (const element of root.querySelectorAll("[data-zone]")) element.textContent = element.dataset.zone.replace("{zone}", zone);

@@ -203,6 +203,19 @@ class TestPages:
         publish_graph(estate.pair, [*ESTATE, *uses_of("returns", produce=["orders"])])
         page = as_arne.get(reverse("graph"), {"since": before.pk}).content.decode()
         assert f"since run {before.pk}: 1 new, 0 gone, 0 moved." in page
+        twin = as_arne.get(reverse("graph"), {"since": before.pk, "csv": "map"})
+        lines = b"".join(twin.streaming_content).decode().splitlines()  # type: ignore[attr-defined]
+        assert lines[0] == "turn,kind,name,cluster,radius"
+        assert [line.split(",")[:3] for line in lines[1:]] == [["new", "AppID", "returns"]]
+
+    def test_a_run_of_the_past_says_where_a_click_leads(
+        self, as_arne: Client, estate: SimpleNamespace
+    ) -> None:
+        before = publish_graph(estate.pair, ESTATE, at=NOW - timedelta(hours=2))
+        publish_graph(estate.pair, ESTATE)
+        said = "opens it as it is in the newest run"
+        assert said in as_arne.get(reverse("graph"), {"run": before.pk}).content.decode()
+        assert said not in as_arne.get(reverse("graph")).content.decode()
 
     @pytest.mark.parametrize(
         "asked",

@@ -94,29 +94,58 @@ def island_map(
     rest: Rest,
     since: str = "",
 ) -> Chart:
-    """All islands. :param islands: the largest first. :param since: when the earlier run was that it is compared with; empty for none."""
+    """All islands; its table has those, or what is other than in the earlier run.
+
+    :param islands: the largest first. :param since: when the earlier run was that it is compared with; empty for none.
+    """
     placed = [island for island in islands if island.r is not None]
     traces = [*_circles(clusters, placed), _middles(placed)]
     traces += _by_turn(spots) if since else _by_cluster(clusters, spots)
     return Chart(
         "map",
         _("All islands"),
-        (
-            Column("island", _("Around")),
-            Column("things", _("Things"), "number", _("identities, Topics and groups")),
-            Column("appids", _("AppIDs"), "number"),
-            Column("topics", _("Topics"), "number"),
-            Column("groups", _("Groups"), "number"),
-            Column("cluster", _("Cluster"), "cluster"),
-            Column("radius", _("Moves together"), "number", _("things that move together at most")),
-        ),
-        [(i.word, i.things, i.appids, i.topics, i.groups, i.cluster, i.radius) for i in islands],
+        _TURNED_COLUMNS if since else _ISLAND_COLUMNS,
+        _turned(spots)
+        if since
+        else [(i.word, i.things, i.appids, i.topics, i.groups, i.cluster, i.radius) for i in islands],
         traces,
         _layout(),
         says=_said(islands, rest, spots, since),
         empty=_("No run has drawn a map yet: the next run of the job Topology does."),
         height=640,
     )
+
+
+_ISLAND_COLUMNS = (
+    Column("island", gettext_lazy("Around")),
+    Column("things", gettext_lazy("Things"), "number", gettext_lazy("identities, Topics and groups")),
+    Column("appids", gettext_lazy("AppIDs"), "number"),
+    Column("topics", gettext_lazy("Topics"), "number"),
+    Column("groups", gettext_lazy("Groups"), "number"),
+    Column("cluster", gettext_lazy("Cluster"), "cluster"),
+    Column(
+        "radius", gettext_lazy("Moves together"), "number", gettext_lazy("things that move together at most")
+    ),
+)
+_TURNED_COLUMNS = (
+    Column("turn", gettext_lazy("Since then")),
+    Column("kind", gettext_lazy("What"), "kind"),
+    Column("name", gettext_lazy("Name")),
+    Column("cluster", gettext_lazy("Cluster"), "cluster"),
+    Column("radius", gettext_lazy("Moves together"), "number"),
+)
+
+
+def _turned(spots: Sequence[Spot]) -> list[tuple[Any, ...]]:
+    """What is drawn and not as it was: new, gone and moved, of each that with which most moves first."""
+    changed = sorted(
+        (spot for spot in spots if spot.turn is not Turn.SAME),
+        key=lambda spot: (list(Turn).index(spot.turn), -spot.radius, spot.word),
+    )
+    return [
+        (TURNS[spot.turn][0], THING_WORDS.get(spot.kind, spot.kind), spot.word, spot.cluster, spot.radius)
+        for spot in changed
+    ]
 
 
 def one_island(clusters: tuple[str, str], word: str, spots: Sequence[Spot], things: int) -> Chart:

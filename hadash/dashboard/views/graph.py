@@ -70,6 +70,7 @@ def graph(request: HttpRequest) -> HttpResponseBase:
         "island": island,
         "slider": [(each, _at(request, each)) for each in runs],
         "place": runs.index(run),
+        "newest": runs[-1],
         "earlier": [each for each in reversed(runs) if each.pk < run.pk],
         "whole": address_with(request, island=None),
     }
