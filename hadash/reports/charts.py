@@ -19,6 +19,8 @@ BAD, WAITING, FINE = "#a4232b", "#8a5a00", "#1d6b43"
 GREYS = ("#3b4450", "#8b95a1", "#c3c9d0")
 #: Pixels from one bar to the next.
 _BAR_STEP = 24
+#: Pixels of a bold letter at most, but for the widest.
+_LETTER = 9.0
 #: What machines have for Latin and for Chinese letters.
 FONTS = "DejaVu Sans, Noto Sans, Noto Sans CJK SC, Source Han Sans SC, Microsoft YaHei, sans-serif"
 
@@ -45,7 +47,12 @@ def lines(
     :param labels: below the first and the last day. :param limit: a line with its name, such as the RPO. :param top: of the axis; ``None``: just above
         the largest value.
     """
-    left, right, above, below = 44, 96, 12, 24
+    ends = [(each, next((v for v in reversed(each.values) if v is not None), None)) for each in series]
+    said = [
+        (each, last, f"{each.name} {_short(last)}{unit}".strip()) for each, last in ends if last is not None
+    ]
+    longest = max([0, *(len(label) for _, _, label in said), len(limit[1]) if limit else 0])
+    left, right, above, below = 44, max(96, round(_LETTER * longest) + 8), 12, 24
     inner_width, inner_height = WIDTH - left - right, height - above - below
     known = [v for each in series for v in each.values if v is not None]
     highest = top if top is not None else _nice(max([*known, limit[0] if limit else 0.0, 1e-9]) * 1.05)
@@ -66,7 +73,6 @@ def lines(
     if limit is not None:
         parts.append(_rule(left, y(limit[0]), left + inner_width, y(limit[0]), BAD, dashes="4 3"))
         parts.append(_text(left + inner_width + 6, y(limit[0]) + 4, limit[1], BAD))
-    ends = []
     for each in series:
         for run in _runs(each.values):
             points = [(x(n, len(each.values)), y(v)) for n, v in run]
@@ -78,10 +84,8 @@ def lines(
                 parts.append(
                     f'<polyline points="{path}" fill="none" stroke="{each.colour}" stroke-width="2"/>'
                 )
-        last = next((v for v in reversed(each.values) if v is not None), None)
-        if last is not None:
-            ends.append((y(last), f"{each.name} {_short(last)}{unit}".strip(), each.colour))
-    for level, label, colour in _apart(ends, 14, above + 4, height - below):
+    labelled = [(y(last), label, each.colour) for each, last, label in said]
+    for level, label, colour in _apart(labelled, 14, above + 4, height - below):
         parts.append(_text(left + inner_width + 6, level + 4, label, colour, bold=True))
     return _svg(height, parts)
 

@@ -1,4 +1,5 @@
-"""A report as data: what its mail, its page, its text and its PDF are made of. Pure; all texts are in the reader's language already."""
+"""A report as data: what its mail, its page, its text and its PDF are made of. Pure; all texts are in the reader's language already, but for how
+many rows are not shown, which is said in the language that is active."""
 
 from __future__ import annotations
 
@@ -7,6 +8,8 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
+
+from django.utils.translation import ngettext
 
 
 class Tone(StrEnum):
@@ -50,8 +53,13 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Heading:
+    """``is_short``: what stands below it is not broken into lines, such as a day. ``share``: how much of the width it gets on paper, beside
+    others."""
+
     text: str
     is_number: bool = False
+    is_short: bool = False
+    share: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +78,10 @@ class Table:
     def more(self) -> int:
         """Rows that are not shown."""
         return max(0, self.total - len(self.rows))
+
+    @property
+    def more_said(self) -> str:
+        return more_said(self.more)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,3 +180,8 @@ def _section(kept: dict[str, Any]) -> Section:
 
 def _line(kept: dict[str, Any]) -> Line:
     return Line(**{**kept, "tone": Tone(kept["tone"])})
+
+
+def more_said(rows: int) -> str:
+    """That so many rows are not shown; empty for none."""
+    return ngettext("%(shown)s more", "%(shown)s more", rows) % {"shown": f"{rows:,}"} if rows > 0 else ""

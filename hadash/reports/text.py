@@ -68,7 +68,7 @@ def _table(table: Table) -> Iterator[str]:
                 "; ".join(f"{head}: {text}" for head, text in zip(heads, row, strict=True) if text)
             )
     if table.more:
-        yield f"… +{table.more}" + (f"  {table.url}" if table.url else "")
+        yield table.more_said + (f"  {table.url}" if table.url else "")
 
 
 def _cell(cell: Cell) -> str:

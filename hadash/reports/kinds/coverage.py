@@ -74,7 +74,8 @@ def _said(seen: int, registered: int) -> list[str]:
     missing = seen - registered
     if not missing:
         return [
-            ngettext("its one client is registered", "all %(n)s clients are registered", seen) % {"n": seen}
+            ngettext("its one client is registered", "all %(n)s clients are registered", seen)
+            % {"n": f"{seen:,}"}
         ]
     return [
         ngettext(
@@ -82,7 +83,7 @@ def _said(seen: int, registered: int) -> list[str]:
             "%(missing)s of %(seen)s clients are not registered",
             seen,
         )
-        % {"missing": missing, "seen": seen}
+        % {"missing": f"{missing:,}", "seen": f"{seen:,}"}
     ]
 
 
@@ -170,14 +171,17 @@ def _to_do(view: View, seen: int) -> Section:
     total = rows.count()
     shown = with_clients(rows[:SHOWN])
     columns = [
-        Heading(_("AppID")),
+        Heading(_("AppID"), share=2),
         Heading(_("Not registered"), is_number=True),
-        Heading(_("client.ids")),
-        Heading(_("Moves together")),
+        Heading(_("client.ids"), share=4),
     ]
+    # (Only the first AppIDs of the work list have been looked at that closely.)
+    with_radius = any(each.before is not None for each in shown)
+    if with_radius:
+        columns.append(Heading(_("Moves together"), is_short=True))
     table = Table(
         columns,
-        [_row(each) for each in shown],
+        [_row(each)[: len(columns)] for each in shown],
         total,
         link("uncovered"),
         csv_name="not-registered",

@@ -104,7 +104,7 @@ def _said(found: Sequence[Due], now: datetime) -> list[str]:
     soon = sum(due.at <= now + SOON for due in found)
     said = [
         ngettext("%(n)s is due within two weeks", "%(n)s are due within two weeks", len(found))
-        % {"n": len(found)}
+        % {"n": f"{len(found):,}"}
     ]
     if soon:
         said.append(_("%(n)s within two days") % {"n": soon})
@@ -139,7 +139,7 @@ def _section(title: str, every: Sequence[Due], now: datetime, url: str, csv_name
         for due in every[:SHOWN]
     ]
     table = Table(
-        [Heading(_("Until")), Heading(_("What")), Heading(_("Whose"))],
+        [Heading(_("Until"), is_short=True), Heading(_("What")), Heading(_("Whose"))],
         rows,
         len(every),
         url,
@@ -227,7 +227,7 @@ def _unseen(pairs: Sequence[Pair]) -> Section:
             "%(n)s declarations were not borne out by any client lately: withdraw them, or ask their owners.",
             total,
         )
-        % {"n": total}
+        % {"n": f"{total:,}"}
         if total
         else ""
     )

@@ -28,6 +28,8 @@ JOBS = (Run.Job.LAG,)
 DAYS = 7
 #: Mirrors that stand in the mail, the worst first.
 SHOWN = 15
+#: Mirrors that the verdict names.
+NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,12 +139,14 @@ def _verdict(weeks: Sequence[Week]) -> Line:
         return Line(_("No lag has been counted yet."), Tone.UNKNOWN, link("mirrors"))
     late = [week for week in weeks if week.over]
     if late:
-        names = ", ".join(week.mirror for week in late[:3]) + (" …" if len(late) > 3 else "")
-        return Line(
-            _("Further behind than the RPO at times: %(mirrors)s.") % {"mirrors": names},
-            Tone.BAD,
-            link("mirrors"),
+        names = ", ".join(week.mirror for week in late[:NAMED])
+        said = (
+            _("Further behind than the RPO at times: %(mirrors)s and %(count)s more.")
+            % {"mirrors": names, "count": f"{len(late) - NAMED:,}"}
+            if len(late) > NAMED
+            else _("Further behind than the RPO at times: %(mirrors)s.") % {"mirrors": names}
         )
+        return Line(said, Tone.BAD, link("mirrors"))
     if any(week.unknown for week in weeks):
         return Line(
             _("No mirror was seen further behind than the RPO, but not all of the time is known."),

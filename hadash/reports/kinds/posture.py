@@ -80,7 +80,9 @@ def _pairs(pairs: Sequence[Pair], stands: Standing) -> list[PairView]:
 
 
 def _subject(pairs: Sequence[str], new: int, coverage: Trend, stale: str) -> str:
-    risks = ngettext("%(n)s new risk", "%(n)s new risks", new) % {"n": new} if new else _("no new risk")
+    risks = (
+        ngettext("%(n)s new risk", "%(n)s new risks", new) % {"n": f"{new:,}"} if new else _("no new risk")
+    )
     said = [risks]
     if coverage.now is not None:
         change = f" ({coverage.change:+.0f})" if coverage.change and abs(coverage.change) >= 0.5 else ""
@@ -151,7 +153,7 @@ def _findings(pairs: Sequence[str], now: datetime, new: int) -> Section:
     total_ = counting.aggregate(n=Count("pk"))["n"]
     rows = [_finding(each, now) for each in found]
     table = Table(
-        [Heading(_("Risk")), Heading(_("AppID")), Heading(_("About")), Heading(_("Since"))],
+        [Heading(_("Risk")), Heading(_("AppID")), Heading(_("About")), Heading(_("Since"), is_short=True)],
         rows,
         total_,
         link("findings"),
@@ -169,7 +171,7 @@ def _findings(pairs: Sequence[str], now: datetime, new: int) -> Section:
             for f in counting.order_by("-weight", "pair", "code", "appid", "name")[: settings.REPORT_CSV_ROWS]
         ],
     )
-    says = ngettext("%(n)s new in a day", "%(n)s new in a day", new) % {"n": new}
+    says = ngettext("%(n)s new in a day", "%(n)s new in a day", new) % {"n": f"{new:,}"}
     return Section(_("Risks, the newest first"), says=says, table=table, empty=_("No open risk."))
 
 

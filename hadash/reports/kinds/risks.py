@@ -76,16 +76,16 @@ def build(view: View, now: datetime, url: str, about: str = "") -> Report:
 
 def _said(new: int, worse: int, gone: int, still_open: int) -> list[str]:
     return [
-        ngettext("%(n)s new risk", "%(n)s new risks", new) % {"n": new} if new else _("no new risk"),
-        *([_("%(n)s got worse") % {"n": worse}] if worse else []),
-        _("%(n)s resolved") % {"n": gone},
-        _("%(n)s open") % {"n": still_open},
+        ngettext("%(n)s new risk", "%(n)s new risks", new) % {"n": f"{new:,}"} if new else _("no new risk"),
+        *([_("%(n)s got worse") % {"n": f"{worse:,}"}] if worse else []),
+        _("%(n)s resolved") % {"n": f"{gone:,}"},
+        _("%(n)s open") % {"n": f"{still_open:,}"},
     ]
 
 
 def _verdict(new: int, worse: int, gone: int, still_open: int, high: int) -> Line:
     if high:
-        said = ngettext("%(n)s new risk is high.", "%(n)s new risks are high.", high) % {"n": high}
+        said = ngettext("%(n)s new risk is high.", "%(n)s new risks are high.", high) % {"n": f"{high:,}"}
         return Line(said, Tone.BAD, link("findings", severity="high"))
     if new > gone:
         return Line(_("More risks have come up than were resolved."), Tone.NOTICE, link("findings"))
@@ -94,7 +94,7 @@ def _verdict(new: int, worse: int, gone: int, still_open: int, high: int) -> Lin
             "%(n)s risk that was there before got worse.",
             "%(n)s risks that were there before got worse.",
             worse,
-        ) % {"n": worse}
+        ) % {"n": f"{worse:,}"}
         return Line(said, Tone.NOTICE, link("findings", show="worse"))
     if new or still_open:
         return Line(
@@ -145,7 +145,7 @@ def _listed(title: str, found: QuerySet[Finding], order: str, at: str, csv_name:
         for each in ordered[:SHOWN]
     ]
     table = Table(
-        [Heading(_("Risk")), Heading(_("AppID")), Heading(_("About")), Heading(_("When"))],
+        [Heading(_("Risk")), Heading(_("AppID")), Heading(_("About")), Heading(_("When"), is_short=True)],
         rows,
         found.count(),
         link("findings"),
