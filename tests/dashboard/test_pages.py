@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from types import SimpleNamespace
 from typing import Any
 
@@ -324,6 +325,26 @@ def test_whose_switch_it_is_to_be_is_searched_in_pages(
     assert found.count("?appid=") == 10
     assert "2 InstanceIDs" in text(as_olga, f"{address}?q=shop")
     assert "No AppID has “nobody” in its name." in text(as_olga, f"{address}?q=nobody")
+
+
+def test_appids_are_searched_and_ordered_by_owner(
+    as_olga: Client, engines: SimpleNamespace, estate: SimpleNamespace
+) -> None:
+    AppID.objects.all().update(owner="")
+    AppID.objects.create(name="app-1", pair=estate.pair, owner="物流")
+    AppID.objects.create(name="app-2", pair=estate.pair, owner="Billing team")
+    address = reverse("appids")
+    assert [row[1] for row in _csv(as_olga, f"{address}?q=billing&format=csv")] == ["app-2"]
+    assert [row[1] for row in _csv(as_olga, f"{address}?q=%E7%89%A9&format=csv")] == ["app-1"]
+    by_owner = [row[1] for row in _csv(as_olga, f"{address}?sort=owner&format=csv")]
+    assert by_owner[:2] == ["app-2", "app-1"], "nobody's come last"
+    assert [row[1] for row in _csv(as_olga, f"{address}?sort=-owner&format=csv")][:2] == ["app-1", "app-2"]
+
+
+def _csv(client: Client, address: str) -> list[list[str]]:
+    answer = client.get(address)
+    lines = b"".join(answer.streaming_content).decode().splitlines()  # type: ignore[attr-defined]
+    return list(csv.reader(lines))[1:]
 
 
 def test_of_a_page_about_old_topics_only_their_part_is_read_again(

@@ -11,7 +11,8 @@ from typing import Any
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet, Value
+from django.db.models.functions import NullIf
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
@@ -54,7 +55,7 @@ PARTS = (
 )
 
 #: What the list can be ordered by, and the tables of one AppID.
-FIELDS: Fields = {"name": ("name",)}
+FIELDS: Fields = {"name": ("name",), "owner": ("owner_known", "name")}
 CONNECTED_KEYS: Keys = {
     "client": lambda client: client["client_id"] or None,
     "parked": itemgetter("parked"),
@@ -80,15 +81,16 @@ CSV_CHUNK = 500
 
 @require_GET
 def appids(request: HttpRequest) -> HttpResponseBase:
-    """All AppIDs with their bindings, searched by name with ``?q=``, of one pair with ``?pair=``; ``?sort=``; ``?format=csv``."""
+    """All AppIDs with their bindings, searched by name and owner with ``?q=``, of one pair with ``?pair=``; ``?sort=``; ``?format=csv``."""
     query, pair = searched(request, "q"), searched(request, "pair")
     pairs = governance.pair_names(user_of(request))
     found = selectors.appids(user_of(request))
     if query:
-        found = found.filter(name__icontains=query)
+        found = found.filter(Q(name__icontains=query) | Q(owner__icontains=query))
     if pair in pairs:
         found = found.filter(pair__name=pair)
     order = order_of(request, FIELDS)
+    found = found.alias(owner_known=NullIf("owner", Value("")))
     found = order.query(found, FIELDS, ("pair__name", "pk"))
     look = engines.look()
     if request.GET.get("format") == "csv":
