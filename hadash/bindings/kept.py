@@ -1,12 +1,13 @@
 """All documents of a chroot in memory, for pages and plans: a pair of a hundred thousand AppIDs has many, and few of them change.
 
 What has changed since the last look is learnt as the engines learn it, from the change nodes. What somebody edits past hadash is in no
-change node: it is seen after :data:`KEPT_SECONDS`, as it is by nobody else before a restart.
+change node: it is seen after :data:`KEPT_SECONDS` or little more, as it is by nobody else before a restart.
 """
 
 from __future__ import annotations
 
 import json
+import logging
 import threading
 import time
 from collections.abc import Mapping
@@ -18,11 +19,16 @@ from kazoo.exceptions import NoNodeError
 
 from hadash.bindings import layout
 from hadash.bindings.client import reaching
+from hadash.bindings.errors import StoreUnavailable
 from hadash.bindings.model import BindingDocument
 from hadash.bindings.store import BindingStore
 
-#: Seconds after which all documents are read again.
+log = logging.getLogger(__name__)
+
+#: Seconds after which all documents are read again: beside those who look, who go on with what is kept; and after so many more, while they wait.
+#: (Six thousand documents take seconds; a page that waits for them says that ZooKeeper does not answer.)
 KEPT_SECONDS = 600.0
+WAITED_SECONDS = 60.0
 
 #: By AppID; ``None`` for a document that cannot be parsed.
 Documents = Mapping[str, BindingDocument | None]
@@ -38,8 +44,9 @@ class KeptDocuments:
         #: The number of the last change node that is in them, and the transaction that has made or removed a document last.
         self._seen = -1
         self._children = -1
-        self._read_at = -KEPT_SECONDS
+        self._read_at = -(KEPT_SECONDS + WAITED_SECONDS)
         self._looking = threading.Lock()
+        self._reading: threading.Thread | None = None
 
     def all(self) -> Documents:
         """What there is now. (A change makes a new mapping; one that was returned before does not change.)
@@ -59,14 +66,37 @@ class KeptDocuments:
                 self._read_again(changed | unreadable)  # who repairs one by hand makes no change node
             self._children = children
             self._seen = numbers[-1] if numbers else -1
+            if time.monotonic() - self._read_at >= KEPT_SECONDS:
+                self._read_all_beside()
             return self._shown
+
+    def _read_all_beside(self) -> None:
+        """Begin to read all of them again, unless that is under way."""
+        if self._reading is None or not self._reading.is_alive():
+            self._reading = threading.Thread(target=self._read_all, name="documents", daemon=True)
+            self._reading.start()
+
+    def _read_all(self) -> None:
+        try:
+            with reaching():
+                # (What is changed from here on is in a change node that the next look has not seen, and is read once more.)
+                children = self._client.exists(layout.BINDINGS).pzxid
+                numbers = sorted(map(_number, self._client.get_children(layout.CHANGES)))
+                documents = self._store.all_documents()
+        except StoreUnavailable as error:
+            log.warning("The documents could not be read again: %s", error)
+            return
+        with self._looking:
+            self._show(documents)
+            self._children, self._seen = children, numbers[-1] if numbers else -1
+            self._read_at = time.monotonic()
 
     def _changed(self, numbers: list[int]) -> set[str] | None:
         """The AppIDs that changes since the last look are about; ``None`` when nobody can say.
 
         :param numbers: of the change nodes that are there, in order.
         """
-        if time.monotonic() - self._read_at >= KEPT_SECONDS:
+        if time.monotonic() - self._read_at >= KEPT_SECONDS + WAITED_SECONDS:
             return None
         fresh = [number for number in numbers if number > self._seen]
         if not fresh:

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, timedelta
+from functools import lru_cache
 from typing import Any
 
 from django.db.models import Max, Sum
@@ -17,6 +18,8 @@ from hadash.inventory.models import DailyFigure
 
 #: Days of a trend.
 TREND_DAYS = 30
+#: Lags of published runs that a process remembers, each for the pairs that some user may see.
+REMEMBERED = 64
 
 #: Figures of :class:`Posture` that add up over pairs, and those of which the largest counts.
 _SUMS = (
@@ -147,9 +150,15 @@ def lag_trend(pairs: Iterable[str]) -> Trend:
     today = timezone.now().astimezone(UTC).date()
     since = today - timedelta(days=TREND_DAYS - 1)
     run = selectors.published(Run.Job.LAG)
-    rows = selectors.rows(LagDay, run, pairs).filter(date__gte=since).order_by()
-    worst: dict[date, Any] = dict(rows.values_list("date").annotate(Max("seconds_p95")))
+    worst = _worst_of_days(run, tuple(pairs)) if run is not None else {}
     return Trend([worst.get(since + timedelta(days=number)) for number in range(TREND_DAYS)])
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _worst_of_days(run: Run, pairs: tuple[str, ...]) -> dict[date, Any]:
+    """Remembered: a published run does not change, and has a row for each mirror and day."""
+    rows = selectors.rows(LagDay, run, pairs).order_by()
+    return dict(rows.values_list("date").annotate(Max("seconds_p95")))
 
 
 @dataclass(frozen=True, slots=True)

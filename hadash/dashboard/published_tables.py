@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable
 from copy import copy
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from django.db.models import CharField, Exists, F, OuterRef, Q, QuerySet
@@ -22,7 +23,10 @@ from hadash.pipeline import schedules
 from hadash.pipeline.schedules import Scheduled
 from hadash.sentences import Sentence, say
 
-#: What findings can be shown by: their states, with those that somebody has accepted apart.
+#: Counts of published tables that a process remembers.
+REMEMBERED = 256
+
+#: What findings can be shown by: their states, with those that somebody has accepted apart, and those that got worse.
 SHOWS = ("open", "worse", "accepted", "resolved", "all")
 
 
@@ -40,6 +44,12 @@ def rows_of(table: Table, pairs: Iterable[str], query: str = "", sort: str = "")
         first = column.desc(nulls_last=True) if sort.startswith("-") else column.asc(nulls_last=True)
         order.insert(0, first)
     return rows.order_by(*order, "pk")
+
+
+@lru_cache(maxsize=REMEMBERED)
+def count_of(model: Any, run: Run | None, pairs: tuple[str, ...]) -> int:
+    """How many rows the run has published for these pairs. Remembered: a published run does not change, and may have a million."""
+    return int(selectors.rows(model, run, pairs).count())
 
 
 def _looked_for(rows: QuerySet[Any], table: Table, query: str) -> QuerySet[Any]:

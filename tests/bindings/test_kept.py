@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import pytest
 from kazoo.client import KazooClient
+from support.waiting import eventually
 
 from hadash.bindings import kept, layout
 from hadash.bindings import store as store_module
@@ -101,7 +103,48 @@ def test_what_is_edited_past_hadash_is_seen_after_a_while(
     counting.client.set(layout.binding("shop"), data.replace(b"east", b"west"))
     assert bound(known.all())["shop"] == "east"
     monkeypatch.setattr(kept, "KEPT_SECONDS", 0.0)
+    assert bound(known.all())["shop"] == "east", "all are read beside the one who looks"
+    eventually(lambda: bound(known.all())["shop"] == "west", "what was edited")
+
+
+def test_who_comes_back_after_long_waits_for_what_there_is_now(
+    counting: Counting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bind(counting, "shop")
+    known = KeptDocuments(counting)
+    known.all()
+    data, _ = counting.client.get(layout.binding("shop"))
+    counting.client.set(layout.binding("shop"), data.replace(b"east", b"west"))
+    monkeypatch.setattr(kept, "KEPT_SECONDS", 0.0)
+    monkeypatch.setattr(kept, "WAITED_SECONDS", 0.0)
     assert bound(known.all())["shop"] == "west"
+
+
+def test_what_changes_while_all_are_read_again_is_not_lost(
+    counting: Counting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bind(counting, "shop", "crm")
+    known = KeptDocuments(counting)
+    known.all()
+    read, go_on = threading.Event(), threading.Event()
+    all_documents = counting.all_documents
+
+    def slowly() -> Any:
+        found = all_documents()
+        read.set()
+        assert go_on.wait(20)
+        return found
+
+    monkeypatch.setattr(counting, "all_documents", slowly)
+    monkeypatch.setattr(kept, "KEPT_SECONDS", 0.0)
+    known.all()
+    assert read.wait(20)
+    bind(counting, "crm", to=WEST)
+    assert bound(known.all())["crm"] == "west", "nobody waits for what is read beside"
+    monkeypatch.setattr(kept, "KEPT_SECONDS", 600.0)
+    go_on.set()
+    known._reading.join(20)  # type: ignore[union-attr]
+    assert bound(known.all()) == {"shop": "east", "crm": "west"}
 
 
 def test_another_zookeeper_is_not_taken_for_the_same(counting: Counting) -> None:

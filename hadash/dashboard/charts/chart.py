@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 from django.http import HttpRequest, StreamingHttpResponse
+from django.utils.html import json_script
+from django.utils.safestring import SafeString
 
 from hadash.dashboard.csv_export import csv_response
 from hadash.dashboard.sorting import Keys, Order
@@ -25,7 +27,7 @@ INK, QUIET, LINE, SURFACE = "@ink-2", "@ink-3", "@line", "@surface"
 GREYS = ("@ink-2", "@ink-3", "@line-strong")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Chart:
     """One chart. ``name`` stands in addresses and names of files. ``says``: what can be read from it, in a sentence. ``columns`` and ``rows``
     are the table twin. ``traces`` and ``layout`` are Plotly's; ``layout`` lies over what all charts share. Moments are numbers,
@@ -68,9 +70,14 @@ class Chart:
         """What the browser is told."""
         return {"name": self.name, "traces": list(self.traces), "layout": self.layout}
 
+    @cached_property
+    def script(self) -> SafeString:
+        """The element that holds :attr:`drawn` as JSON. (Written once for all who look at a chart that is remembered.)"""
+        return json_script(self.drawn, self.element)
+
     @property
     def element(self) -> str:
-        """The id of the element that holds :attr:`drawn`."""
+        """The id of that element."""
         return f"chart-data-{self.name}"
 
 

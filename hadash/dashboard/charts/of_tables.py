@@ -4,13 +4,15 @@ estate as for a small one."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from datetime import UTC, timedelta
+from datetime import UTC, date, timedelta
+from functools import lru_cache
 from typing import Any
 
 from django.db import connection
 from django.db.models import Count, F, Max
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import get_language
 
 from hadash.dashboard.charts import coverage_map, over_time, sharing, work_list
 from hadash.dashboard.charts.chart import Chart
@@ -20,14 +22,21 @@ from hadash.governance.models import AdviceStep, CoverageCell, LagDay, Posture, 
 from hadash.inventory.models import AppID, Pair
 from hadash.switching import policy
 
+#: Charts of published runs that a process remembers: of a few tables, for the pairs of some users, in two languages.
+REMEMBERED = 64
 
-def charts_of(table: str, run: Run | None, pairs: Sequence[str]) -> list[Chart]:
+
+def charts_of(table: str, run: Run | None, pairs: Sequence[str]) -> Sequence[Chart]:
     """Those of a table; none for one that has no picture, or while no run has been published.
 
-    :param pairs: the names of those that are shown.
+    :param pairs: the names of those that are shown: the caller has checked that the user may see them.
     """
     make = _CHARTS.get(table)
-    return make(run, pairs) if make is not None and run is not None else []
+    return make(run, tuple(pairs)) if make is not None and run is not None else []
+
+
+def _today() -> date:
+    return timezone.now().astimezone(UTC).date()
 
 
 def _pages(rows: Iterable[Any]) -> dict[tuple[str, str], str]:
@@ -37,7 +46,13 @@ def _pages(rows: Iterable[Any]) -> dict[tuple[str, str], str]:
     return {(pair, name): reverse("appid", args=[pk]) for pair, name, pk in known}
 
 
-def _sharing(run: Run, pairs: Sequence[str]) -> list[Chart]:
+def _sharing(run: Run, pairs: tuple[str, ...]) -> Sequence[Chart]:
+    return _sharing_of(run, selectors.published(Run.Job.ADVICE), pairs, get_language())
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _sharing_of(run: Run, advice: Run | None, pairs: tuple[str, ...], language: str) -> Sequence[Chart]:
+    """In the ``language`` that is active. Remembered: published runs do not change. (An AppID that was registered since has no link.)"""
     rows = selectors.rows(Sharing, run, pairs)
     counts = dict(rows.order_by().values_list("clients").annotate(Count("pk")))
     most = list(rows.order_by("-clients", "pair", "appid")[: sharing.RANKED])
@@ -57,15 +72,13 @@ def _sharing(run: Run, pairs: Sequence[str]) -> list[Chart]:
         sharing.against_radius(
             [shared(row) for row in named.values()], _crowds(run, pairs, list(named)) if len(counts) else []
         ),
-        sharing.before_and_after(_changes(pairs)),
+        sharing.before_and_after(_changes(advice, pairs)),
     ]
 
 
-def _changes(pairs: Sequence[str]) -> list[sharing.Change]:
+def _changes(advice: Run | None, pairs: Sequence[str]) -> list[sharing.Change]:
     """The steps of the last work list."""
-    steps = list(
-        selectors.rows(AdviceStep, selectors.published(Run.Job.ADVICE), pairs).order_by("pair", "place")
-    )
+    steps = list(selectors.rows(AdviceStep, advice, pairs).order_by("pair", "place"))
     pages = _pages(steps)
     return [
         sharing.Change(s.pair, s.appid, len(s.clients), s.before, s.after, pages.get((s.pair, s.appid), ""))
@@ -95,10 +108,8 @@ def _crowds(run: Run, pairs: Sequence[str], named: Sequence[int]) -> list[sharin
         ]
 
 
-def _coverage(run: Run, pairs: Sequence[str]) -> list[Chart]:
-    cells = list(selectors.rows(CoverageCell, run, pairs).order_by("pair", "appid", "topic"))
-    pages = _pages(cells)
-    today = timezone.now().astimezone(UTC).date()
+def _coverage(run: Run, pairs: tuple[str, ...]) -> Sequence[Chart]:
+    today = _today()
     since = today - timedelta(days=TREND_DAYS - 1)
     days = Posture.objects.filter(pair__in=pairs, day__gte=since, clients__isnull=False).order_by(
         "day", "pair"
@@ -108,26 +119,33 @@ def _coverage(run: Run, pairs: Sequence[str]) -> list[Chart]:
             [over_time.CoverageDay(day.day, day.pair, day.clients or 0, day.registered or 0) for day in days],
             today,
         ),
-        coverage_map.coverage_map(
-            [
-                coverage_map.Cell(
-                    cell.pair,
-                    cell.appid,
-                    cell.topic,
-                    cell.clients,
-                    cell.registered,
-                    cell.changing,
-                    cell.duplicates,
-                    cell.bypassing,
-                    pages.get((cell.pair, cell.appid), ""),
-                )
-                for cell in cells
-            ]
-        ),
+        _coverage_map_of(run, pairs, get_language()),
     ]
 
 
-def _advice(run: Run, pairs: Sequence[str]) -> list[Chart]:
+@lru_cache(maxsize=REMEMBERED)
+def _coverage_map_of(run: Run, pairs: tuple[str, ...], language: str) -> Chart:
+    cells = list(selectors.rows(CoverageCell, run, pairs).order_by("pair", "appid", "topic"))
+    pages = _pages(cells)
+    return coverage_map.coverage_map(
+        [
+            coverage_map.Cell(
+                cell.pair,
+                cell.appid,
+                cell.topic,
+                cell.clients,
+                cell.registered,
+                cell.changing,
+                cell.duplicates,
+                cell.bypassing,
+                pages.get((cell.pair, cell.appid), ""),
+            )
+            for cell in cells
+        ]
+    )
+
+
+def _advice(run: Run, pairs: tuple[str, ...]) -> Sequence[Chart]:
     steps = list(selectors.rows(AdviceStep, run, pairs).order_by("pair", "place"))
     if not steps:
         return []
@@ -150,8 +168,18 @@ def _advice(run: Run, pairs: Sequence[str]) -> list[Chart]:
     ]
 
 
-def _lag(run: Run, pairs: Sequence[str]) -> list[Chart]:
-    today = timezone.now().astimezone(UTC).date()
+def _lag(run: Run, pairs: tuple[str, ...]) -> Sequence[Chart]:
+    known = list(Pair.objects.filter(name__in=pairs))
+    rpos = policy.rpos(known)
+    named = tuple(sorted((pair.name, rpos[pair.pk]) for pair in known))
+    return _lag_of(run, pairs, named, _today(), get_language())
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _lag_of(
+    run: Run, pairs: tuple[str, ...], rpos: tuple[tuple[str, float], ...], today: date, language: str
+) -> Sequence[Chart]:
+    """:param rpos: of each pair, in seconds."""
     since = today - timedelta(days=TREND_DAYS - 1)
     rows = selectors.rows(LagDay, run, pairs).filter(date__gte=since)
     worst = (
@@ -160,7 +188,8 @@ def _lag(run: Run, pairs: Sequence[str]) -> list[Chart]:
         .annotate(worst=Max("seconds_p95"))
         .order_by(F("worst").desc(nulls_last=True), "pair", "mirror")
     )
-    chosen = {(row["pair"], row["mirror"]) for row in worst[: over_time.DRAWN]}
+    of_all = [(row["pair"], row["mirror"]) for row in worst]
+    chosen = set(of_all[: over_time.DRAWN])
     days = [
         day
         for day in rows.filter(mirror__in={mirror for _pair, mirror in chosen}).order_by(
@@ -168,8 +197,6 @@ def _lag(run: Run, pairs: Sequence[str]) -> list[Chart]:
         )
         if (day.pair, day.mirror) in chosen
     ]
-    known = list(Pair.objects.filter(name__in=pairs))
-    rpos = policy.rpos(known)
     return [
         over_time.lag(
             [
@@ -186,14 +213,14 @@ def _lag(run: Run, pairs: Sequence[str]) -> list[Chart]:
                 )
                 for day in days
             ],
-            {pair.name: rpos[pair.pk] for pair in known},
+            dict(rpos),
             today,
-            left_out=worst.count() - len(chosen) if len(chosen) == over_time.DRAWN else 0,
+            left_out=len(of_all) - len(chosen),
         )
     ]
 
 
-_CHARTS: dict[str, Callable[[Run, Sequence[str]], list[Chart]]] = {
+_CHARTS: dict[str, Callable[[Run, tuple[str, ...]], Sequence[Chart]]] = {
     "sharing": _sharing,
     "coverage": _coverage,
     "advice": _advice,

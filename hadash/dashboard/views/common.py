@@ -8,6 +8,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Page, Paginator
+from django.db.models import QuerySet
 from django.forms import Form
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -72,9 +73,22 @@ def the_pair(user: Any, pk: int) -> Pair:
     return found
 
 
-def paged(request: HttpRequest, rows: Any, size: int = PAGE_SIZE) -> Page[Any]:
-    """A page of ``rows`` from ``?page=``; a number that does not exist is the nearest one."""
-    return Paginator(rows, size).get_page(request.GET.get("page"))
+def paged(request: HttpRequest, rows: Any, size: int = PAGE_SIZE, count: int | None = None) -> Page[Any]:
+    """A page of ``rows`` from ``?page=``; a number that does not exist is the nearest one.
+
+    :param count: how many there are in all, where the caller knows.
+    """
+    paginator = Paginator(rows, size)
+    if count is not None:
+        paginator.count = count
+    number = request.GET.get("page")
+    if count is None and number in (None, "", "1") and isinstance(rows, QuerySet):
+        # What fits on one page needs no counting.
+        first = list(rows[: size + 1])
+        if len(first) <= size:
+            paginator.count = len(first)
+        return Page(first[:size], 1, paginator)
+    return paginator.get_page(number)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from django.http import Http404, HttpRequest
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
 
@@ -48,6 +50,10 @@ def _run(request: HttpRequest, name: str, runs: list[Run]) -> Run | None:
     return next((run for run in runs if str(run.pk) == wanted), None)
 
 
+#: Maps of published runs that a process remembers, each in one language.
+REMEMBERED = 32
+
+
 @require_GET
 def graph(request: HttpRequest) -> HttpResponseBase:
     """``?pair=``, ``?run=`` of the past, ``?since=`` an earlier run to be compared with, ``?island=`` to open one, ``?csv=`` and the name of a chart."""
@@ -62,7 +68,7 @@ def graph(request: HttpRequest) -> HttpResponseBase:
     if pair is None or run is None:
         return render(request, "graph/map.html", context)
     chart, island = _opened(request, run, pair) if searched(request, "island") else (None, None)
-    chart = chart or _map(run, pair, since)
+    chart = chart or _map(run, pair, since, _clusters(pair), get_language())
     if (asked := asked_csv(request, [chart])) is not None:
         return asked
     context |= {
@@ -96,11 +102,13 @@ def _opened(request: HttpRequest, run: Run, pair: Pair) -> tuple[Chart, Island]:
     return island_map.one_island(_clusters(pair), word, spots, row.things), row
 
 
-def _map(run: Run, pair: Pair, since: Run | None) -> Chart:
+@lru_cache(maxsize=REMEMBERED)
+def _map(run: Run, pair: Pair, since: Run | None, clusters: tuple[str, str], language: str) -> Chart:
+    """In the ``language`` that is active. Remembered: published runs do not change."""
     islands, rest = maps.islands_of(run, pair)
     spots = maps.spots_of(run, pair, since)
     return island_map.island_map(
-        _clusters(pair), islands, spots, rest, _("run %(number)s") % {"number": since.pk} if since else ""
+        clusters, islands, spots, rest, _("run %(number)s") % {"number": since.pk} if since else ""
     )
 
 

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_GET
 from hadash.dashboard.charts.chart import asked_csv
 from hadash.dashboard.charts.of_tables import charts_of
 from hadash.dashboard.csv_export import csv_response
-from hadash.dashboard.published_tables import rows_of
+from hadash.dashboard.published_tables import count_of, rows_of
 from hadash.dashboard.sorting import order_of
 from hadash.dashboard.tables import TABLES, THING_WORDS, Table
 from hadash.dashboard.views.common import paged, searched, user_of
@@ -43,7 +43,7 @@ def table(request: HttpRequest, name: str) -> HttpResponseBase:
     if request.GET.get("format") == "csv":
         names = [column.name for column in found.columns]
         return csv_response(found.name, names, rows.values_list(*names).iterator(chunk_size=2000))
-    page = paged(request, rows, PAGE_SIZE)
+    page = paged(request, rows, PAGE_SIZE, None if query else count_of(found.model, run, tuple(shown)))
     context = {
         "table": found,
         "charts": charts,
