@@ -202,7 +202,8 @@ if DATABASE_POOL:
         "timeout": DATABASE_POOL_SECONDS,
     }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
-LANGUAGE_CODE = "en"
+#: Of pages and mail for those who have not chosen one: ``en`` or ``zh-hans``.
+LANGUAGE_CODE = os.environ.get("HADASH_LANGUAGE", "en").strip() or "en"
 LANGUAGES = [("en", "English"), ("zh-hans", "简体中文")]
 LOCALE_PATHS = [Path(__file__).resolve().parent / "locale"]
 USE_I18N = True

@@ -18,11 +18,11 @@ from tasks.single import single
 def send() -> None:
     """One sender at a time, over all workers."""
     server = configured.mail_server()
-    if server is None:
-        return
     with single("outbox send") as won:
-        if won:
+        if won and server is not None:
             sending.send_due(server, configured.mail_retries())
+        elif won:
+            services.expire(timezone.now())
 
 
 @shared_task(name="outbox.post", ignore_result=True)

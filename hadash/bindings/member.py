@@ -32,7 +32,7 @@ PREDECESSOR_SESSIONS = 1.5
 class Member:
     """The membership of one process.
 
-    :param return_seconds: how long its clients may take to come back, for those who have to wait for them when it is
+    :param pair: the name of the pair that it serves. :param return_seconds: how long its clients may take to come back, for those who have to wait for them when it is
         gone.
     """
 
@@ -46,6 +46,7 @@ class Member:
         pid: int,
         *,
         return_seconds: float = RETURN_SECONDS,
+        pair: str = "",
     ):
         self.client = client
         self.id = gateway_id
@@ -70,6 +71,7 @@ class Member:
             "version": version,
             "since": time.time(),
             "return_seconds": return_seconds,
+            "pair": pair,
         }
 
     # -- taking the name ------------------------------------------------------------------------------------------

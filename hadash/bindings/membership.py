@@ -150,6 +150,7 @@ def members(client: KazooClient) -> list[GatewayMember]:
             report=_report(report),
             excluded=record.excluded,
             incarnation=record.incarnation,
+            pair=str(record.values.get("pair", "")),
         )
         for (gateway_id, record, living), report in zip(there, reports, strict=True)
     ]

@@ -385,6 +385,8 @@ class GatewayMember:
     excluded: bool = False
     #: Says which process owns the name now; empty for a Gateway of before incarnations.
     incarnation: str = ""
+    #: The pair that it serves; empty for one of a version that does not tell.
+    pair: str = ""
 
     @property
     def counts(self) -> bool:

@@ -106,6 +106,7 @@ async def _run(settings: GatewaySettings, accounts: Accounts, client: KazooClien
         VERSION,
         os.getpid(),
         return_seconds=settings.return_seconds,
+        pair=pair.name,
     )
     try:
         gateway = Gateway(settings, pair, clusters, member, accounts)

@@ -310,8 +310,8 @@ class Finding(models.Model):
     resolved_at = models.DateTimeField(null=True)
     #: How often it has come up again.
     reopened = models.PositiveIntegerField(default=0)
-    #: How much of it there is, in what its rule counts (:attr:`Entry.measure`); null where the rule counts nothing. ``least``: the
-    #: least that there was since it came up or was last said to be worse; ``worse_at``: when it was last said to be.
+    #: How much of it there is, in what its rule counts (:attr:`Entry.measure`); null where the rule counts nothing. ``least``: what
+    #: that is compared with: as much as there was when it came up, when it was last said to be worse, or when it got much better; ``worse_at``: when it was last said to be.
     measure = models.FloatField(null=True)
     least = models.FloatField(null=True)
     worse_at = models.DateTimeField(null=True)

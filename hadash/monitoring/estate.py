@@ -27,7 +27,7 @@ from hadash.mirroring.models import Mirror
 from hadash.monitoring.probes import Probe, ask_all
 from hadash.monitoring.servers import redis_client
 from hadash.notices.models import Incident
-from hadash.outbox.models import Delivery
+from hadash.outbox.models import Delivery, Transport
 from hadash.outbox.states import State
 from hadash.switching.batches.models import Batch
 from hadash.switching.by_hand.models import BindingChange
@@ -217,8 +217,10 @@ def _outbox() -> Families:
     yield _gauge(
         "hadash_outbox_deliveries", "Messages that have not arrived yet.", counted, "transport", "state"
     )
-    # What no server has been asked about yet. (One mailbox that is full for a day is no outage.)
-    oldest = rows.filter(wanted_at__lte=now, tries=0).aggregate(at=Min("wanted_at"))["at"]
+    # What no server has been asked about yet. (One mailbox that is full for a day is no outage; and where no mail server is named, mail is not late:
+    # nobody is to send it.)
+    sent_by_us = rows if settings.SMTP_HOST else rows.exclude(transport=Transport.MAIL)
+    oldest = sent_by_us.filter(wanted_at__lte=now, tries=0).aggregate(at=Min("wanted_at"))["at"]
     yield _gauge(
         "hadash_outbox_late_seconds", "For how long the message that waits longest should have been sent.",
         [((now - oldest).total_seconds() if oldest else 0,)],

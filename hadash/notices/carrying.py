@@ -11,10 +11,10 @@ from django.conf import settings
 from django.utils import timezone
 
 from hadash.notices.kept import message_from_json
-from hadash.notices.payloads import post_for, refusal
+from hadash.notices.payloads import passes, post_for, refusal
 from hadash.notices.signing import webhook_headers
 from hadash.outbox.backoff import RetryPlan
-from hadash.outbox.failures import Refused
+from hadash.outbox.failures import Deferred, Refused
 from hadash.outbox.models import POSTED, Delivery, Transport
 from hadash.outbox.posting import BadEndpoint, checked, post
 from hadash.outbox.sending import Clock, HandOver, carry_due
@@ -53,7 +53,7 @@ class PostCarrier:
             timeout=settings.WEBHOOK_TIMEOUT_SECONDS,
         )
         if told := refusal(transport, answer.body):
-            raise Refused(told)
+            raise Deferred(told) if passes(transport, answer.body) else Refused(told)
         return answer.said
 
 

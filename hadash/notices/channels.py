@@ -156,7 +156,7 @@ def try_out(actor: Any, channel: Channel, ip: str | None = None) -> Delivery:
     now = timezone.now()
     key = f"test of channel {channel.pk} at {now.isoformat()}"
     notice = Notice(
-        kind=NoticeKind.SWITCH_ENDED.value,
+        kind=NoticeKind.SWITCH_ENDED.value,  # (for its urgency; programs are told that it is a test)
         key=key,
         sentence=say("This is a test by %(person)s: the channel works.", person=str(actor)).to_json(),
         path="/notices/",
@@ -164,7 +164,7 @@ def try_out(actor: Any, channel: Channel, ip: str | None = None) -> Delivery:
         pair=channel.pair,
     )
     with transaction.atomic():
-        queue_for_channel(channel, [notice], key, now)
+        queue_for_channel(channel, [notice], key, now, is_test=True)
         record(actor, "channel tried", f"channel {channel.pk}", ip, name=channel.endpoint.name)
     return Delivery.objects.get(asked_as=key)
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urljoin
 from zoneinfo import ZoneInfo
 
 from django.conf import settings
-from django.db import transaction
+from django.db import OperationalError, transaction
 from django.utils import timezone, translation
 from django.utils.translation import ngettext
 
@@ -26,8 +28,12 @@ from hadash.outbox.addresses import BadAddress, normalised
 from hadash.outbox.services import Recipient
 from hadash.reports.models import MailPreference
 
+log = logging.getLogger(__name__)
+
 #: What mails of notices are unsubscribed from.
 TOPIC = "notices"
+#: What programs are told instead of a kind, when somebody tries a channel out.
+TEST = "test"
 
 
 def tell_due(now: datetime) -> int:
@@ -39,8 +45,21 @@ def tell_due(now: datetime) -> int:
             by_person[each.user_id].append(each)
         elif each.channel_id is not None:
             by_channel[each.channel_id].append(each)
-    told = sum(_tell_person(found, now) for found in by_person.values())
-    return told + sum(_tell_channel(found, now) for found in by_channel.values())
+    told = sum(_tell_safely(_tell_person, found, now) for found in by_person.values())
+    return told + sum(_tell_safely(_tell_channel, found, now) for found in by_channel.values())
+
+
+def _tell_safely(
+    tell: Callable[[Sequence[Pending], datetime], bool], found: Sequence[Pending], now: datetime
+) -> bool:
+    """One whose message cannot be made keeps nobody else from theirs; it is tried again at the next look."""
+    try:
+        return tell(found, now)
+    except OperationalError:
+        raise
+    except Exception:
+        log.exception("the message with %s could not be made", found[-1])
+        return False
 
 
 def _tell_person(found: Sequence[Pending], now: datetime) -> bool:
@@ -87,10 +106,15 @@ def _tell_channel(found: Sequence[Pending], now: datetime) -> bool:
     return True
 
 
-def queue_for_channel(channel: Channel, notices: Sequence[Notice], asked_as: str, now: datetime) -> None:
+def queue_for_channel(
+    channel: Channel, notices: Sequence[Notice], asked_as: str, now: datetime, *, is_test: bool = False
+) -> None:
+    """:param is_test: programs are told that it is one: nothing has happened."""
     language = channel.language or settings.LANGUAGE_CODE
     with translation.override(language), timezone.override(ZoneInfo(channel.zone or settings.REPORT_ZONE)):
         message = message_of(notices)
+    if is_test:
+        message = replace(message, items=[replace(item, kind=TEST) for item in message.items])
     content = outbox.keep_content(message.title, "", language=language, data=message_to_json(message))
     recipient = Recipient(channel.endpoint.name, asked_as, endpoint=channel.endpoint)
     outbox.queue(content, [recipient], due_at=now, expires_at=_expiry(now))

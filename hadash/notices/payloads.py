@@ -91,7 +91,7 @@ def _slack_text(text: str) -> str:
 def _teams(message: Message, secret: str, at: datetime) -> Post:
     """A card for a workflow of Teams (the old connectors end in 2026)."""
     body: list[dict[str, Any]] = [
-        {"type": "TextBlock", "text": message.title, "weight": "Bolder", "wrap": True}
+        {"type": "TextBlock", "text": _markdown(message.title), "weight": "Bolder", "wrap": True}
     ]
     body += [
         {"type": "TextBlock", "text": f"[{_markdown(item.text)}]({item.url})", "wrap": True}
@@ -159,6 +159,31 @@ _MAKERS: dict[Transport, Callable[[Message, str, datetime], Post]] = {
     Transport.FEISHU: _feishu,
     Transport.WECOM: _wecom,
 }
+
+
+#: What these say when they are asked too often, or are busy: it passes. (WeCom: global error codes -1, 45009, 45033; DingTalk: -1, 130101, 410100;
+#: Feishu: 9499, 11232, 11233.)
+_LATER: dict[Transport, frozenset[int]] = {
+    Transport.DINGTALK: frozenset({-1, 130101, 410100}),
+    Transport.WECOM: frozenset({-1, 45009, 45033}),
+    Transport.FEISHU: frozenset({9499, 11232, 11233}),
+}
+
+
+def passes(transport: Transport, answer: Any) -> bool:
+    """Whether a channel that has not taken it may take it later.
+
+    >>> passes(Transport.WECOM, {"errcode": 45009, "errmsg": "api freq out of limit"})
+    True
+    >>> passes(Transport.WECOM, {"errcode": 93000, "errmsg": "invalid webhook url"})
+    False
+    """
+    code = (
+        answer.get("code" if transport is Transport.FEISHU else "errcode")
+        if isinstance(answer, dict)
+        else None
+    )
+    return code in _LATER.get(transport, ())
 
 
 def refusal(transport: Transport, answer: Any) -> str:

@@ -76,9 +76,10 @@ def _wants(wish: PersonalWish, notice: Notice, is_usual: bool) -> bool:
 
 
 def channels_for(notice: Notice, channels: Iterable[Channel]) -> list[Channel]:
+    """Those of its pair and of all pairs; what is no pair's (a job of the pipeline has failed) concerns every pair."""
     return [
         channel
         for channel in channels
-        if (channel.pair_id is None or channel.pair_id == notice.pair_id)
+        if (channel.pair_id is None or notice.pair_id is None or channel.pair_id == notice.pair_id)
         and (channel.kinds is None or notice.kind in channel.kinds)
     ]

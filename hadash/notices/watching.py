@@ -103,6 +103,9 @@ def _mirrors() -> Iterable[Seen]:
     limits = rpos({mirror.pair for mirror in mirrors})
     for mirror in mirrors:
         path = reverse("mirror", args=[mirror.pair.name, mirror.name])
+        if mirror.state == Mirror.State.UNKNOWN:
+            # Connect does not answer: one that had failed may have failed still.
+            yield Seen(f"mirrors:failed:{mirror.pk}", NoticeKind.MIRROR_FAILED, None, path, mirror.pair)
         if mirror.state == Mirror.State.FAILED:
             sentence = say(
                 "Mirror %(mirror)s of pair %(pair)s has failed: %(fault)s",
@@ -120,6 +123,7 @@ def _mirrors() -> Iterable[Seen]:
 
 
 def _gateways() -> Iterable[Seen]:
+    pairs = {pair.name: pair for pair in Pair.objects.all()}
     for member in gateway_members():
         if not member.live and not member.excluded:
             sentence = say("Gateway %(gateway)s does not answer.", gateway=member.id)
@@ -128,6 +132,7 @@ def _gateways() -> Iterable[Seen]:
                 NoticeKind.GATEWAY_AWAY,
                 sentence,
                 reverse("gateway", args=[member.id]),
+                pairs.get(member.pair),
             )
 
 
@@ -215,8 +220,8 @@ def _expiring(now: datetime) -> int:
             else held.get_absolute_url()
         )
         sentence = say(
-            "What %(person)s has asked for expires at %(at)s, and is not approved: %(what)s",
-            person=str(held.requested_by), at=f"{held.expires_at:%Y-%m-%d %H:%M} UTC", what=what,
+            "What %(person)s has asked for expires in %(minutes)s minutes, and is not approved: %(what)s",
+            person=str(held.requested_by), minutes=max(1, round((held.expires_at - now).total_seconds() / 60)), what=what,
         )  # fmt: skip
         announced += announce(
             NoticeKind.APPROVAL_EXPIRING, held.key, sentence, path, held.pair, [held.requested_by]

@@ -96,7 +96,13 @@ def read(folder: Path, now: datetime) -> Counter[str]:
     done: Counter[str] = Counter()
     for key in list(box.iterkeys()):
         raw = box.get_bytes(key)
-        if note(raw, now):
+        try:
+            is_ours = note(raw, now)
+        except Exception:
+            # (Python's parser raises many kinds of errors over what some servers write; and the other mail must not wait for it.)
+            log.exception("mail %s that came back cannot be read; it lies in %s", key, OTHER)
+            is_ours = False
+        if is_ours:
             done["noted"] += 1
         else:
             other.add(raw)

@@ -4,12 +4,29 @@ from __future__ import annotations
 
 from typing import Any
 from urllib.parse import urlsplit
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning, register
 
 from hadash.outbox.addresses import BadAddress, normalised, sender_of
 from hadash.outbox.smtp import Security
+
+
+@register()
+def zone_is_known(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """All mail is made in a zone, and none would be."""
+    try:
+        ZoneInfo(settings.REPORT_ZONE)
+    except (ZoneInfoNotFoundError, ValueError):
+        return [
+            Error(
+                f"HADASH_REPORT_ZONE is {settings.REPORT_ZONE!r}, which is no time zone.",
+                hint="For example: Asia/Shanghai",
+                id="hadash.E019",
+            )
+        ]
+    return []
 
 
 @register()

@@ -47,10 +47,14 @@ STATE_LABELS = {
 }
 
 
+#: Characters of a subject that are kept; a mail shows fewer.
+SUBJECT_KEPT = 500
+
+
 class Content(models.Model):
     """What is sent, in one language and one time zone: ten thousand recipients share it."""
 
-    subject = models.CharField(max_length=500)
+    subject = models.CharField(max_length=SUBJECT_KEPT)
     text = models.TextField()
     #: Empty for what has no HTML twin.
     html = models.TextField(blank=True)

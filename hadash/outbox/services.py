@@ -16,6 +16,7 @@ from hadash.audit.models import record
 from hadash.outbox.backoff import RetryPlan
 from hadash.outbox.models import (
     REPEATABLE,
+    SUBJECT_KEPT,
     Content,
     ContentPart,
     Delivery,
@@ -39,6 +40,10 @@ class Part:
     cid: str = ""
 
 
+class Unsubscribed(Exception):
+    """Its address does not want what it is to be sent."""
+
+
 @dataclass(frozen=True, slots=True)
 class Recipient:
     """Who gets it. ``asked_as``: what makes this message to this recipient one and the same, however often it is queued."""
@@ -59,9 +64,14 @@ def keep_content(
     language: str = "en",
     data: dict[str, Any] | None = None,
 ) -> Content:
-    """Keep what is to be sent. In the transaction of whoever queues it."""
+    """Keep what is to be sent. In the transaction of whoever queues it. A subject that is too long is cut: its text has all of it."""
     content = Content.objects.create(
-        subject=subject, text=text, html=html, list_id=list_id, language=language, data=data or {}
+        subject=_cut(subject, SUBJECT_KEPT),
+        text=text,
+        html=html,
+        list_id=list_id,
+        language=language,
+        data=data or {},
     )
     ContentPart.objects.bulk_create(
         ContentPart(
@@ -74,6 +84,14 @@ def keep_content(
         for part in parts
     )
     return content
+
+
+def _cut(text: str, most: int) -> str:
+    """
+    >>> _cut("four", 4), _cut("five!", 4)
+    ('four', 'fiv…')
+    """
+    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def queue(
@@ -115,23 +133,29 @@ def queue(
     return len(new)
 
 
+def expire(now: datetime, transports: Iterable[Transport] = (Transport.MAIL,)) -> int:
+    """What nobody needs any more has failed, with the last words of the server; how many."""
+    late = Delivery.objects.filter(transport__in=list(transports), state__in=DUE, expires_at__lte=now)
+    expired = 0
+    for each in late.order_by("pk").iterator(chunk_size=500):
+        said = f"Its time was over before it could be sent. {each.said}".strip()
+        expired += _settle(each, Event.EXPIRE, now, said)
+    return expired
+
+
 def claim_due(
     now: datetime, limit: int, transports: Iterable[Transport] = (Transport.MAIL,)
 ) -> list[Delivery]:
     """Claim what is due, the oldest first, for ``OUTBOX_CLAIM_SECONDS``. What is expired has failed instead."""
+    wanted = list(transports)
+    expire(now, wanted)
     with transaction.atomic():
         found = Delivery.objects.select_for_update(skip_locked=True).filter(
-            transport__in=list(transports), state__in=DUE, due_at__lte=now
+            transport__in=wanted, state__in=DUE, due_at__lte=now
         )
         due = list(found.order_by("due_at", "pk")[:limit])
-        late = [each for each in due if each.expires_at is not None and each.expires_at <= now]
-        for each in late:
-            _settle(
-                each, Event.EXPIRE, now, f"Its time was over before it could be sent. {each.said}".strip()
-            )
         claim, until = uuid.uuid4(), now + timedelta(seconds=settings.OUTBOX_CLAIM_SECONDS)
-        taken = [each.pk for each in due if each not in late]
-        Delivery.objects.filter(pk__in=taken).update(
+        Delivery.objects.filter(pk__in=[each.pk for each in due]).update(
             state=move(State.QUEUED, Event.CLAIM), claim=claim, claimed_until=until
         )
     claimed = (
@@ -221,7 +245,12 @@ def release_expired_claims(now: datetime) -> tuple[int, int]:
 
 
 def send_again(actor: Any, delivery: Delivery, now: datetime, ip: str | None = None) -> bool:
-    """A person wants it sent once more: what failed, what is uncertain, or what is deferred, at once. ``False``: there was nothing to do."""
+    """A person wants it sent once more: what failed, what is uncertain, or what is deferred, at once. ``False``: there was nothing to do.
+
+    :raises Unsubscribed: its recipient does not want it any more.
+    """
+    if unsubscribed(delivery.topic, [delivery.address]):
+        raise Unsubscribed(delivery.address)
     with transaction.atomic():
         found = Delivery.objects.filter(pk=delivery.pk, state__in=states_before(Event.SEND_AGAIN))
         moved = found.update(

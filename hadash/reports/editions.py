@@ -15,6 +15,7 @@ from django.utils.translation import gettext as _
 
 from hadash.inventory.models import Pair
 from hadash.outbox import services as outbox
+from hadash.outbox.messages import UNSUBSCRIBE_MARK
 from hadash.outbox.models import Content
 from hadash.outbox.services import Part, Recipient
 from hadash.reports.files import csv_of
@@ -71,13 +72,15 @@ def _edition(issue: ReportIssue, view: View, now: datetime) -> Content:
     )
     edition.save()
     with translation.override(view.language), timezone.override(ZoneInfo(view.zone)):
-        address = urljoin(settings.PUBLIC_URL, reverse("report", args=[edition.pk]))
+        # (The page of what is an owner's is for those who manage reports: the owner may have no account.)
+        page = reverse("report", args=[edition.pk])
+        address = "" if view.owner else urljoin(settings.PUBLIC_URL, page)
         report = built(Kind(issue.schedule.kind), view, now, address, issue.about)
         why = _("You get this because of the schedule “%(name)s”.") % {"name": issue.schedule.name}
         edition.report = report.to_json()
         content = outbox.keep_content(
             report.subject,
-            text_of(report, [why]),
+            text_of(report, [why, UNSUBSCRIBE_MARK]),
             html_of(report, why, can_unsubscribe=True),
             _parts(report),
             list_id=f"hadash-{issue.schedule.kind}",

@@ -136,6 +136,8 @@ class _Directory:
         owned = AppID.objects.filter(pair__in=self._pairs).exclude(owner="")
         owners = set(owned.values_list("owner", flat=True).distinct())
         wanted = sorted({owner} & owners if owner else owners)
+        if owner and owner not in owners:
+            yield say("No AppID that it tells of belongs to %(owner)s.", owner=owner)
         known = {each.owner: each for each in OwnerAddress.objects.filter(owner__in=wanted)}
         for name in wanted:
             if name not in known:

@@ -4,7 +4,7 @@ many rows are not shown, which is said in the language that is active."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
@@ -159,10 +159,16 @@ def report_from_json(kept: dict[str, Any]) -> Report:
     return Report(**{**kept, "as_of": as_of, "verdict": _line(kept["verdict"]), "sections": sections})
 
 
+def _known(made: type[Heading], kept: dict[str, Any]) -> Heading:
+    """Of what a newer version kept, what this one knows: both run side by side while hadash is updated."""
+    names = {each.name for each in fields(made)}
+    return made(**{name: value for name, value in kept.items() if name in names})
+
+
 def _section(kept: dict[str, Any]) -> Section:
     table = kept["table"]
     if table is not None:
-        columns = tuple(Heading(**each) for each in table["columns"])
+        columns = tuple(_known(Heading, each) for each in table["columns"])
         rows = tuple(
             tuple(Cell(**{**each, "tone": Tone(each["tone"])}) for each in row) for row in table["rows"]
         )

@@ -68,6 +68,7 @@ class Wanted:
 
 #: Why an issue was left out.
 MISSED = say("Nothing ran at its time, and it was too late afterwards.")
+PAUSED = say("The schedule was paused before it was made.")
 
 
 def save(
@@ -79,10 +80,13 @@ def save(
     """
     _may(actor)
     cron, zone, reasons = _time(wanted)
-    recipients = []
+    recipients: list[ReportRecipient] = []
     for asked in wanted.recipients:
         try:
-            recipients.append(_recipient(asked))
+            recipient = _recipient(asked)
+            # (The same one twice gets it once.)
+            if all(_who(recipient) != _who(each) for each in recipients):
+                recipients.append(recipient)
         except ScheduleRefused as refused:
             reasons += refused.reasons
     name = wanted.name.strip()
@@ -123,9 +127,12 @@ def save(
 
 
 def pause(actor: Any, schedule: ReportSchedule, *, enabled: bool, address: str | None = None) -> None:
-    """Pause it, or let it go on. What is queued already is sent."""
+    """Pause it, or let it go on. What is queued already is sent; what still waits to be made at its time is left out."""
     _may(actor)
     with transaction.atomic():
+        if not enabled:
+            waiting = schedule.issues.filter(state=ReportIssue.State.WAITING, asked_by=None)
+            waiting.update(state=ReportIssue.State.SKIPPED, left_out=[PAUSED.to_json()])
         schedule.enabled = enabled
         schedule.next_at = _next(schedule, timezone.now())
         schedule.save(update_fields=["enabled", "next_at", "changed_at"])
@@ -224,7 +231,7 @@ def make_waiting(now: datetime) -> int:
 
 def awaits_figures(issue: ReportIssue, now: datetime) -> bool:
     """Whether it is not made yet, since the jobs that make its figures may still publish today's. (What a person sends now goes now.)"""
-    jobs = FIGURES[Kind(issue.schedule.kind)]
+    jobs = FIGURES[Kind(issue.schedule.kind)] if settings.LAKE else ()
     until = issue.due_at + timedelta(seconds=settings.REPORT_AWAIT_SECONDS)
     if issue.state != ReportIssue.State.WAITING or issue.asked_by_id is not None or not jobs:
         return False
@@ -268,6 +275,10 @@ def trim(now: datetime) -> int:
     count = old.count()
     old.delete()
     return count
+
+
+def _who(recipient: ReportRecipient) -> tuple[str, int | None, str]:
+    return recipient.way, recipient.user_id, recipient.value
 
 
 def _may(actor: Any) -> None:

@@ -1,10 +1,13 @@
-"""A report as plain text: the twin of its mail, and what a reader without pictures gets. Pure."""
+"""A report as plain text: the twin of its mail, and what a reader without pictures gets. Pure, in the language and the zone that are active."""
 
 from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterator, Sequence
 from textwrap import wrap
+
+from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from hadash.reports.report import Cell, Line, Report, Section, Table
 
@@ -18,7 +21,11 @@ def text_of(report: Report, footer: Sequence[str] = ()) -> str:
     for told in (report.generated, report.stale):
         if told:
             lines += [*_wrapped(f"! {told}"), ""]
-    lines += [*_line(report.verdict), ""]
+    lines += [*_line(report.verdict)]
+    if report.as_of is not None:
+        at = timezone.localtime(report.as_of)
+        lines.append(_("As of %(at)s %(zone)s") % {"at": f"{at:%Y-%m-%d %H:%M}", "zone": f"{at:%Z}"})
+    lines.append("")
     for section in report.sections:
         lines += [*_section(section), ""]
     if report.url:

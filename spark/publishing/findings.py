@@ -8,7 +8,7 @@ from typing import Any
 import psycopg
 
 from hadash.governance.catalogue import CATALOGUE
-from hadash.governance.catalogue.figures import WORSE_TIMES
+from hadash.governance.catalogue.figures import WORSE_BY, WORSE_TIMES
 
 #: The acceptance of a ``finding`` that holds today (as :func:`hadash.governance.selectors.in_force`).
 IN_FORCE = (
@@ -19,10 +19,12 @@ IN_FORCE = (
 #: How much of it a finding of a run says there is; null where its rule counts nothing.
 _MEASURE = r"CASE WHEN evidence ->> rules.measure ~ '^[0-9]+(\.[0-9]+)?$' THEN (evidence ->> rules.measure)::float8 END"
 
-#: Whether a finding that was open is worse now: its rule has become graver, or there is much more of it. (False where nobody knows.)
+#: Whether a finding that was open is worse now: its rule has become graver, or there is much more of it, which is said once a day at most. (False
+#: where nobody knows.)
 _WORSE = (
     "coalesce(excluded.weight > known.weight OR"
-    " (excluded.measure > known.least AND excluded.measure >= known.least * %(times)s), false)"
+    " (excluded.measure >= known.least + %(by)s AND excluded.measure >= known.least * %(times)s"
+    " AND (known.worse_at IS NULL OR known.worse_at <= now() - interval '1 day')), false)"
 )
 
 
@@ -52,7 +54,8 @@ def carry_on(cursor: psycopg.Cursor[Any], run: int, undecided: frozenset[tuple[s
             measure = excluded.measure,
             least = CASE
                 WHEN known.state <> 'open' OR {_WORSE} THEN excluded.measure
-                ELSE least(known.least, excluded.measure)
+                WHEN excluded.measure * %(times)s <= known.least THEN excluded.measure
+                ELSE coalesce(known.least, excluded.measure)
             END,
             worse_at = CASE
                 WHEN known.state <> 'open' THEN NULL
@@ -64,7 +67,7 @@ def carry_on(cursor: psycopg.Cursor[Any], run: int, undecided: frozenset[tuple[s
             opened_at = CASE WHEN known.state = 'open' THEN known.opened_at ELSE now() END,
             reopened = known.reopened + CASE WHEN known.state = 'open' THEN 0 ELSE 1 END
         """,
-        {"run": run, "times": WORSE_TIMES},
+        {"run": run, "times": WORSE_TIMES, "by": WORSE_BY},
     )
     pairs = [{"pair": pair, "code": code} for pair, code in sorted(undecided)]
     cursor.execute(

@@ -54,6 +54,31 @@ def units() -> dict[str, configparser.ConfigParser]:
     return found
 
 
+class TestUnits:
+    def test_what_is_enabled_is_there_and_starts_with_the_machine(self) -> None:
+        """By the command of the guide: each unit, and the target that all of them are wanted by."""
+        guide = (ROOT / "docs" / "production.md").read_text()
+        (line,) = (line for line in guide.splitlines() if line.startswith("systemctl enable --now"))
+        enabled = line.split()[3:]
+        assert "hadash.target" in enabled, "nothing else wants it"
+        wanted_by = {unit["Install"]["WantedBy"] for unit in units().values()}
+        assert wanted_by == {"hadash.target"}
+        started = {re.sub(r"@.*", "@", name) for name in enabled}
+        assert started == {name.removesuffix(".service") for name in units()} | {"hadash.target"}
+
+    def test_each_gateway_has_a_file_of_its_name(self) -> None:
+        """As the guide names its instance, the unit finds the example."""
+        text = (DEPLOY / "systemd" / "hadash-gateway@.service").read_text()
+        files = [
+            each.removeprefix("EnvironmentFile=")
+            for each in text.splitlines()
+            if each.startswith("EnvironmentFile=")
+        ]
+        assert files == ["/etc/hadash/hadash.env", "/etc/hadash/%i.env"]
+        assert "hadash-gateway@gateway-1" in (ROOT / "docs" / "production.md").read_text()
+        assert (DEPLOY / "systemd" / "gateway-1.env").is_file()
+
+
 def compose() -> dict[str, Any]:
     found: dict[str, Any] = yaml.safe_load((DEPLOY / "docker" / "compose.yaml").read_text())
     return found

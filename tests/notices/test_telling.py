@@ -7,8 +7,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from django.utils import timezone
+from dashboard.parts import gateway
+from django.utils import timezone, translation
 
+from hadash.dashboard.templatetags.hadash import sentence
 from hadash.governance.models import Acceptance, Finding, Run
 from hadash.mirroring.models import Mirror
 from hadash.notices import channels, gathering, routing, watching
@@ -208,6 +210,34 @@ class TestWatching:
         (notice,) = Notice.objects.all()
         assert notice.sentence["values"]["fault"] == "Task 0: no such topic"
 
+    def test_one_that_had_failed_is_the_same_incident_while_connect_is_away(self, estate: Any) -> None:
+        now = timezone.now()
+        Mirror.objects.update(state="failed", fault="Task 0: no such topic")
+        watching.look(now)
+        watching.look(now + timedelta(seconds=61))
+        Mirror.objects.update(state="unknown")
+        watching.look(now + timedelta(seconds=120))
+        Mirror.objects.update(state="failed")
+        watching.look(now + timedelta(seconds=180))
+        watching.look(now + timedelta(seconds=260))
+        assert Notice.objects.filter(kind="mirror-failed").count() == 1
+
+    def test_a_gateway_that_is_away_is_told_to_those_of_its_pair(
+        self, estate: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(
+            watching,
+            "gateway_members",
+            lambda: [gateway("gateway-1", live=False, pair="main"), gateway("gateway-2", live=False)],
+        )
+        now = timezone.now()
+        watching.look(now)
+        watching.look(now + timedelta(seconds=61))
+        told = {notice.path: notice.pair for notice in Notice.objects.all()}
+        assert told == {"/gateways/gateway-1/": estate.pair, "/gateways/gateway-2/": None}, (
+            "one of before does not tell"
+        )
+
     def test_what_cannot_be_looked_at_is_not_over(self, estate: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         Incident.objects.create(key="gateways:gateway-1", since=timezone.now(), is_told=True)
 
@@ -278,6 +308,8 @@ class TestWatching:
         StageRecord.objects.create(switch=switch, stage="drain", token=1, started_at=now)
         assert watching.look(now + timedelta(seconds=11)) == 0, "less than three times as long"
         assert watching.look(now + timedelta(seconds=13)) == 1
+        with translation.override("zh-hans"):
+            assert "drain" not in sentence(Notice.objects.get().sentence)
         assert watching.look(now + timedelta(seconds=14)) == 0
 
 
@@ -296,6 +328,30 @@ class TestChannels:
         delivery = Delivery.objects.get(address="ops")
         assert (delivery.transport, delivery.endpoint) == ("webhook", made.endpoint)
         assert delivery.content.data["items"][0]["url"].startswith("http")
+
+    def test_what_is_no_pair_s_is_told_to_each(self, people: SimpleNamespace, estate: Any) -> None:
+        channels.save(people.ada, self.wanted(pair=estate.pair))
+        Run.objects.create(job="lag", state="failed", ended_at=timezone.now(), fault="No lake.")
+        watching.look(timezone.now())
+        assert "ops" in tell()
+
+    def test_one_whose_message_cannot_be_made_keeps_nobody_else_waiting(
+        self, make_switch: Any, people: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        channels.save(people.ada, self.wanted())
+        make_switch()
+        first = gathering._tell_person
+
+        def broken(found: Any, now: Any) -> bool:
+            if found[0].user.username == "arne":
+                raise ValueError("no such zone")
+            return first(found, now)
+
+        monkeypatch.setattr(gathering, "_tell_person", broken)
+        told = tell()
+        assert "ops" in told and "bea" in told and "arne" not in told
+        monkeypatch.setattr(gathering, "_tell_person", first)
+        assert "arne" in tell(timezone.now() + timedelta(minutes=2)), "nothing is lost"
 
     def test_only_of_what_it_wants(self, make_switch: Any, people: SimpleNamespace) -> None:
         channels.save(people.ada, self.wanted(wish=WantedWish(kinds=[NoticeKind.SWITCH_ENDED])))
@@ -340,6 +396,7 @@ class TestChannels:
         made = channels.save(people.ada, self.wanted())
         delivery = channels.try_out(people.ada, made)
         assert delivery.content.subject == "This is a test by ada: the channel works."
+        assert [item["kind"] for item in delivery.content.data["items"]] == ["test"], "nothing has ended"
         assert not Notice.objects.exists() and not Pending.objects.exists()
 
 

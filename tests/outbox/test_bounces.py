@@ -120,6 +120,24 @@ class TestNoting:
         assert len(mailbox.Maildir(tmp_path / "returned").get_folder(bounces.OTHER)) == 1
         assert not bounces.read(tmp_path / "returned", now)
 
+    @pytest.mark.parametrize(
+        "broken",
+        [
+            b"Message-ID: <>\r\n\r\nx",
+            b"Content-Type: multipart/report; report-type=delivery-status; boundary=b\r\n\r\n--b\r\nContent-Type: message/rfc822\r\n\r\nMessage-ID: <>\r\n\r\nx\r\n--b--\r\n",
+        ],
+    )
+    def test_one_that_cannot_be_read_keeps_no_other_waiting(
+        self, accepted: Delivery, now: datetime, tmp_path: Path, broken: bytes
+    ) -> None:
+        box = mailbox.Maildir(tmp_path / "returned", create=True)
+        box.add(broken)
+        box.add(report(accepted.key))
+        box.add(broken)
+        assert bounces.read(tmp_path / "returned", now) == {"noted": 1, "other": 2}
+        accepted.refresh_from_db()
+        assert accepted.state == State.BOUNCED
+
     def test_one_on_standard_input(self, accepted: Delivery, monkeypatch: pytest.MonkeyPatch) -> None:
         told = io.StringIO()
         for _time in range(2):

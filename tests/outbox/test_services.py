@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from hadash.outbox import services
 from hadash.outbox.backoff import RetryPlan
-from hadash.outbox.models import Content, ContentPart, Delivery, Endpoint, Transport
+from hadash.outbox.models import SUBJECT_KEPT, Content, ContentPart, Delivery, Endpoint, Transport
 from hadash.outbox.services import Part, Recipient
 from hadash.outbox.states import State
 
@@ -234,3 +234,31 @@ def test_a_sender_that_was_killed_leaves_a_webhook_that_is_posted_again(
     assert services.release_expired_claims(now + timedelta(hours=1)) == (1, 1)
     states = dict(Delivery.objects.values_list("transport", "state"))
     assert states == {Transport.WEBHOOK: State.DEFERRED, Transport.SLACK: State.UNCERTAIN}
+
+
+def test_a_subject_that_is_too_long_is_cut(db: None) -> None:
+    content = services.keep_content("理由" * 1000, "Text")
+    content.refresh_from_db()
+    assert len(content.subject) == SUBJECT_KEPT and content.subject.endswith("…")
+
+
+def test_what_is_over_has_failed_and_delays_nothing(content: Content, now: datetime) -> None:
+    services.queue(
+        content, recipients("olga", "arne", "bea"), due_at=now - timedelta(hours=2), expires_at=now
+    )
+    services.queue(content, [Recipient("vera@example.org", "new")], due_at=now)
+    assert [each.address for each in services.claim_due(now, 1)] == ["vera@example.org"]
+    failed = Delivery.objects.filter(state=State.FAILED)
+    assert {each.said for each in failed} == {"Its time was over before it could be sent."} and len(
+        failed
+    ) == 3
+
+
+def test_who_has_unsubscribed_meanwhile_gets_nothing_again(content: Content, now: datetime) -> None:
+    services.queue(content, recipients("olga"), topic="daily", due_at=now)
+    (delivery,) = services.claim_due(now, 10)
+    services.fail(delivery, now, "550 no")
+    services.unsubscribe(delivery)
+    with pytest.raises(services.Unsubscribed):
+        services.send_again(None, delivery, now)
+    assert stored(delivery).state == State.FAILED

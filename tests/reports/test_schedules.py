@@ -190,6 +190,46 @@ class TestReaders:
         assert (issue.state, said(issue)) == ("skipped", ["Arne Approver may not see what it tells of."])
         assert not Delivery.objects.exists()
 
+    def test_who_is_named_twice_gets_it_once(
+        self, people: SimpleNamespace, published: None, engines: Any
+    ) -> None:
+        twice = [WantedRecipient(Way.PERSON, "arne"), WantedRecipient(Way.PERSON, "arne")]
+        schedule = schedules.save(people.ada, wanted(recipients=twice))
+        assert schedule.recipients.count() == 1
+
+    def test_an_owner_whom_nothing_belongs_to_is_said(self, people: SimpleNamespace, published: None) -> None:
+        schedule = schedules.save(
+            people.ada, wanted(Kind.COVERAGE, recipients=[WantedRecipient(Way.OWNER, "Chekout")])
+        )
+        ReportIssue.objects.create(schedule=schedule, due_at=timezone.now())
+        schedules.make_waiting(timezone.now())
+        assert said(ReportIssue.objects.get()) == ["No AppID that it tells of belongs to Chekout."]
+
+    def test_what_waits_when_it_is_paused_is_left_out(self, people: SimpleNamespace, estate: Any) -> None:
+        schedule = schedules.save(people.ada, wanted(Kind.RISKS))
+        now = timezone.now()
+        ReportIssue.objects.create(schedule=schedule, due_at=now)
+        asked = ReportIssue.objects.create(
+            schedule=schedule, due_at=now - timedelta(minutes=1), asked_by=people.ada
+        )
+        schedules.pause(people.ada, schedule, enabled=False)
+        assert schedules.make_waiting(now + timedelta(hours=1)) == 1
+        left_out, made_now = ReportIssue.objects.order_by("-due_at")
+        assert (left_out.state, said(left_out)) == (
+            "skipped",
+            ["The schedule was paused before it was made."],
+        )
+        assert (made_now, made_now.state) == (asked, "queued")
+
+    def test_without_a_pipeline_nothing_is_waited_for(
+        self, people: SimpleNamespace, estate: Any, settings: Any
+    ) -> None:
+        settings.LAKE = ""
+        issue = ReportIssue.objects.create(
+            schedule=schedules.save(people.ada, wanted(Kind.RISKS)), due_at=timezone.now()
+        )
+        assert not schedules.awaits_figures(issue, timezone.now())
+
     def test_it_waits_for_figures_of_today_and_not_for_ever(
         self, people: SimpleNamespace, estate: Any, engines: Any
     ) -> None:

@@ -34,9 +34,12 @@ SHOWN_TOPICS = 3
 
 @register.filter
 def sentence(value: Any) -> str:
-    """A stored sentence in the viewer's language."""
+    """A stored sentence in the viewer's language. (The value ``stage`` is the name of a stage.)"""
     said = value if isinstance(value, Sentence) else Sentence.from_json(value)
-    return fill(gettext(said.text), said.values) if said.text else ""
+    values = (
+        {**said.values, "stage": stage_name(said.values["stage"])} if "stage" in said.values else said.values
+    )
+    return fill(gettext(said.text), values) if said.text else ""
 
 
 @register.filter

@@ -71,10 +71,14 @@ def send_again(request: HttpRequest, pk: int) -> HttpResponse:
     delivery = Delivery.objects.filter(pk=pk).first()
     if delivery is None:
         raise Http404(_("That mail is gone."))
-    if outbox.send_again(user_of(request), delivery, timezone.now(), address_of(request)):
-        messages.success(request, _("It is sent to %(address)s again.") % {"address": delivery.address})
-    else:
-        messages.info(request, _("Nothing to do: it is on its way, or has arrived."))
+    told = {"address": delivery.address}
+    try:
+        if outbox.send_again(user_of(request), delivery, timezone.now(), address_of(request)):
+            messages.success(request, _("It is sent to %(address)s again.") % told)
+        else:
+            messages.info(request, _("Nothing to do: it is on its way, or has arrived."))
+    except outbox.Unsubscribed:
+        messages.error(request, _("%(address)s has unsubscribed: it is not sent again.") % told)
     return redirect(_back(request, "deliveries"))
 
 

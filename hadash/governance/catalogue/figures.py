@@ -1,7 +1,8 @@
 """The figures that decide whether there is a finding. The page of all rules shows them."""
 
 #: How many times as much of it there has to be as there was when it came up (or was last said to be worse), for a finding to have got worse.
-WORSE_TIMES = 1.5
+#: ``WORSE_BY``: how much more at least, in what its rule counts: two partitions instead of one are not much.
+WORSE_TIMES, WORSE_BY = 1.5, 2
 #: Topics of one InstanceID, beyond which it drags along too many others.
 MANY_TOPICS = 10
 #: Names of one application that each came and went on one of so many days.

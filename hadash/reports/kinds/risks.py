@@ -51,23 +51,43 @@ def build(view: View, now: datetime, url: str, about: str = "") -> Report:
         generated=parts.generated(parts.pairs_named(view.pairs)),
         sections=[
             _over_time(view.pairs, score),
-            _listed(_("New within seven days"), new, "-weight", "opened_at", "new-risks", _("No new risk.")),
-            _listed(_("Come up again"), again, "-weight", "opened_at", "", _("None has come up again.")),
             _listed(
+                view.pairs,
+                _("New within seven days"),
+                new,
+                "-weight",
+                "opened_at",
+                "new-risks",
+                _("No new risk."),
+            ),
+            _listed(
+                view.pairs,
+                _("Come up again"),
+                again,
+                "-weight",
+                "opened_at",
+                "",
+                _("None has come up again."),
+            ),
+            _listed(
+                view.pairs,
                 _("Got worse within seven days"),
                 worse,
                 "-weight",
                 "worse_at",
                 "worse-risks",
                 _("None that was there before got worse."),
+                "worse",
             ),
             _listed(
+                view.pairs,
                 _("Resolved within seven days"),
                 gone,
                 "-resolved_at",
                 "resolved_at",
                 "resolved-risks",
                 _("None was resolved."),
+                "resolved",
             ),
             _worst(view.pairs),
         ],
@@ -128,8 +148,17 @@ def _over_time(pairs: Sequence[str], score: selectors.Score) -> Section:
     return Section(_("Open risks over 30 days"), figures=figures, picture=picture)
 
 
-def _listed(title: str, found: QuerySet[Finding], order: str, at: str, csv_name: str, empty: str) -> Section:
-    """:param at: the column that says when."""
+def _listed(
+    pairs: Sequence[str],
+    title: str,
+    found: QuerySet[Finding],
+    order: str,
+    at: str,
+    csv_name: str,
+    empty: str,
+    show: str = "open",
+) -> Section:
+    """:param at: the column that says when. :param show: what the page of all findings shows the rest by."""
     ordered = found.order_by(order, "pair", "code", "appid", "name")
     rows = [
         (
@@ -148,7 +177,7 @@ def _listed(title: str, found: QuerySet[Finding], order: str, at: str, csv_name:
         [Heading(_("Risk")), Heading(_("AppID")), Heading(_("About")), Heading(_("When"), is_short=True)],
         rows,
         found.count(),
-        link("findings"),
+        link("findings", show=show, **({"pair": pairs[0]} if len(pairs) == 1 else {})),
         csv_name=csv_name,
         csv_columns=("pair", "code", "severity", "appid", "name", at),
         all_rows=[
