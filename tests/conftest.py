@@ -16,6 +16,7 @@ from support import zookeeper as zk
 from support.kafka import App, Clusters, known_app, new_app
 from support.stack_pair import registered
 
+from hadash.governance import selectors as governance
 from hadash.inventory.models import Pair
 
 # A slow machine is no failure: no property has a time limit.
@@ -49,6 +50,12 @@ def in_english() -> Iterator[None]:
     """A request in Chinese leaves its thread in Chinese: the next test is not one of its."""
     with translation.override("en"):
         yield
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_remembered_of_scores() -> None:
+    """Tests write findings as no run does, which alone changes them."""
+    governance._scores.cache_clear()
 
 
 @pytest.fixture(scope="session")

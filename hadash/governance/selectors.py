@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from django.db.models import Count, Exists, OuterRef, QuerySet, Subquery, Sum
+from django.db.models import Count, Exists, Max, OuterRef, QuerySet, Subquery, Sum
 from django.utils import timezone
 
 from hadash.accounts.roles import pairs_where
@@ -37,6 +37,10 @@ TABLES: dict[Run.Job, dict[str, Any]] = {
     Run.Job.RISK: {"findings": Found},
     Run.Job.LAG: {"lag_days": LagDay},
 }
+
+
+#: Runs whose counts a process remembers: more than are kept.
+REMEMBERED = 512
 
 
 def pair_names(user: Any) -> list[str]:
@@ -106,11 +110,29 @@ def worst_appids(pairs: Iterable[str], most: int) -> list[dict[str, Any]]:
     return [dict(row) for row in ranked[:most]]
 
 
+#: How scores stand: (by pair, the worst AppIDs).
+Scores = tuple[dict[str, Score], list[dict[str, Any]]]
+
+
+def scores(pairs: Sequence[str], most: int) -> Scores:
+    """The score of each pair, and the AppIDs with the highest scores, as :func:`worst_appids`.
+
+    Findings change when a run is published, and what counts of them when somebody accepts one, takes that back, or a day is over: between these it is
+    remembered. (An estate of a hundred thousand AppIDs has as many findings.)
+    """
+    accepted = Acceptance.objects.aggregate(pk=Max("pk"), withdrawn=Max("withdrawn_at"))
+    run = published(Run.Job.RISK)
+    state = (run.pk if run else None, accepted["pk"], accepted["withdrawn"], timezone.now().date())
+    return _scores(tuple(pairs), most, state)
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _scores(pairs: tuple[str, ...], most: int, state: tuple[Any, ...]) -> Scores:
+    return {pair: score(counting([pair])) for pair in pairs}, worst_appids(pairs, most)
+
+
 # -- coverage over time -------------------------------------------------------------------------------------------
 
-
-#: Runs whose counts a process remembers: more than are kept.
-REMEMBERED = 512
 
 #: What is counted of the clients of an AppID: columns of :data:`spark.schemas.COVERAGE`.
 COVERAGE_COUNTS = ("clients", "registered", "nameless", "new_clients", "duplicates", "bypassing")

@@ -77,7 +77,25 @@ class Compared:
     @cached_property
     def counts(self) -> dict[State, Count]:
         """Of each state, whatever is chosen; up to :data:`MOST_COUNTED`."""
-        return {state: self._count(state, MOST_COUNTED) for state in State}
+        known = self._of_declarations()
+        return {
+            state: known[state] if state in known else self._count(state, MOST_COUNTED) for state in State
+        }
+
+    def _of_declarations(self) -> dict[State, Count]:
+        """Of the declarations, how many were seen and how many were not, looked at once; nothing when there are so many that each of these has to be
+        counted up to its own limit."""
+        seen = _SEEN_OF_DECLARED.replace("SELECT max(s.last_seen) FROM", "SELECT FROM")
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT count(*) FILTER (WHERE seen), count(*) FILTER (WHERE NOT seen) FROM"
+                f" (SELECT EXISTS ({seen}) AS seen FROM {_DECLARED} {self._of_declared} LIMIT {2 * MOST_COUNTED}) AS said",
+                self._values,
+            )
+            agreed, unseen = cursor.fetchone()
+        if agreed + unseen >= 2 * MOST_COUNTED:
+            return {}
+        return {State.AGREED: _up_to(agreed), State.UNSEEN: _up_to(unseen)}
 
     def page(self, offset: int, limit: int) -> list[Difference]:
         """So many, from ``offset`` on."""
@@ -126,7 +144,7 @@ class Compared:
         with connection.cursor() as cursor:
             cursor.execute(f"SELECT count(*) FROM ({inner}{limit}) AS counted", self._values)
             (number,) = cursor.fetchone()
-        return Count(number) if most is None or number <= most else Count(most, at_least=True)
+        return Count(number) if most is None else _up_to(number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +159,10 @@ class First:
 
     def __getitem__(self, chosen: slice) -> list[Difference]:
         return self.found[chosen]
+
+
+def _up_to(number: int) -> Count:
+    return Count(number) if number <= MOST_COUNTED else Count(MOST_COUNTED, at_least=True)
 
 
 def _difference(row: tuple[Any, ...]) -> Difference:

@@ -9,6 +9,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
+from django.db.models import Count
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
@@ -99,6 +100,7 @@ def findings(request: HttpRequest) -> HttpResponseBase:
     if request.GET.get("format") == "csv":
         return csv_response("findings", _CSV, _csv_rows(found.iterator()))
     page = paged(request, found)
+    scores, worst = selectors.scores(wanted, WORST)
     context = {
         "page": page,
         "order": order,
@@ -112,8 +114,8 @@ def findings(request: HttpRequest) -> HttpResponseBase:
         "show": show,
         "query": query,
         "filtered": bool(pair or severity or code or query or show != "open"),
-        "scores": [(each, selectors.score(selectors.counting([each]))) for each in wanted],
-        "worst": _with_pages(selectors.worst_appids(wanted, WORST)),
+        "scores": list(scores.items()),
+        "worst": _with_pages(worst),
         "run": selectors.published(Run.Job.RISK),
         "job_label": Run.Job.RISK.label,
     }
@@ -259,9 +261,7 @@ def _page(
 def catalogue(request: HttpRequest) -> HttpResponse:
     """Every rule: what it looks for, how bad that is, what to do, where it comes from, and how many findings it has now."""
     pairs = selectors.pair_names(user_of(request))
-    counts: dict[str, int] = {}
-    for code in selectors.counting(pairs).order_by().values_list("code", flat=True):
-        counts[code] = counts.get(code, 0) + 1
+    counts = dict(selectors.counting(pairs).order_by().values_list("code").annotate(Count("pk")))
     rules = [
         {
             "entry": entry,

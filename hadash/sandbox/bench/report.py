@@ -6,18 +6,19 @@ import json
 import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import ceil
 from pathlib import Path
 from typing import Any
 
 
 def quantile(values: Sequence[float], share: float) -> float:
-    """The value below which ``share`` of the values lie.
+    """The smallest value that ``share`` of the values are not above (the nearest rank).
 
-    >>> quantile([5, 1, 4, 2, 3], 0.5)
-    3
+    >>> quantile([5, 1, 4, 2, 3], 0.5), quantile(range(1, 21), 0.95), quantile([7], 0.95)
+    (3, 19, 7)
     """
     ordered = sorted(values)
-    return ordered[min(int(share * len(ordered)), len(ordered) - 1)]
+    return ordered[max(0, ceil(share * len(ordered) - 1e-9) - 1)]
 
 
 def median(values: Sequence[float]) -> float:

@@ -20,7 +20,7 @@ from hadash.sandbox.person import Person
 #: Who looks: somebody who works with most pages, and the one who may see the people.
 VIEWER, ADMINISTRATOR = "olga", "ada"
 #: Times that each page is asked for; the first one is not counted.
-TURNS = 20
+TURNS = 40
 #: Goals at the largest size.
 GOAL_MS, GOAL_KIB = 200.0, 300.0
 #: The same of pages that draw up a plan: as of a preview.
