@@ -3,10 +3,10 @@
 # servers most of its time. What the first two have printed follows when the third has ended. (Two lanes took 25 minutes, three take 18.)
 set -u
 cd "$(dirname "$0")/.."
-# So divided that all take about as long. Whole demos and the API; pages, the command line, who may use them, the pipeline with its
-# jobs, mail and what runs them; and the rest: the Gateway, the clusters, switches.
+# So divided that all take about as long. Whole demos and the API; pages, the command line, who may use them, and the pipeline with its
+# jobs; and the rest: the Gateway, the clusters, the rules.
 DEMOS="tests/e2e tests/sandbox tests/api"
-PAGES="tests/dashboard tests/cli tests/accounts tests/pipeline tests/governance tests/spark_jobs tests/outbox tests/notices tests/reports tests/monitoring tests/deploy tests/audit"
+PAGES="tests/dashboard tests/cli tests/accounts tests/pipeline tests/governance tests/spark_jobs"
 # Clients that sign in again within seconds, on brokers that hang up on who does not: nothing runs beside them.
 ALONE="tests/gateway/test_listeners.py"
 mkdir -p var/test-logs
@@ -30,15 +30,12 @@ run() {
     .venv/bin/python -m pytest -m "$which" -o "cache_dir=.pytest_cache/$lane" --durations=15 "$@"
 }
 export -f run
-# The demos' clients and servers take as much of the processors each minute whatever the tests do, so the sooner that lane has ended, the less is
-# used in all: the other lanes give way to it.
-GIVING_WAY="nice -n 5"
 # Two lanes have no Kafka (two brokers and Connect that nobody asks for cost each a fifth of a core): the few of their tests that
 # need it (tests/conftest.py marks them) run when the rest has ended, which takes less long.
 # Sessions of their own: a signal to the group ends all that a lane has started.
 setsid bash -c "run demos --without-kafka 'not long and not kafka' $DEMOS" > var/test-demos.log 2>&1 &
 demos=$!
-setsid $GIVING_WAY bash -c "run pages --without-kafka 'not long and not kafka' $PAGES" > var/test-pages.log 2>&1 &
+setsid bash -c "run pages --without-kafka 'not long and not kafka' $PAGES" > var/test-pages.log 2>&1 &
 pages=$!
 # What runs alone at the end, and a client of the demos' lane, need Kafka's own tools: they are fetched meanwhile, after
 # what all lanes wait for. (If that fails, the tests fetch them themselves, and say what is wrong.)
@@ -56,7 +53,7 @@ trap 'kill -TERM -- "-$demos" "-$pages" "-$fetching" 2> /dev/null; wait "$demos"
 trap 'exit 143' INT TERM
 ignored=()
 for folder in $DEMOS $PAGES $ALONE; do ignored+=("--ignore=$folder"); done
-$GIVING_WAY bash -c 'run rest "" "not long" "$@"' rest "${ignored[@]}"
+(run rest "" "not long" "${ignored[@]}")
 of_rest=$?
 (run kafka "" "kafka and not long" $DEMOS $PAGES)
 of_kafka=$?
