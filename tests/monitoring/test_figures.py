@@ -119,7 +119,8 @@ def test_a_job_has_failed_until_it_has_published_again(estate: SimpleNamespace) 
     assert read()["hadash_pipeline_failed", ("risk",)] == 0
 
 
-def test_mail_that_should_have_been_sent(estate: SimpleNamespace) -> None:
+def test_mail_that_should_have_been_sent(estate: SimpleNamespace, settings: Any) -> None:
+    settings.SMTP_HOST = "127.0.0.1"
     now = timezone.now()
     content = Content.objects.create(subject="s", text="t")
     for number, (state, due) in enumerate(
@@ -135,10 +136,15 @@ def test_mail_that_should_have_been_sent(estate: SimpleNamespace) -> None:
     assert found["hadash_outbox_deliveries", ("mail", "deferred")] == 1
     assert 90 <= found["hadash_outbox_late_seconds", ()] < 400
     assert found["hadash_outbox_settled_last_hour", ("mail", "accepted")] == 1
+    settings.SMTP_HOST = ""
+    assert read()["hadash_outbox_late_seconds", ()] == 0, "no server is named: nobody is to send it"
 
 
-def test_mail_is_as_late_as_it_is_however_often_no_server_was_there(estate: SimpleNamespace) -> None:
+def test_mail_is_as_late_as_it_is_however_often_no_server_was_there(
+    estate: SimpleNamespace, settings: Any
+) -> None:
     """Each look puts it off by a minute. One that a server has put off itself is no outage."""
+    settings.SMTP_HOST = "127.0.0.1"
     now = timezone.now()
     content = Content.objects.create(subject="s", text="t")
     for tries, hours in ((0, 2), (1, 20)):

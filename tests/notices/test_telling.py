@@ -309,7 +309,7 @@ class TestWatching:
         assert watching.look(now + timedelta(seconds=11)) == 0, "less than three times as long"
         assert watching.look(now + timedelta(seconds=13)) == 1
         with translation.override("zh-hans"):
-            assert "drain" not in sentence(Notice.objects.get().sentence)
+            assert "drain" not in sentence(Notice.objects.get(kind="switch-slow").sentence)
         assert watching.look(now + timedelta(seconds=14)) == 0
 
 

@@ -39,7 +39,7 @@ class TestText:
             "Coverage: 81 % (+2)",
             "Coverage is 81 %.",
             "购物车",
-            "… +2  http://127.0.0.1:8000/governance/",
+            "2 more  http://127.0.0.1:8000/governance/",
             "! These are old figures.",
             "Nothing.",
         ):

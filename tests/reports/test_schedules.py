@@ -231,8 +231,9 @@ class TestReaders:
         assert not schedules.awaits_figures(issue, timezone.now())
 
     def test_it_waits_for_figures_of_today_and_not_for_ever(
-        self, people: SimpleNamespace, estate: Any, engines: Any
+        self, people: SimpleNamespace, estate: Any, engines: Any, settings: Any
     ) -> None:
+        settings.LAKE = "/srv/lake"
         schedule = schedules.save(people.ada, wanted(Kind.RISKS))
         now = timezone.now()
         old = Run.objects.create(
