@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import lru_cache
 
 from celery.schedules import ParseException, crontab
 
@@ -51,6 +52,11 @@ def validated(text: str) -> str:
     return cron
 
 
+#: Answers of :func:`following` that a process remembers: every page asks whether a job is overdue, and to take a time apart costs more than a query.
+REMEMBERED = 256
+
+
+@lru_cache(maxsize=REMEMBERED)
 def following(cron: str, after: datetime) -> datetime:
     """The first moment after ``after``.
 
