@@ -46,9 +46,9 @@ class Week:
 
     @property
     def attained(self) -> float | None:
-        """Percent of the time in which it is known to have been within the RPO. What is not known was not within it."""
-        samples = self.within + self.over + self.unknown
-        return 100 * self.within / samples if samples else None
+        """Percent of the time in which it is known to have been within the RPO. What is not known was not within it; ``None`` when nothing is
+        known at all."""
+        return _attained([self])
 
 
 def build(view: View, now: datetime, url: str, about: str = "") -> Report:
@@ -62,7 +62,7 @@ def build(view: View, now: datetime, url: str, about: str = "") -> Report:
         )
     )
     weeks = weeks_of(rows)
-    all_of_it = _together(weeks)
+    all_of_it = _attained(weeks)
     return Report(
         kind="lag",
         title=_("Mirror lag of %(pairs)s") % {"pairs": ", ".join(view.pairs)},
@@ -102,9 +102,15 @@ def weeks_of(rows: Sequence[LagDay]) -> list[Week]:
     )
 
 
-def _together(weeks: Sequence[Week]) -> float | None:
-    samples = sum(week.within + week.over + week.unknown for week in weeks)
-    return 100 * sum(week.within for week in weeks) / samples if samples else None
+def _attained(weeks: Sequence[Week]) -> float | None:
+    """
+    >>> weeks = [Week("main", "a", 3, 0, 1, 1.0, 2.0), Week("main", "b", 0, 0, 9, None, None)]
+    >>> _attained(weeks[:1]), _attained(weeks[1:]), round(_attained(weeks) or 0, 1)
+    (75.0, None, 23.1)
+    """
+    within, over = (sum(getattr(week, name) for week in weeks) for name in ("within", "over"))
+    samples = within + over + sum(week.unknown for week in weeks)
+    return 100 * within / samples if within + over else None
 
 
 def _said(weeks: Sequence[Week], all_of_it: float | None) -> list[str]:
