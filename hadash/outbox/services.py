@@ -64,7 +64,7 @@ def keep_content(
     language: str = "en",
     data: dict[str, Any] | None = None,
 ) -> Content:
-    """Keep what is to be sent. In the transaction of whoever queues it. A subject that is too long is cut: its text has all of it."""
+    """Keep what is to be sent, in the transaction of the caller. A subject that is too long is cut: the text has all of it."""
     content = Content.objects.create(
         subject=_cut(subject, SUBJECT_KEPT),
         text=text,
