@@ -28,7 +28,7 @@ from hadash.dashboard.templatetags.hadash import sentence
 from hadash.dashboard.views.common import address_of, denied, paged, searched, typed, user_of
 from hadash.governance import accepting, selectors
 from hadash.governance.catalogue import CATALOGUE, WEIGHTS, About, Code, Entry, Severity
-from hadash.governance.catalogue.figures import WORSE_TIMES
+from hadash.governance.catalogue.figures import WORSE_BY, WORSE_TIMES
 from hadash.governance.models import Finding, Run
 from hadash.inventory.models import Access, AppID, Cluster, Pair
 from hadash.mirroring.models import Mirror
@@ -275,5 +275,6 @@ def catalogue(request: HttpRequest) -> HttpResponse:
         "rules": rules,
         "weights": [(states.of_severity(s), w) for s, w in WEIGHTS.items()],
         "worse_times": WORSE_TIMES,
+        "worse_by": WORSE_BY,
     }
     return render(request, "governance/catalogue.html", context)
