@@ -645,6 +645,9 @@ SMTP_PASSWORD = secret("HADASH_SMTP_PASSWORD")
 SMTP_CA = os.environ.get("HADASH_SMTP_CA", "").strip()
 #: Seconds for each answer of the server: RFC 5321 allows minutes, and a sender that waits keeps everybody's mail waiting.
 SMTP_TIMEOUT_SECONDS = number("HADASH_SMTP_TIMEOUT_SECONDS", 30)
+#: Seconds for its answer to the text alone: it looks through it for viruses before it says that it has it, and who gives up earlier does not know
+#: whether it was taken (RFC 5321, 4.5.3.2.6, asks for ten minutes).
+SMTP_TAKING_SECONDS = number("HADASH_SMTP_TAKING_SECONDS", 600)
 #: Messages in one connection: many servers end it after a hundred or some hundred.
 SMTP_MESSAGES_EACH = int(number("HADASH_SMTP_MESSAGES_EACH", 100))
 #: Who mail comes from, as readers see it.
@@ -670,6 +673,12 @@ OUTBOX_LOOK_SECONDS = number("HADASH_OUTBOX_LOOK_SECONDS", 5)
 #: handed over is free again, and of what was handed over it is not known whether it has arrived.
 OUTBOX_CLAIMED_AT_ONCE = int(number("HADASH_OUTBOX_CLAIMED_AT_ONCE", 50))
 OUTBOX_CLAIM_SECONDS = number("HADASH_OUTBOX_CLAIM_SECONDS", 300)
+#: Seconds at most between two tries while there is no mail server at all: the longer it is away, the more rarely it is asked.
+OUTBOX_AWAY_SECONDS = number("HADASH_OUTBOX_AWAY_SECONDS", 600)
+#: Entries of a message's history that are kept: the last ones.
+OUTBOX_LOG_ENTRIES = int(number("HADASH_OUTBOX_LOG_ENTRIES", 20))
+#: Messages in a row whose arrival is not known, after which a sender leaves the others for later: the server takes none properly.
+OUTBOX_UNTOLD_IN_A_ROW = int(number("HADASH_OUTBOX_UNTOLD_IN_A_ROW", 2))
 #: Seconds before its time is over at which a message is tried for the last time, where its plan would try it later.
 OUTBOX_LAST_TRY_SECONDS = number("HADASH_OUTBOX_LAST_TRY_SECONDS", 900)
 #: Days for which it is kept what was sent to whom.
@@ -709,13 +718,17 @@ DEMO_MAIL = os.environ.get("HADASH_DEMO_MAIL", "").strip()
 REPORT_ZONE = os.environ.get("HADASH_REPORT_ZONE", "UTC").strip()
 #: Seconds between two looks at which report is due: schedules are to the minute.
 REPORT_LOOK_SECONDS = number("HADASH_REPORT_LOOK_SECONDS", 10)
-#: Hours after which the figures of a report are old: the jobs that make them run every day at least, and one may fail.
-REPORT_STALE_HOURS = number("HADASH_REPORT_STALE_HOURS", 26)
+#: Hours for which figures of yesterday count as today's: jobs that run late in the evening, mail in the morning. What is older, and not of today on the
+#: reader's clocks, is old.
+REPORT_STALE_HOURS = number("HADASH_REPORT_STALE_HOURS", 12)
 #: Seconds for which a report waits for figures of today when its time has come: jobs that run at night may be late, and those of a new
 #: installation have not published at all. After that it is sent with a subject that says so.
 REPORT_AWAIT_SECONDS = number("HADASH_REPORT_AWAIT_SECONDS", 1800)
 #: Hours after which a mail with a report is not sent any more: the next one is there by then.
 REPORT_EXPIRY_HOURS = number("HADASH_REPORT_EXPIRY_HOURS", 20)
+#: Seconds for which the record of a switch that has ended waits at most until what Gateways have seen of it is kept: one that does not answer takes
+#: ten of them for each AppID.
+REPORT_RECORD_SECONDS = number("HADASH_REPORT_RECORD_SECONDS", 120)
 #: Days for which reports can be read on their pages: a year, so that one can be put beside that of a year ago.
 REPORT_KEPT_DAYS = number("HADASH_REPORT_KEPT_DAYS", 400)
 #: Rows of a file that is attached: servers take some ten megabytes in all.

@@ -6,10 +6,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
-from django.core.checks import CheckMessage, Error, register
+from django.core.checks import CheckMessage, Error, Warning, register
 
 from hadash.accounts.roles import ROLES
-from hadash.accounts.servers import servers_elsewhere
+from hadash.accounts.servers import readable_on_the_way, servers_elsewhere
 
 #: The tag of checks of what only the web server needs. Workers and beat say what these find, and serve all the same.
 WEB = "hadash_web"
@@ -36,6 +36,36 @@ def secret_key_is_set(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
             f"HADASH_SECRET_KEY is not set, but {why}.",
             hint="Set it to a long random text and keep it: it also encrypts the clusters' credentials.",
             id="hadash.E001",
+        )
+    ]
+
+
+@register()
+def nobody_reads_on_the_way(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """Passwords of clusters, plans and who uses what go over these connections. (ZooKeeper's is hadash.W012, the mail server's hadash.E015.)"""
+    found = readable_on_the_way(
+        settings.DATABASES["default"], settings.REDIS_URL, settings.CONNECT_URL, settings.LOOPBACK_HOSTS
+    )
+    return [
+        Warning(
+            f"{variable} names another machine, and what is said to it can be read or changed on the way.",
+            hint=f"Set it to {example}: docs/production.md.",
+            id="hadash.W014",
+        )
+        for variable, example in found.items()
+    ]
+
+
+@register(WEB)
+def cookies_are_for_tls(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """Whoever reads a session's cookie on the way is that person."""
+    if settings.SESSION_COOKIE_SECURE or not set(settings.ALLOWED_HOSTS) - settings.LOOPBACK_HOSTS:
+        return []
+    return [
+        Warning(
+            "HADASH_SECURE_COOKIES is not set: browsers send who is signed in over http, too.",
+            hint="Set it to 1 where TLS stands in front: docs/production.md.",
+            id="hadash.W015",
         )
     ]
 

@@ -26,7 +26,7 @@ EXCLUDE_GATEWAY = "switching.exclude_gateway"
 CHANGE_POLICY = "switching.change_policy"
 MANAGE_PEOPLE = "accounts.manage_people"
 ACCEPT = "governance.add_acceptance"
-MARK_CRITICAL = "inventory.change_appid"
+CHANGE_APPID = "inventory.change_appid"
 RUN_JOB = "pipeline.run_job"
 CHANGE_SCHEDULE = "pipeline.change_schedule"
 MANAGE_REPORTS = "reports.manage_reports"
@@ -50,7 +50,7 @@ ROLES: dict[str, tuple[str, ...]] = {
         OPERATE,
         EXCLUDE_GATEWAY,
         ACCEPT,
-        MARK_CRITICAL,
+        CHANGE_APPID,
         RUN_JOB,
     ),
     "rescuer": (VIEW, VIEW_AUDIT, REQUEST, FORCE),
@@ -60,7 +60,7 @@ ROLES: dict[str, tuple[str, ...]] = {
         CHANGE_POLICY,
         MANAGE_PEOPLE,
         ACCEPT,
-        MARK_CRITICAL,
+        CHANGE_APPID,
         RUN_JOB,
         CHANGE_SCHEDULE,
         MANAGE_REPORTS,
@@ -72,7 +72,7 @@ SCOPES: dict[str, tuple[str, ...]] = {
     "read": (VIEW, VIEW_AUDIT),
     "request": (REQUEST, REGISTER),
     "decide": (DECIDE,),
-    "operate": (OPERATE, EXCLUDE_GATEWAY, ACCEPT, MARK_CRITICAL, RUN_JOB),
+    "operate": (OPERATE, EXCLUDE_GATEWAY, ACCEPT, CHANGE_APPID, RUN_JOB),
     "force": (FORCE,),
     "administer": (CHANGE_POLICY, MANAGE_PEOPLE, CHANGE_SCHEDULE, MANAGE_REPORTS),
 }

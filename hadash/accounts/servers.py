@@ -8,7 +8,7 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterable, Mapping
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 
 def servers_elsewhere(
@@ -35,6 +35,43 @@ def servers_elsewhere(
     local = set(loopback)
     found = {name: [host for host in hosts if not _is_here(host, local)] for name, hosts in named.items()}
     return {name: hosts for name, hosts in found.items() if hosts}
+
+
+#: What PostgreSQL's ``sslmode`` has to be so that nobody in between is believed.
+_VERIFIED = frozenset({"verify-full", "verify-ca"})
+
+
+def readable_on_the_way(
+    database: Mapping[str, Any], redis_url: str, connect_url: str, loopback: Iterable[str] = ("localhost",)
+) -> dict[str, str]:
+    """The servers on other machines that are spoken to in plain, or whose certificate nobody looks at: the variable that names each, and what to set.
+
+    >>> list(readable_on_the_way({"HOST": "db1"}, "rediss://r1:6380/0?ssl_cert_reqs=required", "http://127.0.0.1:8083"))
+    ['DATABASE_URL']
+    >>> readable_on_the_way({"HOST": "db1", "OPTIONS": {"sslmode": "verify-full"}}, "redis://127.0.0.1/0", "https://connect:8083")
+    {}
+    """
+    names = set(loopback)
+    elsewhere = servers_elsewhere(database, redis_url, "", names)
+    found = {}
+    if "DATABASE_URL" in elsewhere and (database.get("OPTIONS") or {}).get("sslmode") not in _VERIFIED:
+        found["DATABASE_URL"] = "?sslmode=verify-full&sslrootcert=/etc/ssl/certs/ca-certificates.crt"
+    if "REDIS_URL" in elsewhere:
+        asked = {
+            (each.scheme, (parse_qs(each.query).get("ssl_cert_reqs") or [""])[-1].lower())
+            for each in map(urlsplit, redis_url.split(";"))
+        }
+        if any(scheme not in _OVER_TLS or asks not in _ASKED for scheme, asks in asked):
+            found["REDIS_URL"] = "rediss://…?ssl_cert_reqs=required"
+    connect = urlsplit(connect_url)
+    if connect.scheme != "https" and not _is_here(connect.hostname or "", names):
+        found["CONNECT_URL"] = "https://…"
+    return found
+
+
+#: Schemes of Redis over TLS (sentinels, too), and how a certificate is asked for.
+_OVER_TLS = frozenset({"rediss", "sentinels"})
+_ASKED = frozenset({"required", "cert_required"})
 
 
 def _host(address: str) -> str:

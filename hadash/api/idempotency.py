@@ -7,7 +7,7 @@ known whether it was done, what the handler has written of that stays, and it ma
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from functools import wraps
 from typing import Any
@@ -42,15 +42,15 @@ def idempotent(handler: Handler) -> Handler:
             raise Problem(
                 400, say("An idempotency key is at most %(most)s printable characters.", most=MAX_KEY)
             )
-        fingerprint = _fingerprint(request)
+        fingerprints = _fingerprints(request)
         unknown: UnknownOutcome | None = None
         with transaction.atomic():
             # A second request with this key waits here until the first one has ended.
             held, new = IdempotentAnswer.objects.get_or_create(
-                user=request.user, key=key, defaults={"fingerprint": fingerprint}
+                user=request.user, key=key, defaults={"fingerprint": fingerprints[0]}
             )
             if not new:
-                return _again(held, fingerprint)
+                return _again(held, fingerprints)
             try:
                 response = handler(view, request, *args, **kwargs)
             except UnknownOutcome as error:
@@ -67,20 +67,26 @@ def idempotent(handler: Handler) -> Handler:
     return answer
 
 
-def _again(held: IdempotentAnswer, fingerprint: str) -> Response:
-    if held.fingerprint != fingerprint:
+def _again(held: IdempotentAnswer, fingerprints: Sequence[str]) -> Response:
+    if held.fingerprint not in fingerprints:
         raise Problem(
             422, say("This idempotency key was used for another request. Use a new key for each request.")
         )
     return Response(held.body, status=held.status, headers={REPLAYED: "true"})
 
 
-def _fingerprint(request: Request) -> str:
-    """Keyed with the secret of the installation: a body may hold a password, which nobody should be able to guess from a copy of the table."""
+def _fingerprints(request: Request) -> list[str]:
+    """With today's secret of the installation, then with those before it: the same write is known while the secret is changed.
+
+    Keyed, since a body may hold a password, which nobody should be able to guess from a copy of the table.
+    """
     # (What one token was answered is nothing for another one of the same person, which may read less.)
     token = request.auth.pk if request.auth is not None else "session"
     said = f"{request.method} {request.path}\n{token}\n".encode() + request.body
-    return salted_hmac("hadash.idempotency", said, algorithm="sha256").hexdigest()
+    return [
+        salted_hmac("hadash.idempotency", said, secret=secret, algorithm="sha256").hexdigest()
+        for secret in (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)
+    ]
 
 
 def forget_old_answers() -> int:

@@ -37,6 +37,7 @@ from hadash.bindings.errors import (
 )
 from hadash.dashboard.templatetags.hadash import sentence
 from hadash.governance.accepting import NotAccepted
+from hadash.governance.owners import OwnerRefused
 from hadash.inventory.declarations import NotDeclared
 from hadash.inventory.gateways import GatewaySilent
 from hadash.inventory.services import NotRegistered
@@ -95,6 +96,7 @@ _CODES: list[tuple[type[Exception], int, str]] = [
     (NotAccepted, 409, ""),
     (TokenRefused, 400, ""),
     (PersonRefused, 409, ""),
+    (OwnerRefused, 400, ""),
 ]
 
 

@@ -9,6 +9,7 @@ from django import forms
 from django.conf import settings
 from django.utils.translation import gettext_lazy as _
 
+from hadash.dashboard.templatetags.hadash import sentence
 from hadash.inventory.models import Pair
 from hadash.outbox.addresses import BadAddress, normalised
 from hadash.reports.models import Kind, ReportRecipient, ReportSchedule
@@ -42,7 +43,7 @@ class ZoneField(forms.CharField):
             try:
                 zone_named(text)
             except NoSuchZone as error:
-                raise forms.ValidationError(str(error.sentence)) from None
+                raise forms.ValidationError(sentence(error.sentence)) from None
         return text
 
 
@@ -148,7 +149,7 @@ class AddressField(forms.CharField):
         try:
             return normalised(text)
         except BadAddress as error:
-            raise forms.ValidationError(str(error)) from None
+            raise forms.ValidationError(sentence(error.sentence)) from None
 
 
 class OwnMailForm(forms.Form):

@@ -118,6 +118,8 @@ VERBS: dict[str, Any] = {
     "roles": _("changed the roles of"),
     "accept": _("accepted"),
     "acceptance withdrawn": _("no longer accepts"),
+    "owner said": _("said who owns"),
+    "owners imported": _("imported the owners of AppIDs of"),
     "mark critical": _("called critical:"),
     "mark not critical": _("no longer calls critical:"),
     "schedule": _("changed the schedule of"),
@@ -284,6 +286,7 @@ def verb_word(verb: str) -> str:
 DENIALS = (
     _("You may not accept findings."),
     _("You may not say which AppIDs are critical."),
+    _("You may not say whose AppIDs are."),
     _("You may not change when jobs run."),
     _("You may not have jobs run."),
     _("You may not request switches."),

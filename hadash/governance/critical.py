@@ -7,7 +7,7 @@ from typing import Any
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
 
-from hadash.accounts.roles import MARK_CRITICAL, may
+from hadash.accounts.roles import CHANGE_APPID, may
 from hadash.audit.models import record
 from hadash.inventory.models import AppID
 
@@ -17,7 +17,7 @@ def mark(user: Any, appid: AppID, critical: bool, address: str | None = None) ->
 
     :raises PermissionDenied: ``user`` may not.
     """
-    if not may(user, MARK_CRITICAL, appid.pair):
+    if not may(user, CHANGE_APPID, appid.pair):
         raise PermissionDenied("You may not say which AppIDs are critical.")
     with transaction.atomic():
         held = AppID.objects.select_related("pair").select_for_update(of=("self",)).get(pk=appid.pk)

@@ -35,6 +35,13 @@ GCCollector(registry=REGISTRY)
 _build = Gauge("hadash_build_info", "1; the version of hadash as a label.", ["version"], registry=REGISTRY)
 _build.labels(VERSION).set(1)
 
+#: ``up`` is 1 for it, and so is the number of workers: it answers, and does nothing.
+STUCK = Gauge(
+    "hadash_process_stuck",
+    "1 when a worker or beat begins nothing although there is something to do: start it again.",
+    registry=REGISTRY,
+)
+
 REQUESTS = Counter(
     "hadash_http_requests", "Requests that were answered.", ["method", "view", "status"], registry=REGISTRY
 )

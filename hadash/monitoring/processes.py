@@ -11,10 +11,11 @@ from typing import NamedTuple, Protocol
 
 from django.conf import settings
 
-from hadash.monitoring import servers
+from hadash.monitoring import metrics, servers
 from hadash.monitoring.health import Health, Progress, readiness
 from hadash.monitoring.probes import NotFine, Probe, ask_all
 from hadash.monitoring.process_server import ProcessServer
+from hadash.monitoring.watchdog import Watchdog
 
 log = logging.getLogger(__name__)
 
@@ -58,6 +59,8 @@ class _Process(ABC):
 
     def _begin(self, address: str) -> None:
         self._ended.clear()
+        metrics.STUCK.set_function(lambda: float(self._is_stuck()))
+        Watchdog.of_environment().start(self._is_stuck)
         threading.Thread(target=self._observe, name="health observations", daemon=True).start()
         if address:
             self._server = ProcessServer(address, self.healthz, self.readyz)
@@ -74,6 +77,9 @@ class _Process(ABC):
             moves = self._moves()
             self._progress.observe(time.monotonic(), could_move=moves.could, done=moves.done)
 
+    def _is_stuck(self) -> bool:
+        return self._progress.is_stuck(time.monotonic())
+
     @abstractmethod
     def _moves(self) -> Moves:
         """What was observed just now."""
@@ -83,7 +89,7 @@ class _Process(ABC):
         """What is said of one that does not move."""
 
     def healthz(self) -> Health:
-        if self._progress.is_stuck(time.monotonic()):
+        if self._is_stuck():
             return Health(self.name, "stuck", says=self.stuck())
         return Health(self.name, "ok")
 

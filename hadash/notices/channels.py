@@ -74,6 +74,8 @@ def save(actor: Any, wanted: WantedChannel, channel: Channel | None = None, ip: 
     with transaction.atomic():
         is_new = channel is None
         endpoint = channel.endpoint if channel is not None else Endpoint()
+        if endpoint.transport != wanted.transport:
+            endpoint.secret = ""  # (each kind signs in its own way: the old one would be refused)
         endpoint.name, endpoint.transport, endpoint.enabled = (
             wanted.name.strip(),
             wanted.transport,
@@ -126,7 +128,7 @@ def _faults(wanted: WantedChannel, channel: Channel | None) -> Any:
                     setting="HADASH_WEBHOOK_NETWORKS",
                 )
         except BadEndpoint as error:
-            yield say("%(error)s", error=error)
+            yield error.sentence
         except ValueError:
             pass  # a name: where it leads is looked at whenever something is posted
     elif channel is None:
@@ -134,8 +136,8 @@ def _faults(wanted: WantedChannel, channel: Channel | None) -> Any:
     if wanted.transport == Transport.WEBHOOK and wanted.secret.strip():
         try:
             key_of(wanted.secret.strip())
-        except BadSecret as error:
-            yield say("%(error)s", error=error)
+        except BadSecret:
+            yield say("A secret is whsec_ and 24 to 64 bytes in base64.")
     if wanted.zone:
         try:
             zone_named(wanted.zone)

@@ -12,10 +12,12 @@ from urllib.parse import urljoin
 from zoneinfo import ZoneInfo
 
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.db import OperationalError, transaction
 from django.utils import timezone, translation
 from django.utils.translation import ngettext
 
+from hadash.accounts.roles import VIEW, may, may_somewhere
 from hadash.dashboard.templatetags.hadash import sentence
 from hadash.notices.html import html_of, text_of
 from hadash.notices.kept import message_to_json
@@ -75,6 +77,10 @@ def _tell_person(found: Sequence[Pending], now: datetime) -> bool:
     with transaction.atomic():
         if not _take(found):
             return False
+        # (Between what has happened and its telling may lie a day: who has no access any more, or wants no mail any more, is told nothing.)
+        notices = [notice for notice in notices if _may_still(user, notice)] if kept.by_mail else []
+        if not notices:
+            return False
         PersonalWish.objects.filter(pk=kept.pk).update(told_at=now)
         try:
             address = normalised(user.email)
@@ -88,6 +94,12 @@ def _tell_person(found: Sequence[Pending], now: datetime) -> bool:
         recipient = Recipient(address, f"notices {notices[-1].pk} and before to user {user.pk}", user.pk)
         outbox.queue(content, [recipient], TOPIC, now, _expiry(now))
     return True
+
+
+def _may_still(user: User, notice: Notice) -> bool:
+    if not user.is_active:
+        return False
+    return may(user, VIEW, notice.pair) if notice.pair is not None else may_somewhere(user, VIEW)
 
 
 def _tell_channel(found: Sequence[Pending], now: datetime) -> bool:

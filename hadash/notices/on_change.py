@@ -190,7 +190,10 @@ def _outcome(held: Any) -> Sentence | None:
 
 
 _ANNOUNCED: dict[Any, _Announced] = {
-    Switch: _Announced(_OF_SWITCH, times=lambda switch: f":{switch.token}"),
+    # (It begins once, however often it waits for a go and goes on.)
+    Switch: _Announced(
+        _OF_SWITCH, times=lambda switch: "" if switch.current is Status.RUNNING else f":{switch.token}"
+    ),
     Batch: _Announced(_OF_A_BATCH, times=lambda batch: f":{batch.looked_at or ''}"),
     BindingChange: _Announced(_OF_CHANGE),
 }

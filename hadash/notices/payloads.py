@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -12,6 +12,10 @@ from hadash.outbox.models import Transport
 
 #: Lines that a message in a chat has; it says how many more there are.
 MOST_LINES = 10
+#: Characters of a line and of a title: the link opens the rest. (A reason may have thousands, and chats refuse a message that is too long.)
+ITEM_CHARACTERS, TITLE_CHARACTERS = 200, 150
+#: Slack: characters of a block (3,000); WeCom: bytes of a message (4,096). Some are kept for what is put around.
+SLACK_CHARACTERS, WECOM_BYTES = 2900, 4000
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +47,35 @@ class Post:
     query: dict[str, str]
 
 
+def _cut(text: str, most: int) -> str:
+    """
+    >>> _cut("a switch of shop", 9)
+    'a switch…'
+    """
+    return text if len(text) <= most else text[: most - 1].rstrip() + "…"
+
+
+def _fitting(lines: Sequence[str], more: str, most: int, size: Callable[[str], int] = len) -> str:
+    """Whole lines, as many as fit, and ``more``: half a link leads nowhere.
+
+    >>> _fitting(["one", "two", "three"], "and 4 more", most=20), _fitting(["one", "two"], "", most=20)
+    ('one\n…\nand 4 more', 'one\ntwo')
+    """
+    end = [more] if more else []
+    if size("\n".join([*lines, *end])) <= most:
+        return "\n".join([*lines, *end])
+    kept: list[str] = []
+    for line in lines:
+        if size("\n".join([*kept, line, "…", *end])) > most:
+            break
+        kept.append(line)
+    return "\n".join([*kept, "…", *end])
+
+
 def post_for(transport: Transport, message: Message, secret: str, at: datetime) -> Post:
+    if transport is not Transport.WEBHOOK:
+        items = [replace(item, text=_cut(item.text, ITEM_CHARACTERS)) for item in message.items[:MOST_LINES]]
+        message = Message(_cut(message.title, TITLE_CHARACTERS), items, message.more)
     return _MAKERS[transport](message, secret, at)
 
 
@@ -69,12 +101,12 @@ def _webhook(message: Message, secret: str, at: datetime) -> Post:
 
 
 def _slack(message: Message, secret: str, at: datetime) -> Post:
-    lines = [f"• <{item.url}|{_slack_text(item.text)}>" for item in message.items[:MOST_LINES]]
-    text = "\n".join([*lines, *([_slack_text(message.more)] if message.more else [])])
+    lines = [f"• <{item.url}|{_slack_text(item.text)}>" for item in message.items]
+    text = _fitting(lines, _slack_text(message.more), SLACK_CHARACTERS)
     # (``text`` is what notifications show and programs read aloud.)
     blocks = [
         {"type": "section", "text": {"type": "mrkdwn", "text": f"*{_slack_text(message.title)}*"}},
-        {"type": "section", "text": {"type": "mrkdwn", "text": text[:2900]}},
+        {"type": "section", "text": {"type": "mrkdwn", "text": text}},
     ]
     return Post({"text": message.title, "blocks": blocks}, {})
 
@@ -95,7 +127,7 @@ def _teams(message: Message, secret: str, at: datetime) -> Post:
     ]
     body += [
         {"type": "TextBlock", "text": f"[{_markdown(item.text)}]({item.url})", "wrap": True}
-        for item in message.items[:MOST_LINES]
+        for item in message.items
     ]
     if message.more:
         body.append({"type": "TextBlock", "text": message.more, "isSubtle": True, "wrap": True})
@@ -120,11 +152,12 @@ def _markdown(text: str) -> str:
     return text
 
 
-def _in_markdown(message: Message) -> str:
-    lines = [f"- [{_markdown(item.text)}]({item.url})" for item in message.items[:MOST_LINES]]
-    return "\n".join(
-        [f"**{_markdown(message.title)}**", "", *lines, *([message.more] if message.more else [])]
-    )
+def _in_markdown(message: Message, most: int = 20_000) -> str:
+    """:param most: bytes of UTF-8 (DingTalk: 20,000)."""
+    lines = [f"- [{_markdown(item.text)}]({item.url})" for item in message.items]
+    head = f"**{_markdown(message.title)}**\n\n"
+    left = most - len(head.encode())
+    return head + _fitting(lines, message.more, left, lambda text: len(text.encode()))
 
 
 def _dingtalk(message: Message, secret: str, at: datetime) -> Post:
@@ -133,14 +166,13 @@ def _dingtalk(message: Message, secret: str, at: datetime) -> Post:
 
 
 def _wecom(message: Message, secret: str, at: datetime) -> Post:
-    # (At most 4,096 bytes of UTF-8.)
-    text = _in_markdown(message).encode()[:4000].decode(errors="ignore")
+    text = _in_markdown(message, WECOM_BYTES)
     return Post({"msgtype": "markdown", "markdown": {"content": text}}, {})
 
 
 def _feishu(message: Message, secret: str, at: datetime) -> Post:
     lines: list[list[dict[str, str]]] = [
-        [{"tag": "a", "text": item.text, "href": item.url}] for item in message.items[:MOST_LINES]
+        [{"tag": "a", "text": item.text, "href": item.url}] for item in message.items
     ]
     if message.more:
         lines.append([{"tag": "text", "text": message.more}])

@@ -39,6 +39,12 @@ def route_new(now: datetime) -> int:
     return len(new)
 
 
+def set_aside(now: datetime) -> int:
+    """After a restore: who was to be told when the dump was made may have been told since then; how many notices for somebody."""
+    Notice.objects.filter(routed_at=None).update(routed_at=now)
+    return Pending.objects.all().delete()[0]
+
+
 def trim(now: datetime) -> int:
     """Forget what happened more than ``NOTICE_KEPT_DAYS`` ago; how many notices."""
     old = Notice.objects.filter(at__lt=now - timedelta(days=settings.NOTICE_KEPT_DAYS))

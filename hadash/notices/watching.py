@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
+from django.db.models import Q
 from django.urls import reverse
 
 from hadash.governance import selectors
@@ -83,7 +84,13 @@ def keep(name: str, seen: dict[str, Seen], now: datetime) -> int:
 
     :param name: what the keys of these begin with.
     """
-    Incident.objects.filter(key__startswith=f"{name}:").exclude(key__in=list(seen)).delete()
+    hold = timedelta(seconds=settings.NOTICE_HOLD_SECONDS)
+    known = Incident.objects.filter(key__startswith=f"{name}:")
+    over = known.exclude(key__in=list(seen))
+    over.filter(over_since=None).update(over_since=now)
+    # (One that nobody was told of yet has to last from its next beginning.)
+    over.filter(Q(over_since__lte=now - hold) | Q(is_told=False)).delete()
+    known.filter(key__in=list(seen)).update(over_since=None)
     announced = 0
     for each in seen.values():
         if each.sentence is None:

@@ -5,9 +5,15 @@ from __future__ import annotations
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 
+from hadash.sentences import Sentence, say
+
 
 class BadAddress(ValueError):
-    """It is no address that mail can be sent to; the text says why."""
+    """It is no address that mail can be sent to; ``sentence`` says why."""
+
+    def __init__(self, sentence: Sentence) -> None:
+        super().__init__(str(sentence))
+        self.sentence = sentence
 
 
 def normalised(text: str) -> str:
@@ -22,15 +28,31 @@ def normalised(text: str) -> str:
     """
     local, at, domain = text.strip().rpartition("@")
     if not at or not local:
-        raise BadAddress(f"“{text.strip()}” is no address: it needs a name, an @ and a domain.")
+        raise BadAddress(
+            say("“%(address)s” is no address: it needs a name, an @ and a domain.", address=text.strip())
+        )
     if not local.isascii():
-        raise BadAddress(f"“{local}” has letters that most mail servers do not take before the @.")
+        raise BadAddress(
+            say("“%(name)s” has letters that most mail servers do not take before the @.", name=local)
+        )
     try:
         ascii_domain = domain.rstrip(".").encode("idna").decode().lower()
         validate_email(f"{local}@{ascii_domain}")
     except (UnicodeError, ValidationError):
-        raise BadAddress(f"“{text.strip()}” is no address of mail.") from None
+        raise BadAddress(say("“%(address)s” is no address of mail.", address=text.strip())) from None
     return f"{local}@{ascii_domain}"
+
+
+def in_ascii(address: str) -> str:
+    """As a server takes it, where that is possible: one that is no address stays as it is (the server says so).
+
+    >>> in_ascii("hadash@例子.中国"), in_ascii("hadash@localhost")
+    ('hadash@xn--fsqu00a.xn--fiqs8s', 'hadash@localhost')
+    """
+    try:
+        return normalised(address)
+    except BadAddress:
+        return address
 
 
 def sender_of(text: str) -> tuple[str, str]:

@@ -16,6 +16,8 @@ from email import message_from_bytes, policy
 from email.message import EmailMessage, Message
 from pathlib import Path
 
+from django.db import InterfaceError, OperationalError
+
 from hadash.outbox import services
 
 log = logging.getLogger(__name__)
@@ -98,6 +100,8 @@ def read(folder: Path, now: datetime) -> Counter[str]:
         raw = box.get_bytes(key)
         try:
             is_ours = note(raw, now)
+        except (OperationalError, InterfaceError):
+            raise  # PostgreSQL is away: it lies there for the next look
         except Exception:
             # (Python's parser raises many kinds of errors over what some servers write; and the other mail must not wait for it.)
             log.exception("mail %s that came back cannot be read; it lies in %s", key, OTHER)

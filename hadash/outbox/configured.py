@@ -21,6 +21,7 @@ def mail_server() -> Server | None:
         password=settings.SMTP_PASSWORD,
         ca_file=settings.SMTP_CA,
         timeout_seconds=settings.SMTP_TIMEOUT_SECONDS,
+        taking_seconds=settings.SMTP_TAKING_SECONDS,
     )
 
 

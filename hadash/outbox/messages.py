@@ -6,11 +6,29 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from email.headerregistry import Address
 from email.message import EmailMessage
-from email.policy import SMTP
+from email.policy import SMTP, EmailPolicy
 from email.utils import format_datetime
+from typing import Any
 
-from hadash.outbox.addresses import sender_of
+from hadash.outbox.addresses import in_ascii, sender_of
 from hadash.outbox.models import Content, ContentPart, Delivery
+
+#: Headers that stand on one line, however long it is: Python folds addresses in them as encoded words, which nobody has to decode there (RFC 2047, 5;
+#: RFC 2369, 2). A line may have 998 characters (RFC 5322).
+_ON_ONE_LINE = frozenset({"list-unsubscribe", "list-id"})
+_LONG = SMTP.clone(max_line_length=998)
+
+
+class _Policy(EmailPolicy):
+    """As the standard library's for SMTP, but for ``_ON_ONE_LINE``."""
+
+    def fold_binary(self, name: str, value: Any) -> bytes:
+        if name.lower() in _ON_ONE_LINE:
+            return _LONG.fold_binary(name, value)
+        return super().fold_binary(name, value)
+
+
+POLICY = _Policy(linesep=SMTP.linesep)
 
 #: Stands in texts where the link that unsubscribes belongs: each recipient has another.
 UNSUBSCRIBE_MARK = "urn:hadash:unsubscribe"
@@ -34,8 +52,9 @@ def message_of(
 
     :param sender: ``hadash <hadash@example.org>``. :param unsubscribe_url: of this delivery; empty where nobody can unsubscribe.
     """
-    message = EmailMessage(policy=SMTP)
+    message = EmailMessage(policy=POLICY)
     name, address = sender_of(sender)
+    address = in_ascii(address)
     domain = address.rpartition("@")[2] or "localhost"
     message["From"] = Address(name, addr_spec=address)
     message["To"] = Address(addr_spec=delivery.address)

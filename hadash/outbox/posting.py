@@ -14,16 +14,25 @@ from urllib.parse import urlsplit
 import httpx
 
 from hadash.outbox.failures import Deferred, Gone, NotOurs, Refused, Unavailable, Untold
+from hadash.sentences import Sentence, say
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+#: The share of the whole time that connecting, and then TLS, may take each: who has not come so far has handed nothing over, and is told apart from
+#: one that does not answer.
+CONNECTING = 1 / 3
 
 #: Bytes of an answer that are read.
 MOST_ANSWER = 64 * 1024
 
 
 class BadEndpoint(ValueError):
-    """An address that is not posted to; the text says why, and what to do."""
+    """An address that is not posted to; ``sentence`` says why, and what to do."""
+
+    def __init__(self, sentence: Sentence) -> None:
+        super().__init__(str(sentence))
+        self.sentence = sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +87,11 @@ def checked(url: str, *, plain_allowed: bool) -> str:
         parts = urlsplit(url.strip())
         port = parts.port
     except ValueError:
-        raise BadEndpoint(f"“{url}” is no address.") from None
+        raise BadEndpoint(say("“%(url)s” is no address.", url=url)) from None
     if parts.scheme not in ("https", "http") or not parts.hostname or "@" in parts.netloc or port == 0:
-        raise BadEndpoint(f"“{url}” is no address that can be posted to: https://host/path.")
+        raise BadEndpoint(say("“%(url)s” is no address that can be posted to: https://host/path.", url=url))
     if parts.scheme == "http" and not plain_allowed:
-        raise BadEndpoint("Use https: over http everybody on the way reads it.")
+        raise BadEndpoint(say("Use https: over http everybody on the way reads it."))
     return url.strip()
 
 
@@ -104,8 +113,10 @@ def post(
     :raises Unavailable: nobody is there. :raises Untold: no answer came. :raises NotOurs: as ``before_hand_over`` said.
     """
     parts = urlsplit(url)
-    host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    host = parts.hostname or ""
     try:
+        host = host.encode("idna").decode()
         found = resolve(host, port)
     except (OSError, UnicodeError) as error:
         raise Unavailable(f"Host {host} cannot be resolved: {error}") from error
@@ -119,13 +130,15 @@ def post(
     literal = f"[{address}]" if address.version == 6 else str(address)
     target = parts._replace(netloc=f"{literal}:{port}").geturl()
     # (The certificate is that of the host's name, not of the address that it has now.)
-    sent = {**headers, "host": parts.netloc, "content-type": "application/json", "user-agent": "hadash"}
+    name = f"[{host}]" if ":" in host else host
+    named = f"{name}:{parts.port}" if parts.port else name
+    sent = {**headers, "host": named, "content-type": "application/json", "user-agent": "hadash"}
     if not before_hand_over():
         raise NotOurs
     try:
         response, read = asyncio.run(_exchange(target, body, sent, host, timeout, verify))
     except (httpx.ConnectError, httpx.ConnectTimeout) as error:
-        raise Unavailable(f"{host}:{port} does not answer: {error}") from error
+        raise Unavailable(f"{host}:{port} does not answer: {error or type(error).__name__}") from error
     except (httpx.HTTPError, TimeoutError) as error:
         raise Untold(f"No answer came: {type(error).__name__} {error}".strip()) from error
     return _judged(_answer(response, read), response)
@@ -138,9 +151,10 @@ async def _exchange(
 
     Asynchronous for its time-out: httpx has one for each step only, and a server that sends a byte now and then never reaches that.
     """
+    steps = httpx.Timeout(timeout, connect=timeout * CONNECTING)
     async with (
         asyncio.timeout(timeout),
-        httpx.AsyncClient(timeout=timeout, follow_redirects=False, verify=verify, trust_env=False) as client,
+        httpx.AsyncClient(timeout=steps, follow_redirects=False, verify=verify, trust_env=False) as client,
     ):
         request = client.build_request(
             "POST", target, content=body, headers=sent, extensions={"sni_hostname": host}

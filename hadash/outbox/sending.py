@@ -14,7 +14,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from hadash.outbox import services
-from hadash.outbox.addresses import sender_of
+from hadash.outbox.addresses import in_ascii, sender_of
 from hadash.outbox.backoff import RetryPlan
 from hadash.outbox.failures import Deferred, Gone, NotOurs, Refused, Unavailable, Untold
 from hadash.outbox.messages import message_of
@@ -52,7 +52,7 @@ class MailCarrier:
         content = delivery.content
         parts = list(content.parts.all())
         message = message_of(delivery, content, parts, settings.MAIL_FROM, unsubscribe_url(delivery), now)
-        sender = settings.MAIL_RETURN or sender_of(settings.MAIL_FROM)[1]
+        sender = in_ascii(settings.MAIL_RETURN or sender_of(settings.MAIL_FROM)[1])
         return self._connection.send(sender, delivery.address, message.as_bytes(), before_hand_over)
 
 
@@ -67,31 +67,47 @@ def carry_due(
 ) -> Counter[State]:
     """Send all that is due of some transports; how many deliveries came to which state.
 
-    When a server is not there, the rest of what is claimed for it is deferred at once: nothing waits for one time-out after another, and one
-    receiver that is slow keeps no other waiting for longer than that."""
+    When a server is not there, the rest of what is due for it is deferred at once: nothing waits for one time-out after another, and one receiver
+    that is slow keeps no other waiting for longer than that. The same holds for one that does not say whether it has taken what it was given, a
+    few times in a row: what is not known is a few messages and not all of them."""
     services.release_expired_claims(clock())
     done: Counter[State] = Counter()
-    while claimed := services.claim_due(clock(), settings.OUTBOX_CLAIMED_AT_ONCE, transports):
-        away: dict[int | None, str] = {}
+    #: By server (``None`` for the only one): why it is not there now, and how many in a row it may have taken or not.
+    away: dict[int | None, str] = {}
+    untold: Counter[int | None] = Counter()
+    began, at_once = clock(), settings.OUTBOX_CLAIMED_AT_ONCE
+    # (What is deferred in this round may be due again before its end, and would be deferred again, for ever.)
+    while claimed := services.claim_due(clock(), at_once, transports, began if away else None):
         for delivery in claimed:
             server = None if carrier.one_server else delivery.endpoint_id
             if server in away:
                 services.defer(delivery, clock(), away[server], plan, counts=False)
-            elif why := _send(carrier, delivery, plan, clock):
-                away[server] = why
+            else:
+                try:
+                    _send(carrier, delivery, plan, clock)
+                    untold[server] = 0
+                except Unavailable as error:
+                    away[server] = str(error)
+                except Untold as error:
+                    untold[server] += 1
+                    if not carrier.one_server or untold[server] >= settings.OUTBOX_UNTOLD_IN_A_ROW:
+                        away[server] = str(error)
             done[delivery.the_state] += 1
     return done
 
 
-def _send(carrier: Carrier, delivery: Delivery, plan: RetryPlan, clock: Clock) -> str:
-    """Send one; why its server is not there now, empty if it is."""
+def _send(carrier: Carrier, delivery: Delivery, plan: RetryPlan, clock: Clock) -> None:
+    """Send one, and note what became of it.
+
+    :raises Unavailable: its server is not there now: the next one would not be taken either. :raises Untold: the server has not said whether it has it.
+    """
     try:
         said = carrier.send(delivery, clock(), lambda: services.hand_over(delivery, clock()))
     except Unavailable as error:
         # (A whole mail server that is away is no message's fault; one endpoint of many that is away uses up its own tries.)
         services.defer(delivery, clock(), str(error), plan, counts=not carrier.one_server)
         log.warning("%s cannot be sent: %s", delivery.transport, error)
-        return str(error)
+        raise
     except Deferred as error:
         services.defer(delivery, clock(), str(error), plan, error.at_least)
     except Gone as error:
@@ -106,7 +122,7 @@ def _send(carrier: Carrier, delivery: Delivery, plan: RetryPlan, clock: Clock) -
         else:
             services.lose_track(delivery, clock(), str(error))
         log.warning("whether %s %s has arrived is not known: %s", delivery.transport, delivery.key, error)
-        return "" if carrier.one_server else str(error)
+        raise
     except NotOurs:
         pass
     except Exception as error:  # one that is broken must not keep all others waiting
@@ -114,7 +130,6 @@ def _send(carrier: Carrier, delivery: Delivery, plan: RetryPlan, clock: Clock) -
         services.fail(delivery, clock(), f"It could not be put together: {error}")
     else:
         services.accept(delivery, clock(), said)
-    return ""
 
 
 def unsubscribe_url(delivery: Delivery) -> str:

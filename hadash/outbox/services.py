@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models.functions import Lower
 from django.utils import timezone
 
 from hadash.audit.models import record
@@ -144,14 +145,20 @@ def expire(now: datetime, transports: Iterable[Transport] = (Transport.MAIL,)) -
 
 
 def claim_due(
-    now: datetime, limit: int, transports: Iterable[Transport] = (Transport.MAIL,)
+    now: datetime,
+    limit: int,
+    transports: Iterable[Transport] = (Transport.MAIL,),
+    due_before: datetime | None = None,
 ) -> list[Delivery]:
-    """Claim what is due, the oldest first, for ``OUTBOX_CLAIM_SECONDS``. What is expired has failed instead."""
+    """Claim what is due, the oldest first, for ``OUTBOX_CLAIM_SECONDS``. What is expired has failed instead.
+
+    :param due_before: only what was due by then; ``None``: all that is due now.
+    """
     wanted = list(transports)
     expire(now, wanted)
     with transaction.atomic():
         found = Delivery.objects.select_for_update(skip_locked=True).filter(
-            transport__in=wanted, state__in=DUE, due_at__lte=now
+            transport__in=wanted, state__in=DUE, due_at__lte=due_before or now
         )
         due = list(found.order_by("due_at", "pk")[:limit])
         claim, until = uuid.uuid4(), now + timedelta(seconds=settings.OUTBOX_CLAIM_SECONDS)
@@ -168,7 +175,9 @@ def claim_due(
 
 def hand_over(delivery: Delivery, now: datetime) -> bool:
     """Note that the server is about to have it, before it has; ``False``: it is not this sender's any more, and must not be sent."""
-    until = now + timedelta(seconds=settings.OUTBOX_CLAIM_SECONDS)
+    # (As long as the server may take for its answer: nobody else may call it not known before.)
+    answers = settings.SMTP_TAKING_SECONDS + settings.SMTP_TIMEOUT_SECONDS
+    until = now + timedelta(seconds=max(settings.OUTBOX_CLAIM_SECONDS, answers))
     return _move(delivery, Event.HAND_OVER, claimed_until=until)
 
 
@@ -197,9 +206,13 @@ def defer(
     """Try it again later; it fails when its tries are used up.
 
     :param at_least: seconds that the server has asked for.
-    :param counts: whether this was a try. It was none when there was no server at all: nothing is used up by that.
+    :param counts: whether this was a try. It was none when there was no server at all: nothing is used up by that, and the longer it lasts
+        the longer is the pause.
     """
     tries = delivery.tries + counts
+    if not counts:
+        waited = (now - delivery.wanted_at).total_seconds()
+        at_least = max(at_least, min(waited / 10, settings.OUTBOX_AWAY_SECONDS))
     delay = plan.delay_after(max(tries, 1), str(delivery.key), at_least)
     due_at = next_try(now, delay, delivery.expires_at)
     if due_at is None:
@@ -244,6 +257,13 @@ def release_expired_claims(now: datetime) -> tuple[int, int]:
     return unsent, uncertain
 
 
+def set_aside(now: datetime) -> int:
+    """After a restore: what was to be sent when the dump was made may have been sent since then. Nothing of it goes out by itself; how many."""
+    said = "The database was put back from a dump: whether it was sent after that was made is not known."
+    waiting = Delivery.objects.filter(state__in=states_before(Event.SET_ASIDE)).order_by("pk")
+    return sum(_settle(each, Event.SET_ASIDE, now, said) for each in waiting.iterator(chunk_size=500))
+
+
 def send_again(actor: Any, delivery: Delivery, now: datetime, ip: str | None = None) -> bool:
     """A person wants it sent once more: what failed, what is uncertain, or what is deferred, at once. ``False``: there was nothing to do.
 
@@ -271,9 +291,10 @@ def send_again(actor: Any, delivery: Delivery, now: datetime, ip: str | None = N
 def unsubscribe(delivery: Delivery) -> int:
     """Its address does not get its topic any more; how many messages of the topic were still queued for it, and are cancelled."""
     with transaction.atomic():
-        Unsubscription.objects.get_or_create(address=delivery.address, topic=delivery.topic)
+        if not unsubscribed(delivery.topic, [delivery.address]):
+            Unsubscription.objects.get_or_create(address=delivery.address, topic=delivery.topic)
         waiting = Delivery.objects.filter(
-            address=delivery.address, topic=delivery.topic, state__in=states_before(Event.CANCEL)
+            address__iexact=delivery.address, topic=delivery.topic, state__in=states_before(Event.CANCEL)
         )
         return waiting.update(
             state=move(State.QUEUED, Event.CANCEL),
@@ -282,29 +303,44 @@ def unsubscribe(delivery: Delivery) -> int:
         )
 
 
-def unsubscribed(topic: str, addresses: Iterable[str]) -> set[str]:
-    """Which of these addresses do not want it any more."""
+def unsubscribed(topic: str, addresses: Collection[str]) -> set[str]:
+    """Which of these addresses do not want it any more, however they are written: mailboxes do not tell Olga@ from olga@."""
     if not topic:
         return set()
-    found = Unsubscription.objects.filter(topic=topic, address__in=list(addresses))
-    return set(found.values_list("address", flat=True))
+    asked = {address.lower() for address in addresses}
+    found = Unsubscription.objects.filter(topic=topic).annotate(small=Lower("address"))
+    without = set(found.filter(small__in=list(asked)).values_list("small", flat=True))
+    return {address for address in addresses if address.lower() in without}
 
 
 def subscribe_again(address: str, topic: str) -> bool:
     """Whether it had unsubscribed."""
-    return bool(Unsubscription.objects.filter(address=address, topic=topic).delete()[0])
+    return bool(Unsubscription.objects.filter(address__iexact=address, topic=topic).delete()[0])
 
 
 def is_unsubscribed(delivery: Delivery) -> bool:
-    return Unsubscription.objects.filter(address=delivery.address, topic=delivery.topic).exists()
+    return bool(unsubscribed(delivery.topic, [delivery.address]))
 
 
 def _settle(delivery: Delivery, event: Event, now: datetime, said: str, **values: Any) -> bool:
     state = move(delivery.the_state, event)
     said = said[:SAID_CHARACTERS]
-    log = [*delivery.log, [now.isoformat(timespec="seconds"), state.value, said]]
+    entry = [now.isoformat(timespec="seconds"), state.value, said]
+    log = logged(delivery.log, entry, was_try=values.get("tries") != delivery.tries)
     given = {"settled_at": now, "said": said, "log": log, "claim": None, "claimed_until": None, **values}
     return _move(delivery, event, **given)
+
+
+def logged(log: Sequence[list[str]], entry: list[str], *, was_try: bool) -> list[list[str]]:
+    """With another entry (when, state, words). One that says the same as the last, and was no try, takes its place: a server that is away for a day
+    says so a hundred times.
+
+    >>> logged([["7:00", "deferred", "away"]], ["7:01", "deferred", "away"], was_try=False)
+    [['7:01', 'deferred', 'away']]
+    """
+    is_same = bool(log) and not was_try and list(log[-1][1:]) == entry[1:]
+    kept = [*log[:-1], entry] if is_same else [*log, entry]
+    return [list(each) for each in kept[-settings.OUTBOX_LOG_ENTRIES :]]
 
 
 def _move(delivery: Delivery, event: Event, **values: Any) -> bool:

@@ -27,7 +27,8 @@ class Security(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """``ca_file``: certificates of authorities that the server's own is checked with; empty for the system's. ``timeout_seconds``: for each answer."""
+    """``ca_file``: certificates of authorities that the server's own is checked with; empty for the system's. ``timeout_seconds``: for each answer
+    but the one to the text, for which it is ``taking_seconds``: servers look through it before they say that they have it (RFC 5321, 4.5.3.2.6)."""
 
     host: str
     port: int
@@ -36,6 +37,7 @@ class Server:
     password: str = ""
     ca_file: str = ""
     timeout_seconds: float = 30.0
+    taking_seconds: float = 600.0
 
 
 class Connection:
@@ -76,7 +78,7 @@ class Connection:
         """
         smtp = self._connected()
         try:
-            self._expect(smtp.mail(sender))
+            self._expect_of_sender(smtp.mail(sender))
             self._expect(smtp.rcpt(recipient))
             code, words = smtp.docmd("DATA")
             if code != 354:
@@ -85,6 +87,9 @@ class Connection:
         except (smtplib.SMTPServerDisconnected, OSError) as error:
             self._drop()
             raise Unavailable(f"The connection ended: {error}") from error
+        except Unavailable:
+            self._drop()
+            raise
         except (Deferred, Refused):
             self._reset()
             raise
@@ -93,7 +98,9 @@ class Connection:
             raise NotOurs
         try:
             smtp.send(_as_data(message))
+            self._wait_at_most(self._server.taking_seconds)
             code, words = smtp.getreply()
+            self._wait_at_most(self._server.timeout_seconds)
         except (smtplib.SMTPException, OSError) as error:
             self._drop()
             raise Untold(f"The connection ended while the server was taking it: {error}") from error
@@ -116,9 +123,9 @@ class Connection:
 
     def _open(self) -> smtplib.SMTP:
         server = self._server
-        context = ssl.create_default_context(cafile=server.ca_file or None)
         smtp: smtplib.SMTP | None = None
         try:
+            context = ssl.create_default_context(cafile=server.ca_file or None)
             if server.security is Security.TLS:
                 smtp = smtplib.SMTP_SSL(
                     server.host, server.port, timeout=server.timeout_seconds, context=context
@@ -135,7 +142,8 @@ class Connection:
             if smtp is not None:
                 smtp.close()
             raise Unavailable(_said(error.smtp_code, _bytes(error.smtp_error))) from error
-        except (smtplib.SMTPException, OSError) as error:
+        except (smtplib.SMTPException, OSError, UnicodeError) as error:
+            # (UnicodeError: a host that is no name. ssl's own, also of a file of authorities that cannot be read, are OSErrors.)
             if smtp is not None:
                 smtp.close()
             raise Unavailable(f"{server.host}:{server.port} does not take mail now: {error}") from error
@@ -151,6 +159,17 @@ class Connection:
         if 500 <= code < 600 and code not in _OF_THE_CONNECTION:
             raise Refused(_said(code, words))
         raise Deferred(_said(code, words))
+
+    def _expect_of_sender(self, answer: tuple[int, bytes]) -> None:
+        """A sender that the server does not take is no message's fault: all of them have the same."""
+        try:
+            self._expect(answer)
+        except Refused as error:
+            raise Unavailable(f"The sender is refused: {error}") from error
+
+    def _wait_at_most(self, seconds: float) -> None:
+        if self._smtp is not None and self._smtp.sock is not None:
+            self._smtp.sock.settimeout(seconds)
 
     def _reset(self) -> None:
         if self._smtp is None:

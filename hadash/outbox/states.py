@@ -24,7 +24,7 @@ class State(StrEnum):
     DEFERRED = "deferred"
     #: The server refuses it for good, every try is used up, or its time is over.
     FAILED = "failed"
-    #: The sender ended, or the connection did, while the server was taking it.
+    #: The sender ended, or the connection did, while the server was taking it; or the database was put back from a dump in which it still waits.
     UNCERTAIN = "uncertain"
     #: A server has taken it, and a later one has sent it back.
     BOUNCED = "bounced"
@@ -46,6 +46,7 @@ class Event(StrEnum):
     CANCEL = "cancel"
     EXPIRE = "expire"
     BOUNCE = "bounce"
+    SET_ASIDE = "be set aside"
 
 
 #: state × event → state. An event that is not named here is refused, and the state stays.
@@ -54,24 +55,28 @@ MOVES: dict[State, dict[Event, State]] = {
         Event.CLAIM: State.SENDING,
         Event.CANCEL: State.CANCELLED,
         Event.EXPIRE: State.FAILED,
+        Event.SET_ASIDE: State.UNCERTAIN,
     },
     State.DEFERRED: {
         Event.CLAIM: State.SENDING,
         Event.CANCEL: State.CANCELLED,
         Event.EXPIRE: State.FAILED,
         Event.SEND_AGAIN: State.QUEUED,
+        Event.SET_ASIDE: State.UNCERTAIN,
     },
     State.SENDING: {
         Event.HAND_OVER: State.HANDED_OVER,
         Event.RELEASE: State.QUEUED,
         Event.DEFER: State.DEFERRED,
         Event.FAIL: State.FAILED,
+        Event.SET_ASIDE: State.UNCERTAIN,
     },
     State.HANDED_OVER: {
         Event.ACCEPT: State.ACCEPTED,
         Event.DEFER: State.DEFERRED,
         Event.FAIL: State.FAILED,
         Event.LOSE_TRACK: State.UNCERTAIN,
+        Event.SET_ASIDE: State.UNCERTAIN,
     },
     State.FAILED: {Event.SEND_AGAIN: State.QUEUED},
     State.UNCERTAIN: {

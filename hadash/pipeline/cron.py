@@ -66,6 +66,25 @@ def following(cron: str, after: datetime) -> datetime:
     '2026-11-23T02:30:00+00:00'
     """
     minute, hour, day_of_month, month, day_of_week = cron.split()
+    day_of_week = _sunday_as_zero(day_of_week)
     after = after.astimezone(UTC)
     schedule = crontab(minute, hour, day_of_week, day_of_month, month, nowfun=lambda: after)
     return after + schedule.remaining_estimate(after)
+
+
+def _sunday_as_zero(days: str) -> str:
+    """cron(8) takes 7 for Sunday as well; Celery's knows 0 only.
+
+    >>> _sunday_as_zero("7"), _sunday_as_zero("1,5-7"), _sunday_as_zero("0-7"), _sunday_as_zero("mon-fri")
+    ('0', '1,5-6,0', '0-6,0', 'mon-fri')
+    """
+    parts = []
+    for part in days.split(","):
+        first, is_range, last = part.partition("-")
+        if part == "7":
+            parts.append("0")
+        elif is_range and last == "7" and first.isdecimal():
+            parts += ["0"] if first == "7" else [f"{first}-6", "0"]
+        else:
+            parts.append(part)
+    return ",".join(parts)

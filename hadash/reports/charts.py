@@ -6,6 +6,7 @@ is marked as well as coloured.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from xml.sax.saxutils import escape, quoteattr
@@ -21,6 +22,8 @@ GREYS = ("#3b4450", "#8b95a1", "#c3c9d0")
 _BAR_STEP = 24
 #: Pixels of a bold letter at most, but for the widest.
 _LETTER = 9.0
+#: What no XML may have (XML 1.0, 2.2): a client.id may.
+_NOT_OF_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 #: What machines have for Latin and for Chinese letters.
 FONTS = "DejaVu Sans, Noto Sans, Noto Sans CJK SC, Source Han Sans SC, Microsoft YaHei, sans-serif"
 
@@ -186,6 +189,7 @@ def _rule(x1: float, y1: float, x2: float, y2: float, colour: str, dashes: str =
 
 def _text(x: float, y: float, text: str, colour: str, anchor: str = "start", *, bold: bool = False) -> str:
     weight = ' font-weight="bold"' if bold else ""
+    text = _NOT_OF_XML.sub("\ufffd", text)
     return (
         f'<text x="{x:.1f}" y="{y:.1f}" fill="{colour}" text-anchor="{anchor}"{weight}>{escape(text)}</text>'
     )

@@ -56,7 +56,8 @@ def readers_of(schedule: ReportSchedule, about: Pair | None = None) -> Readers:
             if isinstance(each, Sentence):
                 left_out.append(each)
             else:
-                found.setdefault((each.address, each.view.owner), each)
+                # (No mailbox tells Olga@ from olga@.)
+                found.setdefault((each.address.lower(), each.view.owner), each)
     without = unsubscribed(schedule.topic, [reader.address for reader in found.values()])
     left_out += [say("%(address)s has unsubscribed.", address=address) for address in sorted(without)]
     found = {key: reader for key, reader in found.items() if reader.address not in without}
@@ -153,6 +154,6 @@ def _addressed(
     try:
         known = normalised(address)
     except BadAddress as error:
-        return say("%(error)s", error=error)
+        return error.sentence
     view = View(language or settings.LANGUAGE_CODE, zone or settings.REPORT_ZONE, pairs, owner)
     return Reader(known, view)

@@ -12,7 +12,7 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.db import OperationalError, transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from hadash.accounts.roles import MANAGE_REPORTS, ROLES, may
@@ -25,6 +25,7 @@ from hadash.reports.kinds import FIGURES, parts
 from hadash.reports.models import Kind, ReportIssue, ReportRecipient, ReportSchedule
 from hadash.reports.times import NoSuchZone
 from hadash.sentences import Sentence, say
+from hadash.switching.machine import ENDED
 from hadash.switching.models import Switch
 
 log = logging.getLogger(__name__)
@@ -68,6 +69,7 @@ class Wanted:
 
 #: Why an issue was left out.
 MISSED = say("Nothing ran at its time, and it was too late afterwards.")
+RESTORED = say("The database was put back from a dump: whether it was sent after that was made is not known.")
 PAUSED = say("The schedule was paused before it was made.")
 
 
@@ -174,17 +176,27 @@ def _newest_about(schedule: ReportSchedule) -> str:
     """What a report tells of that is not made at a time: the last switch that has ended."""
     if Kind(schedule.kind) not in BY_EVENT:
         return ""
-    ended = Switch.objects.exclude(ended_at=None)
+    ended = Switch.objects.all()
     if schedule.pair_id is not None:
         ended = ended.filter(pair=schedule.pair_id)
-    newest = ended.order_by("-ended_at").values_list("key", flat=True).first()
-    if newest is None:
+    newest = newest_ended(ended)
+    if not newest:
         raise ScheduleRefused(say("No switch has ended yet: there is nothing to tell of."))
     return newest
 
 
+def newest_ended(switches: QuerySet[Switch]) -> str:
+    """Key of the last of them that was carried out and has ended; empty when there is none. (One that was declined has no record.)"""
+    ended = switches.filter(status__in=[status.value for status in ENDED], started_at__isnull=False)
+    return ended.exclude(ended_at=None).order_by("-ended_at").values_list("key", flat=True).first() or ""
+
+
 def announce_due(now: datetime) -> list[ReportIssue]:
-    """The issues of schedules whose time has come; each is announced once, however many workers look."""
+    """The issues of schedules whose time has come; each is announced once, however many workers look.
+
+    Of several times that have passed the last one is made: after a weekend without workers Monday's, and not Saturday's.
+    """
+    grace = timedelta(hours=settings.REPORT_EXPIRY_HOURS)
     found = []
     for schedule in ReportSchedule.objects.filter(enabled=True, next_at__lte=now):
         due_at = schedule.next_at
@@ -195,16 +207,18 @@ def announce_due(now: datetime) -> list[ReportIssue]:
             mine = ReportSchedule.objects.filter(pk=schedule.pk, enabled=True, next_at=due_at)
             if not mine.update(next_at=following):
                 continue
-            late = times.missed(due_at, now, timedelta(hours=settings.REPORT_EXPIRY_HOURS))
-            issue, _is_new = ReportIssue.objects.get_or_create(
-                schedule=schedule,
-                due_at=due_at,
-                defaults={
-                    "state": ReportIssue.State.SKIPPED if late else ReportIssue.State.WAITING,
-                    "left_out": [MISSED.to_json()] if late else None,
-                },
-            )
-        found.append(issue)
+            last = times.last(schedule.cron, times.zone_named(schedule.zone), due_at, now, grace)
+            for at in sorted({due_at, last}):
+                is_made = at == last and not times.missed(at, now, grace)
+                issue, _is_new = ReportIssue.objects.get_or_create(
+                    schedule=schedule,
+                    due_at=at,
+                    defaults={
+                        "state": ReportIssue.State.WAITING if is_made else ReportIssue.State.SKIPPED,
+                        "left_out": None if is_made else [MISSED.to_json()],
+                    },
+                )
+                found.append(issue)
     return found
 
 
@@ -224,9 +238,27 @@ def make_waiting(now: datetime) -> int:
     queued = 0
     due = ReportIssue.objects.filter(state=ReportIssue.State.WAITING, due_at__lte=now)
     for issue in due.select_related("schedule__pair"):
-        if not awaits_figures(issue, now):
+        if not awaits_figures(issue, now) and not awaits_record(issue, now):
             queued += _make(issue, now)
     return queued
+
+
+def set_aside(now: datetime) -> int:
+    """After a restore: what was due between the dump and now may have been made and sent. The next time of each schedule is after ``now``, and what waited
+    is left out; how many issues."""
+    for schedule in ReportSchedule.objects.select_for_update():
+        schedule.next_at = _next(schedule, now)
+        schedule.save(update_fields=["next_at"])
+    waiting = ReportIssue.objects.filter(state=ReportIssue.State.WAITING)
+    return waiting.update(state=ReportIssue.State.SKIPPED, left_out=[RESTORED.to_json()])
+
+
+def awaits_record(issue: ReportIssue, now: datetime) -> bool:
+    """Whether what Gateways have seen of its switch is not kept yet: who asks all of them waits for those that are slow. For some time at most."""
+    if not issue.about:
+        return False
+    since = now - timedelta(seconds=settings.REPORT_RECORD_SECONDS)
+    return Switch.objects.filter(key=issue.about, recorded_at=None, ended_at__gt=since).exists()
 
 
 def awaits_figures(issue: ReportIssue, now: datetime) -> bool:
@@ -235,7 +267,10 @@ def awaits_figures(issue: ReportIssue, now: datetime) -> bool:
     until = issue.due_at + timedelta(seconds=settings.REPORT_AWAIT_SECONDS)
     if issue.state != ReportIssue.State.WAITING or issue.asked_by_id is not None or not jobs:
         return False
-    return issue.due_at <= now < until and bool(parts.stale(parts.published_at(*jobs), now))
+    if not issue.due_at <= now < until:
+        return False
+    with timezone.override(times.zone_named(issue.schedule.zone)):
+        return bool(parts.stale(parts.published_at(*jobs), now))
 
 
 def _make(issue: ReportIssue, now: datetime) -> bool:
@@ -332,6 +367,6 @@ def _recipient(wanted: WantedRecipient) -> ReportRecipient:
                     way=Way.ADDRESS, value=normalised(value), language=wanted.language, zone=zone
                 )
             except BadAddress as error:
-                raise ScheduleRefused(say("%(error)s", error=error)) from None
+                raise ScheduleRefused(error.sentence) from None
             except NoSuchZone as error:
                 raise ScheduleRefused(error.sentence) from None

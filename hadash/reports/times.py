@@ -51,6 +51,21 @@ def following(cron: str, zone: ZoneInfo, after: datetime) -> datetime:
             return found
 
 
+def last(cron: str, zone: ZoneInfo, due_at: datetime, now: datetime, grace: timedelta) -> datetime:
+    """The last moment of ``cron`` until ``now``, from ``due_at`` on, which is one; ``due_at`` when none is within ``grace``.
+
+    >>> friday, monday = datetime(2026, 11, 27, 7, tzinfo=UTC), datetime(2026, 11, 30, 8, tzinfo=UTC)
+    >>> last("0 7 * * *", ZoneInfo("UTC"), friday, monday, timedelta(hours=20)).isoformat()
+    '2026-11-30T07:00:00+00:00'
+    """
+    found = due_at
+    # (From a moment before the oldest that would still be made: a schedule of each minute has thousands before that.)
+    at = max(due_at, now - grace - timedelta(microseconds=1))
+    while (at := following(cron, zone, at)) <= now:
+        found = at
+    return found
+
+
 def next_times(cron: str, zone: ZoneInfo, after: datetime, count: int) -> list[datetime]:
     """The next moments, for whoever is about to save a schedule."""
     found: list[datetime] = []

@@ -360,5 +360,7 @@ class _Execution:
                 transitions.end(held, following, held.outcome_sentence if returned else sentence)
         if isinstance(following, Event) and following not in (Event.GIVE_UP, Event.PAUSE):
             keep_pauses(self.switch)
-            keep_traffic(self.switch)  # last: pages are told again when it is kept
+            keep_traffic(self.switch)
+            # Last: pages are told again, and the report of it is made.
+            Switch.objects.filter(pk=self.switch.pk).update(recorded_at=timezone.now())
         return isinstance(following, Stage), at_once

@@ -145,6 +145,8 @@ class Switch(models.Model):
     traffic = models.JSONField(default=list)
     #: How long each client was without a record, kept when it has ended: see ``pauses.keep_pauses``.
     pauses = models.JSONField(default=list)
+    #: When both were kept, as far as Gateways have answered: its record is whole.
+    recorded_at = models.DateTimeField(null=True)
 
     class Meta:
         ordering = ("-requested_at",)

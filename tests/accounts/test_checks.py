@@ -6,11 +6,19 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from django.conf import settings
 
-from hadash.accounts.checks import provider_is_whole, secret_key_is_set
+from hadash.accounts import checks
+from hadash.accounts.checks import (
+    cookies_are_for_tls,
+    nobody_reads_on_the_way,
+    provider_is_whole,
+    secret_key_is_set,
+)
 from hadash.accounts.servers import servers_elsewhere
 from hadash.settings import mapping
 from hadash.starting import WrongSettings, check_settings
@@ -132,3 +140,47 @@ def test_a_worker_serves_with_settings_that_only_the_web_server_needs(
     assert "OpenID Connect is configured in part" in caplog.text
     with pytest.raises(WrongSettings):
         check_settings()
+
+
+FAR = {
+    "DATABASES": {"default": {"HOST": "db1", "OPTIONS": {"sslmode": "verify-full"}}},
+    "REDIS_URL": "rediss://r1:6380/0?ssl_cert_reqs=required",
+    "CONNECT_URL": "https://connect:8083",
+    "ALLOWED_HOSTS": ["hadash.example.org"],
+    "SESSION_COOKIE_SECURE": True,
+}
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({}, []),
+        ({"DATABASES": {"default": {"HOST": "db1", "OPTIONS": {}}}}, ["DATABASE_URL"]),
+        ({"DATABASES": {"default": {"HOST": "db1", "OPTIONS": {"sslmode": "require"}}}}, ["DATABASE_URL"]),
+        ({"REDIS_URL": "redis://:secret@r1:6379/0"}, ["REDIS_URL"]),
+        ({"REDIS_URL": "rediss://r1:6380/0"}, ["REDIS_URL"]),
+        ({"REDIS_URL": "sentinel://s1:26379;sentinel://s2:26379"}, ["REDIS_URL"]),
+        ({"CONNECT_URL": "http://connect:8083"}, ["CONNECT_URL"]),
+        ({"SESSION_COOKIE_SECURE": False}, ["HADASH_SECURE_COOKIES"]),
+    ],
+)
+def test_what_can_be_read_on_the_way_is_told(
+    monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any], told: list[str]
+) -> None:
+    monkeypatch.setattr(
+        checks, "settings", SimpleNamespace(LOOPBACK_HOSTS=settings.LOOPBACK_HOSTS, **{**FAR, **changes})
+    )
+    found = [*nobody_reads_on_the_way(None), *cookies_are_for_tls(None)]
+    assert [warning.msg.split()[0] for warning in found] == told
+
+
+def test_on_this_machine_nobody_reads_anything(monkeypatch: pytest.MonkeyPatch) -> None:
+    here = {
+        "DATABASES": {"default": {"HOST": "127.0.0.1"}},
+        "REDIS_URL": "redis://127.0.0.1:6379/0",
+        "CONNECT_URL": "http://localhost:8083",
+        "ALLOWED_HOSTS": ["127.0.0.1"],
+        "SESSION_COOKIE_SECURE": False,
+    }
+    monkeypatch.setattr(checks, "settings", SimpleNamespace(LOOPBACK_HOSTS=settings.LOOPBACK_HOSTS, **here))
+    assert [*nobody_reads_on_the_way(None), *cookies_are_for_tls(None)] == []

@@ -162,6 +162,8 @@ PAGES: dict[tuple[str, str], frozenset[str]] = {
     ("GET", "appids/{appid}/rights/"): EVERYBODY,
     ("GET", "appids/{appid}/lags/"): EVERYBODY,
     ("POST", "appids/{appid}/critical/"): GOVERNING,
+    ("POST", "appids/{appid}/owner/"): GOVERNING,
+    ("POST", "appids/owners/"): GOVERNING,
     ("POST", "appids/{appid}/instances/"): ASKING,
     ("POST", "appids/{appid}/instances/generate/"): ASKING,
     ("GET", "appids/{appid}/instances/{instance}/unregister/"): ASKING,

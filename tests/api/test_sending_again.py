@@ -33,6 +33,17 @@ def test_once(program: Any, estate: Any, planned: None, wanted: dict[str, Any]) 
     assert Switch.objects.count() == 1
 
 
+def test_it_is_known_while_the_installation_s_secret_is_changed(
+    program: Any, estate: Any, planned: None, wanted: dict[str, Any], settings: Any
+) -> None:
+    olga = program("olga")
+    olga.post("switches/", wanted, Idempotency_Key="k1")
+    settings.SECRET_KEY_FALLBACKS = [settings.SECRET_KEY]
+    settings.SECRET_KEY = "another-secret-that-is-long-enough-for-django-to-be-quiet"
+    again = olga.post("switches/", wanted, Idempotency_Key="k1")
+    assert (again.status_code, again.headers["Idempotency-Replayed"]) == (201, "true")
+
+
 def test_the_same_key_for_something_else(
     program: Any, estate: Any, planned: None, wanted: dict[str, Any]
 ) -> None:

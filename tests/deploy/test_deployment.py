@@ -24,6 +24,8 @@ DEPLOY = ROOT / "deploy"
 KUBERNETES = ("1.33", "1.35")
 #: What is started: console scripts of the wheel and of what it needs.
 PROGRAMS = {*tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"], "celery", "uvicorn"}
+#: What a timer starts.
+BACKUP = "hadash-backup.service"
 #: Read by others than hadash.
 FOREIGN = {"HADASH_HOST"}
 
@@ -58,13 +60,32 @@ class TestUnits:
     def test_what_is_enabled_is_there_and_starts_with_the_machine(self) -> None:
         """By the command of the guide: each unit, and the target that all of them are wanted by."""
         guide = (ROOT / "docs" / "production.md").read_text()
-        (line,) = (line for line in guide.splitlines() if line.startswith("systemctl enable --now"))
+        (line,) = (
+            line for line in guide.splitlines() if line.startswith("systemctl enable --now hadash.target")
+        )
         enabled = line.split()[3:]
         assert "hadash.target" in enabled, "nothing else wants it"
-        wanted_by = {unit["Install"]["WantedBy"] for unit in units().values()}
+        processes = {name: unit for name, unit in units().items() if name != BACKUP}
+        wanted_by = {unit["Install"]["WantedBy"] for unit in processes.values()}
         assert wanted_by == {"hadash.target"}
         started = {re.sub(r"@.*", "@", name) for name in enabled}
-        assert started == {name.removesuffix(".service") for name in units()} | {"hadash.target"}
+        assert started == {name.removesuffix(".service") for name in processes} | {"hadash.target"}
+
+    def test_backups_are_made_by_a_timer(self) -> None:
+        timer = (DEPLOY / "systemd" / "hadash-backup.timer").read_text()
+        assert "OnCalendar=hourly" in timer and "Install" not in units()[BACKUP]
+        guide = (ROOT / "docs" / "production.md").read_text()
+        assert "systemctl enable --now hadash-backup.timer" in guide and "deploy/systemd/*.timer" in guide
+
+    def test_whoever_can_hang_is_watched(self) -> None:
+        """Processes that tell systemd that they are well (hadash.monitoring.watchdog), and no others: these would be ended."""
+        watched = {name for name, unit in units().items() if unit["Service"].get("WatchdogSec")}
+        assert watched == {
+            "hadash-worker@.service",
+            "hadash-outbox.service",
+            "hadash-pipeline.service",
+            "hadash-beat.service",
+        }
 
     def test_each_gateway_has_a_file_of_its_name(self) -> None:
         """As the guide names its instance, the unit finds the example."""

@@ -60,9 +60,11 @@ def test_what_was_saved_of_both_stores_agrees_when_it_is_back(
     assert trial.approver.await_end(key, SWITCH_SECONDS)["status"] == "succeeded"
 
     # -- the backup: ZooKeeper first, then PostgreSQL, while everything runs
-    saved = manage(demo, "backup_zookeeper", str(tmp_path / "zookeeper.json"))
+    program = str(demo.stack.postgres.programs / "pg_dump")
+    saved = manage(demo, "backup", str(tmp_path / "saved"), "--pg-dump", program)
     assert saved.returncode == 0, saved.stderr
-    postgresql(demo, "pg_dump", "-Fc", "-f", str(tmp_path / "postgresql.dump"))
+    (zookeeper_file,) = (tmp_path / "saved").glob("zookeeper-*.json")
+    (postgresql_file,) = (tmp_path / "saved").glob("postgresql-*.dump")
 
     # -- the loss of both. Gateways go on.
     for process in (demo.worker, demo.beat, demo.web):
@@ -83,15 +85,17 @@ def test_what_was_saved_of_both_stores_agrees_when_it_is_back(
     trial.await_progress(DEMO.clients, time.time())
 
     # -- the restore: PostgreSQL first, so that the chroot is known to be ours
-    postgresql(demo, "pg_restore", "--no-owner", str(tmp_path / "postgresql.dump"))
+    postgresql(demo, "pg_restore", "--no-owner", str(postgresql_file))
 
     def is_restored() -> bool:
         """The dump was made while workers ran: they count as gone some seconds later."""
-        done = manage(demo, "restore_zookeeper", str(tmp_path / "zookeeper.json"))
+        done = manage(demo, "restore_zookeeper", str(zookeeper_file))
         assert done.returncode == 0 or "Workers are running" in done.stderr, done.stderr
         return done.returncode == 0
 
     eventually(is_restored, "the restore", patience=60, every=1)
+    aside = manage(demo, "set_aside_mail")
+    assert aside.returncode == 0, aside.stdout + aside.stderr
     compared = manage(demo, "compare_bindings")
     assert (compared.returncode, compared.stdout.strip()) == (
         0, "Every binding is where the last switch or change has left it.",

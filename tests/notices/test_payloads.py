@@ -61,6 +61,36 @@ def test_feishu_gets_links_as_data_and_a_signature_with_a_secret() -> None:
     assert "sign" not in made(Transport.FEISHU)
 
 
-def test_wecom_takes_four_thousand_bytes() -> None:
-    long = replace(MESSAGE, items=[replace(ITEM, text="购物车" * 500)] * 10)
-    assert len(made(Transport.WECOM, long)["markdown"]["content"].encode()) <= 4096
+@pytest.mark.parametrize("text", ["购物车" * 500, "& < >" * 400, "*a* " * 500])
+class TestALongReason:
+    """Each service refuses what is longer than it takes; what is left out is whole lines, and no link is cut."""
+
+    def whole(self, text: str) -> Message:
+        return Message(f"10 notices: {text}", [replace(ITEM, text=text)] * 12, "and 2 more")
+
+    def test_slack(self, text: str) -> None:
+        title, body = (block["text"]["text"] for block in made(Transport.SLACK, self.whole(text))["blocks"])
+        assert len(title) <= 3000 and len(body) <= 3000
+        lines = body.split("\n")
+        assert lines[-1] == "and 2 more"
+        assert lines[0].startswith(f"• <{ITEM.url}|")
+        assert all(line.endswith(">") for line in lines if line.startswith("•"))
+
+    def test_wecom(self, text: str) -> None:
+        said = made(Transport.WECOM, self.whole(text))["markdown"]["content"]
+        assert len(said.encode()) <= 4096
+        lines = said.split("\n")
+        assert lines[-1] == "and 2 more"
+        assert lines[2].startswith("- [") and lines[2].endswith(f"]({ITEM.url})")
+
+    @pytest.mark.parametrize(
+        ("transport", "most"),
+        [(Transport.DINGTALK, 20_000), (Transport.TEAMS, 28_000), (Transport.FEISHU, 20_000)],
+    )
+    def test_the_others(self, text: str, transport: Transport, most: int) -> None:
+        said = json.dumps(made(transport, self.whole(text)), ensure_ascii=False)
+        assert len(said.encode()) <= most and "and 2 more" in said and said.count(ITEM.url) == 10
+
+    def test_programs_get_all_of_it(self, text: str) -> None:
+        notices = made(Transport.WEBHOOK, self.whole(text))["data"]["notices"]
+        assert [each["text"] for each in notices] == [text] * 12

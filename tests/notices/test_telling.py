@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from dashboard.parts import gateway
+from django.contrib.auth.models import User
 from django.utils import timezone, translation
 
 from hadash.dashboard.templatetags.hadash import sentence
@@ -16,7 +17,7 @@ from hadash.mirroring.models import Mirror
 from hadash.notices import channels, gathering, routing, watching
 from hadash.notices.channels import ChannelRefused, WantedChannel, WantedWish
 from hadash.notices.kinds import NOTICES, NoticeKind
-from hadash.notices.models import Incident, Notice, Pending
+from hadash.notices.models import Incident, Notice, Pending, PersonalWish
 from hadash.outbox.models import Delivery
 from hadash.reports.models import MailPreference
 from hadash.switching.batches.models import BatchApproval
@@ -132,12 +133,12 @@ class TestHow:
             to("running", switch, token=token)
             to("needs_attention", switch)
         told = tell(now + timedelta(seconds=1))
-        assert told == {"olga": ["60 notices: The switch of shop needs somebody."]}
+        assert told == {"olga": ["31 notices: The switch of shop needs somebody."]}
         to("running", switch, token=31)
         to("paused", switch)
         assert tell(now + timedelta(seconds=30)) == {}, "not before the gap is over"
         assert tell(now + timedelta(seconds=90)) == {
-            "olga": ["2 notices: The switch of shop waits for a go: all is ready."]
+            "olga": ["The switch of shop waits for a go: all is ready."]
         }
 
     def test_nobody_is_told_twice(self, make_switch: Any) -> None:
@@ -170,6 +171,35 @@ class TestHow:
         to("paused", switch)
         assert "olga" in tell(), "a switch that waits for a go is told at once, and the rest with it"
 
+    def test_a_switch_that_goes_on_after_a_go_has_not_begun_again(self, make_switch: Any) -> None:
+        switch = make_switch("running", token=1)
+        to("running", switch)
+        Switch.objects.filter(pk=switch.pk).update(token=2)
+        switch.refresh_from_db()
+        to("paused", switch)
+        Switch.objects.filter(pk=switch.pk).update(token=3)
+        switch.refresh_from_db()
+        to("running", switch)
+        assert Notice.objects.filter(kind="switch-began").count() == 1
+
+    @pytest.mark.parametrize("what", ["gone", "no role", "no mail"])
+    def test_who_has_no_access_any_more_when_it_is_told_is_not_told(
+        self, make_switch: Any, people: SimpleNamespace, what: str
+    ) -> None:
+        """A digest, or quiet hours, may keep it for a day."""
+        make_switch()
+        routing.route_new(timezone.now())
+        assert Pending.objects.filter(user=people.arne).exists()
+        match what:
+            case "gone":
+                User.objects.filter(pk=people.arne.pk).update(is_active=False)
+            case "no role":
+                people.arne.groups.clear()
+            case _:
+                PersonalWish.objects.update_or_create(user=people.arne, defaults={"by_mail": False})
+        assert "arne" not in tell()
+        assert not Pending.objects.filter(user=people.arne).exists()
+
     def test_who_may_not_see_the_pair_is_not_told(self, make_switch: Any, people: SimpleNamespace) -> None:
         people.arne.groups.clear()
         make_switch()
@@ -187,11 +217,28 @@ class TestWatching:
         assert watching.look(now + timedelta(seconds=99)) == 0
         Mirror.objects.update(lag_seconds=1)
         watching.look(now + timedelta(seconds=120))
+        watching.look(now + timedelta(seconds=181))
         assert not Incident.objects.exists()
         Mirror.objects.update(lag_seconds=10_000)
-        watching.look(now + timedelta(seconds=130))
-        assert watching.look(now + timedelta(seconds=200)) == 1, "late again is told again"
+        watching.look(now + timedelta(seconds=190))
+        assert watching.look(now + timedelta(seconds=260)) == 1, "late again is told again"
         assert kinds() == ["mirror-late", "mirror-late"]
+
+    def test_one_that_swings_around_its_rpo_is_one_incident(self, estate: Any, people: Any) -> None:
+        now = timezone.now()
+        for quarter_minutes in range(40):
+            Mirror.objects.update(lag_seconds=10_000 if quarter_minutes % 3 else 1)
+            watching.look(now + timedelta(seconds=15 * quarter_minutes))
+        assert kinds().count("mirror-late") <= 1
+        for seconds in (0, 15, 61, 76):
+            Mirror.objects.update(lag_seconds=10_000)
+            watching.look(now + timedelta(seconds=600 + seconds))
+        Mirror.objects.update(lag_seconds=1)
+        watching.look(now + timedelta(seconds=690))
+        Mirror.objects.update(lag_seconds=10_000)
+        for seconds in (705, 720, 780):
+            watching.look(now + timedelta(seconds=seconds))
+        assert kinds().count("mirror-late") == 1
 
     def test_one_whose_lag_nobody_knows_for_a_while_is_the_same_incident(self, estate: Any) -> None:
         mirror = Mirror.objects.first()

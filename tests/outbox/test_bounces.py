@@ -12,6 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 from django.core.management import call_command
+from django.db import OperationalError
 from django.utils import timezone
 
 from hadash.outbox import bounces, services
@@ -149,3 +150,18 @@ class TestNoting:
         assert services.bounce(accepted.key, now, "550 no such user")
         accepted.refresh_from_db()
         assert services.send_again(None, accepted, now)
+
+
+def test_what_came_back_while_postgresql_was_away_is_noted_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    box = mailbox.Maildir(tmp_path / "bounces", create=True)
+    box.add(report("0b2b9a3e-6c0e-4e0e-9a55-0d9f0f6f4b3a"))
+
+    def away(*_: object) -> bool:
+        raise OperationalError("the server closed the connection")
+
+    monkeypatch.setattr(services, "bounce", away)
+    with pytest.raises(OperationalError):
+        bounces.read(tmp_path / "bounces", timezone.now())
+    assert len(mailbox.Maildir(tmp_path / "bounces")) == 1, "it lies there for the next look"

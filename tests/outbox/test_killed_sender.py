@@ -39,6 +39,9 @@ def worker(mail: MailServer) -> Iterator[subprocess.Popen[bytes]]:
         "HADASH_SMTP_PORT": str(mail.port),
         "HADASH_SMTP_SECURITY": "none",
         "HADASH_OUTBOX_CLAIM_SECONDS": str(CLAIM_SECONDS),
+        "HADASH_OUTBOX_AWAY_SECONDS": "0.5",
+        "HADASH_SMTP_TIMEOUT_SECONDS": "5",
+        "HADASH_SMTP_TAKING_SECONDS": "5",
         "HADASH_MAIL_RETRY_SECONDS": ",".join(["0.5"] * 50),
     }
     command = [

@@ -41,6 +41,20 @@ def test_the_headers_that_programs_look_at() -> None:
     assert (message["Auto-Submitted"], message["Content-Language"]) == ("auto-generated", "zh-hans")
 
 
+def test_links_to_unsubscribe_stand_as_they_are_however_long_they_are() -> None:
+    """Encoded words are not allowed in these headers, and mailbox providers need not decode them."""
+    link = f"https://hadash.{'operations.' * 20}example.org/unsubscribe/{'a' * 32}/"
+    content = Content(subject="主备切换 " * 40, text="Good.", list_id="daily-posture")
+    delivery = Delivery(address="olga@example.org", content=content)
+    sender = f"hadash <hadash@{'operations.' * 10}example.org>"
+    raw = message_of(delivery, content, [], sender, link, AT).as_bytes()
+    head = raw.partition(b"\r\n\r\n")[0].split(b"\r\n")
+    assert f"List-Unsubscribe: <{link}>".encode() in head
+    assert f"List-Id: <daily-posture.{'operations.' * 10}example.org>".encode() in head
+    others = [line for line in head if not line.startswith((b"List-Unsubscribe", b"List-Id"))]
+    assert max(map(len, [line for line in others if b"=?" in line])) <= 78, "RFC 2047: no word is longer"
+
+
 def test_what_comes_a_day_after_it_was_made_does_not_pass_for_todays() -> None:
     content = Content(subject="main: 3 new risks", text="Good.", made_at=AT - timedelta(days=2))
     delivery = Delivery(address="olga@example.org", content=content)

@@ -95,6 +95,31 @@ def test_nobody_there() -> None:
         posted(port)
 
 
+def test_one_that_never_begins_with_tls_was_handed_nothing() -> None:
+    """As a network that drops packets: it is tried again, since it cannot have arrived."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # (it takes the connection, and says no word)
+        port = silent.getsockname()[1]
+        with pytest.raises(Unavailable):
+            post(
+                f"https://localhost:{port}/",
+                b"{}",
+                {},
+                lambda: True,
+                allowed=LOOPBACK,
+                timeout=0.6,
+            )
+
+
+def test_a_host_in_other_letters_is_posted_to_under_its_name_in_ascii() -> None:
+    with web_server(fine) as there:
+        answer = post(
+            f"http://例子.中国:{there.port}/a", b"{}", {}, lambda: True, allowed=LOOPBACK,
+            resolve=lambda host, port: [ipaddress.ip_address("127.0.0.1")],
+        )  # fmt: skip
+    assert answer.status == 200
+    assert there.got[0].headers["host"] == f"xn--fsqu00a.xn--fiqs8s:{there.port}"
+
+
 def test_no_answer_is_not_known() -> None:
     with web_server(lambda _: None) as there, pytest.raises(Untold):
         posted(there.port)

@@ -104,6 +104,53 @@ def test_a_server_that_dies_in_the_midst_leaves_one_that_is_not_known(mail: Mail
     assert Counter(mail.recipients())["olga@example.org"] == 1
 
 
+def test_a_server_that_dies_at_each_of_them_leaves_two_that_are_not_known(
+    mail: MailServer, clock: Clock
+) -> None:
+    names = [f"n{number}" for number in range(120)]
+    mail.dies_after = {f"{name}@example.org" for name in names}
+    queue(clock, *names)
+    assert send(mail, clock) == {State.UNCERTAIN: 2, State.DEFERRED: 118}
+    mail.dies_after = set()
+    clock.forward(60)
+    assert send(mail, clock) == {State.ACCEPTED: 118}
+
+
+def test_the_longer_there_is_no_server_the_more_rarely_it_is_asked(clock: Clock, settings: Any) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    queue(clock, "olga")
+    tries = 0
+    for _minute in range(6 * 60):
+        tries += bool(sending.send_due(server_at(port), PLAN, clock))
+        clock.forward(60)
+    delivery = Delivery.objects.get()
+    assert 30 < tries < 70, "each minute at first, then each ten"
+    assert len(delivery.log) == 1, "what is said again and again is kept once"
+    assert (delivery.tries, delivery.state) == (0, State.DEFERRED), "none of these was a try"
+
+
+def test_a_round_ends_though_what_is_deferred_in_it_is_due_again_meanwhile() -> None:
+    class Ticking(Clock):
+        def __call__(self) -> datetime:
+            self.forward(1)
+            return self.now
+
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    clock = Ticking()
+    queue(clock, *(f"n{number}" for number in range(120)))
+    assert sending.send_due(server_at(port), PLAN, clock) == {State.DEFERRED: 120}
+
+
+@pytest.mark.parametrize("sender", ["hadash <hadash@例子.中国>", "平台 <hadash@例子.中国>"])
+def test_a_sender_in_other_letters(mail: MailServer, clock: Clock, settings: Any, sender: str) -> None:
+    settings.MAIL_FROM = sender
+    queue(clock, "olga")
+    assert send(mail, clock) == {State.ACCEPTED: 1}
+    assert mail.taken[0].sender == "hadash@xn--fsqu00a.xn--fiqs8s"
+
+
 def test_without_a_server_everything_waits_and_is_sent_when_it_is_back(clock: Clock, settings: Any) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from support.certificates import Authority, Issued
@@ -167,3 +169,39 @@ def test_what_is_another_sender_s_is_not_handed_over() -> None:
             connection.send("h@example.org", "olga@example.org", TEXT, no)
         connection.send("h@example.org", "arne@example.org", TEXT, handed)
     assert mail.recipients() == ["arne@example.org"]
+
+
+class TestWhatIsWrongWithOurSettings:
+    """It is no message's fault: each would be refused like this, and is sent when the settings are right."""
+
+    def test_a_sender_that_the_server_does_not_take(self) -> None:
+        with mail_server(to_sender=lambda _: "550 5.7.1 sender not allowed") as mail:
+            with pytest.raises(Unavailable, match="sender not allowed"):
+                sent(mail)
+            mail.to_sender = lambda _: None
+            assert sent(mail)
+
+    @pytest.mark.parametrize("text", [None, "no certificate"])
+    def test_a_file_of_authorities_that_cannot_be_read(self, text: str | None, tmp_path: Path) -> None:
+        path = tmp_path / "ca.pem"
+        if text is not None:
+            path.write_text(text)
+        with Connection(server_at(1, "tls", path)) as connection, pytest.raises(Unavailable):
+            connection.send("h@example.org", "olga@example.org", TEXT, handed)
+
+    def test_a_host_that_is_no_name(self) -> None:
+        server = replace(server_at(25), host="mail..example.org")
+        with Connection(server) as connection, pytest.raises(Unavailable):
+            connection.send("h@example.org", "olga@example.org", TEXT, handed)
+
+
+def test_a_server_may_take_longer_over_the_text_than_over_other_answers() -> None:
+    """It looks for viruses: whoever gives up meanwhile does not know whether it was taken."""
+    with mail_server() as mail:
+        # (The server thinks for longer than the time for other answers.)
+        mail.thinks_seconds = 0.6
+        server = replace(server_at(mail.port, timeout=0.3), taking_seconds=30.0)
+        with Connection(server) as connection:
+            assert connection.send("h@example.org", "olga@example.org", TEXT, handed)
+            assert connection.send("h@example.org", "arne@example.org", TEXT, handed)
+        assert mail.connections == 1

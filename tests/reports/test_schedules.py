@@ -9,6 +9,7 @@ from typing import Any
 from unittest.mock import Mock
 
 import pytest
+from django.conf import settings
 from django.core.exceptions import PermissionDenied
 from django.db import OperationalError
 from django.utils import timezone
@@ -31,6 +32,7 @@ from hadash.reports.models import (
 from hadash.reports.report import report_from_json
 from hadash.reports.schedules import ScheduleRefused, Wanted, WantedRecipient, Way
 from hadash.sentences import Sentence
+from hadash.switching.models import Switch
 from hadash.switching.retirement.models import Retirement
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
@@ -385,7 +387,10 @@ class TestKinds:
         switch.save(update_fields=["status", "ended_at"])
         (issue,) = ReportIssue.objects.all()
         assert issue.about == switch.key
-        schedules.make_waiting(timezone.now())
+        # Who asks Gateways that do not answer for the pauses of clients takes a while.
+        assert schedules.make_waiting(timezone.now()) == 0
+        Switch.objects.update(recorded_at=timezone.now())
+        assert schedules.make_waiting(timezone.now()) == 1
         edition = ReportEdition.objects.get()
         assert edition.report["subject"] == "shop, east → west: succeeded"
 
@@ -403,7 +408,8 @@ class TestKinds:
         switch = make_switch("running", started_at=now - timedelta(seconds=30))
         switch.status, switch.ended_at = "succeeded", now
         switch.save(update_fields=["status", "outcome", "ended_at"])
-        schedules.make_waiting(timezone.now())
+        # (Its worker died before it had asked the Gateways: that is not waited for for ever.)
+        schedules.make_waiting(now + timedelta(seconds=settings.REPORT_RECORD_SECONDS))
         issue = ReportIssue.objects.get()
         assert issue.state == "queued", issue.fault
         assert list(Delivery.objects.values_list("address", flat=True)) == ["arne@example.org"]

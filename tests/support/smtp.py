@@ -41,15 +41,18 @@ class Received:
 
 @dataclass
 class MailServer:
-    """``to_recipient``, ``to_message``: what it answers, by recipient. ``dies_before``, ``dies_after``: recipients at whose message the
+    """``to_sender``: what it answers to MAIL FROM, by sender; ``to_recipient``, ``to_message``: by recipient. ``dies_before``, ``dies_after``: recipients at whose message the
     connection ends without an answer, before and after it was taken."""
 
     port: int = 0
     security: str = "none"
+    to_sender: Says = yes
     to_recipient: Says = yes
     to_message: Says = yes
     dies_before: set[str] = field(default_factory=set)
     dies_after: set[str] = field(default_factory=set)
+    #: Seconds for which it looks through a text before it answers.
+    thinks_seconds: float = 0.0
     taken: list[Received] = field(default_factory=list)
     connections: int = 0
     signed_in: list[str] = field(default_factory=list)
@@ -75,6 +78,16 @@ class MailServer:
         session.host_name = hostname
         return responses
 
+    async def handle_MAIL(
+        self, server: SMTP, session: Session, envelope: Envelope, address: str, options: list[str]
+    ) -> str:
+        said = self.to_sender(address)
+        if said is not None:
+            return said
+        envelope.mail_from = address
+        envelope.mail_options.extend(options)
+        return "250 OK"
+
     async def handle_RCPT(
         self, server: SMTP, session: Session, envelope: Envelope, address: str, options: list[str]
     ) -> str:
@@ -86,6 +99,8 @@ class MailServer:
 
     async def handle_DATA(self, server: SMTP, session: Session, envelope: Envelope) -> str:
         (recipient,) = envelope.rcpt_tos
+        if self.thinks_seconds:
+            await asyncio.sleep(self.thinks_seconds)
         if recipient in self.dies_before:
             server.transport.abort()
             await asyncio.sleep(0)

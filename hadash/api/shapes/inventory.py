@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from rest_framework import serializers as s
 
 from hadash.api.fields import Text
 from hadash.api.shapes.common import MAX_TEXT, words
 from hadash.governance.findings import RULES
+from hadash.governance.owners import MAX_OWNER
 from hadash.identity.names import MAX_NAME_LENGTH
 from hadash.inventory.models import Access
 from hadash.mirroring.content import KINDS
@@ -173,7 +176,15 @@ class AppIDShape(s.Serializer):
 
 
 class AppIDChange(s.Serializer):
-    critical = s.BooleanField(help_text="Whether its radii matter most.")
+    critical = s.BooleanField(required=False, help_text="Whether its radii matter most.")
+    owner = Text(
+        required=False, allow_blank=True, max_length=MAX_OWNER, help_text="Whose it is; empty: nobody's."
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if not attrs:
+            raise s.ValidationError("Say critical, owner, or both.")
+        return attrs
 
 
 class InstanceRequest(s.Serializer):

@@ -21,6 +21,7 @@ from hadash.api.shapes import inventory as shapes
 from hadash.api.views.common import KEY, PAGES, PagedView, View, address_of, problems, the_appid
 from hadash.dashboard import changes, engines, selectors
 from hadash.governance.critical import mark
+from hadash.governance.owners import set_owner
 from hadash.inventory import services
 from hadash.inventory.generating import generate
 from hadash.inventory.models import Access, AppID, InstanceID
@@ -65,7 +66,7 @@ class OneAppID(View):
 
     @extend_schema(
         operation_id="change_appid",
-        summary="Say whether an AppID is critical.",
+        summary="Say whether an AppID is critical, and whose it is. What is left out stays as it is.",
         request=shapes.AppIDChange,
         parameters=[KEY],
         responses={200: shapes.AppIDShape, **problems(400, 404, 409, 422)},
@@ -73,7 +74,10 @@ class OneAppID(View):
     @idempotent
     def patch(self, request: Request, pk: int) -> Response:
         found, values = the_appid(request.user, pk), self.validated(shapes.AppIDChange)
-        mark(request.user, found, values["critical"], address_of(request))
+        if "critical" in values:
+            mark(request.user, found, values["critical"], address_of(request))
+        if "owner" in values:
+            set_owner(request.user, found, values["owner"], address_of(request))
         return Response(_shown(the_appid(request.user, pk)))
 
 

@@ -172,7 +172,7 @@ _ACTS = {
     "exclude_gateway": roles.EXCLUDE_GATEWAY,
     "read_audit": roles.VIEW_AUDIT,
     "accept": roles.ACCEPT,
-    "mark_critical": roles.MARK_CRITICAL,
+    "change_appid": roles.CHANGE_APPID,
     "run_job": roles.RUN_JOB,
     "change_schedule": roles.CHANGE_SCHEDULE,
     "manage_people": roles.MANAGE_PEOPLE,

@@ -22,7 +22,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as _lazy
 from django.views.decorators.http import require_GET
 
-from hadash.accounts.roles import MARK_CRITICAL, REGISTER, may
+from hadash.accounts.roles import CHANGE_APPID, REGISTER, may, may_somewhere
 from hadash.dashboard import changes, declared, engines, meeting, selectors, states
 from hadash.dashboard.binding_forms import GenerateForm
 from hadash.dashboard.charts import over_time
@@ -82,6 +82,11 @@ CSV_CHUNK = 500
 @require_GET
 def appids(request: HttpRequest) -> HttpResponseBase:
     """All AppIDs with their bindings, searched by name and owner with ``?q=``, of one pair with ``?pair=``; ``?sort=``; ``?format=csv``."""
+    return listed(request)
+
+
+def listed(request: HttpRequest, refusals: Sequence[Sentence] = ()) -> HttpResponseBase:
+    """That page, also with why a file of owners was refused."""
     query, pair = searched(request, "q"), searched(request, "pair")
     pairs = governance.pair_names(user_of(request))
     found = selectors.appids(user_of(request))
@@ -104,8 +109,10 @@ def appids(request: HttpRequest) -> HttpResponseBase:
         "pairs": pairs,
         "engines": look,
         "appids": selectors.bound_appids(page.object_list, look),
+        "may_change": may_somewhere(user_of(request), CHANGE_APPID),
+        "refusals": refusals,
     }
-    return render(request, "appids/list.html", context)
+    return render(request, "appids/list.html", context, status=409 if refusals else 200)
 
 
 _CSV = (
@@ -155,6 +162,7 @@ def page(
     form: RegisterForm | None = None,
     declare_form: DeclareForm | None = None,
     generate_form: GenerateForm | None = None,
+    typed_owner: str | None = None,
     refusals: Sequence[Sentence] = (),
     status: int = 200,
 ) -> HttpResponse:
@@ -176,6 +184,7 @@ def page(
         **declared.section(found),
         "parts": [(reverse(name, args=[found.pk]), heading) for name, heading in PARTS],
         "generate_form": generate_form or GenerateForm(),
+        "typed_owner": typed_owner,
         "declare_form": declare_form or DeclareForm(),
         "may_declare": may_declare(user_of(request), found.pair),
         "refusals": refusals,
@@ -293,7 +302,7 @@ def mark_critical(request: HttpRequest, pk: int) -> HttpResponse:
     try:
         critical.mark(user_of(request), found, request.POST.get("critical") == "yes", address_of(request))
     except PermissionDenied as error:
-        return denied(request, error, MARK_CRITICAL, found.pair)
+        return denied(request, error, CHANGE_APPID, found.pair)
     return redirect("appid", pk=found.pk)
 
 

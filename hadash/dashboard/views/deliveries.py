@@ -100,7 +100,7 @@ def own_unsubscriptions(user: Any) -> Sequence[Without]:
         return []
     names = {schedule.topic: schedule.name for schedule in ReportSchedule.objects.all()}
     words = {NOTICES: _("all notices"), **names}
-    found = Unsubscription.objects.filter(address=address)
+    found = Unsubscription.objects.filter(address__iexact=address)
     return [Without(each.topic, words[each.topic], each.at) for each in found if each.topic in words]
 
 

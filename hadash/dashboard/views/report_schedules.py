@@ -18,6 +18,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from hadash.accounts.roles import MANAGE_REPORTS, ROLES, may
 from hadash.dashboard import states
 from hadash.dashboard.report_forms import USUAL_TIMES, OwnerAddressForm, ScheduleForm
+from hadash.dashboard.templatetags.hadash import sentence
 from hadash.dashboard.views.common import address_of, denied, faults_of, paged, part_of, searched, user_of
 from hadash.inventory.models import AppID, Pair
 from hadash.outbox.models import STATE_LABELS
@@ -173,7 +174,7 @@ def send_schedule_now(request: HttpRequest, pk: int) -> HttpResponse:
         return _denied(request, error)
     except ScheduleRefused as refused:
         for reason in refused.reasons:
-            messages.error(request, str(reason))
+            messages.error(request, sentence(reason))
         return redirect("report-schedule", pk=pk)
     messages.success(
         request, _("It is being made: a row for it stands below, with what becomes of each mail.")

@@ -28,6 +28,8 @@ from hadash.reports.models import Kind, MailPreference, ReportEdition
 from hadash.reports.pdf import pdf_of
 from hadash.reports.recipients import View
 from hadash.reports.report import Report, report_from_json
+from hadash.reports.schedules import newest_ended
+from hadash.switching.models import Switch
 
 #: What a preview can be asked for.
 _ASKED = ("kind", "pair", "language", "owner", "about")
@@ -182,10 +184,7 @@ def preview(request: HttpRequest) -> HttpResponse:
 
 
 def _last_switch(view: View) -> str:
-    from hadash.switching.models import Switch
-
-    ended = Switch.objects.filter(pair__name__in=view.pairs).exclude(ended_at=None).order_by("-ended_at")
-    return ended.values_list("key", flat=True).first() or ""
+    return newest_ended(Switch.objects.filter(pair__name__in=view.pairs))
 
 
 def download(data: bytes, media_type: str, name: str) -> HttpResponse:

@@ -51,7 +51,7 @@ class Due:
 
 def build(view: View, now: datetime, url: str, about: str = "") -> Report:
     pairs = parts.pairs_named(view.pairs)
-    approvals = _soonest(_approvals(pairs))
+    approvals = _soonest(due for due in _approvals(pairs) if due.at <= now + AHEAD)
     removals = _soonest(_removals(pairs, now))
     acceptances = _soonest(_acceptances(view.pairs, now))
     dated = [*approvals, *removals, *acceptances]

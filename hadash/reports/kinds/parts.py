@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime
+from datetime import UTC, date, datetime, time
 
 from django.conf import settings
 from django.utils import timezone
@@ -27,10 +27,22 @@ def pairs_named(names: Iterable[str]) -> list[Pair]:
 
 
 def published_at(*jobs: Run.Job) -> datetime | None:
-    """When the figures were published: by the oldest of the runs that made them; ``None`` when one of them has never been."""
-    runs = [selectors.published(job) for job in jobs]
-    ends = [run.ended_at for run in runs if run is not None and run.ended_at is not None]
-    return min(ends) if len(ends) == len(runs) else None
+    """Of when the figures are: of the oldest of the runs that made them; ``None`` when one of them has never been."""
+    moments = [_as_of(selectors.published(job)) for job in jobs]
+    known = [moment for moment in moments if moment is not None]
+    return min(known) if len(known) == len(moments) else None
+
+
+def _as_of(run: Run | None) -> datetime | None:
+    """Until when a run knows of anything: jobs publish hour by hour also when what they read has not come for a week."""
+    if run is None or run.ended_at is None:
+        return None
+    moments = [run.ended_at]
+    if snapshot := run.watermark.get("snapshot"):
+        moments.append(datetime.fromisoformat(snapshot))
+    if newest := run.watermark.get("day"):
+        moments.append(datetime.combine(date.fromisoformat(newest), time.max, UTC))
+    return min(moments)
 
 
 def stale(as_of: datetime | None, now: datetime) -> str:
@@ -38,11 +50,10 @@ def stale(as_of: datetime | None, now: datetime) -> str:
     if as_of is None:
         return _("Not all jobs have published yet: what is missing here is not known.")
     hours = (now - as_of).total_seconds() / 3600
-    if hours <= settings.REPORT_STALE_HOURS:
+    is_of_today = timezone.localtime(as_of).date() == timezone.localtime(now).date()
+    if is_of_today or hours <= settings.REPORT_STALE_HOURS:
         return ""
-    return _("These are old figures: jobs published last %(hours)s hours ago. Look at the pipeline.") % {
-        "hours": round(hours)
-    }
+    return _("These are old figures, of %(hours)s hours ago. Look at the pipeline.") % {"hours": round(hours)}
 
 
 def subject(whose: Iterable[str], parts: Sequence[str], told_stale: str = "") -> str:

@@ -44,7 +44,7 @@ def build(view: View, now: datetime, url: str, about: str = "") -> Report:
         kind="risks",
         title=_("Risk changes of %(pairs)s") % {"pairs": ", ".join(view.pairs)},
         subject=parts.subject(view.pairs, _said(*counts), stale),
-        verdict=_verdict(*counts, high=new.filter(weight__gte=parts.HIGH_WEIGHT).count()),
+        verdict=_verdict(*counts, high=(new | again).filter(weight__gte=parts.HIGH_WEIGHT).count()),
         as_of=as_of,
         stale=stale,
         url=url,
@@ -66,7 +66,7 @@ def build(view: View, now: datetime, url: str, about: str = "") -> Report:
                 again,
                 "-weight",
                 "opened_at",
-                "",
+                "risks-again",
                 _("None has come up again."),
             ),
             _listed(

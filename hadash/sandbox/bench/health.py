@@ -28,6 +28,13 @@ PATHS = ("/healthz", "/readyz", "/metrics")
 ROOT = Path(__file__).resolve().parents[3]
 RESULT = ROOT / "var" / "bench" / "health.json"
 
+#: Kind of process → what it is not ready without; workers of every queue need PostgreSQL and Redis.
+NEEDED = {
+    "web": frozenset({"PostgreSQL"}),
+    "beat": frozenset({"Redis"}),
+    "gateway": frozenset[str](),
+}
+
 #: What hangs → its processes.
 FAULTS: dict[str, Callable[[Demo], list[Process]]] = {
     "nothing": lambda demo: [],
@@ -46,6 +53,7 @@ def bench_health() -> int:
     ):
         _await(demo, WELL_SECONDS, all_well=True)
         slowest: dict[str, list[float]] = {}
+        wrong: list[str] = []
         for fault, processes in FAULTS.items():
             hanging = processes(demo)
             for process in hanging:
@@ -53,7 +61,7 @@ def bench_health() -> int:
             try:
                 if hanging:
                     _await(demo, SETTLED_SECONDS, all_well=False)
-                _ask_all(demo, report, fault, slowest)
+                _ask_all(demo, report, fault, slowest, wrong)
             finally:
                 for process in hanging:
                     process.resume()
@@ -62,10 +70,31 @@ def bench_health() -> int:
         report.at_most(
             f"{path}, the slowest answer", GOAL_SECONDS, max(seconds), "s", samples=len(seconds), needed=ASKED
         )
+    asked = sum(map(len, slowest.values()))
+    report.at_most(
+        "answers with another status than expected", 0, len(wrong), "answers", samples=asked, needed=ASKED
+    )
+    for each in wrong:
+        report.row("another status than expected", what=each)
     return report.conclude(RESULT)
 
 
-def _ask_all(demo: Demo, report: Report, fault: str, slowest: dict[str, list[float]]) -> None:
+def expected(fault: str, process: str, path: str) -> int:
+    """The status of a page while something hangs: only what a process can do nothing without makes it "not ready" (docs/monitoring.md).
+
+    >>> expected("Redis", "web", "/readyz"), expected("Redis", "worker", "/readyz"), expected("Redis", "worker", "/healthz")
+    (200, 503, 200)
+    """
+    needed = next(
+        (NEEDED[kind] for kind in NEEDED if process.startswith(kind)), frozenset({"PostgreSQL", "Redis"})
+    )
+    return 503 if path == "/readyz" and fault in needed else 200
+
+
+def _ask_all(
+    demo: Demo, report: Report, fault: str, slowest: dict[str, list[float]], wrong: list[str]
+) -> None:
+    """:param wrong: what has answered otherwise than it should, or not at all."""
     for process, url in demo.health_pages.items():
         for path in PATHS:
             took, status, body = [], 0, ""
@@ -77,6 +106,10 @@ def _ask_all(demo: Demo, report: Report, fault: str, slowest: dict[str, list[flo
                 except httpx.HTTPError as error:
                     status, body = 0, repr(error)
                 took.append(time.perf_counter() - began)
+                if status != expected(fault, process, path):
+                    wrong.append(
+                        f"{fault} hangs: {process}{path} answers {status or 'nothing'} {_short(path, body)}"
+                    )
                 time.sleep(BETWEEN_SECONDS / ASKED)
             slowest.setdefault(path, []).extend(took)
             report.row(
@@ -102,7 +135,10 @@ def _short(path: str, body: str) -> str:
 
 
 def _await(demo: Demo, seconds: float, *, all_well: bool) -> None:
-    """Until every page says that all is well, or the web server's that it is not."""
+    """Until every page says that all is well, or the web server's that it is not.
+
+    :raises TimeoutError: that never came.
+    """
     until = time.monotonic() + seconds
     pages = demo.health_pages if all_well else {"web": demo.health_pages["web"]}
     while time.monotonic() < until:
@@ -113,3 +149,6 @@ def _await(demo: Demo, seconds: float, *, all_well: bool) -> None:
         except (httpx.HTTPError, ValueError):
             pass
         time.sleep(1)
+    raise TimeoutError(
+        f"{' and '.join(pages)} did not say within {seconds:g} s that {'all is well' if all_well else 'something hangs'}"
+    )

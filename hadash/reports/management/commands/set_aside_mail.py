@@ -1,0 +1,36 @@
+"""``hadash-manage set_aside_mail``: after PostgreSQL was restored, before workers start."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from django.db import transaction
+from django.utils import timezone
+
+from hadash.audit.models import record
+from hadash.inventory import workers
+from hadash.notices import routing
+from hadash.outbox import services as outbox
+from hadash.reports import schedules
+
+
+class Command(BaseCommand):
+    help = "After a restore: send nothing that may have been sent after the dump was made. A person sends again what is missing."
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        now = timezone.now()
+        there = [each.name for each in workers.known() if workers.is_there(each, now)]
+        if there:
+            raise CommandError(f"Workers are running: {', '.join(there)}. Stop them first: they send it.")
+        with transaction.atomic():
+            messages, issues, notices = (
+                outbox.set_aside(now),
+                schedules.set_aside(now),
+                routing.set_aside(now),
+            )
+            record(None, "mail set aside", "restore", messages=messages, reports=issues, notices=notices)
+        self.stdout.write(
+            f"{messages} messages are not known to have been sent (What was sent), {issues} reports are left out, "
+            f"{notices} notices are told to nobody."
+        )
