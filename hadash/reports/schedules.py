@@ -167,6 +167,10 @@ def send_now(actor: Any, schedule: ReportSchedule, address: str | None = None) -
             about=about,
             defaults={"asked_by": actor},
         )
+        if not is_new:
+            # (One that waits for figures of today does not wait any more: somebody wants it now.)
+            waiting = ReportIssue.objects.filter(pk=issue.pk, state=ReportIssue.State.WAITING, asked_by=None)
+            is_new = bool(waiting.update(asked_by=actor))
         if is_new:
             record(actor, "report sent", f"report schedule {schedule.pk}", address, name=schedule.name)
     return issue

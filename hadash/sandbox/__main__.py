@@ -53,8 +53,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     fleet_parser = commands.add_parser("demo-fleet", help="the demo beside a large generated estate")
     fleet_parser.add_argument("--appids", type=_appids, default=FLEET_APPIDS, help="of the generated estate")
     fleet_parser.add_argument("--data", type=Path, default=FLEET_DATA, help="data folder")
-    reset_parser = commands.add_parser("reset", help="forget the demo's data")
-    reset_parser.add_argument("--data", type=Path, default=DEFAULT_DATA, help="data folder")
+    reset_parser = commands.add_parser("reset", help="forget the demo's data, and the large estate's")
+    reset_parser.add_argument(
+        "--data", type=Path, nargs="*", default=[DEFAULT_DATA, FLEET_DATA], help="data folders"
+    )
     check_parser = commands.add_parser("check", help="switch there and back without a person")
     check_parser.add_argument("--keep", type=Path, help="use and keep this data folder")
     clients_parser = commands.add_parser(
@@ -126,12 +128,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             case "demo-fleet":
                 return demo_fleet(options.data, options.appids)
             case "reset":
-                return reset(options.data)
+                return max(map(reset, options.data), default=0)
             case "env":
-                print(exports(of_running(options.data)), end="")
+                print(exports(of_running(_that_runs(options.data))), end="")
                 return 0
             case "manage":
-                return manage(options.data, options.arguments)
+                return manage(_that_runs(options.data), options.arguments)
             case "check":
                 return demo_check(options.keep)
             case "clients-check":
@@ -246,6 +248,13 @@ def reset(data: Path) -> int:
     shutil.rmtree(data)
     print(f"{data} is deleted. The next make demo starts over.")
     return 0
+
+
+def _that_runs(data: Path) -> Path:
+    """The folder of the demo that is meant: without one that is named, the large estate's where only that one runs."""
+    if data == DEFAULT_DATA and not is_running(data) and is_running(FLEET_DATA):
+        return FLEET_DATA
+    return data
 
 
 def manage(data: Path, arguments: list[str]) -> int:

@@ -154,6 +154,15 @@ class TestItsTime:
         schedules.pause(people.ada, schedule, enabled=False)
         assert schedules.announce_due(datetime(2100, 1, 1, tzinfo=UTC)) == []
 
+    def test_send_now_waits_no_longer_for_figures(self, people: SimpleNamespace, estate: Any) -> None:
+        schedule = schedules.save(people.ada, wanted())
+        minute = timezone.now().replace(second=0, microsecond=0)
+        for due_at in (minute, minute + timedelta(minutes=1)):  # (whichever minute it is by then)
+            ReportIssue.objects.create(schedule=schedule, due_at=due_at)
+        issue = schedules.send_now(people.ada, schedule)
+        assert ReportIssue.objects.get(pk=issue.pk).asked_by == people.ada
+        assert ReportIssue.objects.count() == 2
+
     def test_a_second_click_on_send_now_finds_the_first(self, people: SimpleNamespace) -> None:
         schedule = schedules.save(people.ada, wanted())
         assert schedules.send_now(people.ada, schedule) == schedules.send_now(people.ada, schedule)

@@ -48,6 +48,25 @@ def test_manage_runs_in_it(held: Path, capfd: pytest.CaptureFixture[str]) -> Non
     assert main(["manage", "--data", str(held), "no-such-command"]) == 1
 
 
+def test_the_large_estates_demo_is_meant_where_only_that_one_runs(
+    held: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The line that ``make demo-fleet`` prints is ``make manage …``, as of the other demo."""
+    monkeypatch.setattr(sandbox, "FLEET_DATA", held)
+    monkeypatch.setattr(sandbox, "DEFAULT_DATA", tmp_path / "nothing")
+    keep(held, {"REDIS_URL": "redis://127.0.0.1:1/7"})
+    assert main(["env"]) == 0
+    assert "127.0.0.1:1/7" in capsys.readouterr().out
+
+
+def test_both_demos_are_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, constant in (("demo", "DEFAULT_DATA"), ("fleet", "FLEET_DATA")):
+        (tmp_path / name).mkdir()
+        monkeypatch.setattr(sandbox, constant, tmp_path / name)
+    assert main(["reset"]) == 0
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize("command", ["env", "manage"])
 def test_without_a_demo_it_says_so(command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Also when one was killed, and has left its file behind."""

@@ -10,7 +10,7 @@ from django.shortcuts import redirect
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
-from hadash.accounts.roles import CHANGE_APPID
+from hadash.accounts.roles import CHANGE_APPID, may_somewhere
 from hadash.dashboard.views import appids
 from hadash.dashboard.views.common import address_of, denied, the_appid, user_of
 from hadash.governance import owners
@@ -40,6 +40,8 @@ def import_owners(request: HttpRequest) -> HttpResponseBase:
     """Field ``file``: CSV, as :func:`hadash.governance.owners.import_owners` takes it."""
     upload = request.FILES.get("file")
     try:
+        if not may_somewhere(user_of(request), CHANGE_APPID):
+            raise PermissionDenied("You may not say whose AppIDs are.")
         if upload is None:
             raise OwnerRefused(say("Choose a file."))
         # (One byte more than there may be says that there is more.)

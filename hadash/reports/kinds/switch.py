@@ -8,6 +8,7 @@ from typing import Any
 
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from hadash.dashboard import states
 from hadash.dashboard.record import PROOF_COLUMNS, proof_of, record_of
@@ -61,7 +62,7 @@ def build(view: View, now: datetime, url: str, about: str = "") -> Report:
         sections=[
             _figures(switch, record["refused_seconds"], longest, record["proof_count"]),
             _who(switch, record["approvals"]),
-            _pauses(pauses),
+            _pauses(pauses, address),
             _stages(record["records"]),
             _proof(switch, record["records"], address),
         ],
@@ -124,7 +125,8 @@ def _who(switch: Switch, approvals: Sequence[Any]) -> Section:
     return Section(_("Who asked and who agreed"), lines=lines)
 
 
-def _pauses(pauses: Sequence[Pause]) -> Section:
+def _pauses(pauses: Sequence[Pause], address: str) -> Section:
+    """:param address: of the page that has all of them."""
     shown = pauses[:PAUSES_SHOWN]
     title = _("Pauses of clients, the longest first")
     if not shown:
@@ -143,6 +145,10 @@ def _pauses(pauses: Sequence[Pause]) -> Section:
         for p in shown
         if p.seconds is None
     ]
+    left_out = len(pauses) - len(shown)
+    if left_out:
+        said = ngettext("and %(n)s more", "and %(n)s more", left_out) % {"n": f"{left_out:,}"}
+        never.append(Line(said, Tone.PLAIN, address))
     table = Table(
         (), (), len(pauses),
         csv_name="pauses", csv_columns=("appid", "client_id", "kind", "since", "until", "seconds"),
