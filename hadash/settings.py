@@ -729,6 +729,8 @@ REPORT_EXPIRY_HOURS = number("HADASH_REPORT_EXPIRY_HOURS", 20)
 #: Seconds for which the record of a switch that has ended waits at most until what Gateways have seen of it is kept: one that does not answer takes
 #: ten of them for each AppID.
 REPORT_RECORD_SECONDS = number("HADASH_REPORT_RECORD_SECONDS", 120)
+#: Records of switches that a schedule mails within an hour: what a person reads; a batch may have a thousand.
+REPORT_RECORDS_AN_HOUR = int(number("HADASH_REPORT_RECORDS_AN_HOUR", 30))
 #: Days for which reports can be read on their pages: a year, so that one can be put beside that of a year ago.
 REPORT_KEPT_DAYS = number("HADASH_REPORT_KEPT_DAYS", 400)
 #: Rows of a file that is attached: servers take some ten megabytes in all.

@@ -227,14 +227,35 @@ def announce_due(now: datetime) -> list[ReportIssue]:
 
 
 def announce_switch(switch: Any) -> int:
-    """A switch has ended: the issues of schedules that tell of it, in the transaction of its end; how many."""
+    """A switch has ended: the issues of schedules that tell of it, in the transaction of its end; how many.
+
+    A batch of a thousand switches is no thousand mails: beyond ``REPORT_RECORDS_AN_HOUR`` the rows say that the records are on their pages.
+    """
     of_pair = Q(pair=None) | Q(pair=switch.pair_id)
     wanted = ReportSchedule.objects.filter(of_pair, kind=Kind.SWITCH, enabled=True)
-    made = [
-        ReportIssue.objects.get_or_create(schedule=schedule, due_at=switch.ended_at, about=switch.key)
-        for schedule in wanted
-    ]
-    return sum(is_new for _issue, is_new in made)
+    made = 0
+    for schedule in wanted:
+        lately = schedule.issues.exclude(about="").exclude(state=ReportIssue.State.SKIPPED)
+        count = lately.filter(due_at__gt=switch.ended_at - timedelta(hours=1), asked_by=None).count()
+        is_too_many = count >= settings.REPORT_RECORDS_AN_HOUR
+        _issue, is_new = ReportIssue.objects.get_or_create(
+            schedule=schedule,
+            due_at=switch.ended_at,
+            about=switch.key,
+            defaults={
+                "state": ReportIssue.State.SKIPPED if is_too_many else ReportIssue.State.WAITING,
+                "left_out": [too_many().to_json()] if is_too_many else None,
+            },
+        )
+        made += is_new
+    return made
+
+
+def too_many() -> Sentence:
+    return say(
+        "More than %(count)s switches have ended within an hour: the others' records are on their pages.",
+        count=settings.REPORT_RECORDS_AN_HOUR,
+    )
 
 
 def make_waiting(now: datetime) -> int:

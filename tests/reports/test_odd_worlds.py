@@ -106,6 +106,24 @@ class TestTheRecordThatIsSentNow:
         assert schedules.send_now(people.ada, schedule).about == finished.key
 
 
+def test_a_large_batch_is_no_storm_of_records(
+    people: SimpleNamespace, make_switch: Any, settings: Any
+) -> None:
+    settings.REPORT_RECORDS_AN_HOUR = 3
+    schedules.save(people.ada, wanted(Kind.SWITCH, name="Records"))
+    now = timezone.now()
+    switch = make_switch("running", started_at=now - timedelta(minutes=5))
+    for number in range(6):
+        switch.key, switch.ended_at = f"batch-{number}", now + timedelta(seconds=number)
+        schedules.announce_switch(switch)
+    states = list(ReportIssue.objects.order_by("due_at").values_list("state", flat=True))
+    assert states == ["waiting"] * 3 + ["skipped"] * 3
+    assert "More than 3 switches" in said(ReportIssue.objects.latest("due_at"))[0]
+    switch.key, switch.ended_at = "later", now + timedelta(hours=2)
+    schedules.announce_switch(switch)
+    assert ReportIssue.objects.get(about="later").state == "waiting"
+
+
 class TestAddressesThatDifferInCapitals:
     def test_a_mailbox_gets_it_once(self, people: SimpleNamespace, published: None, engines: Any) -> None:
         User.objects.filter(pk=people.arne.pk).update(email="Arne@example.org")
