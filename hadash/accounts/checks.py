@@ -58,7 +58,7 @@ def nobody_reads_on_the_way(app_configs: Any, **kwargs: Any) -> list[CheckMessag
 
 @register(WEB)
 def cookies_are_for_tls(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """Whoever reads a session's cookie on the way is that person."""
+    """A session's cookie that is read on the way signs its reader in."""
     if settings.SESSION_COOKIE_SECURE or not set(settings.ALLOWED_HOSTS) - settings.LOOPBACK_HOSTS:
         return []
     return [

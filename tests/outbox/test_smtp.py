@@ -196,7 +196,7 @@ class TestWhatIsWrongWithOurSettings:
 
 
 def test_a_server_may_take_longer_over_the_text_than_over_other_answers() -> None:
-    """It looks for viruses: whoever gives up meanwhile does not know whether it was taken."""
+    """It looks for viruses; a sender that gives up meanwhile does not know whether it was taken."""
     with mail_server() as mail:
         # (The server thinks for longer than the time for other answers.)
         mail.thinks_seconds = 0.6
