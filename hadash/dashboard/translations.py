@@ -82,7 +82,9 @@ def in_python() -> dict[Message, str]:
         found |= dict.fromkeys(_extracted(source), where)
         if "say(" in source and path.name != "sentences.py":
             said = {text for text in _said(ast.parse(source)) if needs_translation(text)}
-            found |= {Message(text): where for text in said if Message(text) not in found}
+            # (A plural stands with its singular.)
+            said -= {message.text for message in found} | {message.plural for message in found}
+            found |= {Message(text): where for text in said}
     return found
 
 

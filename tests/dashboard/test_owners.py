@@ -116,7 +116,7 @@ class TestPages:
             return client.post(address, {"file": SimpleUploadedFile("owners.csv", content)}, follow=True)
 
         said = sent(as_olga, b"pair,appid,owner\nmain,shop,Trade\nmain,nobody,Trade\n").content.decode()
-        assert "1 AppIDs have another owner now" in said and "main › nobody" in said
+        assert "1 AppID has another owner now" in said and "main › nobody" in said
         wrong = sent(as_olga, b"nothing")
         assert wrong.status_code == 409 and "lacks the columns" in wrong.content.decode()
         assert as_olga.post(address).status_code == 409

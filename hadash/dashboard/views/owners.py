@@ -8,6 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST
 
 from hadash.accounts.roles import CHANGE_APPID, may_somewhere
@@ -52,16 +53,19 @@ def import_owners(request: HttpRequest) -> HttpResponseBase:
         return appids.listed(request, refused.reasons)
     messages.success(
         request,
-        _("The file is imported: %(changed)s AppIDs have another owner now, %(same)s had theirs already.")
+        ngettext(
+            "The file is imported: %(changed)s AppID has another owner now, %(same)s had theirs already.",
+            "The file is imported: %(changed)s AppIDs have another owner now, %(same)s had theirs already.",
+            done.changed,
+        )
         % {"changed": f"{done.changed:,}", "same": f"{done.same:,}"},
     )
     if done.left_out:
-        messages.warning(
-            request,
-            _("%(n)s AppIDs of the file are not known, or are not yours to change: %(names)s")
-            % {
-                "n": f"{done.left_out:,}",
-                "names": ", ".join(done.unknown) + (" …" if done.left_out > len(done.unknown) else ""),
-            },
+        names = ", ".join(done.unknown) + (" …" if done.left_out > len(done.unknown) else "")
+        told = ngettext(
+            "%(n)s AppID of the file is not known, or not yours to change: %(names)s",
+            "%(n)s AppIDs of the file are not known, or not yours to change: %(names)s",
+            done.left_out,
         )
+        messages.warning(request, told % {"n": f"{done.left_out:,}", "names": names})
     return redirect("appids")
