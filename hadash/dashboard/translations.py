@@ -83,7 +83,7 @@ def in_python() -> dict[Message, str]:
         if "say(" in source and path.name != "sentences.py":
             said = {text for text in _said(ast.parse(source)) if needs_translation(text)}
             # (A plural stands with its singular.)
-            said -= {message.text for message in found} | {message.plural for message in found}
+            said -= {each.text for each in found if each.context is None} | {each.plural for each in found}
             found |= {Message(text): where for text in said}
     return found
 
