@@ -56,9 +56,9 @@ def _cut(text: str, most: int) -> str:
 
 
 def _fitting(lines: Sequence[str], more: str, most: int, size: Callable[[str], int] = len) -> str:
-    """Whole lines, as many as fit, and ``more``: half a link leads nowhere.
+    r"""Whole lines, as many as fit, and ``more``: half a link leads nowhere.
 
-    >>> _fitting(["one", "two", "three"], "and 4 more", most=20), _fitting(["one", "two"], "", most=20)
+    >>> _fitting(["one", "two", "three"], "and 4 more", most=19), _fitting(["one", "two"], "", most=20)
     ('one\n…\nand 4 more', 'one\ntwo')
     """
     end = [more] if more else []
