@@ -39,10 +39,10 @@ from confluent_kafka.admin import (
 
 from support.environment import Cluster
 from support.raw import NotSignedIn, RawClient
-from support.waiting import eventually
+from support.waiting import SLOWER, eventually
 
 #: Seconds for an answer of a cluster.
-SECONDS = 20
+SECONDS = 20 * SLOWER
 
 _MECHANISMS = {"SCRAM-SHA-256": ScramMechanism.SCRAM_SHA_256, "SCRAM-SHA-512": ScramMechanism.SCRAM_SHA_512}
 
