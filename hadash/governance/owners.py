@@ -125,6 +125,8 @@ def owners_of(content: bytes) -> dict[tuple[str, str], str]:
     >>> owners_of(b"pair,appid,owner,critical\\nmain,shop,Trade,yes\\n")
     {('main', 'shop'): 'Trade'}
     """
+    if not content:
+        raise OwnerRefused(say("Choose a file."))
     if len(content) > MOST_BYTES:
         raise OwnerRefused(say("The file is too long: at most %(most)s bytes.", most=MOST_BYTES))
     reader = csv.DictReader(io.StringIO(_text(content), newline=""))

@@ -175,8 +175,9 @@ def claim_due(
 
 def hand_over(delivery: Delivery, now: datetime) -> bool:
     """Note that the server is about to have it, before it has; ``False``: it is not this sender's any more, and must not be sent."""
-    # (As long as the server may take for its answer: nobody else may call it not known before.)
-    answers = settings.SMTP_TAKING_SECONDS + settings.SMTP_TIMEOUT_SECONDS
+    # (As long as a mail server may take for its answer: nobody else may call it not known before. A post has a total time of seconds.)
+    is_mail = delivery.transport == Transport.MAIL
+    answers = settings.SMTP_TAKING_SECONDS + settings.SMTP_TIMEOUT_SECONDS if is_mail else 0.0
     until = now + timedelta(seconds=max(settings.OUTBOX_CLAIM_SECONDS, answers))
     return _move(delivery, Event.HAND_OVER, claimed_until=until)
 

@@ -74,7 +74,8 @@ class TestFiles:
     @pytest.mark.parametrize(
         ("content", "said"),
         [
-            (b"", "lacks the columns pair, appid, owner"),
+            (b"", "Choose a file"),
+            (b"\n", "lacks the columns pair, appid, owner"),
             (b"appid,owner\nshop,Trade\n", "lacks the columns pair"),
             (b"pair,appid,owner\nmain,,Trade\n", "Line 2: a pair and an AppID are needed"),
             (b"pair,appid,owner\nmain,shop," + b"x" * 201, "Line 2: an owner is a name of at most 200"),

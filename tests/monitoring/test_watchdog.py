@@ -35,10 +35,11 @@ def test_it_is_told_again_and_again(systemd: socket.socket) -> None:
 
 
 def test_nothing_is_said_of_one_that_is_stuck(systemd: socket.socket) -> None:
-    asked = threading.Event()
+    asked, times = threading.Event(), iter(range(10**6))
 
     def stuck() -> bool:
-        asked.set()
+        if next(times):  # (the second time: what it would have said the first time is said by then)
+            asked.set()
         return True
 
     ended = Watchdog(systemd.getsockname(), seconds=0.03).start(stuck)
