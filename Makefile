@@ -10,7 +10,7 @@ READY := $(VENV)/.ready
 N ?= 20
 FLEET ?= 10000
 
-.PHONY: help setup demo demo-fleet demo-check demo-reset manage clients-check bench-switch bench-gateway bench-health bench-mail bench-plan bench-pipeline bench-web fault test test-long test-unit lint types format wheel lock clean browser haproxy record
+.PHONY: help setup demo demo-fleet demo-check demo-reset manage clients-check bench-switch bench-gateway bench-fresh bench-health bench-mail bench-plan bench-pipeline bench-web fault test test-long test-unit lint types format wheel lock clean browser haproxy record
 
 help:  ## What there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -49,6 +49,9 @@ bench-switch: $(READY)  ## N=20 switches back and forth; writes var/bench/switch
 
 bench-gateway: $(READY)  ## The Gateway beside the broker itself; writes var/bench/gateway.json (PARTS="latency block" for some)
 	@$(BIN)/python -m hadash.sandbox bench-gateway $(PARTS)
+
+bench-fresh: $(READY)  ## How soon a new demo shows all that jobs make, and all of it again; writes var/bench/fresh.json
+	@$(BIN)/python -m hadash.sandbox bench-fresh
 
 bench-health: $(READY)  ## What every health page and /metrics says while PostgreSQL, Redis, ZooKeeper or Kafka hangs, and how fast; writes var/bench/health.json
 	@$(BIN)/python -m hadash.sandbox bench-health

@@ -37,7 +37,7 @@ on("lag", ({ at, seconds, records, range, shapes, says }) => {
   const words = document.querySelector("#lag header .quiet");
   if (words) words.textContent = says;
 });
-for (const name of ["state", "tasks", "topics", "incidents"]) {
+for (const name of ["state", "tasks", "topics", "incidents", "over-time"]) {
   on(name, (data) => {
     setServerTime(data.now);
     due.set(name, data[name]);

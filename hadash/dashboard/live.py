@@ -6,8 +6,10 @@ import hashlib
 import json
 import time
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any
 
 from django.conf import settings
@@ -42,6 +44,8 @@ class Step:
     attempts: int
     #: Whether the switch has ended.
     over: bool = False
+    #: Seconds that it usually takes; ``None`` when nobody can tell.
+    usual: float | None = None
 
     @property
     def result(self) -> str:
@@ -53,28 +57,42 @@ class Step:
 
     @property
     def expected(self) -> float:
-        return STAGES[self.stage].expected_seconds
+        """Seconds: as usual in this pair, and as the stage is meant to take while there are too few switches to tell."""
+        return STAGES[self.stage].expected_seconds if self.usual is None else self.usual
 
     @property
     def phase(self) -> str:
         return STAGES[self.stage].phase.value
 
 
-def steps(records: list[StageRecord], kind: Kind = Kind.PLANNED, over: bool = False) -> list[Step]:
-    """The way through for this kind, and the return when it was taken."""
+def steps(
+    records: list[StageRecord],
+    kind: Kind = Kind.PLANNED,
+    over: bool = False,
+    usual: Mapping[str, float] = MappingProxyType({}),
+) -> list[Step]:
+    """The way through for this kind, and the return when it was taken.
+
+    :param usual: seconds that stages usually take.
+    """
     newest: dict[str, StageRecord] = {}
     attempts: dict[str, int] = defaultdict(int)
     for record in records:
         newest[record.stage] = record
         attempts[record.stage] += 1
     shown = [*WAYS[kind], *([Stage.RETURN] if Stage.RETURN in newest else [])]
-    return [Step(stage, newest.get(stage), attempts[stage], over) for stage in shown]
+    return [Step(stage, newest.get(stage), attempts[stage], over, usual.get(stage)) for stage in shown]
 
 
-def phases(records: list[StageRecord], kind: Kind = Kind.PLANNED, over: bool = False) -> list[dict[str, Any]]:
-    """The rail: phases with their stages; a return stands at the end by itself."""
+def phases(
+    records: list[StageRecord],
+    kind: Kind = Kind.PLANNED,
+    over: bool = False,
+    usual: Mapping[str, float] = MappingProxyType({}),
+) -> list[dict[str, Any]]:
+    """The rail: phases with their stages; a return stands at the end by itself. :param usual: see :func:`steps`."""
     groups: list[dict[str, Any]] = []
-    for step in steps(records, kind, over):
+    for step in steps(records, kind, over, usual):
         name = "return" if step.stage is Stage.RETURN else step.phase
         if not groups or groups[-1]["name"] != name:
             word = stage_word(Stage.RETURN) if name == "return" else phase_word(step.phase)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from django.db.models import F
+from django.db import connection
+from django.db.models import F, Window
+from django.db.models.functions import RowNumber
 from django.utils import timezone
 
 from hadash.dashboard import states
@@ -49,16 +51,16 @@ class PairView:
 def pair_views(
     pairs: Sequence[Pair], engines: Engines, silent: Collection[str], standing: Standing, workers: int
 ) -> list[PairView]:
-    """Six queries, however many mirrors there are.
+    """Seven queries, however many mirrors there are.
 
     :param pairs: with their clusters. :param silent: ids of Gateways that did not say who is connected. :param standing: what runs have said of the pairs. :param workers: how many
         there are that carry out switches.
     """
-    facts_of, worst = _mirrors(pairs)
+    rpos = policy.rpos(pairs)
+    facts_of, worst = _mirrors(rpos), _worst(rpos)
     shown = {mirror.pk: mirror for mirror in _with_history([pk for pks in worst.values() for pk in pks])}
     blackouts = _blackouts(pairs)
     running = _running(pairs)
-    rpos = policy.rpos(pairs)
     gateways = _gateways(engines, silent)
     found = []
     for pair in pairs:
@@ -80,7 +82,9 @@ def pair_views(
             high=posture.high if posture else None,
         )
         rows = [(shown[pk], states.of_mirror(shown[pk])) for pk in worst[pair.pk] if pk in shown]
-        found.append(PairView(pair, readiness(facts), clusters, rows, len(facts_of[pair.pk])))
+        found.append(
+            PairView(pair, readiness(facts), clusters, rows, sum(each.count for each in facts_of[pair.pk]))
+        )
     return found
 
 
@@ -89,19 +93,36 @@ def _holds(state: State) -> bool | None:
     return None if state.look == "unknown" else state.look == "fine"
 
 
-def _mirrors(pairs: Sequence[Pair]) -> tuple[dict[int, list[MirrorFacts]], dict[int, list[int]]]:
-    """By pair: (what is known of each mirror, the worst few). There may be thousands, and every overview asks every two seconds: they are read as rows."""
+def _mirrors(rpos: Mapping[int, float]) -> dict[int, list[MirrorFacts]]:
+    """What is known of the mirrors of each pair: those of which the same can be said stand together, as there may be thousands, and every overview asks
+    every two seconds.
+
+    :param rpos: of the pairs, in seconds.
+    """
     facts: dict[int, list[MirrorFacts]] = defaultdict(list)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pair_id, state, coalesce(looked_at >= %s, false) AS is_seen, lag_seconds > rpo.seconds AS is_late, count(*), max(lag_seconds),"
+            " (array_agg(name ORDER BY lag_seconds DESC NULLS LAST, name))[1]"
+            " FROM mirroring_mirror JOIN unnest(%s::bigint[], %s::float8[]) AS rpo (pair, seconds) ON rpo.pair = pair_id GROUP BY 1, 2, 3, 4",
+            [states.mirrors_seen_since(), list(rpos), list(rpos.values())],
+        )
+        for pair, state, is_seen, _is_late, count, seconds, name in cursor.fetchall():
+            holds = states.mirror_holds(state, is_seen)
+            facts[pair].append(MirrorFacts(name, holds, seconds, state == Mirror.State.TURNING, count))
+    return facts
+
+
+def _worst(pairs: Iterable[int]) -> dict[int, list[int]]:
+    """By pair, the keys of the mirrors that are furthest behind: those of which nobody knows it first."""
     worst: dict[int, list[int]] = defaultdict(list)
-    rows = Mirror.objects.filter(pair__in=pairs).order_by(F("lag_seconds").desc(nulls_first=True), "name")
-    for pair, pk, name, state, seconds, looked_at in rows.values_list(
-        "pair_id", "pk", "name", "state", "lag_seconds", "looked_at"
-    ):
-        holds = states.mirror_holds(state, looked_at)
-        facts[pair].append(MirrorFacts(name, holds, seconds, state == Mirror.State.TURNING))
-        if len(worst[pair]) < MIRRORS_SHOWN:
-            worst[pair].append(pk)
-    return facts, worst
+    place = Window(
+        RowNumber(), partition_by="pair_id", order_by=[F("lag_seconds").desc(nulls_first=True), "name"]
+    )
+    first = Mirror.objects.filter(pair__in=pairs).annotate(place=place).filter(place__lte=MIRRORS_SHOWN)
+    for pair, pk in first.order_by("pair_id", "place").values_list("pair_id", "pk"):
+        worst[pair].append(pk)
+    return worst
 
 
 def _with_history(wanted: Iterable[int]) -> list[Mirror]:

@@ -61,12 +61,13 @@ class GatewayFacts:
 @dataclass(frozen=True, slots=True)
 class MirrorFacts:
     """``fine``: ``None`` when nobody has looked lately. ``seconds``: how late it is; ``None`` when nobody knows. ``turning``: a switch is turning
-    it round."""
+    it round. ``count``: so many mirrors of which the same can be said (on which side of the RPO they are, too); it is the one furthest behind."""
 
     name: str
     fine: bool | None
     seconds: float | None
     turning: bool = False
+    count: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,31 +200,31 @@ def _mirrors(facts: PairFacts) -> list[Reason]:
         mirror for mirror in at_rest if mirror.fine is None or (mirror.fine and mirror.seconds is None)
     ]
     late = [
-        (mirror.seconds, mirror.name)
+        mirror
         for mirror in at_rest
         if mirror.fine and mirror.seconds is not None and mirror.seconds > facts.rpo_seconds
     ]
-    of = len(facts.mirrors)
+    of, down, behind, unseen = map(_counted, (facts.mirrors, stopped, late, unknown))
     if stopped:
         why = (
             say("Mirror %(mirror)s does not run.", mirror=stopped[0].name)
-            if len(stopped) == 1
+            if down == 1
             else say(
                 "%(count)s of %(all)s mirrors do not run, %(mirror)s among them.",
-                count=len(stopped),
+                count=down,
                 all=of,
                 mirror=stopped[0].name,
             )
         )
         found.append(Reason(Grade.REFUSED, why, "mirrors"))
     if late:
-        seconds, name = max(late)
+        seconds, name = max((mirror.seconds or 0.0, mirror.name) for mirror in late)
         why = (
             say("Mirror %(mirror)s is %(seconds)s s behind (RPO %(rpo)s s).", mirror=name, seconds=round(seconds), rpo=f"{facts.rpo_seconds:g}")
-            if len(late) == 1
+            if behind == 1
             else say(
                 "%(count)s of %(all)s mirrors are further behind than the RPO of %(rpo)s s, %(mirror)s most: %(seconds)s s.",
-                count=len(late), all=of, rpo=f"{facts.rpo_seconds:g}", mirror=name, seconds=round(seconds),
+                count=behind, all=of, rpo=f"{facts.rpo_seconds:g}", mirror=name, seconds=round(seconds),
             )
         )  # fmt: skip
         found.append(Reason(Grade.REFUSED, why, "mirrors"))
@@ -233,15 +234,19 @@ def _mirrors(facts: PairFacts) -> list[Reason]:
     if unknown:
         why = (
             say("Nobody knows how far mirror %(mirror)s is behind.", mirror=unknown[0].name)
-            if len(unknown) == 1
+            if unseen == 1
             else say(
                 "Of %(count)s of %(all)s mirrors nobody knows how far they are behind.",
-                count=len(unknown),
+                count=unseen,
                 all=of,
             )
         )
         found.append(Reason(Grade.UNKNOWN, why, "mirrors"))
     return found
+
+
+def _counted(mirrors: Sequence[MirrorFacts]) -> int:
+    return sum(mirror.count for mirror in mirrors)
 
 
 def _people(facts: PairFacts) -> list[Reason]:

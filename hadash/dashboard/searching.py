@@ -14,6 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from hadash.accounts.roles import VIEW, may_somewhere, pairs_where
 from hadash.dashboard.graph.names import names_of
 from hadash.dashboard.graph.things import Focus
+from hadash.dashboard.reading import first_of
 from hadash.governance import selectors as governance
 from hadash.governance.models import Finding, Run
 from hadash.inventory.models import AppID, GatewaySample, InstanceID, Pair
@@ -74,7 +75,8 @@ def _rank(name: str, text: str) -> tuple[bool, bool, int, str]:
 def _appids(user: Any, pairs: list[Pair], text: str) -> list[Hit]:
     rows = AppID.objects.filter(pair__in=pairs, name__icontains=text).select_related("pair")
     return [
-        Hit(row.name, reverse("appid", args=[row.pk]), row.pair.name) for row in rows.order_by("name")[:READ]
+        Hit(row.name, reverse("appid", args=[row.pk]), row.pair.name)
+        for row in first_of(rows.order_by("name"), READ)
     ]
 
 
@@ -84,7 +86,7 @@ def _instances(user: Any, pairs: list[Pair], text: str) -> list[Hit]:
     )
     return [
         Hit(row.name, Focus(row.appid.pair.name, "instance", row.appid.name, row.name).href, row.appid.name)
-        for row in rows.order_by("name")[:READ]
+        for row in first_of(rows.order_by("name"), READ)
     ]
 
 
@@ -153,7 +155,7 @@ def _findings(user: Any, pairs: list[Pair], text: str) -> list[Hit]:
             reverse("finding", args=[row.pk]),
             sentence(row.entry.title) if row.entry else row.code,
         )
-        for row in rows[:READ]
+        for row in first_of(rows, READ)
     ]
 
 

@@ -202,14 +202,26 @@ def of_result(result: str, over: bool = False) -> State:
     return State(*RESULT_LOOKS[result], str(word))
 
 
+def _limit(every: float) -> timedelta:
+    """How long what was seen counts, of what is looked at so often (seconds)."""
+    return timedelta(seconds=max(10.0, _LOOKS_MISSED * every))
+
+
 def _old(looked_at: datetime | None, every: float) -> bool:
-    limit = timedelta(seconds=max(10.0, _LOOKS_MISSED * every))
-    return looked_at is None or timezone.now() - looked_at > limit
+    return looked_at is None or timezone.now() - looked_at > _limit(every)
 
 
-def mirror_holds(state: str, looked_at: datetime | None) -> bool | None:
-    """Whether all is well with a mirror, as :func:`of_mirror` shows it; ``None`` when nobody knows. (A pair may have thousands of them.)"""
-    look = "unknown" if _old(looked_at, settings.LAG_SAMPLE_SECONDS) else MIRROR_LOOKS[state][0]
+def mirrors_seen_since() -> datetime:
+    """Mirrors that were looked at before are not known."""
+    return timezone.now() - _limit(settings.LAG_SAMPLE_SECONDS)
+
+
+def mirror_holds(state: str, is_seen: bool) -> bool | None:
+    """Whether all is well with a mirror, as :func:`of_mirror` shows it; ``None`` when nobody knows.
+
+    :param is_seen: whether it was looked at since :func:`mirrors_seen_since`.
+    """
+    look = MIRROR_LOOKS[state][0] if is_seen else "unknown"
     return None if look == "unknown" else look == "fine"
 
 

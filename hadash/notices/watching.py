@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import statistics
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -29,11 +28,10 @@ from hadash.switching.four_eyes import AWAITING
 from hadash.switching.machine import Status
 from hadash.switching.models import StageRecord, Switch
 from hadash.switching.policy import rpos
+from hadash.switching.usual import took_before, usual_of
 
 log = logging.getLogger(__name__)
 
-#: Stages of earlier switches that one is compared with, and how many there have to be.
-COMPARED, COMPARED_LEAST = 20, 5
 #: A stage is slow when it takes so many times as long as usual, and so many seconds at least.
 SLOW_TIMES, SLOW_SECONDS = 3.0, 10.0
 #: How far back failed jobs and published runs are looked at: what is older nobody is told any more.
@@ -245,7 +243,7 @@ def _slow(now: datetime) -> int:
         took = (now - record.started_at).total_seconds()
         if took < SLOW_SECONDS:
             continue
-        usual = _usual(record)
+        usual = usual_of(took_before(record.switch).get(record.stage, ()))
         if usual is None or took < SLOW_TIMES * usual:
             continue
         switch = record.switch
@@ -261,16 +259,3 @@ def _slow(now: datetime) -> int:
             switch.pair,
         )
     return announced
-
-
-def _usual(record: StageRecord) -> float | None:
-    """Seconds that this stage took lately, in the median of switches of this kind and pair; ``None``: there were too few."""
-    earlier = StageRecord.objects.filter(
-        stage=record.stage,
-        result=StageRecord.Result.DONE,
-        switch__kind=record.switch.kind,
-        switch__pair=record.switch.pair_id,
-        ended_at__isnull=False,
-    ).order_by("-pk")[:COMPARED]
-    took = [each.seconds for each in earlier if each.seconds is not None]
-    return statistics.median(took) if len(took) >= COMPARED_LEAST else None

@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
 
-from hadash.sandbox.bench import batch, gateway, health, mail, pipeline, plan
+from hadash.sandbox.bench import batch, fresh, gateway, health, mail, pipeline, plan
 from hadash.sandbox.bench.web import run as web
 from hadash.sandbox.check import bench_switch, demo_check
 from hadash.sandbox.clients.check import clients_check
@@ -73,6 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     bench_parser.add_argument("--keep", type=Path, help="use and keep this data folder")
     gateway_parser = commands.add_parser("bench-gateway", help="the Gateway beside the broker itself")
     gateway_parser.add_argument("parts", nargs="*", choices=[*gateway.PARTS, []], help="only these parts")
+    commands.add_parser("bench-fresh", help="how soon a new demo shows all that jobs make")
     commands.add_parser("bench-health", help="health pages and metrics while servers hang")
     mail_parser = commands.add_parser("bench-mail", help="one schedule with very many recipients")
     mail_parser.add_argument("--readers", type=int, default=mail.READERS, help="how many")
@@ -143,6 +144,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 return bench_switch(options.n, options.keep)
             case "bench-gateway":
                 return gateway.bench_gateway(options.parts)
+            case "bench-fresh":
+                return fresh.bench_fresh()
             case "bench-health":
                 return health.bench_health()
             case "bench-mail":

@@ -18,8 +18,9 @@ SURE_DAYS = 2
 _CLIENT = ("pair", "appid", "client_id")
 
 
-#: AppIDs and Topics of a pair that the map of coverage has: more than anybody looks at.
-CELL_APPIDS, CELL_TOPICS = 60, 60
+#: AppIDs of a pair that the map of coverage has, those with the most unregistered clients, and Topics of each: more than anybody goes
+#: through, and few enough to be stored with each run of a pair with 100,000 AppIDs.
+CELL_APPIDS, CELL_TOPICS = 1000, 40
 
 
 def known_clients(
@@ -84,16 +85,16 @@ def cells(clients: DataFrame, facts: DataFrame, changing: DataFrame) -> DataFram
     chosen = unknown.withColumn("place", F.row_number().over(worst)).where(F.col("place") <= CELL_APPIDS)
     uses = facts.where(F.col("kind") != "group").select(*_CLIENT, F.col("resource").alias("topic")).distinct()
     own = uses.join(chosen.select("pair", "appid"), ["pair", "appid"])
-    most = Window.partitionBy("pair").orderBy(F.desc("users"), "topic")
+    most = Window.partitionBy("pair", "appid").orderBy(F.desc("users"), "topic")
     topics = (
-        own.groupBy("pair", "topic")
+        own.groupBy("pair", "appid", "topic")
         .agg(F.count(F.lit(1)).alias("users"))
         .withColumn("place", F.row_number().over(most))
         .where(F.col("place") <= CELL_TOPICS)
     )
     anew = changing.select("pair", "appid", F.lit(1).alias("anew")).distinct()
     return (
-        own.join(topics.select("pair", "topic"), ["pair", "topic"])
+        own.join(topics.select("pair", "appid", "topic"), ["pair", "appid", "topic"])
         .join(clients, [*_CLIENT])
         .join(anew, ["pair", "appid"], "left")
         .groupBy("pair", "appid", "topic")

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 
 import pytest
 from asgiref.sync import sync_to_async
 from django.db import connections
 from django.test import AsyncClient, Client
 from django.urls import reverse
+from django.utils import timezone
 
 from hadash.accounts.roles import ensure_user
 from hadash.audit.models import exported, record
+from hadash.dashboard.audit_links import page_of
 from hadash.dashboard.views import audit as view
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
@@ -39,6 +42,50 @@ async def test_the_export_is_the_whole_log(
     assert len(lines) == 5
     assert 'filename="hadash-audit-' in answer["Content-Disposition"]
     await sync_to_async(connections.close_all)()  # of the thread in which it was used
+
+
+def verbs_of(client: Client, **asked: str) -> list[str]:
+    return [entry.verb for entry, _address in client.get(reverse("audit"), asked).context["entries"]]
+
+
+def test_it_is_filtered_by_what_the_address_says(as_vera: Client) -> None:
+    first = record(None, "expire", "switch abc (shop, east → west)")
+    record(None, "stop", "batch def (east → west)")
+    today, tomorrow = timezone.now().date(), timezone.now().date() + timedelta(days=1)
+    assert verbs_of(as_vera, verb="expire") == ["expire"]
+    assert verbs_of(as_vera, q="BATCH") == ["stop"]
+    assert verbs_of(as_vera, number=str(first.number)) == ["expire"]
+    assert verbs_of(as_vera, number="nonsense") == []
+    assert verbs_of(as_vera, since=str(today), until=str(today)) == ["stop", "expire"]
+    assert verbs_of(as_vera, since=str(tomorrow)) == []
+
+
+def test_what_is_no_day_is_told(as_vera: Client) -> None:
+    answer = as_vera.get(reverse("audit"), {"since": "昨天"})
+    assert answer.status_code == 400
+    assert "“昨天” is no day. Write it as 2026-11-30." in answer.content.decode()
+
+
+def test_an_entry_leads_to_what_it_is_about_and_can_be_sent_to_others(as_vera: Client) -> None:
+    entry = record(None, "expire", "switch abc (shop, east → west)")
+    page = as_vera.get(reverse("audit")).content.decode()
+    assert f'href="{reverse("switch", args=["abc"])}"' in page
+    assert f'href="{reverse("audit")}?number={entry.number}"' in page
+
+
+@pytest.mark.parametrize(
+    ("subject", "page"),
+    [
+        ("batch abc (east → west)", "/batches/abc/"),
+        ("binding change abc (shop)", "/binding-changes/abc/"),
+        ("mirror carts of pair main", "/mirrors/main/carts/"),
+        ("cluster east", "/clusters/east/"),
+        ("InstanceID 购物 › web", ""),
+        ("switching nothing", ""),
+    ],
+)
+def test_what_has_a_page_of_its_own(subject: str, page: str) -> None:
+    assert page_of(subject) == page
 
 
 def test_nobody_gets_it_without_signing_in(client: Client) -> None:

@@ -301,3 +301,12 @@ def test_a_switch_of_several_things_can_be_asked_back(
     preview = as_olga.get(f"/switches/request/preview/?{back}").content.decode()
     assert asked == [scope]
     assert "audit, shop" in preview
+
+
+def test_the_list_can_be_had_as_csv(as_olga: Client, make_batch: Any) -> None:
+    batch = make_batch()
+    answer = as_olga.get("/batches/", {"format": "csv"})
+    lines = b"".join(answer.streaming_content).decode().splitlines()  # type: ignore[attr-defined]
+    assert lines[0].startswith("key,pair,source,target,status,")
+    assert lines[1].startswith(f"{batch.key},main,")
+    assert 'href="?format=csv"' in as_olga.get("/batches/").content.decode()

@@ -161,6 +161,12 @@ class TestCoverageMap:
         assert drawn["z"] == [[0.5, None], [None, 1.5]], "what does not use a Topic has no cell"
         assert drawn["text"] == [["✓", ""], ["", "○"]], "colour is not the only signal"
 
+    def test_it_says_how_much_of_it_is_drawn(self) -> None:
+        assert "are drawn" not in str(coverage_map.coverage_map([cell()]).says)
+        many = [cell(topic=f"topic-{number}") for number in range(coverage_map.TOPICS + 5)]
+        says = str(coverage_map.coverage_map(many, appids=1200).says)
+        assert "1 of 1,200 AppIDs and 30 of their 35 Topics are drawn" in says
+
 
 class TestOverTime:
     def test_days_that_nobody_has_told_of_are_gaps(self) -> None:

@@ -55,6 +55,7 @@ PAGES = {
     "graph": "graph/",
     "island": "graph/?island=0",
     "focus": "graph/focus/?appid=shop",
+    "differences": "graph/?since={before}",
     "groups": "groups/",
     "group": "groups/east/readers/?change=more",
 }
@@ -74,10 +75,11 @@ CHARTS = {
     "gateways": 0,
     "gateway": 7,
     "mirrors": 0,
-    "mirror": 2,
+    "mirror": 3,
     "graph": 1,
     "island": 1,
     "focus": 1,
+    "differences": 1,
     "groups": 0,
     "group": 1,
 }
@@ -146,7 +148,10 @@ def published(
     _graph(estate.pair)
     _groups(monkeypatch, tmp_path)
     _gateways_and_clusters(estate.east, monkeypatch)
-    return SimpleNamespace(pages={appid.name: appid.pk for appid in AppID.objects.all()})
+    before = Run.objects.filter(job=Run.Job.TOPOLOGY, rows__has_key="edges").order_by("pk").first()
+    return SimpleNamespace(
+        pages={appid.name: appid.pk for appid in AppID.objects.all()} | {"before": before and before.pk}
+    )
 
 
 def _samples(mirror: Mirror) -> None:

@@ -13,12 +13,15 @@ from django.utils import timezone
 
 from hadash.accounts.roles import ensure_user
 from hadash.audit.models import Entry
+from hadash.dashboard.charts.coverage_map import APPIDS as APPIDS_DRAWN
+from hadash.dashboard.charts.of_tables import charts_of
 from hadash.governance import selectors
 from hadash.governance.catalogue import CATALOGUE, About, Code
 from hadash.governance.models import (
     Acceptance,
     AdviceStep,
     Coverage,
+    CoverageCell,
     Edge,
     Finding,
     LagDay,
@@ -311,6 +314,27 @@ def test_order_and_search_stand_in_the_address(as_vera: Client, tables: None) ->
     assert 'aria-sort="descending"' in text
     assert "+2" in page(as_vera, "table", "radii", q="购物")
     assert "Nothing fits" in page(as_vera, "table", "radii", q="nowhere")
+
+
+def test_the_map_of_coverage_shows_what_is_looked_for(as_vera: Client, estate: Any) -> None:
+    """Of many AppIDs a few are drawn: a search finds the others, by their Topics, too."""
+    run = run_of(Run.Job.COVERAGE)
+    CoverageCell.objects.bulk_create(
+        CoverageCell(
+            run=run, pair="main", appid=f"app-{number:03d}", topic=f"topic-{number}", clients=5, registered=number % 2,
+            nameless=0, changing=0, duplicates=0, bypassing=0,
+        )
+        for number in range(100)
+    )  # fmt: skip
+    _trend, whole = charts_of("coverage", run, ["main"])
+    assert len(whole.traces[0]["y"]) == APPIDS_DRAWN and f"{APPIDS_DRAWN} of 100 AppIDs" in str(whole.says)
+    assert all("app-001" not in name for name in whole.traces[0]["y"]), "half of them have less to do"
+    _trend, one = charts_of("coverage", run, ["main"], "APP-001")
+    assert [row[1] for row in one.rows] == ["app-001"]
+    _trend, by_topic = charts_of("coverage", run, ["main"], "topic-99")
+    assert [row[1] for row in by_topic.rows] == ["app-099"]
+    text = page(as_vera, "table", "coverage", q="nobody")
+    assert "No AppID and no Topic of the map has “nobody” in its name." in text
 
 
 def test_there_is_no_such_table(as_vera: Client) -> None:

@@ -208,14 +208,20 @@ class TestPages:
         assert lines[0] == "turn,kind,name,cluster,radius"
         assert [line.split(",")[:3] for line in lines[1:]] == [["new", "AppID", "returns"]]
 
-    def test_a_run_of_the_past_says_where_a_click_leads(
+    def test_a_click_opens_a_thing_as_it_was_in_the_run_that_is_shown(
         self, as_arne: Client, estate: SimpleNamespace
     ) -> None:
-        before = publish_graph(estate.pair, ESTATE, at=NOW - timedelta(hours=2))
-        publish_graph(estate.pair, ESTATE)
-        said = "opens it as it is in the newest run"
-        assert said in as_arne.get(reverse("graph"), {"run": before.pk}).content.decode()
-        assert said not in as_arne.get(reverse("graph")).content.decode()
+        """Also one that is gone since, and what surrounds it leads on within that run."""
+        gone = uses_of("returns", produce=["orders"])
+        before = publish_graph(estate.pair, [*ESTATE, *gone], at=NOW - timedelta(hours=2))
+        now = publish_graph(estate.pair, ESTATE)
+        map_of = as_arne.get(reverse("graph"), {"since": before.pk}).content.decode()
+        assert f"appid=returns&run={before.pk}" in map_of.replace("\\u0026", "&")
+        assert f"appid=shop&run={now.pk}" in map_of.replace("\\u0026", "&")
+        asked = {"kind": "appid", "appid": "returns"}
+        page = as_arne.get(reverse("graph-focus"), {**asked, "run": before.pk}).content.decode()
+        assert "As it is now" in page and f"name=orders&run={before.pk}" in page.replace("\\u0026", "&")
+        assert "As it is now" not in as_arne.get(reverse("graph-focus"), asked).content.decode()
 
     @pytest.mark.parametrize(
         "asked",

@@ -14,12 +14,13 @@ from django.urls import reverse
 from django.utils import timezone
 
 from dashboard.graph_parts import publish_graph, uses_of
-from hadash.dashboard import meeting
-from hadash.dashboard.meeting import Right, compared
+from hadash.dashboard import appid_csv, meeting
+from hadash.dashboard.meeting import GroupLag, Right, TopicUse, compared
 from hadash.dashboard.selectors import history_of
-from hadash.dashboard.views.appids import PARTS
+from hadash.dashboard.states import State
+from hadash.dashboard.views.appids import PARTS, ROWS_SHOWN
 from hadash.governance.models import Finding
-from hadash.inventory.models import Access
+from hadash.inventory.models import Access, InstanceID
 from hadash.kafka.errors import ClusterUnavailable
 from hadash.lake import snapshots
 from hadash.lake.store import Store
@@ -191,3 +192,48 @@ class TestLags:
         lags, left_out = meeting.lags_of(estate.shop)
         assert (len(lags), len(asked), left_out) == (2, 1, 0)
         assert {lag.fault for lag in lags} == {"Cluster east did not answer within 10 s."}
+
+    @pytest.mark.parametrize(
+        ("page", "query", "head", "shown"),
+        [
+            ("appid", {"csv": "instances"}, "instance_id,note,registered_at", "shop-carts"),
+            ("appid", {"csv": "seen"}, "client_id,does,resource,cluster,library,version,last_seen", "carts"),
+            ("appid", {"csv": "bound"}, "kind,identity,cluster,state,epoch,put_there_by,at", ""),
+            ("appid", {"csv": "connected"}, "client_id,connections,left_open,parked,library,hosts", ""),
+            ("appid-uses", {"format": "csv"}, "topic,does,clients,mirror,mirror_state,lag_seconds", "carts"),
+            ("appid-rights", {"format": "csv"}, "resource_type,resource,pattern,operation,permission,host,east,west", ""),
+            ("appid-lags", {"format": "csv"}, "group,cluster,members,records_behind,fault", ""),
+        ],
+    )  # fmt: skip
+    def test_each_table_can_be_had_as_csv(
+        self, as_arne: Client, estate: Any, engines: Any, page: str, query: dict[str, str], head: str, shown: str
+    ) -> None:  # fmt: skip
+        answer = as_arne.get(reverse(page, args=[estate.shop.pk]), query)
+        text = b"".join(answer.streaming_content).decode()  # type: ignore[attr-defined]
+        assert text.splitlines()[0] == head
+        assert shown in text
+
+    def test_the_csv_has_what_is_looked_for_of_all_pages(
+        self, as_arne: Client, estate: Any, engines: Any
+    ) -> None:
+        InstanceID.objects.bulk_create(
+            InstanceID(appid=estate.shop, name=f"web-{number:03d}") for number in range(ROWS_SHOWN + 1)
+        )
+        address = reverse("appid", args=[estate.shop.pk])
+        answer = as_arne.get(address, {"csv": "instances", "client": "WEB"})
+        lines = b"".join(answer.streaming_content).decode().splitlines()  # type: ignore[attr-defined]
+        assert len(lines) == 1 + ROWS_SHOWN + 1, "all of them, and none of another name"
+        links = as_arne.get(address, {"client": "web"}).content.decode()
+        assert f'href="{address}?client=web&amp;csv=instances"' in links
+
+
+class TestItsTables:
+    def test_what_a_mirror_said_last_is_no_lag_when_it_does_not_answer(self) -> None:
+        state = State("unknown", "unknown", "not known")
+        mirror = Mirror(name="carts", lag_seconds=3.0)
+        use = TopicUse("carts", ("produce",), 1, mirror, state)
+        assert appid_csv.TOPICS.row(use) == ("carts", ["produce"], 1, "carts", "not known", None)
+
+    def test_a_group_that_is_not_known_has_no_figures(self) -> None:
+        lag = GroupLag("readers", "east", 0, None, "east does not answer")
+        assert appid_csv.LAGS.row(lag) == ("readers", "east", None, None, "east does not answer")

@@ -15,10 +15,10 @@ from django.utils import timezone
 from dashboard.parts import PASSWORD, signed_in
 from dashboard.test_live import parse
 from hadash.accounts.roles import ensure_user
-from hadash.dashboard.charts import mirror_lag
-from hadash.dashboard.mirrors.history import WINDOWS, buckets_of
+from hadash.dashboard.charts import mirror_lag, mirror_partitions
+from hadash.dashboard.mirrors.history import WINDOWS, Moment, buckets_of, moments_of, named
 from hadash.dashboard.mirrors.incidents import Bucket, Incident, Kind, incidents
-from hadash.dashboard.mirrors.looking import partitions_of, rows_of, shown_of
+from hadash.dashboard.mirrors.looking import over_time_of, partitions_of, rows_of, shown_of
 from hadash.dashboard.views import mirrors as views
 from hadash.dashboard.views import streaming
 from hadash.governance.models import LagDay, Run
@@ -99,9 +99,84 @@ class TestTheChart:
         assert {note["text"] for note in chart.layout["annotations"]} == {"RPO: 30 s", "switch to west"}
 
 
+class TestPartitionsOverTime:
+    SPAN = (AT, AT + timedelta(minutes=10))
+
+    def chart(self, *records: dict[str, int] | None, topic: str = "") -> Any:
+        """A step each; ``None``: nobody has looked."""
+        moments = [
+            Moment(AT + place * STEP, named(known))
+            for place, known in enumerate(records)
+            if known is not None
+        ]
+        return mirror_partitions.over_time(moments, STEP, self.SPAN, topic)
+
+    def test_those_furthest_behind_are_on_top_and_gaps_are_gaps(self) -> None:
+        chart = self.chart({"orders-0": 5, "orders-1": 900}, None, {"orders-0": 9})
+        [drawn] = chart.traces
+        assert drawn["y"] == ["orders-0", "orders-1"], "Plotly draws from below"
+        assert drawn["customdata"] == [[5, None, 9], [900, None, None]]
+        assert drawn["z"][1] == [pytest.approx(2.95, abs=0.01), None, None], (
+            "ten times as many is one step darker"
+        )
+        assert "2 of 2 partitions were behind" in chart.says
+
+    def test_its_table_has_what_was_behind_the_newest_first(self) -> None:
+        chart = self.chart({"orders-0": 5, "orders-1": 0}, {"orders-0": 9})
+        assert [(at, partition, records) for at, _topic, partition, records in chart.rows] == [
+            (AT + STEP, 0, 9), (AT, 0, 5),
+        ]  # fmt: skip
+
+    def test_of_one_topic_alone(self) -> None:
+        chart = self.chart({"orders-0": 5, "people-0": 7}, topic="people")
+        assert chart.traces[0]["y"] == ["people-0"]
+        assert chart.says.startswith("people: 1 of 1 partition was behind")
+
+    def test_of_thousands_the_worst_are_drawn(self) -> None:
+        chart = self.chart({f"orders-{number}": number for number in range(5000)})
+        assert (
+            chart.traces[0]["y"][-1] == "orders-4999" and len(chart.traces[0]["y"]) == mirror_partitions.DRAWN
+        )
+        assert "4,999 of 5,000" in chart.says and "24 that were furthest behind" in chart.says
+
+    def test_none_behind_and_nobody_knows_are_not_the_same(self) -> None:
+        assert self.chart({"orders-0": 0}).empty == "None of its partitions was behind within this time."
+        assert self.chart().empty == "Nobody has looked at it within this time."
+
+
 @pytest.mark.stack
 @pytest.mark.django_db
 class TestHistory:
+    def test_of_each_step_the_worst_sample_is_shown(self, estate: SimpleNamespace) -> None:
+        LagSample.objects.all().delete()
+        for second, records, partitions in [
+            (0, 5, {"a-b-0": 5}), (4, 9, {"a-b-0": 2, "a-b-1": 7}), (8, None, {}), (12, None, {}),
+        ]:  # fmt: skip
+            at = AT + timedelta(seconds=second)
+            LagSample.objects.create(mirror=estate.mirror, at=at, records=records, partitions=partitions)
+        first, unknown = moments_of(estate.mirror, AT, AT + timedelta(minutes=1), STEP)
+        assert (first.at, first.records) == (AT, named({"a-b-0": 2, "a-b-1": 7}))
+        assert (unknown.at, unknown.records) == (AT + STEP, {})
+
+    def test_single_partitions_are_not_kept_for_a_month(self, as_arne: Client, estate: Any) -> None:
+        assert over_time_of(estate.mirror, WINDOWS["month"], timezone.now()) is None
+        page = as_arne.get(reverse("mirror", args=["main", "shop"]), {"window": "month"}).content.decode()
+        assert "Of single partitions the last 24 hours are kept." in page
+
+    def test_each_topic_leads_to_its_partitions(self, as_arne: Client, estate: Any) -> None:
+        LagSample.objects.all().delete()
+        now = timezone.now()
+        for age, name in ((30, "carts-0"), (20, "stock-0")):
+            LagSample.objects.create(
+                mirror=estate.mirror, at=now - timedelta(seconds=age), records=7, partitions={name: 7}
+            )
+        address = reverse("mirror", args=["main", "shop"])
+        page = as_arne.get(address).content.decode()
+        assert f'href="{address}?topic=stock#partitions-over-time"' in page
+        answer = as_arne.get(address, {"topic": "stock", "csv": "partitions-over-time"})
+        lines = b"".join(answer.streaming_content).decode().splitlines()  # type: ignore[attr-defined]
+        assert [line.split(",")[1] for line in lines[1:]] == ["stock"]
+
     def test_samples_are_added_up_by_steps(self, estate: SimpleNamespace) -> None:
         LagSample.objects.all().delete()
         for second, records, seconds in [(0, 5, 1.0), (4, 9, 0.5), (8, None, None), (12, 1, 0.1)]:
@@ -223,6 +298,7 @@ class TestPages:
         for name, head in [
             ("lag", "at,seconds,records,samples,unknown"),
             ("partitions", "topic,partition,records,source_end"),
+            ("partitions-over-time", "at,topic,partition,records"),
             ("incidents", "what,since,until,seconds"),
         ]:
             answer = as_arne.get(address, {"csv": name})
@@ -258,7 +334,7 @@ class TestTheStream:
     ) -> None:
         feed = self.feed(people.vera)
         first = self.look(feed)
-        assert set(first) == {"lag", "state", "tasks", "topics", "incidents"}
+        assert set(first) == {"lag", "state", "tasks", "topics", "incidents", "over-time"}
         assert first["lag"]["at"] == sorted(first["lag"]["at"])
         LagSample.objects.create(
             mirror=estate.mirror, at=timezone.now() - timedelta(seconds=4), records=77, seconds=1.5
@@ -266,6 +342,20 @@ class TestTheStream:
         again = self.look(feed)
         assert again["lag"]["records"][-1] == 77
         assert not set(again["lag"]["at"]) & set(first["lag"]["at"])
+
+    def test_partitions_over_time_are_told_once_a_step(
+        self, people: SimpleNamespace, estate: SimpleNamespace, one_thread: Any, monkeypatch: Any
+    ) -> None:
+        now = timezone.now()
+        LagSample.objects.create(
+            mirror=estate.mirror, at=now - timedelta(seconds=30), records=7, partitions={"carts-0": 7}
+        )
+        monkeypatch.setattr(views.timezone, "now", lambda: now)
+        feed = self.feed(people.vera)
+        assert "carts-0" in self.look(feed)["over-time"]["over-time"]
+        assert "over-time" not in self.look(feed)
+        monkeypatch.setattr(views.timezone, "now", lambda: now + timedelta(seconds=10))
+        assert "carts-0" in self.look(feed)["over-time"]["over-time"]
 
     def test_whoever_may_not_see_the_pair_is_told_nothing(
         self, people: SimpleNamespace, estate: SimpleNamespace, one_thread: Any

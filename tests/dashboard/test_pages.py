@@ -170,7 +170,7 @@ def test_queries_do_not_grow_with_the_estate(
         appid = AppID.objects.create(name=f"app-{number}", pair=estate.pair)
         InstanceID.objects.create(appid=appid, name="one")
     for address, limit in [
-        (reverse("overview"), 38),
+        (reverse("overview"), 39),
         (reverse("appids"), 16),
         (reverse("appid", args=[estate.shop.pk]), 29),
         (reverse("switches"), 18),

@@ -20,8 +20,10 @@ from dashboard.test_browser import STREAM
 from hadash.audit.models import record
 from hadash.dashboard.views import requests
 from hadash.governance.models import Coverage, Finding, Run
+from hadash.sentences import say
 from hadash.switching import asking
-from hadash.switching.models import Switch
+from hadash.switching.machine import Stage
+from hadash.switching.models import StageRecord, Switch
 from hadash.switching.plan import Plan
 from hadash.switching.radius import Draft
 
@@ -46,6 +48,12 @@ def pages(
     now = timezone.now()
     people.olga.groups.set(Group.objects.filter(name__in=("operator", "approver", "administrator")))
     waiting = make_switch(reason="升级 broker；原集群将停机", requested_by=people.arne)
+    running = make_switch("running", stage=Stage.DRAIN.value, started_at=now)
+    for stage, result in ((Stage.PRECHECK, "done"), (Stage.BLOCK, "done"), (Stage.DRAIN, "running")):
+        StageRecord.objects.create(
+            switch=running, stage=stage.value, token=1, result=result, started_at=now, ended_at=now if result == "done" else None,
+            sentence=say("Waiting for mirror %(mirror)s: %(count)s records are missing.", mirror="shop", count=12).to_json(),
+        )  # fmt: skip
     before, run = (
         Run.objects.create(
             job=Run.Job.COVERAGE, state=Run.State.PUBLISHED, began_at=now, ended_at=now, rows={"coverage": 2}
@@ -74,6 +82,7 @@ def pages(
         "inbox": f"{reverse('switches')}?inbox=waiting",
         "request": f"{reverse('request-switch')}?appid={appid}",
         "switch-waiting": reverse("switch", args=[waiting.key]),
+        "switch-running": reverse("switch", args=[running.key]),
         "switch-ended": reverse("switch", args=[finished.key]),
         "record": reverse("switch-record", args=[finished.key]),
         "batches": reverse("batches"),
@@ -113,5 +122,41 @@ def test_every_page_loads_only_what_it_may_and_can_be_read_by_everybody(
         assert window.errors == [] and window.strangers == []
         # (The browser itself says in its console that it was answered 404.)
         look_at(window.open("switches/nothing/"), "not-found", screen)
+    finally:
+        window.close()
+
+
+@pytest.mark.parametrize("screen", SCREENS, ids=str)
+def test_what_went_wrong_can_be_read_by_everybody(
+    browser: Browser,
+    live_server: Any,
+    people: SimpleNamespace,
+    engines: SimpleNamespace,
+    monkeypatch: pytest.MonkeyPatch,
+    screen: Screen,
+) -> None:
+    """What is not allowed, a button's address that is visited, a form that was open for too long, and a fault of hadash's own."""
+
+    def fail(*_: Any) -> None:
+        raise RuntimeError("on purpose")
+
+    monkeypatch.setattr("hadash.dashboard.views.search.searched", fail)
+    window = Window(browser, f"{live_server.url}/", screen.language, width=screen.width, scheme=screen.scheme)
+    try:
+        window.sign_in("vera", PASSWORD)
+        for name, address, status in [
+            ("not-allowed", "people/", 403),
+            ("for-a-button", "appids/owners/", 405),
+            ("fault", "search/?q=shop", 500),
+        ]:
+            answer = window.page.goto(window.url + address)
+            assert answer is not None and answer.status == status
+            look_at(window.page, name, screen)
+        page = window.open()
+        page.context.clear_cookies(name="hadash_csrf")
+        page.locator("form[action$='/sign-out/']").evaluate("(form) => form.requestSubmit()")
+        page.wait_for_selector(".eyebrow >> text=403")
+        look_at(page, "form-too-old", screen)
+        assert window.strangers == []
     finally:
         window.close()

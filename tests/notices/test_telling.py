@@ -342,7 +342,7 @@ class TestWatching:
     def test_a_stage_that_takes_longer_than_usual(self, make_switch: Any) -> None:
         now = timezone.now()
         for number in range(6):
-            done = make_switch("succeeded", appid=f"other-{number}")
+            done = make_switch("succeeded", appid=f"other-{number}", started_at=now - timedelta(hours=1))
             StageRecord.objects.create(
                 switch=done,
                 stage="drain",
@@ -351,7 +351,7 @@ class TestWatching:
                 started_at=now,
                 ended_at=now + timedelta(seconds=4),
             )
-        switch = make_switch("running")
+        switch = make_switch("running", started_at=now)
         StageRecord.objects.create(switch=switch, stage="drain", token=1, started_at=now)
         assert watching.look(now + timedelta(seconds=11)) == 0, "less than three times as long"
         assert watching.look(now + timedelta(seconds=13)) == 1

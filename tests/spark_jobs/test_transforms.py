@@ -171,6 +171,24 @@ def test_the_map_of_coverage_says_it_of_each_topic(spark: SparkSession, store: S
     assert [rows["audit", "orders"][name] for name in names] == [1, 0, 0, 0]
 
 
+def test_the_map_has_the_most_used_topics_of_each_appid(
+    spark: SparkSession, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that one AppID uses leave those of others their place."""
+    monkeypatch.setattr("spark.transform.coverage.CELL_TOPICS", 1)
+    found = facts_of(
+        spark,
+        store,
+        report("web-1", resource="orders"),
+        report("web-2", resource="orders"),
+        report("web-1", resource="people"),
+        report("web", appid="audit", resource="logs"),
+    )
+    anew = spark.createDataFrame([], "pair string, appid string")
+    rows = by(cells(known_clients(found, registry_of(spark), days=7), found, anew), "appid", "topic")
+    assert set(rows) == {("shop", "orders"), ("audit", "logs")}
+
+
 def test_a_client_id_on_two_hosts_at_once_is_there_twice(spark: SparkSession, store: Store) -> None:
     def seen(client_id: str, host: str, begin: int, end: int, days: int = 0) -> dict[str, Any]:
         """From one minute to another, so many days ago."""

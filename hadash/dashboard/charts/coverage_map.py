@@ -75,8 +75,12 @@ class Cell:
         return Known.UNREGISTERED if self.registered < self.clients else Known.REGISTERED
 
 
-def coverage_map(cells: Sequence[Cell]) -> Chart:
-    """A row for each AppID, those with the most clients that are not registered first; a column for each Topic."""
+def coverage_map(cells: Sequence[Cell], query: str = "", appids: int = 0) -> Chart:
+    """A row for each AppID, those with the most clients that are not registered first; a column for each Topic.
+
+    :param query: what these cells were looked for by, in the names of AppIDs and Topics. :param appids: how many there are, when these cells
+        are not of all of them.
+    """
     missing: dict[tuple[str, str], int] = defaultdict(int)
     users: dict[str, int] = defaultdict(int)
     for cell in cells:
@@ -85,7 +89,8 @@ def coverage_map(cells: Sequence[Cell]) -> Chart:
     for cell in cells:
         if (cell.pair, cell.appid) in set(rows):
             users[cell.topic] += 1
-    columns = sorted(users, key=lambda topic: (-users[topic], topic))[:TOPICS]
+    of_rows = sorted(users, key=lambda topic: (-users[topic], topic))
+    columns = of_rows[:TOPICS]
     shown = {(cell.pair, cell.appid) for cell in cells if cell.topic in set(columns)}
     rows = [row for row in rows if row in shown]
     by_place = {((cell.pair, cell.appid), cell.topic): cell for cell in cells}
@@ -149,10 +154,23 @@ def coverage_map(cells: Sequence[Cell]) -> Chart:
             "yaxis": {"type": "category", "showgrid": False},
             "margin": {"l": 120, "r": 60, "t": 90, "b": 12},
         },
-        says=" · ".join(f"{known.mark} {known.word}" for known in Known),
-        empty=_("No run has counted clients yet."),
+        says=_says(len(rows), max(appids, len(missing)), len(columns), len(of_rows)),
+        empty=_("No AppID and no Topic of the map has “%(query)s” in its name.") % {"query": query}
+        if query
+        else _("No run has counted clients yet."),
         height=height_of(len(rows) + 4),
     )
+
+
+def _says(rows: int, appids: int, columns: int, topics: int) -> str:
+    """What the marks mean, and how much of the map is drawn."""
+    marks = " · ".join(f"{known.mark} {known.word}" for known in Known)
+    if rows == appids and columns == topics:
+        return marks
+    drawn = _(
+        "%(rows)s of %(appids)s AppIDs and %(columns)s of their %(topics)s Topics are drawn: those with the most to do. The search shows others."
+    ) % {"rows": f"{rows:,}", "appids": f"{appids:,}", "columns": f"{columns:,}", "topics": f"{topics:,}"}
+    return f"{marks}. {drawn}"
 
 
 def _said(cell: Cell) -> str:

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from django.db import connection
-from django.db.models import Count, F, Max
+from django.db.models import Count, F, Max, Q, Sum
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import get_language
@@ -26,13 +26,18 @@ from hadash.switching import policy
 REMEMBERED = 64
 
 
-def charts_of(table: str, run: Run | None, pairs: Sequence[str]) -> Sequence[Chart]:
+def charts_of(table: str, run: Run | None, pairs: Sequence[str], query: str = "") -> Sequence[Chart]:
     """Those of a table; none for one that has no picture, or while no run has been published.
 
-    :param pairs: the names of those that are shown: the caller has checked that the user may see them.
+    :param pairs: the names of those that are shown: the caller has checked that the user may see them. :param query: what is looked for in
+        names. The map of coverage shows what fits; other charts are about all.
     """
     make = _CHARTS.get(table)
-    return make(run, tuple(pairs)) if make is not None and run is not None else []
+    if make is None or run is None:
+        return []
+    if make is _coverage:
+        return _coverage(run, tuple(pairs), query)
+    return make(run, tuple(pairs))
 
 
 def _today() -> date:
@@ -108,7 +113,7 @@ def _crowds(run: Run, pairs: Sequence[str], named: Sequence[int]) -> list[sharin
         ]
 
 
-def _coverage(run: Run, pairs: tuple[str, ...]) -> Sequence[Chart]:
+def _coverage(run: Run, pairs: tuple[str, ...], query: str = "") -> Sequence[Chart]:
     today = _today()
     since = today - timedelta(days=TREND_DAYS - 1)
     days = Posture.objects.filter(pair__in=pairs, day__gte=since, clients__isnull=False).order_by(
@@ -119,13 +124,27 @@ def _coverage(run: Run, pairs: tuple[str, ...]) -> Sequence[Chart]:
             [over_time.CoverageDay(day.day, day.pair, day.clients or 0, day.registered or 0) for day in days],
             today,
         ),
-        _coverage_map_of(run, pairs, get_language()),
+        _map_of(run, pairs, query) if query else _coverage_map_of(run, pairs, get_language()),
     ]
 
 
 @lru_cache(maxsize=REMEMBERED)
 def _coverage_map_of(run: Run, pairs: tuple[str, ...], language: str) -> Chart:
-    cells = list(selectors.rows(CoverageCell, run, pairs).order_by("pair", "appid", "topic"))
+    """In the ``language`` that is active. Remembered: published runs do not change."""
+    return _map_of(run, pairs, "")
+
+
+def _map_of(run: Run, pairs: tuple[str, ...], query: str) -> Chart:
+    found = selectors.rows(CoverageCell, run, pairs)
+    if query:
+        found = found.filter(Q(appid__icontains=query) | Q(topic__icontains=query))
+    by_appid = found.order_by().values("pair", "appid")
+    worst = by_appid.annotate(missing=Sum(F("clients") - F("registered"))).order_by(
+        "-missing", "pair", "appid"
+    )
+    drawn = [(row["pair"], row["appid"]) for row in worst[: coverage_map.APPIDS]]
+    of_drawn = found.filter(appid__in={appid for _pair, appid in drawn}).order_by("pair", "appid", "topic")
+    cells = [cell for cell in of_drawn if (cell.pair, cell.appid) in set(drawn)]
     pages = _pages(cells)
     return coverage_map.coverage_map(
         [
@@ -141,7 +160,9 @@ def _coverage_map_of(run: Run, pairs: tuple[str, ...], language: str) -> Chart:
                 pages.get((cell.pair, cell.appid), ""),
             )
             for cell in cells
-        ]
+        ],
+        query,
+        by_appid.distinct().count(),
     )
 
 

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import median
 
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from hadash.dashboard.charts.chart import BAD, INK, QUIET, Chart, height_of
 from hadash.dashboard.tables import Column
-
-#: Earlier switches with which one is compared, and how many there have to be.
-COMPARED, LEAST = 20, 3
+from hadash.switching.usual import LEAST, usual_of
 
 #: A stage was slower than usual when it took so many times as long as half of the earlier ones, and so many seconds longer: what takes hundredths
 #: of a second may well take twice as many.
@@ -31,7 +28,7 @@ class StageTime:
     @property
     def usual(self) -> float | None:
         """What half of the earlier ones took at most; ``None`` when they are too few."""
-        return median(self.earlier) if len(self.earlier) >= LEAST else None
+        return usual_of(self.earlier)
 
     @property
     def times(self) -> float | None:

@@ -38,10 +38,11 @@ def flows_of(pair: Pair, wanted: Focus, found: Surroundings) -> Chart:
             return ""
         if place.column == flows.CLIENT:
             appid, client = place.key
-            return Focus(pair.name, INSTANCE, appid, client).href if client else ""
+            return Focus(pair.name, INSTANCE, appid, client, wanted.run).href if client else ""
         if place.column == flows.APPID:
-            return Focus(pair.name, APPID, place.key[0]).href
-        return Focus(pair.name, TOPIC if place.column == flows.TOPIC else GROUP, name=place.key[0]).href
+            return Focus(pair.name, APPID, place.key[0], run=wanted.run).href
+        kind = TOPIC if place.column == flows.TOPIC else GROUP
+        return Focus(pair.name, kind, name=place.key[0], run=wanted.run).href
 
     return flows.flows(
         (pair.first.name, pair.second.name),

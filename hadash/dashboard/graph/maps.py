@@ -63,7 +63,9 @@ def spots_of(run: Run, pair: Pair, since: Run | None = None) -> list[Spot]:
     """
     now, circles = _marks(run, pair), _circles(run, pair)
     spots = {
-        name: _spot(mark, circles[mark.island], pair) for name, mark in now.items() if mark.island in circles
+        name: _spot(mark, circles[mark.island], pair, run)
+        for name, mark in now.items()
+        if mark.island in circles
     }
     if since is None:
         return list(spots.values())
@@ -74,7 +76,9 @@ def spots_of(run: Run, pair: Pair, since: Run | None = None) -> list[Spot]:
     gone = [name for name, mark in before.items() if name not in now and mark.island in were]
     there = _clusters_of(run, pair, gone)
     return [replace(spot, turn=_turn(clusters.get(name), spot.cluster)) for name, spot in spots.items()] + [
-        _spot(before[name], were[before[name].island], pair, Turn.GONE) for name in gone if name not in there
+        _spot(before[name], were[before[name].island], pair, since, Turn.GONE)
+        for name in gone
+        if name not in there
     ]
 
 
@@ -103,7 +107,7 @@ def _clusters_of(run: Run, pair: Pair, names: Collection[Named]) -> dict[Named, 
 def spots_of_island(run: Run, pair: Pair, island: int) -> list[Spot]:
     """What is drawn of one island, whose edge is at 1."""
     marks = Mark.objects.filter(run=run, pair=pair.name, island=island).order_by("number")
-    return [_spot(mark, (0.0, 0.0, 1.0), pair) for mark in marks]
+    return [_spot(mark, (0.0, 0.0, 1.0), pair, run) for mark in marks]
 
 
 def _name(mark: Mark) -> Named:
@@ -119,7 +123,10 @@ def _circles(run: Run, pair: Pair) -> dict[int, tuple[float, float, float]]:
     return {row.island: (row.x or 0.0, row.y or 0.0, row.r or 0.0) for row in rows}
 
 
-def _spot(mark: Mark, circle: tuple[float, float, float], pair: Pair, turn: Turn = Turn.SAME) -> Spot:
+def _spot(
+    mark: Mark, circle: tuple[float, float, float], pair: Pair, run: Run, turn: Turn = Turn.SAME
+) -> Spot:
+    """:param run: that has it: a click opens it as it was there."""
     x, y = spread(mark.x, mark.y, circle)
     return Spot(
         mark.number,
@@ -131,7 +138,7 @@ def _spot(mark: Mark, circle: tuple[float, float, float], pair: Pair, turn: Turn
         mark.neighbours,
         x,
         y,
-        focus_of(pair.name, mark.kind, mark.appid, mark.names).href,
+        focus_of(pair.name, mark.kind, mark.appid, mark.names, run.pk).href,
         tuple(mark.leads_to),
         turn,
     )

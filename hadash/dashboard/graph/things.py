@@ -23,12 +23,14 @@ SYMBOLS: dict[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Focus:
-    """What somebody looks at. ``kind``: appid, instance, topic or group; ``name`` is empty for a whole AppID, ``appid`` for a Topic or group."""
+    """What somebody looks at. ``kind``: appid, instance, topic or group; ``name`` is empty for a whole AppID, ``appid`` for a Topic or group.
+    ``run``: the number of the run as of which; ``None`` for the newest."""
 
     pair: str
     kind: str
     appid: str = ""
     name: str = ""
+    run: int | None = None
 
     @property
     def word(self) -> str:
@@ -40,17 +42,23 @@ class Focus:
 
     @property
     def href(self) -> str:
-        values = {"pair": self.pair, "kind": self.kind, "appid": self.appid, "name": self.name}
+        values = {
+            "pair": self.pair,
+            "kind": self.kind,
+            "appid": self.appid,
+            "name": self.name,
+            "run": self.run,
+        }
         return f"{reverse('graph-focus')}?{urlencode({k: v for k, v in values.items() if v})}"
 
 
-def focus_of(pair: str, kind: str, appid: str, names: Sequence[str]) -> Focus:
+def focus_of(pair: str, kind: str, appid: str, names: Sequence[str], run: int | None = None) -> Focus:
     """Where a thing of a run is looked at. (What only a part of an AppID has a binding for is looked at with the AppID.)"""
     if kind in (TOPIC, GROUP):
-        return Focus(pair, kind, name=names[0] if names else "")
+        return Focus(pair, kind, name=names[0] if names else "", run=run)
     if kind == INSTANCE and names:
-        return Focus(pair, INSTANCE, appid, names[0])
-    return Focus(pair, APPID, appid)
+        return Focus(pair, INSTANCE, appid, names[0], run)
+    return Focus(pair, APPID, appid, run=run)
 
 
 def word_of(kind: str, appid: str, names: Sequence[str]) -> str:

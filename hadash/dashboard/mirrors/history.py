@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -13,6 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from hadash.dashboard.mirrors.incidents import Bucket
 from hadash.governance import selectors
 from hadash.governance.models import LagDay, Run
+from hadash.kafka.values import Partition
 from hadash.mirroring.models import Mirror
 
 
@@ -75,3 +77,57 @@ def days_of(mirror: Mirror, begin: datetime) -> list[Bucket]:
         )
         for row in rows.order_by("date")
     ]
+
+
+#: Columns of the picture of partitions over time: each is wide enough to point at.
+COLUMNS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """How far each partition was behind in the sample of a step in which the mirror was furthest behind. ``records`` of those that somebody knew."""
+
+    at: datetime
+    records: Mapping[Partition, int]
+
+
+def step_of(window: Window) -> timedelta:
+    """Of one column: whole steps of the window.
+
+    >>> step_of(WINDOWS["live"]), step_of(WINDOWS["day"])
+    (datetime.timedelta(seconds=10), datetime.timedelta(seconds=1440))
+    """
+    return window.step * max(1, round(window.length / window.step / COLUMNS))
+
+
+def last_whole(step: timedelta, now: datetime) -> datetime:
+    """The end of the last step that is over."""
+    seconds = step.total_seconds()
+    return datetime.fromtimestamp(now.timestamp() // seconds * seconds, UTC)
+
+
+def moments_of(mirror: Mirror, begin: datetime, end: datetime, step: timedelta) -> list[Moment]:
+    """In order; steps without a sample are not among them. One query, which reads the partitions of no other samples."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT step, sample.partitions::text FROM ("
+            "SELECT DISTINCT ON (step) id, date_bin(%s, at, 'epoch'::timestamptz) AS step"
+            " FROM mirroring_lagsample WHERE mirror_id = %s AND at >= %s AND at < %s"
+            " ORDER BY step, records DESC NULLS LAST) AS chosen"
+            " JOIN mirroring_lagsample AS sample USING (id) ORDER BY step",
+            [step, mirror.pk, begin, end],  # type: ignore[list-item]
+        )
+        return [Moment(at, named(json.loads(text))) for at, text in cursor.fetchall()]
+
+
+def named(partitions: Mapping[str, int]) -> dict[Partition, int]:
+    """As samples keep them.
+
+    >>> named({"shop-orders-3": 5})
+    {Partition(topic='shop-orders', partition=3): 5}
+    """
+    found = {}
+    for name, records in partitions.items():
+        topic, _dash, partition = name.rpartition("-")
+        found[Partition(topic, int(partition))] = records
+    return found

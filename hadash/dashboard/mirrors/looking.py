@@ -15,10 +15,20 @@ from django.utils import timezone
 
 from hadash.accounts.roles import pairs_where
 from hadash.dashboard import states
-from hadash.dashboard.charts import mirror_lag
+from hadash.dashboard.charts import mirror_lag, mirror_partitions
 from hadash.dashboard.charts.chart import Chart
 from hadash.dashboard.charts.mirror_lag import PartitionLag, Switched
-from hadash.dashboard.mirrors.history import WINDOWS, Window, buckets_of, days_of, many_buckets
+from hadash.dashboard.mirrors.history import (
+    WINDOWS,
+    Window,
+    buckets_of,
+    days_of,
+    last_whole,
+    many_buckets,
+    moments_of,
+    named,
+    step_of,
+)
 from hadash.dashboard.mirrors.incidents import Bucket, Incident, incidents
 from hadash.dashboard.states import State
 from hadash.inventory.models import Pair
@@ -138,15 +148,22 @@ def partitions_of(mirror: Mirror) -> list[PartitionLag]:
     """As they were in the newest sample: those that nobody knows first, then those furthest behind."""
     sample = LagSample.objects.filter(mirror=mirror).order_by("-at").first()
     ends = {Partition(topic, partition): end for topic, partition, end in mirror.sighted}
-    behind: dict[Partition, int] = {}
-    if sample is not None:
-        for name, records in sample.partitions.items():
-            topic, _dash, partition = name.rpartition("-")
-            behind[Partition(topic, int(partition))] = records
+    behind = named(sample.partitions) if sample is not None else {}
     rows = [PartitionLag(p.topic, p.partition, behind.get(p), ends.get(p)) for p in sorted({*ends, *behind})]
     return sorted(
         rows, key=lambda row: (row.records is not None, -(row.records or 0), row.topic, row.partition)
     )
+
+
+def over_time_of(mirror: Mirror, window: Window, now: datetime, topic: str = "") -> Chart | None:
+    """Its partitions within a window, or those of one Topic, up to the last step that is whole; ``None`` of a window that is longer than samples
+    are kept."""
+    if window.length > timedelta(hours=settings.LAG_KEPT_HOURS):
+        return None
+    step = step_of(window)
+    end = last_whole(step, now)
+    moments = moments_of(mirror, end - window.length, end, step)
+    return mirror_partitions.over_time(moments, step, (end - window.length, end), topic)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django import template
+from django.http import HttpRequest
 from django.template.context import Context
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
@@ -13,6 +14,7 @@ from hadash.dashboard.charts.chart import Chart
 from hadash.dashboard.sorting import Order, order_of
 from hadash.dashboard.tables import Column
 from hadash.dashboard.templatetags.hadash import cluster, day, does, few_names, number, percent, seconds, when
+from hadash.dashboard.views.common import address_with
 
 register = template.Library()
 
@@ -99,3 +101,10 @@ _SHOWN: dict[str, Any] = {
     "use": does,
     "names": few_names,
 }
+
+
+@register.inclusion_tag("parts/csv.html", takes_context=True)
+def csv_link(context: Context, address: str, of: str, **query: str) -> dict[str, str]:
+    """To all rows of a table, in the order and with the search that the page has. :param query: what asks for it at that address."""
+    request: HttpRequest = context["request"]
+    return {"address": address + address_with(request, **query), "of": of}

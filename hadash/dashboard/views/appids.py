@@ -23,7 +23,7 @@ from django.utils.translation import gettext_lazy as _lazy
 from django.views.decorators.http import require_GET
 
 from hadash.accounts.roles import CHANGE_APPID, REGISTER, may, may_somewhere
-from hadash.dashboard import changes, declared, engines, meeting, selectors, states
+from hadash.dashboard import appid_csv, changes, declared, engines, meeting, selectors, states
 from hadash.dashboard.binding_forms import GenerateForm
 from hadash.dashboard.charts import over_time
 from hadash.dashboard.charts.chart import Chart, asked_csv
@@ -100,7 +100,7 @@ def listed(request: HttpRequest, refusals: Sequence[Sentence] = ()) -> HttpRespo
     look = engines.look()
     if request.GET.get("format") == "csv":
         return csv_response("appids", _CSV, _csv_rows(found, look))
-    page = paged(request, found)
+    page = paged(request, found, scans=bool(query))
     context = {
         "page": page,
         "order": order,
@@ -143,13 +143,10 @@ def _csv_rows(found: QuerySet[AppID], look: engines.Engines) -> Iterator[tuple[A
 @require_GET
 def appid(request: HttpRequest, pk: int) -> HttpResponseBase:
     """The page, or with htmx only what changes. ``?client=`` looks in InstanceIDs and client.ids; each table has pages of its
-    own: ``?instances=``, ``?connected=``, ``?bound=``, ``?seen=``. ``?csv=``: the table of the chart of that name."""
+    own: ``?instances=``, ``?connected=``, ``?bound=``, ``?seen=``. ``?csv=``: all of the table of that name, or of the chart's."""
     found = the_appid(user_of(request), pk)
-    if "csv" in request.GET:
-        graph = meeting.graph_of(governance.published(Run.Job.TOPOLOGY), found)
-        charts = [_coverage(found, _runs(found)), *([graph] if graph is not None else [])]
-        if (csv := asked_csv(request, charts)) is not None:
-            return csv
+    if "csv" in request.GET and (csv := _csv(request, found)) is not None:
+        return csv
     if request.headers.get("HX-Request"):
         return render(request, "appids/live.html", _live(request, found))
     return page(request, found)
@@ -190,6 +187,22 @@ def page(
         "refusals": refusals,
     }
     return render(request, "appids/page.html", context, status=status)
+
+
+def _csv(request: HttpRequest, found: AppID) -> HttpResponseBase | None:
+    """``None``: there is no table of that name."""
+    live = _live(request, found)
+    tables = {
+        "connected": (appid_csv.CONNECTED, live["connected"]),
+        "bound": (appid_csv.BOUND, live["bindings"]),
+        "seen": (appid_csv.SEEN, live["seen"]),
+        "instances": (appid_csv.INSTANCES, _registered(request, found, live)["registered"]),
+    }
+    if (asked := tables.get(request.GET["csv"])) is not None:
+        table, part = asked
+        return csv_response(f"{found.name}-{request.GET['csv']}", table.head, table.rows(part.every_row))
+    graph = meeting.graph_of(governance.published(Run.Job.TOPOLOGY), found)
+    return asked_csv(request, [_coverage(found, _runs(found)), *([graph] if graph is not None else [])])
 
 
 def _runs(found: AppID) -> list[dict[str, Any]]:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
+from datetime import UTC, date, datetime, time, timedelta
 from itertools import islice
+from operator import itemgetter
 from typing import Any
 
 from asgiref.sync import sync_to_async
 from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
 from django.http import HttpRequest, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
@@ -17,37 +20,67 @@ from django.views.decorators.http import require_GET
 
 from hadash.accounts.roles import VIEW_AUDIT, may
 from hadash.audit.models import CHUNK, Entry, exported, head
+from hadash.dashboard.audit_links import page_of
 from hadash.dashboard.csv_export import csv_response
 from hadash.dashboard.sorting import Fields, order_of
 from hadash.dashboard.views.common import denied, paged, searched, user_of
+from hadash.dashboard.words import VERBS
+from hadash.sentences import Sentence, say
 
 #: What the list can be ordered by.
 FIELDS: Fields = {"when": ("at",), "who": ("actor__username",), "verb": ("verb",), "subject": ("subject",)}
 
+#: What the list can be filtered by, as the address has it.
+FILTERS = ("q", "actor", "verb", "since", "until", "number")
+
 
 @require_GET
 def audit(request: HttpRequest) -> HttpResponseBase:
-    """Newest first, the oldest with ``?sort=when``; ``?q=`` looks in the subject, ``?actor=`` takes a user name; ``?format=csv``."""
+    """Newest first, the oldest with ``?sort=when``; ``?q=`` looks in the subject, ``?actor=`` takes a user name, ``?verb=`` as it is recorded,
+    ``?since=`` and ``?until=`` days in UTC, ``?number=`` one entry; ``?format=csv``."""
     if not may(user_of(request), VIEW_AUDIT):
         return denied(request, PermissionDenied("You may not read the audit log."), VIEW_AUDIT)
-    query, actor = searched(request, "q"), searched(request, "actor")
-    found = Entry.objects.select_related("actor")
-    if query:
-        found = found.filter(subject__icontains=query)
-    if actor:
-        found = found.filter(actor__username=actor)
+    asked = {name: searched(request, name) for name in FILTERS}
+    found, faults = _filtered(asked)
     order = order_of(request, FIELDS)
     found = order.query(found, FIELDS, ("-pk",))
     if request.GET.get("format") == "csv":
         return csv_response("audit", _CSV, map(_csv_row, found.iterator(chunk_size=CHUNK)))
+    page = paged(request, found, 50)
     context = {
-        "page": paged(request, found, 50),
+        "page": page,
+        "entries": [(entry, page_of(entry.subject)) for entry in page.object_list],
         "order": order,
-        "query": query,
-        "actor": actor,
+        "asked": asked,
+        "filtered": any(asked.values()),
+        "verbs": sorted(((verb, str(word)) for verb, word in VERBS.items()), key=itemgetter(1)),
         "head": head(),
+        "faults": faults,
     }
-    return render(request, "audit/list.html", context)
+    return render(request, "audit/list.html", context, status=400 if faults else 200)
+
+
+def _filtered(asked: Mapping[str, str]) -> tuple[QuerySet[Entry], list[Sentence]]:
+    """(the entries that fit, why some of what was asked for cannot be looked for)."""
+    found, faults = Entry.objects.select_related("actor"), []
+    if asked["q"]:
+        found = found.filter(subject__icontains=asked["q"])
+    if asked["actor"]:
+        found = found.filter(actor__username=asked["actor"])
+    if asked["verb"]:
+        found = found.filter(verb=asked["verb"])
+    if asked["number"]:
+        is_number = asked["number"].isdecimal() and len(asked["number"]) < 19
+        found = found.filter(number=int(asked["number"])) if is_number else found.none()
+    for name, days in (("since", 0), ("until", 1)):
+        if asked[name]:
+            try:
+                day = datetime.combine(date.fromisoformat(asked[name]) + timedelta(days=days), time(), UTC)
+            except (ValueError, OverflowError):
+                faults.append(say("“%(day)s” is no day. Write it as 2026-11-30.", day=asked[name][:40]))
+            else:
+                found = found.filter(at__gte=day) if name == "since" else found.filter(at__lt=day)
+    return found, faults
 
 
 _CSV = ("number", "at", "actor", "verb", "subject", "address", "details")

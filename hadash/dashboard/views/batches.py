@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
@@ -13,6 +14,7 @@ from hadash.accounts.browser import browser_of
 from hadash.accounts.roles import DECIDE, OPERATE, REQUEST, may
 from hadash.dashboard import batches, selectors, states
 from hadash.dashboard.batches import the_batch
+from hadash.dashboard.csv_export import csv_response
 from hadash.dashboard.sorting import Fields, order_of
 from hadash.dashboard.views.acts import acts_on, approvals_need_zookeeper, approvals_seen
 from hadash.dashboard.views.common import address_of, paged, searched, typed, user_of
@@ -42,14 +44,17 @@ FIELDS: Fields = {
 
 
 @require_GET
-def list_of_batches(request: HttpRequest) -> HttpResponse:
-    """``?status=`` as of :class:`Status`; ``?sort=``."""
+def list_of_batches(request: HttpRequest) -> HttpResponseBase:
+    """``?status=`` as of :class:`Status`; ``?sort=``; ``?format=csv``."""
     found = batches.batches(user_of(request))
     status = searched(request, "status")
     if status in set(Status):
         found = found.filter(status=status)
     order = order_of(request, FIELDS)
-    page = paged(request, order.query(found, FIELDS, ("-requested_at", "pk")))
+    found = order.query(found, FIELDS, ("-requested_at", "pk"))
+    if request.GET.get("format") == "csv":
+        return csv_response("batches", _CSV, map(_csv_row, found.iterator(chunk_size=500)))
+    page = paged(request, found)
     context = {
         "page": page,
         "order": order,
@@ -61,6 +66,17 @@ def list_of_batches(request: HttpRequest) -> HttpResponse:
         },
     }
     return render(request, "batches/list.html", context)
+
+
+_CSV = ("key", "pair", "source", "target", "status", "parallelism", "reason", "requested_by", "requested_at", "decided_by", "decided_at", "started_at", "ended_at")  # fmt: skip
+
+
+def _csv_row(found: Batch) -> tuple[Any, ...]:
+    return (
+        found.key, found.pair.name, found.source.name, found.target.name, found.status, found.parallelism, found.reason,
+        found.requested_by.get_username(), found.requested_at, found.decided_by and found.decided_by.get_username(),
+        found.decided_at, found.started_at, found.ended_at,
+    )  # fmt: skip
 
 
 @require_GET

@@ -20,6 +20,7 @@ from hadash.audit.models import stored
 from hadash.dashboard import selectors
 from hadash.dashboard.lookups import the_appid as the_appid
 from hadash.dashboard.lookups import the_switch as the_switch
+from hadash.dashboard.reading import counted
 from hadash.inventory.models import Pair
 from hadash.sentences import Sentence, say
 
@@ -73,12 +74,27 @@ def the_pair(user: Any, pk: int) -> Pair:
     return found
 
 
-def paged(request: HttpRequest, rows: Any, size: int = PAGE_SIZE, count: int | None = None) -> Page[Any]:
+def paged(
+    request: HttpRequest,
+    rows: Any,
+    size: int = PAGE_SIZE,
+    count: int | None = None,
+    *,
+    scans: bool = False,
+) -> Page[Any]:
     """A page of ``rows`` from ``?page=``; a number that does not exist is the nearest one.
 
-    :param count: how many there are in all, where the caller knows.
+    :param count: how many there are in all, where the caller knows. :param scans: the database has to look at every row of a large table to find
+        these.
     """
     paginator = Paginator(rows, size)
+    asked = request.GET.get("page") or "1"
+    if scans and asked.isdecimal() and int(asked[:9]) > 0:
+        place = int(asked[:9])
+        of_page, of_all = counted(rows, (place - 1) * size, place * size)
+        if of_all is not None:
+            paginator.count = of_all
+            return Page(of_page, place, paginator)
     if count is not None:
         paginator.count = count
     number = request.GET.get("page")
@@ -98,6 +114,11 @@ class Part:
     page: Page[Any]
     before: str
     after: str
+
+    @property
+    def every_row(self) -> Any:
+        """Those of all pages."""
+        return self.page.paginator.object_list
 
 
 def part_of(request: HttpRequest, name: str, rows: Any, size: int, address: str = "") -> Part:

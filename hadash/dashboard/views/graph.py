@@ -76,7 +76,6 @@ def graph(request: HttpRequest) -> HttpResponseBase:
         "island": island,
         "slider": [(each, _at(request, each)) for each in runs],
         "place": runs.index(run),
-        "newest": runs[-1],
         "earlier": [each for each in reversed(runs) if each.pk < run.pk],
         "whole": address_with(request, island=None),
     }
@@ -118,8 +117,8 @@ def _clusters(pair: Pair) -> tuple[str, str]:
 
 @require_GET
 def focus(request: HttpRequest) -> HttpResponseBase:
-    """``?pair=``, ``?kind=`` (appid, instance, topic or group), ``?appid=`` and ``?name=`` of it; ``?csv=`` and the name of the chart. Without them,
-    to the map."""
+    """``?pair=``, ``?kind=`` (appid, instance, topic or group), ``?appid=`` and ``?name=`` of it, ``?run=`` of the past; ``?csv=`` and the name of
+    the chart. Without them, to the map."""
     pairs = _pairs(request)
     pair = _pair(request, pairs)
     asked = {name: searched(request, name) for name in ("kind", "appid", "name")}
@@ -127,8 +126,12 @@ def focus(request: HttpRequest) -> HttpResponseBase:
     needed = {APPID: ("appid",), INSTANCE: ("appid", "name"), TOPIC: ("name",), GROUP: ("name",)}[kind]
     if pair is None or not all(asked[name] for name in needed):
         return redirect("graph")
-    wanted = Focus(pair.name, kind, **{name: asked[name] for name in needed})
-    run = selectors.published(Run.Job.TOPOLOGY)
+    newest = selectors.published(Run.Job.TOPOLOGY)
+    past = _run(request, "run", maps.runs_with_map()) if searched(request, "run") else None
+    run = past or newest
+    wanted = Focus(
+        pair.name, kind, **{name: asked[name] for name in needed}, run=past.pk if past is not None else None
+    )
     found = surroundings_of(run, wanted) if run else Surroundings([])
     chart = flows_of(pair, wanted, found)
     if (csv := asked_csv(request, [chart])) is not None:
@@ -141,6 +144,7 @@ def focus(request: HttpRequest) -> HttpResponseBase:
         "chart": chart,
         "found": found,
         "run": run,
+        "as_it_is": "" if run == newest else address_with(request, run=None),
         "appid": appid,
         "island": _island_of(run, wanted) if run else "",
     }

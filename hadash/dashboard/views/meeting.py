@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from operator import attrgetter
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_GET
 
-from hadash.dashboard import meeting
+from hadash.dashboard import appid_csv, meeting
+from hadash.dashboard.csv_export import csv_response
 from hadash.dashboard.sorting import Keys, Order, part_order
 from hadash.dashboard.views.common import the_appid, user_of
 from hadash.inventory.models import AppID
@@ -34,22 +36,29 @@ def _order(request: HttpRequest, found: AppID, part: str, keys: Keys) -> Order:
     return part_order(request, part, keys, reverse("appid", args=[found.pk]))
 
 
+def _asks_csv(request: HttpRequest) -> bool:
+    return request.GET.get("format") == "csv"
+
+
 @require_GET
-def moving(request: HttpRequest, pk: int) -> HttpResponse:
+def moving(request: HttpRequest, pk: int) -> HttpResponseBase:
     """What surrounds it and would move with it, which of its clients are to be registered, and its findings."""
     found = the_appid(user_of(request), pk)
     return render(request, "appids/moving.html", {"appid": found, **meeting.moving_section(found)})
 
 
 @require_GET
-def uses(request: HttpRequest, pk: int) -> HttpResponse:
-    """Its Topics with their mirrors, and its groups."""
+def uses(request: HttpRequest, pk: int) -> HttpResponseBase:
+    """Its Topics with their mirrors, and its groups; ``?format=csv``: the Topics."""
     found = the_appid(user_of(request), pk)
     topics, groups = meeting.uses_of(found)
     order = _order(request, found, "topics", TOPIC_KEYS)
+    topics = order.rows(topics, TOPIC_KEYS)
+    if _asks_csv(request):
+        return csv_response(f"{found.name}-topics", appid_csv.TOPICS.head, appid_csv.TOPICS.rows(topics))
     context = {
         "appid": found,
-        "topic_uses": order.rows(topics, TOPIC_KEYS),
+        "topic_uses": topics,
         "topic_order": order,
         "group_uses": groups,
     }
@@ -57,18 +66,23 @@ def uses(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 @require_GET
-def rights(request: HttpRequest, pk: int) -> HttpResponse:
-    """The rules that name it on both clusters."""
+def rights(request: HttpRequest, pk: int) -> HttpResponseBase:
+    """The rules that name it on both clusters; ``?format=csv``."""
     found = the_appid(user_of(request), pk)
     told = meeting.rights_of(found)
     order = _order(request, found, "rights", RIGHT_KEYS)
     told = replace(told, rows=order.rows(told.rows, RIGHT_KEYS))
+    if _asks_csv(request):
+        table = appid_csv.rights(*(cluster.name for cluster in found.pair.clusters))
+        return csv_response(f"{found.name}-rules", table.head, table.rows(told.rows))
     return render(request, "appids/rights.html", {"appid": found, "rights": told, "right_order": order})
 
 
 @require_GET
-def lags(request: HttpRequest, pk: int) -> HttpResponse:
-    """How far its groups are behind. Their clusters are asked."""
+def lags(request: HttpRequest, pk: int) -> HttpResponseBase:
+    """How far its groups are behind; ``?format=csv``. Their clusters are asked."""
     found = the_appid(user_of(request), pk)
     rows, left_out = meeting.lags_of(found)
+    if _asks_csv(request):
+        return csv_response(f"{found.name}-groups", appid_csv.LAGS.head, appid_csv.LAGS.rows(rows))
     return render(request, "appids/lags.html", {"appid": found, "lags": rows, "left_out": left_out})

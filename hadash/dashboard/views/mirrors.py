@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import fields
+from datetime import datetime
 from operator import attrgetter
 from typing import Any
 
+from django.conf import settings
 from django.db.models import F, Q
 from django.http import Http404, HttpRequest
 from django.http.response import HttpResponseBase
@@ -22,12 +24,13 @@ from hadash.dashboard.charts import mirror_lag
 from hadash.dashboard.charts.chart import asked_csv
 from hadash.dashboard.charts.mirror_lag import PartitionLag, points_of, shapes_of
 from hadash.dashboard.csv_export import csv_response
-from hadash.dashboard.mirrors.history import WINDOWS, Window
+from hadash.dashboard.mirrors.history import WINDOWS, Window, last_whole, step_of
 from hadash.dashboard.mirrors.incidents import KIND_WORDS
 from hadash.dashboard.mirrors.looking import (
     Shown,
     TopicLag,
     mirrors_for,
+    over_time_of,
     partitions_of,
     rows_of,
     shown_of,
@@ -106,15 +109,21 @@ def _window(request: HttpRequest) -> Window:
     return WINDOWS.get(searched(request, "window"), WINDOWS["live"])
 
 
+def _topic(request: HttpRequest) -> str:
+    """The one whose partitions are shown over time; empty for all."""
+    return searched(request, "topic")
+
+
 @require_GET
 def mirror(request: HttpRequest, pair: str, name: str) -> HttpResponseBase:
-    """``?window=``: live, hour, day or month; ``?csv=`` and the name of a chart or table."""
+    """``?window=``: live, hour, day or month; ``?topic=``: whose partitions are shown over time; ``?csv=`` and the name of a chart or table."""
     found = _mirror(request, pair, name)
-    window = _window(request)
-    shown = shown_of(found, window, timezone.now())
+    window, now = _window(request), timezone.now()
+    shown = shown_of(found, window, now)
     partitions = partitions_of(found)
-    charts = [shown.chart, mirror_lag.partitions(partitions)]
-    if (asked := asked_csv(request, charts)) is not None:
+    over_time = over_time_of(found, window, now, _topic(request))
+    charts = [shown.chart, mirror_lag.partitions(partitions), over_time]
+    if (asked := asked_csv(request, [chart for chart in charts if chart is not None])) is not None:
         return asked
     if request.GET.get("csv") == "incidents":
         rows = ((each.kind, each.since, each.until, each.worst) for each in shown.incidents)
@@ -124,6 +133,9 @@ def mirror(request: HttpRequest, pair: str, name: str) -> HttpResponseBase:
         "window": window,
         "windows": WINDOWS.values(),
         "chart": shown.chart,
+        "over_time": over_time,
+        "topic": _topic(request),
+        "kept_hours": settings.LAG_KEPT_HOURS,
     }
     return render(request, "mirrors/page.html", context)
 
@@ -146,7 +158,7 @@ def _parts(
 
 @require_GET
 async def stream(request: HttpRequest, pair: str, name: str) -> HttpResponseBase:
-    """Events ``lag`` (new points, and what went wrong) and ``parts``."""
+    """Events ``lag`` (new points, and what went wrong) and one for each part of the page."""
     return await streaming.answer(Feed(request, pair, name))
 
 
@@ -159,6 +171,8 @@ class Feed(streaming.Feed):
         super().__init__(request)
         self._pair, self._name = pair, name
         self._after = 0
+        #: Until when its partitions have been shown.
+        self._shown_until: datetime | None = None
 
     def find(self) -> None:
         _mirror(self.request, self._pair, self._name)
@@ -182,3 +196,9 @@ class Feed(streaming.Feed):
         for part in ("state", "tasks", "topics", "incidents"):
             html = render_to_string(f"mirrors/{part}.html", context, self.request)
             events += self.if_new(part, html)
+        until = last_whole(step_of(window), now)
+        if until != self._shown_until:
+            self._shown_until = until
+            topic = _topic(self.request)
+            told = {"over_time": over_time_of(found, window, now, topic), "topic": topic, "mirror": found}
+            events += self.if_new("over-time", render_to_string("mirrors/over-time.html", told, self.request))

@@ -37,6 +37,7 @@ from hadash.switching.retirement import terms
 from hadash.switching.retirement.machine import MOVES, Event
 from hadash.switching.retirement.machine import Status as RetirementStatus
 from hadash.switching.retirement.models import Retirement
+from hadash.switching.usual import usual_seconds
 
 #: What htmx takes for "ask no more".
 STOP_POLLING = 286
@@ -58,7 +59,7 @@ def parts_context(user: Any, switch: Switch) -> dict[str, Any]:
         "switch": switch,
         "state": states.of_status(switch),
         "plan": plan,
-        "phases": live.phases(records, switch.the_kind, not switch.open),
+        "phases": live.phases(records, switch.the_kind, not switch.open, usual_seconds(switch)),
         "records": records,
         "awaiting": awaiting,
         # (They never change: while it runs, they stand in the part of the page that is not renewed.)

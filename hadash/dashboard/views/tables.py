@@ -36,7 +36,7 @@ def table(request: HttpRequest, name: str) -> HttpResponseBase:
     order = order_of(request, [column.name for column in found.columns])
     run = selectors.published(found.job)
     shown = [pair] if pair else pairs
-    charts = charts_of(found.name, run, shown)
+    charts = charts_of(found.name, run, shown, query)
     if (asked := asked_csv(request, charts)) is not None:
         return asked
     rows = rows_of(found, shown, query, order.text)

@@ -23,7 +23,7 @@ def uncovered(request: HttpRequest) -> HttpResponseBase:
     rows = rows_of([pair] if pair else pairs, query)
     if request.GET.get("format") == "csv":
         return csv_response("uncovered", COLUMNS, csv_rows(rows))
-    page = paged(request, rows, 10)
+    page = paged(request, rows, 10, scans=True)
     context = {
         "page": page,
         "rows": with_clients(page.object_list),

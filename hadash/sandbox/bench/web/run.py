@@ -9,13 +9,13 @@ from functools import partial
 from pathlib import Path
 
 from hadash.sandbox.bench.report import Report, begin
-from hadash.sandbox.bench.web import browser, pages, plans, viewers
+from hadash.sandbox.bench.web import browser, live, pages, plans, viewers
 from hadash.sandbox.check import show_logs
 from hadash.sandbox.demo import DEMO_RATE, ROOT, Demo
 from hadash.sandbox.traffic.client import Pace
 from hadash.sandbox.trial import Trial
 
-PARTS = ("pages", "browser", "viewers", "plans")
+PARTS = ("pages", "browser", "live", "viewers", "plans")
 SIZES = (1_000, 10_000, 100_000)
 
 #: Pages that are opened in a browser.
@@ -38,7 +38,7 @@ def bench_web(parts: Sequence[str] = (), sizes: Sequence[int] = (), keep: Path |
     try:
         if {"pages", "browser"} & set(wanted):
             _look_at_pages(report, wanted, chosen, folder)
-        if {"viewers", "plans"} & set(wanted):
+        if {"live", "viewers", "plans"} & set(wanted):
             _ask(report, wanted, chosen[-1], folder)
     except BaseException:
         for place in sorted(folder.iterdir()):
@@ -71,6 +71,8 @@ def _ask(report: Report, parts: Sequence[str], size: int, folder: Path) -> None:
     the web process's here."""
     with Demo(folder / f"ask-{size}", rate=DEMO_RATE, pace=Pace.RATE, log=_log) as demo:
         Trial(demo, _log).await_traffic()
+        if "live" in parts:
+            live.measure(demo, report)
         if "viewers" in parts:
             viewers.measure(demo, report)
         if "plans" in parts:

@@ -1,0 +1,130 @@
+"""Which partitions of a mirror were behind when: a row each, a column for each step of time. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from hadash.dashboard.charts.chart import INK, LINE, Chart, height_of, milliseconds
+from hadash.dashboard.mirrors.history import Moment
+from hadash.dashboard.tables import Column
+from hadash.kafka.values import Partition
+
+#: Partitions that are drawn: those that were furthest behind.
+DRAWN = 24
+
+#: Steps of the scale of colours, as exponents of ten.
+_LABELLED = 7
+
+
+def over_time(
+    moments: Sequence[Moment], step: timedelta, span: tuple[datetime, datetime], topic: str = ""
+) -> Chart:
+    """Records behind, darker where there were more; by their logarithm, as one late partition would hide all others.
+
+    :param moments: in order; a step without one is a gap. :param span: from when until when. :param topic: that alone; empty for all.
+    """
+    most: dict[Partition, int] = defaultdict(int)
+    for moment in moments:
+        for partition, records in moment.records.items():
+            if topic in ("", partition.topic):
+                most[partition] = max(most[partition], records)
+    behind = sorted((p for p in most if most[p] > 0), key=lambda p: (-most[p], p))
+    shown = behind[:DRAWN] or sorted(most)[:DRAWN]
+    known = {moment.at: moment.records for moment in moments}
+    columns = _columns(moments, step)
+    rows = [[known.get(at, {}).get(partition) for at in columns] for partition in reversed(shown)]
+    top = max([*(most[partition] for partition in shown), 1])
+    return Chart(
+        "partitions-over-time",
+        _("Partitions over time"),
+        (
+            Column("at", _("When"), "time"),
+            Column("topic", _("Topic")),
+            Column("partition", _("Partition"), "number"),
+            Column("records", _("Records behind"), "number"),
+        ),
+        [
+            (moment.at, partition.topic, partition.partition, records)
+            for moment in reversed(moments)
+            for partition, records in sorted(moment.records.items(), key=lambda known: (-known[1], known[0]))
+            if records > 0 and topic in ("", partition.topic)
+        ],
+        [
+            {
+                "type": "heatmap",
+                "x": [milliseconds(at + step / 2) for at in columns],
+                "y": [f"{partition.topic}-{partition.partition}" for partition in reversed(shown)],
+                "z": [[None if records is None else _depth(records) for records in row] for row in rows],
+                "customdata": rows,
+                "colorscale": [[0, [LINE, 0.35]], [1, INK]],
+                "zmin": 0,
+                "zmax": _depth(top),
+                "colorbar": _scale(top),
+                "hoverongaps": False,
+                "xgap": 1,
+                "ygap": 1,
+                "hovertemplate": "<b>%{y}</b> %{customdata:,}<extra></extra>",
+            }
+        ]
+        if behind
+        else [],
+        {
+            "xaxis": {"type": "date", "range": [milliseconds(each) for each in span]},
+            "yaxis": {"type": "category", "showgrid": False},
+            "margin": {"l": 140, "r": 24, "t": 12, "b": 44},
+        },
+        says=_says(topic, len(behind), len(most), len(shown)),
+        empty=_("None of its partitions was behind within this time.")
+        if most
+        else _("Nobody has looked at it within this time."),
+        height=height_of(len(shown)),
+        is_wide=True,
+    )
+
+
+def _columns(moments: Sequence[Moment], step: timedelta) -> list[datetime]:
+    """One a step, also those that nobody has looked in."""
+    if not moments:
+        return []
+    first, last = moments[0].at, moments[-1].at
+    return [first + step * number for number in range(round((last - first) / step) + 1)]
+
+
+def _depth(records: int) -> float:
+    """
+    >>> _depth(0), _depth(99), _depth(-3)
+    (0.0, 2.0, 0.0)
+    """
+    return round(math.log10(1 + max(records, 0)), 3)
+
+
+def _scale(top: int) -> dict[str, Any]:
+    """What the colours mean, in records."""
+    marks = [0, *(10**power for power in range(_LABELLED) if 10**power <= top)]
+    return {
+        "title": {"text": _("records behind"), "side": "right"},
+        "tickvals": [_depth(mark) for mark in marks],
+        "ticktext": [f"{mark:,}" for mark in marks],
+        "thickness": 10,
+        "outlinewidth": 0,
+    }
+
+
+def _says(topic: str, behind: int, known: int, shown: int) -> str:
+    said = ngettext(
+        "%(behind)s of %(all)s partition was behind, as it was in the worst sample of each step.",
+        "%(behind)s of %(all)s partitions were behind, as they were in the worst sample of each step.",
+        known,
+    ) % {"behind": f"{behind:,}", "all": f"{known:,}"}
+    if topic:
+        said = f"{topic}: {said}"
+    if shown < behind:
+        said += " " + _("The %(count)s that were furthest behind are drawn.") % {"count": shown}
+    return said

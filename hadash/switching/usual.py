@@ -1,0 +1,61 @@
+"""How long each stage of a switch usually takes: as with the last switches of its kind in its pair that succeeded before it began."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from functools import lru_cache
+from statistics import median
+
+from hadash.switching.machine import Status
+from hadash.switching.models import StageRecord, Switch
+
+#: Earlier switches with which one is compared, and how many there have to be: of fewer nobody can tell what is usual.
+COMPARED, LEAST = 20, 3
+
+#: Switches of which a process remembers it: what was before one that has begun does not change.
+REMEMBERED = 256
+
+
+def took_before(switch: Switch) -> Mapping[str, Sequence[float]]:
+    """By stage, seconds of each of those switches (all attempts together). Two queries, or none once it has begun."""
+    if switch.started_at is None:
+        return _took(switch.pair_id, switch.kind, None)
+    return _remembered(switch.pair_id, switch.kind, switch.started_at)
+
+
+def usual_of(seconds: Sequence[float]) -> float | None:
+    """What half of them took at most; ``None`` when they are too few.
+
+    >>> usual_of([3.0, 1.0, 2.0]), usual_of([3.0])
+    (2.0, None)
+    """
+    return median(seconds) if len(seconds) >= LEAST else None
+
+
+def usual_seconds(switch: Switch) -> dict[str, float]:
+    """By stage; without those of which nobody can tell."""
+    usual = {stage: usual_of(seconds) for stage, seconds in took_before(switch).items()}
+    return {stage: seconds for stage, seconds in usual.items() if seconds is not None}
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _remembered(pair: int, kind: str, before: datetime) -> Mapping[str, Sequence[float]]:
+    return _took(pair, kind, before)
+
+
+def _took(pair: int, kind: str, before: datetime | None) -> Mapping[str, Sequence[float]]:
+    like = Switch.objects.filter(
+        pair=pair, kind=kind, status=Status.SUCCEEDED.value, started_at__isnull=False
+    )
+    if before is not None:
+        like = like.filter(started_at__lt=before)
+    last = list(like.order_by("-started_at").values_list("pk", flat=True)[:COMPARED])
+    found: dict[str, dict[int, float]] = defaultdict(lambda: defaultdict(float))
+    for record in StageRecord.objects.filter(switch__in=last).only(
+        "switch_id", "stage", "started_at", "ended_at"
+    ):
+        if record.seconds is not None:
+            found[record.stage][record.switch_id] += record.seconds
+    return {stage: list(took.values()) for stage, took in found.items()}
