@@ -146,6 +146,9 @@ def start(
         # Ask for a list of files on the driver: they are few since they are compacted.
         .config("spark.sql.sources.parallelPartitionDiscovery.threshold", 100_000)
         .config("spark.ui.showConsoleProgress", False)
+        # Where in Python each expression was written is asked of both sides otherwise: a third of the time of a plan, for messages that nobody here reads.
+        .config("spark.python.sql.dataFrameDebugging.enabled", False)
+        .config("spark.sql.dataFrameQueryContext.enabled", False)
         # On one machine nobody else has to reach it; elsewhere its pages are where people look for them.
         .config("spark.ui.enabled", not local)
     )

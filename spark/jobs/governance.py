@@ -9,7 +9,6 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, MapType
 
 from hadash.governance.catalogue import CATALOGUE
@@ -173,13 +172,14 @@ def _tidy_up(store: Store, places: Iterable[str]) -> None:
 
 def _plain(frame: DataFrame) -> DataFrame:
     """Lists and maps as JSON: so the database takes them."""
-    columns = [
-        F.to_json(field.name).alias(field.name)
-        if isinstance(field.dataType, ArrayType | MapType)
-        else F.col(field.name)
-        for field in frame.schema
-    ]
-    return frame.select(*columns)
+    return frame.selectExpr(
+        *(
+            f"to_json(`{field.name}`) AS `{field.name}`"
+            if isinstance(field.dataType, ArrayType | MapType)
+            else f"`{field.name}`"
+            for field in frame.schema
+        )
+    )
 
 
 def _watermark(given: Given) -> dict[str, object]:

@@ -75,29 +75,53 @@ def finding(
     :param name: what it is about. :param appid: whose it is; ``None`` for nobody's.
     :param evidence: the values of the sentence; lists through :func:`listed`.
     """
-    values = [part for key, value in evidence.items() for part in (F.lit(key), _column(value).cast("string"))]
-    return frame.select(
+    given = {
+        "name": name,
+        **({} if appid is None else {"appid": appid}),
+        **{f"_{k}": v for k, v in evidence.items()},
+    }
+    made = {key: value for key, value in given.items() if not isinstance(value, str)}
+    if made:
+        # (Columns that are made here get names of their own, which no column of the frame has.)
+        frame = frame.withColumns({f"_finding_{key}": value for key, value in made.items()})
+    at = {key: f"`_finding_{key}`" if key in made else f"`{value}`" for key, value in given.items()}
+    values = ", ".join(f"'{key}', cast({at[f'_{key}']} AS string)" for key in evidence)
+    return frame.selectExpr(
         "pair",
-        F.lit("").alias("appid") if appid is None else _column(appid).alias("appid"),
-        _fitted(F.coalesce(_column(name).cast("string"), F.lit(""))).alias("name"),
-        F.create_map(*values).alias("evidence"),
+        f"{at.get('appid', _NOBODY)} AS appid",
+        f"{_FITTED.format(name=_TEXT.format(value=at['name']))} AS name",
+        f"map({values}) AS evidence",
     )
 
 
-def _fitted(name: Column) -> Column:
-    """A name that the table can hold: of a longer one (Topics have up to 249 characters) its beginning and a digest."""
-    digest = F.substring(F.md5(name), 1, 12)
-    short = F.concat(F.substring(name, 1, MAX_NAME_LENGTH - 13), F.lit("…"), digest)
-    return F.when(F.length(name) > MAX_NAME_LENGTH, short).otherwise(name)
+# As SQL: what is built of columns costs Python a dozen questions to the JVM each, and forty rules build it a hundred times.
+_NOBODY = "''"
+_TEXT = "coalesce(cast({value} AS string), '')"
+#: A name that the table can hold: of a longer one (Topics have up to 249 characters) its beginning and a digest.
+_FITTED = (
+    f"CASE WHEN length({{name}}) > {MAX_NAME_LENGTH}"
+    f" THEN concat(substring({{name}}, 1, {MAX_NAME_LENGTH - 13}), '…', substring(md5({{name}}), 1, 12)) ELSE {{name}} END"
+)
 
 
 def findings_of(code: Code, inputs: Inputs) -> DataFrame:
     """:data:`spark.schemas.FINDINGS`: what one rule finds."""
-    return RULES[code](inputs).withColumn("code", F.lit(code.value)).select(*FINDINGS.names)
+    columns = (f"'{code.value}' AS code" if name == "code" else name for name in FINDINGS.names)
+    return RULES[code](inputs).selectExpr(*columns)
 
 
-def listed(values: Column) -> Column:
+_ORDERED = "array_sort(array_distinct({values}))"
+_LISTED = (
+    f"CASE WHEN size({_ORDERED}) > {SHOWN}"
+    f" THEN concat(array_join(slice({_ORDERED}, 1, {SHOWN}), ', '), ', … (', cast(size({_ORDERED}) AS string), ')')"
+    f" ELSE array_join({_ORDERED}, ', ') END"
+)
+
+
+def listed(values: Column | str) -> Column:
     """Names as a text: the first few in order, and how many there are when those are not all."""
+    if isinstance(values, str):
+        return F.expr(_LISTED.format(values=f"`{values}`"))
     ordered = F.array_sort(F.array_distinct(values))
     shown = F.array_join(F.slice(ordered, 1, SHOWN), ", ")
     more = F.concat(shown, F.lit(", … ("), F.size(ordered).cast("string"), F.lit(")"))
@@ -106,7 +130,9 @@ def listed(values: Column) -> Column:
 
 def names(column: Column | str) -> Column:
     """:func:`listed` of a group's values."""
-    return listed(F.collect_set(_column(column)))
+    if isinstance(column, str):
+        return F.expr(_LISTED.format(values=f"collect_set(`{column}`)"))
+    return listed(F.collect_set(column))
 
 
 def number(value: Column | str) -> Column:
