@@ -158,12 +158,26 @@ document.addEventListener("click", (event) => {
   else window.Plotly.downloadImage(box, { format: "png", scale: 2, width: box.clientWidth, height: box.clientHeight, filename: `hadash-${png.dataset.chartPng}` });
 });
 
+// A page that has no chart yet is there without Plotly: it comes with the first one.
+let loading = null;
+function plotly() {
+  loading ??= new Promise((done, fail) => {
+    const script = document.createElement("script");
+    script.src = document.querySelector("meta[name=plotly]").content;
+    script.addEventListener("load", done);
+    script.addEventListener("error", () => { loading = null; fail(new Error("Plotly could not be loaded")); });
+    document.head.append(script);
+  });
+  return loading;
+}
+
 // A chart is drawn when it comes into sight: a page may have many.
 const seen = new IntersectionObserver((entries) => {
-  for (const entry of entries) {
-    if (!entry.isIntersecting) continue;
-    seen.unobserve(entry.target);
-    draw(entry.target);
+  for (const { isIntersecting, target } of entries) {
+    if (!isIntersecting) continue;
+    seen.unobserve(target);
+    if (window.Plotly) draw(target);
+    else plotly().then(() => target.isConnected && draw(target));
   }
 }, { rootMargin: "200px" });
 const watch = (root) => { for (const box of root.querySelectorAll("[data-chart]")) seen.observe(box); };

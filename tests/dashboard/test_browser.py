@@ -176,3 +176,17 @@ def test_a_schedule_that_is_being_changed_is_left_as_it_is(
     expect(page.locator("#cron-risk")).to_be_visible()
     expect(page.locator("#enabled-risk")).not_to_be_checked()
     expect(page.locator("#cron-facts")).to_be_hidden()
+
+
+def test_a_running_switch_is_there_without_plotly_which_comes_with_the_first_chart(
+    olga: Window, running: Switch, make_switch: Callable[..., Switch]
+) -> None:
+    page = olga.open(f"switches/{running.key}/")
+    page.wait_for_load_state("networkidle")
+    assert page.evaluate("typeof window.Plotly") == "undefined"
+    waiting = make_switch(appid="other")
+    page = olga.open(f"switches/{waiting.key}/")
+    chart = page.locator("[data-chart]").first
+    chart.scroll_into_view_if_needed()
+    expect(chart.locator(".main-svg").first).to_be_visible()
+    assert olga.errors == []

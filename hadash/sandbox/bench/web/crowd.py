@@ -6,12 +6,16 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
 
 import django
 
 #: Rules in one request to a cluster: brokers with ZooKeeper need some milliseconds for each, and hadash waits for seconds.
 RULES_AT_ONCE = 200
+#: Times that one request is made.
+ATTEMPTS = 5
 
 
 def main() -> int:
@@ -39,14 +43,27 @@ def main() -> int:
     database.fill(estate, names, timezone.now())
     database.bind(estate, names, BindingStore(claimed(zookeeper())))
 
-    def give(client: object) -> None:
+    def give(client: Any) -> None:
         for rules in _rules(estate.appid_names):
-            client.create_acls(rules)  # type: ignore[attr-defined]
+            _patiently(partial(client.create_acls, rules))
 
     with ThreadPoolExecutor(2) as pool:
         for made in [pool.submit(give, cluster_client(cluster)) for cluster in pair.clusters]:
             made.result()
     return 0
+
+
+def _patiently(act: Callable[[], object]) -> None:
+    """(A broker that has a hundred thousand rules pauses now and then for longer than hadash waits. The same rules again are the same rules.)"""
+    from hadash.kafka.errors import ClusterUnavailable
+
+    for attempt in range(ATTEMPTS):
+        try:
+            act()
+            return
+        except ClusterUnavailable:
+            if attempt == ATTEMPTS - 1:
+                raise
 
 
 def _rules(appids: list[str]) -> Iterator[list[object]]:
