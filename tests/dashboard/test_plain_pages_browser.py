@@ -48,7 +48,7 @@ def pages(
     now = timezone.now()
     people.olga.groups.set(Group.objects.filter(name__in=("operator", "approver", "administrator")))
     waiting = make_switch(reason="升级 broker；原集群将停机", requested_by=people.arne)
-    running = make_switch("running", stage=Stage.DRAIN.value, started_at=now)
+    running = make_switch("running", appid="running", stage=Stage.DRAIN.value, started_at=now)
     for stage, result in ((Stage.PRECHECK, "done"), (Stage.BLOCK, "done"), (Stage.DRAIN, "running")):
         StageRecord.objects.create(
             switch=running, stage=stage.value, token=1, result=result, started_at=now, ended_at=now if result == "done" else None,

@@ -6,7 +6,6 @@ import math
 from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any
 
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -18,9 +17,6 @@ from hadash.kafka.values import Partition
 
 #: Partitions that are drawn: those that were furthest behind.
 DRAWN = 24
-
-#: Steps of the scale of colours, as exponents of ten.
-_LABELLED = 7
 
 
 def over_time(
@@ -66,7 +62,8 @@ def over_time(
                 "colorscale": [[0, [LINE, 0.35]], [1, INK]],
                 "zmin": 0,
                 "zmax": _depth(top),
-                "colorbar": _scale(top),
+                # (Plotly's scale beside it has styles of its own, which the Content-Security-Policy refuses.)
+                "showscale": False,
                 "hoverongaps": False,
                 "xgap": 1,
                 "ygap": 1,
@@ -105,18 +102,6 @@ def _depth(records: int) -> float:
     return round(math.log10(1 + max(records, 0)), 3)
 
 
-def _scale(top: int) -> dict[str, Any]:
-    """What the colours mean, in records."""
-    marks = [0, *(10**power for power in range(_LABELLED) if 10**power <= top)]
-    return {
-        "title": {"text": _("records behind"), "side": "right"},
-        "tickvals": [_depth(mark) for mark in marks],
-        "ticktext": [f"{mark:,}" for mark in marks],
-        "thickness": 10,
-        "outlinewidth": 0,
-    }
-
-
 def _says(topic: str, behind: int, known: int, shown: int) -> str:
     said = ngettext(
         "%(behind)s of %(all)s partition was behind, as it was in the worst sample of each step.",
@@ -125,6 +110,7 @@ def _says(topic: str, behind: int, known: int, shown: int) -> str:
     ) % {"behind": f"{behind:,}", "all": f"{known:,}"}
     if topic:
         said = f"{topic}: {said}"
+    said += " " + _("The darker a cell, the more records.")
     if shown < behind:
         said += " " + _("The %(count)s that were furthest behind are drawn.") % {"count": shown}
     return said
