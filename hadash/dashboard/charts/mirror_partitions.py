@@ -82,7 +82,6 @@ def over_time(
         if most
         else _("Nobody has looked at it within this time."),
         height=height_of(len(shown)),
-        is_wide=True,
     )
 
 
