@@ -17,12 +17,17 @@ APPID, INSTANCE, TARGETS = "shop", "shop-stock", ("west", "east")
 #: Times that its page has to have been opened while it runs. One switch takes some seconds.
 NEEDED = 5
 
-#: Milliseconds since the page was asked for, when all of it has loaded, the picture is drawn, and nothing is left to do.
-_USABLE = """() => new Promise((done) => {
-  const look = () => document.readyState === "complete" && document.querySelector("#picture svg *") && document.querySelector("#chart svg")
-    ? requestIdleCallback(() => done(performance.now())) : requestAnimationFrame(look);
+#: Milliseconds since the page was asked for, when all of it has loaded, the picture is drawn, and nothing is left to do; or that it never was.
+_USABLE = """(limit) => new Promise((done, fail) => {
+  const look = () => {
+    if (document.readyState === "complete" && document.querySelector("#picture svg *")) requestIdleCallback(() => done(performance.now()), { timeout: 1000 });
+    else if (performance.now() > limit) fail(new Error("The picture was not drawn."));
+    else requestAnimationFrame(look);
+  };
   look();
 })"""
+#: Milliseconds after which a page that is not drawn never will be.
+LIMIT_MS = 30_000
 
 
 def measure(demo: Demo, report: Report) -> None:
@@ -60,7 +65,7 @@ def measure(demo: Demo, report: Report) -> None:
 
 def _open(page: Page, demo: Demo, key: str) -> float:
     page.goto(f"{demo.url}switches/{key}/", wait_until="commit")
-    return float(page.evaluate(_USABLE))
+    return float(page.evaluate(_USABLE, LIMIT_MS))
 
 
 def _status(person: Person, key: str) -> str:
