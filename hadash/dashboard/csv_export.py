@@ -9,6 +9,7 @@ from typing import Any
 
 from django.http import StreamingHttpResponse
 from django.utils import timezone
+from django.utils.http import content_disposition_header
 
 from hadash.inventory.relations_csv import escaped
 
@@ -17,7 +18,8 @@ def csv_response(name: str, head: Sequence[str], rows: Iterable[Sequence[Any]]) 
     """A file that is made while it is sent. :param name: of the file, without its ending and the day."""
     response = StreamingHttpResponse(_lines(head, rows), content_type="text/csv; charset=utf-8")
     day = timezone.now().strftime("%Y-%m-%d")
-    response["Content-Disposition"] = f'attachment; filename="hadash-{name}-{day}.csv"'
+    # (A name may be an AppID's: in Chinese, or with quotes.)
+    response["Content-Disposition"] = content_disposition_header(True, f"hadash-{name}-{day}.csv") or ""
     return response
 
 

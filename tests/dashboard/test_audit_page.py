@@ -64,6 +64,8 @@ def test_what_is_no_day_is_told(as_vera: Client) -> None:
     answer = as_vera.get(reverse("audit"), {"since": "昨天"})
     assert answer.status_code == 400
     assert "“昨天” is no day. Write it as 2026-11-30." in answer.content.decode()
+    csv = as_vera.get(reverse("audit"), {"since": "昨天", "format": "csv"})
+    assert csv.status_code == 400, "and not a file with more than was asked for"
 
 
 def test_an_entry_leads_to_what_it_is_about_and_can_be_sent_to_others(as_vera: Client) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from email.message import Message
+from email.utils import collapse_rfc2231_value
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -20,7 +22,7 @@ from hadash.dashboard.selectors import history_of
 from hadash.dashboard.states import State
 from hadash.dashboard.views.appids import PARTS, ROWS_SHOWN
 from hadash.governance.models import Finding
-from hadash.inventory.models import Access, InstanceID
+from hadash.inventory.models import Access, AppID, InstanceID
 from hadash.kafka.errors import ClusterUnavailable
 from hadash.lake import snapshots
 from hadash.lake.store import Store
@@ -212,6 +214,16 @@ class TestLags:
         text = b"".join(answer.streaming_content).decode()  # type: ignore[attr-defined]
         assert text.splitlines()[0] == head
         assert shown in text
+
+    @pytest.mark.parametrize("name", ["购物车", 'a"b', "plain"])
+    def test_the_file_is_called_after_the_appid_whatever_its_name(
+        self, as_arne: Client, estate: Any, engines: Any, name: str
+    ) -> None:
+        AppID.objects.filter(pk=estate.shop.pk).update(name=name)
+        answer = as_arne.get(reverse("appid", args=[estate.shop.pk]), {"csv": "instances"})
+        message = Message()
+        message["Content-Disposition"] = answer["Content-Disposition"]
+        assert collapse_rfc2231_value(message.get_filename() or "").startswith(f"hadash-{name}-instances-")
 
     def test_the_csv_has_what_is_looked_for_of_all_pages(
         self, as_arne: Client, estate: Any, engines: Any

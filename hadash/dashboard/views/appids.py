@@ -189,8 +189,16 @@ def page(
     return render(request, "appids/page.html", context, status=status)
 
 
+#: Its tables that can be had as CSV besides those of its charts.
+CSV_TABLES = ("connected", "bound", "seen", "instances")
+
+
 def _csv(request: HttpRequest, found: AppID) -> HttpResponseBase | None:
     """``None``: there is no table of that name."""
+    name = request.GET["csv"]
+    if name not in CSV_TABLES:
+        graph = meeting.graph_of(governance.published(Run.Job.TOPOLOGY), found)
+        return asked_csv(request, [_coverage(found, _runs(found)), *([graph] if graph is not None else [])])
     live = _live(request, found)
     tables = {
         "connected": (appid_csv.CONNECTED, live["connected"]),
@@ -198,11 +206,8 @@ def _csv(request: HttpRequest, found: AppID) -> HttpResponseBase | None:
         "seen": (appid_csv.SEEN, live["seen"]),
         "instances": (appid_csv.INSTANCES, _registered(request, found, live)["registered"]),
     }
-    if (asked := tables.get(request.GET["csv"])) is not None:
-        table, part = asked
-        return csv_response(f"{found.name}-{request.GET['csv']}", table.head, table.rows(part.every_row))
-    graph = meeting.graph_of(governance.published(Run.Job.TOPOLOGY), found)
-    return asked_csv(request, [_coverage(found, _runs(found)), *([graph] if graph is not None else [])])
+    table, part = tables[name]
+    return csv_response(f"{found.name}-{name}", table.head, table.rows(part.every_row))
 
 
 def _runs(found: AppID) -> list[dict[str, Any]]:

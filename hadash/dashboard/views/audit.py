@@ -44,7 +44,7 @@ def audit(request: HttpRequest) -> HttpResponseBase:
     found, faults = _filtered(asked)
     order = order_of(request, FIELDS)
     found = order.query(found, FIELDS, ("-pk",))
-    if request.GET.get("format") == "csv":
+    if request.GET.get("format") == "csv" and not faults:
         return csv_response("audit", _CSV, map(_csv_row, found.iterator(chunk_size=CHUNK)))
     page = paged(request, found, 50)
     context = {
