@@ -43,15 +43,24 @@ SCREENS = [
     ),
 ]
 
-_WIDER = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
+#: What makes a page wider than its screen: the innermost elements that reach beyond it, outside of what scrolls by itself.
+_WIDER = """() => {
+  const root = document.documentElement;
+  if (root.scrollWidth <= root.clientWidth) return [];
+  const beyond = (element) => element.getBoundingClientRect().right > root.clientWidth + 0.5;
+  return ["page", ...[...document.body.querySelectorAll("*")]
+    .filter((element) => beyond(element) && ![...element.children].some(beyond))
+    .map((element) => `${element.tagName} ${element.className.baseVal ?? element.className}: ${element.textContent.trim().slice(0, 80)}`)];
+}"""
 _RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]
 
 
 def look_at(page: Page, name: str, screen: Screen) -> None:
     """:param name: of the page."""
-    assert not page.evaluate(_WIDER), f"{name} is wider than the screen"
     folder = settings.BASE_DIR / "var" / "pictures"
     folder.mkdir(parents=True, exist_ok=True)
     page.screenshot(path=folder / f"{name}-{screen}.png", full_page=True)
+    wider = page.evaluate(_WIDER)
+    assert not wider, f"{name} is wider than the screen: {wider}"
     found = Axe().run(page, options={"runOnly": _RULES})
     assert not found.response["violations"], f"{name}: {found.generate_report()}"

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -18,7 +19,7 @@ from dashboard.parts import PASSWORD
 from dashboard.pictures import SCREENS, Screen, look_at
 from dashboard.test_browser import STREAM
 from hadash.audit.models import record
-from hadash.dashboard.views import requests
+from hadash.dashboard.views import requests, switches
 from hadash.governance.models import Coverage, Finding, Run
 from hadash.sentences import say
 from hadash.switching import asking
@@ -44,6 +45,11 @@ def pages(
 ) -> dict[str, str]:
     """The address of each, by name, with something on it; Olga may do everything there."""
     monkeypatch.setattr(requests, "draft_for", lambda *_: Draft(plan))
+    changed = replace(plan, topics=(*plan.topics, "payments"))
+    broken = say(
+        "%(error)s", error=f"Cluster west could not be asked: {'w' * 200}.example:9092 is not known."
+    )
+    monkeypatch.setattr(switches, "draft_for", lambda *_: Draft(changed, (broken,)))
     monkeypatch.setattr(asking, "check_now", lambda _: None)
     now = timezone.now()
     people.olga.groups.set(Group.objects.filter(name__in=("operator", "approver", "administrator")))
