@@ -15,6 +15,7 @@ from hadash.sandbox.java import LEAN_ENV, Java
 from hadash.sandbox.ports import HOST, is_listening
 from hadash.sandbox.processes import Process
 from hadash.sandbox.service import Service
+from hadash.sandbox.zookeeper import LARGEST_PACKET
 
 ADMIN = "admin"
 MIRROR = "hadash-mirror"
@@ -123,7 +124,10 @@ class KafkaCluster(Service):
                 jars,
                 heap_mb=384,
                 options=["-Xms384m"],
-                properties={"log4j.configuration": f"file:{self.dir / 'log4j.properties'}"},
+                properties={
+                    "log4j.configuration": f"file:{self.dir / 'log4j.properties'}",
+                    "jute.maxbuffer": str(LARGEST_PACKET),
+                },
                 arguments=[self._properties(number)],
             ),
             log_path=self.log_path(name),

@@ -70,6 +70,10 @@ rootLogger.appenderRef.console.ref = console
 """
 
 
+#: Bytes of one answer. Names of fifty thousand rules do not fit into ZooKeeper's own limit of 1 MiB; this is what Kafka 3 asks for by itself.
+LARGEST_PACKET = 4 << 20
+
+
 class ZooKeeper(Service):
     """One standalone ZooKeeper server.
 
@@ -94,8 +98,10 @@ class ZooKeeper(Service):
             java.command(
                 _MAIN,
                 _classpath(),
-                heap_mb=128,
+                # What it holds is small; a pair of a hundred thousand AppIDs has two hundred thousand rules in it.
+                heap_mb=512,
                 properties={
+                    "jute.maxbuffer": str(LARGEST_PACKET),
                     "log4j2.configurationFile": str(self._log4j),
                     "zookeeper.jmx.log4j.disable": "true",
                     "zookeeper.preAllocSize": "4096",  # kB per log file; the default is 64 MB
