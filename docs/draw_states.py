@@ -17,7 +17,7 @@ if __name__ == "__main__":
     sys.path.insert(0, str(ROOT))
 
 from hadash.switching.batches import machine as batches  # noqa: E402
-from hadash.switching.by_hand import machine as by_hand  # noqa: E402
+from hadash.switching.binding_changes import machine as by_hand  # noqa: E402
 from hadash.switching.machine import (  # noqa: E402
     FIRST,
     MOVES,
@@ -34,7 +34,7 @@ from hadash.switching.machine import (  # noqa: E402
 from hadash.switching.retirement.machine import MOVES as RETIREMENT_MOVES  # noqa: E402
 from hadash.switching.retirement.machine import Status as RetirementStatus  # noqa: E402
 from hadash.switching.retirement.machine import Step  # noqa: E402
-from hadash.switching.stages import RUNS  # noqa: E402
+from hadash.switching.stages.ways import RUNS  # noqa: E402
 
 PAGE = ROOT / "docs" / "states.md"
 
@@ -75,7 +75,7 @@ def page() -> str:
             "",
             "## A change of bindings by hand",
             "",
-            "Drawn from `hadash/switching/by_hand/machine.py`; see [bindings.md](bindings.md).",
+            "Drawn from `hadash/switching/binding_changes/machine.py`; see [bindings.md](bindings.md).",
             "",
             *_mermaid(_life(by_hand.MOVES)),
             "",

@@ -439,7 +439,7 @@ SWITCH_EAGER_ASSIGNORS = tuple(
     name.strip() for name in os.environ.get("HADASH_SWITCH_EAGER_ASSIGNORS", "").split(",") if name.strip()
 )
 #: Libraries, as they name themselves (KIP-511), whose consumers go on from their own positions when they rejoin their group, separated by
-#: commas: where offsets differ they are not moved. Those that hadash knows (``hadash/switching/reading_on.py``) need not be named.
+#: commas: where offsets differ they are not moved. Those that hadash knows (``hadash/switching/stages/reading_on.py``) need not be named.
 SWITCH_READING_ON = tuple(
     name.strip() for name in os.environ.get("HADASH_SWITCH_READING_ON", "").split(",") if name.strip()
 )

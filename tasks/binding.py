@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from celery import shared_task
 
-from hadash.switching.by_hand import applying, deciding
-from hadash.switching.by_hand.models import BindingChange
+from hadash.switching.binding_changes import applying, decisions
+from hadash.switching.binding_changes.models import BindingChange
 from hadash.switching.handovers.counting import count
 from hadash.switching.handovers.models import Work
 from tasks.handing_over import hand_over
@@ -29,7 +29,7 @@ def pick_up_changes() -> None:
 
 @shared_task(name="binding.expire", ignore_result=True)
 def expire_changes() -> None:
-    deciding.expire()
+    decisions.expire()
 
 
 def start(change: BindingChange) -> None:

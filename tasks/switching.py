@@ -14,10 +14,12 @@ from hadash.inventory.models import Cluster
 from hadash.kafka.errors import KafkaError
 from hadash.mirroring.models import Mirror
 from hadash.mirroring.services import cluster_client
-from hadash.switching import executor, leases, stage_audit, strays, tails, windows
+from hadash.switching.approvals import windows
+from hadash.switching.execution import executor, leases, stage_audit
 from hadash.switching.handovers import picking_up
 from hadash.switching.handovers.models import Work
 from hadash.switching.models import Switch, Tail
+from hadash.switching.recovery import strays, unreplicated
 from tasks.handing_over import hand_over
 from tasks.single import single
 
@@ -77,12 +79,12 @@ def look_for_tails() -> None:
         if not won:
             return
         try:
-            tails.look_for_tails()
+            unreplicated.look_for_tails()
         except Exception:  # what is to be rebuilt goes on all the same
             log.exception("lost sources could not be asked for their tails")
         for tail in Tail.objects.filter(status=Tail.Status.REBUILDING):
             try:
-                tails.carry_out(tail)
+                unreplicated.carry_out(tail)
             except Exception:  # so do the others
                 log.exception("tail %s could not be rebuilt; it is tried again", tail)
 

@@ -19,9 +19,9 @@ from hadash.inventory.models import Cluster, Pair
 from hadash.kafka.errors import KafkaError
 from hadash.lake.store import Store
 from hadash.mirroring import looking, positions
-from hadash.switching import radii
 from hadash.switching.handovers import counting as handovers
-from hadash.switching.old_journals import remove_old_departures, remove_old_journals
+from hadash.switching.planning import overlaps
+from hadash.switching.recovery.old_journals import remove_old_departures, remove_old_journals
 from tasks.single import single
 
 log = logging.getLogger(__name__)
@@ -42,7 +42,7 @@ def look_at_mirrors_of(pair_pk: int) -> None:
     with single(f"look at mirrors of pair {pair_pk}") as won:
         if won:
             pair = Pair.objects.get(pk=pair_pk)
-            looking.look_at_pair(pair, radii.mirrors_moving(pair.name))
+            looking.look_at_pair(pair, overlaps.mirrors_moving(pair.name))
 
 
 def _pairs_with_mirrors() -> list[int]:

@@ -7,9 +7,9 @@ from typing import Any
 from hadash.dashboard import batches, selectors
 from hadash.dashboard.batches import Progress
 from hadash.dashboard.templatetags.hadash import sentence
-from hadash.switching import four_eyes
-from hadash.switching.batches.drawing import LEFT_OUT, Drawn
+from hadash.switching.approvals import four_eyes
 from hadash.switching.batches.models import Batch, BatchEvent, BatchItem
+from hadash.switching.batches.plans import LEFT_OUT, Drawn
 
 
 def draft(found: Drawn) -> dict[str, Any]:

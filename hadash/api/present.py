@@ -15,13 +15,15 @@ from hadash.governance.findings import RULES
 from hadash.inventory.models import Cluster, Pair
 from hadash.mirroring.copied_twice import CopiedTwice, copied_twice
 from hadash.mirroring.models import Mirror
-from hadash.switching import four_eyes, radii, restoring, tails
+from hadash.switching.approvals import four_eyes
 from hadash.switching.drafts.models import RequestDraft
 from hadash.switching.machine import STAGES, Stage
 from hadash.switching.models import Switch, Tail
-from hadash.switching.previewing import Preview
+from hadash.switching.planning import overlaps
+from hadash.switching.planning.previews import Preview
+from hadash.switching.planning.risks import stops
+from hadash.switching.recovery import restoring, unreplicated
 from hadash.switching.retirement.models import Retirement
-from hadash.switching.risks import stops
 
 
 def switch(found: Switch) -> dict[str, Any]:
@@ -68,7 +70,7 @@ def whole_switch(found: Switch) -> dict[str, Any]:
         "to_be_reviewed": found.to_be_reviewed,
         "reviewed_by": found.reviewed_by.get_username() if found.reviewed_by else None,
         "review_note": found.review_note,
-        "loss": tails.loss_of(found),
+        "loss": unreplicated.loss_of(found),
         "tail": tail(found.tail) if hasattr(found, "tail") else None,
         "scope_back": restoring.scope_back(found).to_json(),
         "restored_by": list(found.restored_by.order_by("pk").values_list("key", flat=True)),
@@ -95,7 +97,7 @@ def tail(found: Tail) -> dict[str, Any]:
     return {
         "status": found.status,
         "records": found.records,
-        "partitions": tails.shown(found),
+        "partitions": unreplicated.shown(found),
         "reported_at": found.reported_at,
         "fault": found.fault,
         "note": found.note,
@@ -122,7 +124,7 @@ def draft(preview: Preview, pair: Pair) -> dict[str, Any]:
     """``DraftShape``."""
     found = preview.draft
     plan = found.plan
-    holder = radii.overlapping(plan)
+    holder = overlaps.overlapping(plan)
     mirrors = Mirror.objects.filter(pair=pair, name__in=plan.mirrors).select_related("source")
     return {
         "kind": plan.kind.value,

@@ -43,8 +43,8 @@ from hadash.inventory.gateways import GatewaySilent
 from hadash.inventory.services import NotRegistered
 from hadash.kafka.errors import ConnectError, KafkaError
 from hadash.sentences import Sentence, say
-from hadash.switching.gateways import NoSuchGateway
-from hadash.switching.one_preview import PreviewRunning
+from hadash.switching.planning.one_preview import PreviewRunning
+from hadash.switching.recovery.gateways import NoSuchGateway
 from hadash.switching.refusals import Busy, EnginesAway, PlanChanged, Refused
 
 CONTENT_TYPE = "application/problem+json"

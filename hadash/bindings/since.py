@@ -3,7 +3,7 @@
 A producer that comes back to a cluster must be seen with an epoch that the cluster has not seen of it, or the cluster finds a
 gap in its sequence (docs/adr/0005). One that stays should keep its epoch, so that a batch sent twice is noticed. So an epoch is
 only ever raised: when the cluster changes, and when it cannot be known whether it does. Whoever knows that nobody's cluster
-changes says so (``stays``: a change by hand, see :mod:`hadash.switching.by_hand`).
+changes says so (``stays``: a change by hand, see :mod:`hadash.switching.binding_changes`).
 """
 
 from __future__ import annotations

@@ -11,10 +11,10 @@ from django.utils.translation import gettext_lazy as _
 
 from hadash.dashboard.forms import LocalTimeField, in_utc, offset_field
 from hadash.inventory.models import Cluster, Pair
+from hadash.radius.closure import Dimension
 from hadash.sentences import Sentence
-from hadash.switching.batches.drawing import Names, Wanted
+from hadash.switching.batches.plans import Names, Wanted
 from hadash.switching.batches.waves import Line, read_list
-from hadash.switching.closure import Dimension
 
 #: Characters of a pasted list: ten times what fits a batch, with long names.
 MAX_LIST = 2_000_000

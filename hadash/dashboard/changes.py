@@ -16,8 +16,8 @@ from hadash.bindings.model import Binding, BindingDocument
 from hadash.dashboard import states
 from hadash.identity.identity import Identity
 from hadash.inventory.models import AppID
-from hadash.switching.by_hand.machine import OPEN, Status
-from hadash.switching.by_hand.models import BindingApproval, BindingChange
+from hadash.switching.binding_changes.machine import OPEN, Status
+from hadash.switching.binding_changes.models import BindingApproval, BindingChange
 from hadash.switching.models import Switch
 
 

@@ -12,9 +12,9 @@ from typing import Any
 from hadash.bindings.model import GatewayMember
 from hadash.dashboard import engines
 from hadash.inventory.models import Pair
-from hadash.switching.connected import Name
-from hadash.switching.effects import ask_about, connected
+from hadash.switching.execution.effects import ask_about, connected
 from hadash.switching.plan import Plan
+from hadash.switching.planning.connected import Name
 
 #: Connections, and the ids of the Gateways that did not answer.
 Answer = tuple[list[dict[str, Any]], list[str]]

@@ -18,8 +18,8 @@ from hadash.identity.names import printable
 from hadash.inventory.models import AppID, Pair
 from hadash.inventory.relations import CONSUME, PRODUCE
 from hadash.inventory.relations_csv import MAX_BYTES
+from hadash.radius.closure import Dimension
 from hadash.sentences import Sentence, say
-from hadash.switching.closure import Dimension
 from hadash.switching.machine import AT_ONCE, Kind
 from hadash.switching.models import POLICY_FIELDS, Policy
 from hadash.switching.plan import Scope, ScopeKind, thing_named
@@ -73,7 +73,7 @@ class RulesForm(forms.ModelForm):
     stopping = forms.MultipleChoiceField(choices=[(code.value, code.value) for code in RULES], required=False)
 
     def values(self) -> dict[str, Any]:
-        """What :func:`hadash.switching.policy.set_policy` takes."""
+        """What :func:`hadash.switching.approvals.policy.set_policy` takes."""
         values = dict(self.cleaned_data)
         if not values.pop("findings_shown"):
             values.pop("stopping")

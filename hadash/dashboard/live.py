@@ -22,10 +22,10 @@ from hadash.dashboard.templatetags.hadash import sentence
 from hadash.dashboard.words import phase_word, stage_word
 from hadash.inventory.models import InstanceID
 from hadash.mirroring.models import Mirror
-from hadash.switching import four_eyes
+from hadash.switching.approvals import four_eyes
+from hadash.switching.execution.traffic import traffic_questions
 from hadash.switching.machine import ABORTABLE, STAGES, WAYS, Kind, Stage, Status
 from hadash.switching.models import StageRecord, Switch, SwitchEvent
-from hadash.switching.traffic import traffic_questions
 
 #: Length of one traffic sample of a Gateway.
 SAMPLE_SECONDS: float = settings.GATEWAY_TRAFFIC_SECONDS

@@ -29,7 +29,7 @@ from hadash.lake import snapshots
 from hadash.lake.snapshots import Snapshot
 from hadash.lake.store import LakeError, Store
 from hadash.mirroring.models import Mirror
-from hadash.switching.things import APPID, GROUP
+from hadash.radius.nodes import APPID, GROUP
 
 #: Findings that stand on the page; the page of all risks has the others.
 MOST_FINDINGS = 10

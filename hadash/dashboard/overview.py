@@ -27,7 +27,7 @@ from hadash.dashboard.readiness import (
 from hadash.dashboard.states import State
 from hadash.inventory.models import Cluster, Pair
 from hadash.mirroring.models import LagSample, Mirror
-from hadash.switching import policy
+from hadash.switching.approvals import policy
 from hadash.switching.machine import Status
 from hadash.switching.models import Blackout, Switch
 

@@ -17,11 +17,11 @@ from hadash.dashboard.graph.things import SYMBOLS, focus_of
 from hadash.identity.identity import parse
 from hadash.inventory.models import Pair
 from hadash.mirroring.models import Mirror
+from hadash.radius.nodes import GROUP, TOPIC
 from hadash.sentences import Sentence, say
 from hadash.switching.machine import STAGES, WAY, WAYS, Kind, Status
 from hadash.switching.models import Switch
 from hadash.switching.plan import Member, Plan, thing_named
-from hadash.switching.things import GROUP, TOPIC
 
 #: Members that a page lists; a radius can hold thousands.
 SHOWN_MEMBERS = 200

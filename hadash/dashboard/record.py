@@ -9,9 +9,9 @@ from typing import Any
 
 from hadash.audit.models import Entry
 from hadash.dashboard import live
-from hadash.switching import four_eyes
+from hadash.switching.approvals import four_eyes
+from hadash.switching.execution.pauses import kept_pauses
 from hadash.switching.models import StageRecord, Switch
-from hadash.switching.pauses import kept_pauses
 
 #: Rows of the proof that stand on the page; the CSV has all of them.
 PROOF_SHOWN = 200

@@ -19,9 +19,9 @@ from hadash.governance import selectors as governance
 from hadash.governance.models import Finding, Run
 from hadash.inventory.models import AppID, GatewaySample, InstanceID, Pair
 from hadash.mirroring.models import Mirror
+from hadash.radius.nodes import GROUP, TOPIC
 from hadash.switching.batches.models import Batch
 from hadash.switching.models import Switch
-from hadash.switching.things import GROUP, TOPIC
 
 #: Of each kind, how many are shown; who looks for more goes to the list of that kind.
 SHOWN = 8

@@ -27,8 +27,8 @@ from hadash.outbox.states import State as DeliveryState
 from hadash.reports.models import ReportIssue
 from hadash.switching.batches import machine as batches
 from hadash.switching.batches.models import Batch, BatchItem
-from hadash.switching.by_hand.machine import Status as ChangeStatus
-from hadash.switching.by_hand.models import BindingChange
+from hadash.switching.binding_changes.machine import Status as ChangeStatus
+from hadash.switching.binding_changes.models import BindingChange
 from hadash.switching.machine import Kind, Status
 from hadash.switching.models import StageRecord, Switch
 from hadash.switching.retirement.machine import Status as RetirementStatus

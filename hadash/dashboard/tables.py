@@ -237,7 +237,7 @@ TABLES: dict[str, Table] = {
     )
 }
 
-#: The kinds of things that move (:mod:`hadash.switching.things`).
+#: The kinds of things that move (:mod:`hadash.radius.nodes`).
 THING_WORDS: dict[str, Any] = {
     "topic": _("Topic"),
     "group": _("group"),

@@ -42,7 +42,7 @@ class Seen:
         """Whether it is the use of a group by one of its members: it joined, or committed with a generation, which only who has
         joined knows. A client that assigns its partitions itself may commit in a group, too, and its place is not carried over.
         (:mod:`spark.rules.clients` says the same over the columns of the lake; who reads as a member *now* is asked of
-        the Gateways before each switch, :mod:`hadash.switching.self_assigned`.)"""
+        the Gateways before each switch, :mod:`hadash.switching.stages.self_assigned`.)"""
         return self.kind == "group" and has_joined(self.details)
 
 

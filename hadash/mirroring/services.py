@@ -236,7 +236,7 @@ def anchor(mirror: Mirror, partition: Partition, point: Corresponding, **repeate
 # -- running ------------------------------------------------------------------------------------------------------
 
 
-#: Raises when the caller may not act any more (see ``switching/executor.py``). Called directly before each step.
+#: Raises when the caller may not act any more (see ``switching/execution/executor.py``). Called directly before each step.
 Fence = Callable[[], None]
 
 

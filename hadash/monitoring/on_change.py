@@ -12,7 +12,7 @@ from django.db.models.signals import post_save
 
 from hadash.monitoring.metrics import APPROVAL_SECONDS, STAGE_SECONDS, SWITCHES_ENDED
 from hadash.switching.batches.models import BatchApproval
-from hadash.switching.by_hand.models import BindingApproval
+from hadash.switching.binding_changes.models import BindingApproval
 from hadash.switching.machine import ENDED, Kind, Status
 from hadash.switching.models import Approval, StageRecord, Switch
 

@@ -14,8 +14,8 @@ from hadash.notices.kinds import NoticeKind
 from hadash.sentences import Sentence, say
 from hadash.switching.batches.machine import Status as BatchStatus
 from hadash.switching.batches.models import Batch, BatchApproval
-from hadash.switching.by_hand.machine import Status as ChangeStatus
-from hadash.switching.by_hand.models import BindingApproval, BindingChange
+from hadash.switching.binding_changes.machine import Status as ChangeStatus
+from hadash.switching.binding_changes.models import BindingApproval, BindingChange
 from hadash.switching.machine import Status
 from hadash.switching.models import Approval, Switch
 

@@ -22,13 +22,13 @@ from hadash.notices.announcing import announce
 from hadash.notices.kinds import NoticeKind
 from hadash.notices.models import Incident
 from hadash.sentences import Sentence, say
+from hadash.switching.approvals.four_eyes import AWAITING
+from hadash.switching.approvals.policy import rpos
 from hadash.switching.batches.models import Batch
-from hadash.switching.by_hand.models import BindingChange
-from hadash.switching.four_eyes import AWAITING
+from hadash.switching.binding_changes.models import BindingChange
+from hadash.switching.execution.usual import took_before, usual_of
 from hadash.switching.machine import Status
 from hadash.switching.models import StageRecord, Switch
-from hadash.switching.policy import rpos
-from hadash.switching.usual import took_before, usual_of
 
 log = logging.getLogger(__name__)
 

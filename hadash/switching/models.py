@@ -19,8 +19,8 @@ from hadash.kafka.values import Partition
 from hadash.mirroring.offsets import Corresponding
 from hadash.sentences import Sentence
 from hadash.switching.batches.models import Batch as Batch  # (its tables are this application's, too)
-from hadash.switching.by_hand.models import BindingApproval as BindingApproval
-from hadash.switching.by_hand.models import BindingChange as BindingChange
+from hadash.switching.binding_changes.models import BindingApproval as BindingApproval
+from hadash.switching.binding_changes.models import BindingChange as BindingChange
 from hadash.switching.keys import new_key
 from hadash.switching.machine import OPEN, Kind, Status
 from hadash.switching.plan import Plan, Scope

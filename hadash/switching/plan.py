@@ -11,9 +11,9 @@ from functools import cached_property
 from typing import Any, Generic, TypeVar
 
 from hadash.identity.identity import Identity, parse
-from hadash.switching.closure import Dimension, names_topic
+from hadash.radius.closure import Dimension, names_topic
+from hadash.radius.nodes import BOUND_TOPICS, GROUP, INSTANCE, TOPIC, Thing, group, thing_of, topic
 from hadash.switching.machine import Kind
-from hadash.switching.things import BOUND_TOPICS, GROUP, INSTANCE, TOPIC, Thing, group, thing_of, topic
 
 #: Of several things, how many a text names.
 SHOWN_ROOTS = 3

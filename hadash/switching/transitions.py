@@ -9,6 +9,8 @@ from django.utils import timezone
 
 from hadash.audit.models import record
 from hadash.sentences import Sentence, say
+from hadash.switching.approvals.windows import utc
+from hadash.switching.execution.stage_audit import record_stages
 from hadash.switching.machine import (
     Event,
     IllegalMove,
@@ -18,8 +20,6 @@ from hadash.switching.machine import (
 from hadash.switching.models import Switch, log_event
 from hadash.switching.refusals import Refused
 from hadash.switching.retirement.services import switch_ended
-from hadash.switching.stage_audit import record_stages
-from hadash.switching.windows import utc
 
 
 def moved(switch: Switch, event: Event) -> Switch:

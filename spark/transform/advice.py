@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from hadash.switching.closure import AccessGraph, governing_of
-from hadash.switching.radius import Estate, is_on
-from hadash.switching.reach import islands, radius_sizes
-from hadash.switching.things import APPID, BOUND_TOPICS, GROUP, INSTANCE, TOPIC, Thing, Use, group, topic
+from hadash.radius.closure import AccessGraph, governing_of
+from hadash.radius.nodes import APPID, BOUND_TOPICS, GROUP, INSTANCE, TOPIC, Thing, Use, group, topic
+from hadash.radius.sizes import islands, radius_sizes
+from hadash.switching.planning.radius import Estate, is_on
 from spark.transform.cutting import Island, cut
 
 Known = TypeVar("Known")

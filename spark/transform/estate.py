@@ -1,4 +1,4 @@
-"""From the rows of one pair to what the plan of a switch is made from (:class:`hadash.switching.radius.Estate`). Pure; no Spark."""
+"""From the rows of one pair to what the plan of a switch is made from (:class:`hadash.switching.planning.radius.Estate`). Pure; no Spark."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 
 from hadash.bindings.model import BindingDocument
 from hadash.inventory.relations import Relation
-from hadash.switching.radius import Estate, MirrorOf
-from hadash.switching.things import Use
-from hadash.switching.uses import allowed_uses, declared_uses, topics_of
+from hadash.radius.nodes import Use
+from hadash.switching.planning.access_edges import allowed_uses, declared_uses, topics_of
+from hadash.switching.planning.radius import Estate, MirrorOf
 
 
 class NoPair(ValueError):

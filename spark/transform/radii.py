@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from hadash.switching.closure import AccessGraph, Dimension, governing_of
-from hadash.switching.radius import Estate, is_on
-from hadash.switching.reach import islands, radius_sizes
-from hadash.switching.things import GROUP, TOPIC, Thing
+from hadash.radius.closure import AccessGraph, Dimension, governing_of
+from hadash.radius.nodes import GROUP, TOPIC, Thing
+from hadash.radius.sizes import islands, radius_sizes
+from hadash.switching.planning.radius import Estate, is_on
 from spark.transform.layout import Position, drawn_of, neighbours_of
 
 

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from hadash.lake.access import LISTING, USES
-from hadash.switching.things import GROUP, TOPIC, Use
+from hadash.radius.nodes import GROUP, TOPIC, Use
 from spark.schemas import EDGES, ISLANDS, MARKS, NODES_DRAWN, SHARING
 from spark.transform.estate import NoPair, estate_of
 from spark.transform.layout import Position

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from hadash.switching.things import Use
+from hadash.radius.nodes import Use
 from spark.schemas import ADVICE, CRITICAL
 from spark.transform.advice import advise
 from spark.transform.estate import NoPair, estate_of

@@ -34,10 +34,11 @@ from hadash.dashboard.groups.looking import Look
 from hadash.governance.models import Finding, Run
 from hadash.inventory.models import Declaration, InstanceID, Pair
 from hadash.kafka.values import GroupInfo
-from hadash.switching import asking, deciding
+from hadash.switching.approvals import decisions
+from hadash.switching.approvals import requests as switch_requests
 from hadash.switching.models import Blackout
 from hadash.switching.plan import Plan
-from hadash.switching.radius import Draft
+from hadash.switching.planning.radius import Draft
 
 NAMES = {
     "vera": "viewer",
@@ -97,14 +98,14 @@ def planned(monkeypatch: pytest.MonkeyPatch, plan: Plan) -> None:
     from hadash.dashboard.views import requests
     from hadash.dashboard.views import switches as pages
 
-    for module in (asking, deciding):
+    for module in (switch_requests, decisions):
         monkeypatch.setattr(module, "plan_for", lambda *_: plan)
     for view in (switches, requests, pages):
         monkeypatch.setattr(view, "draft_for", lambda *_: Draft(plan))
-    monkeypatch.setattr(asking, "check_now", lambda plan: None)
+    monkeypatch.setattr(switch_requests, "check_now", lambda plan: None)
     # A batch is planned from an estate in which five AppIDs share nothing.
     World().take_over(monkeypatch)
-    monkeypatch.setattr("hadash.switching.batches.deciding.changed", lambda batch: [])
+    monkeypatch.setattr("hadash.switching.batches.decisions.changed", lambda batch: [])
 
 
 @pytest.fixture
@@ -148,7 +149,7 @@ def things(
     """What the places of the addresses stand for, and bodies that are as described."""
     from hadash.api.views import gateways as gateways_api
     from hadash.dashboard.views import clusters, groups
-    from hadash.switching import gateways
+    from hadash.switching.recovery import gateways
 
     monkeypatch.setattr(
         groups, "look_at", lambda cluster, name: Look(GroupInfo(name, "Empty", 0, ()), {}, frozenset(), [])

@@ -8,7 +8,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from hadash.switching.batches.drawing import LEFT_OUT
+from hadash.switching.batches.plans import LEFT_OUT
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
 

@@ -15,7 +15,7 @@ from django.db import connections
 from django.urls import reverse
 
 from hadash.inventory.models import Pair
-from hadash.switching.one_preview import one_preview
+from hadash.switching.planning.one_preview import one_preview
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
 

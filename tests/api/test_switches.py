@@ -15,12 +15,12 @@ from hadash.audit.models import Entry
 from hadash.bindings.errors import StoreUnavailable, UnknownOutcome
 from hadash.bindings.model import Binding
 from hadash.sentences import say
-from hadash.switching import asking
-from hadash.switching.asking import check_now
+from hadash.switching.approvals import requests
+from hadash.switching.approvals.requests import check_now
 from hadash.switching.machine import Kind
 from hadash.switching.models import Switch
 from hadash.switching.plan import Plan
-from hadash.switching.radius import Draft
+from hadash.switching.planning.radius import Draft
 from hadash.switching.refusals import EnginesAway, Refused
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
@@ -102,16 +102,16 @@ def test_an_approval_is_answered_as_it_was_however_fast_the_workers_are(
     make_switch: Any,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from hadash.switching import deciding
+    from hadash.switching.approvals import decisions
 
-    approve = deciding.approve
+    approve = decisions.approve
 
     def and_it_ends_at_once(*args: Any, **kwargs: Any) -> Switch:
         held = approve(*args, **kwargs)
         Switch.objects.filter(pk=held.pk).update(status="succeeded", ended_at=timezone.now())
         return held
 
-    monkeypatch.setattr(deciding, "approve", and_it_ends_at_once)
+    monkeypatch.setattr(decisions, "approve", and_it_ends_at_once)
     answer = program("arne").post(f"switches/{make_switch().key}/approve/", {"plan_digest": plan.digest})
     assert (answer.status_code, answer.json()["status"]) == (202, "running")
 
@@ -192,7 +192,7 @@ def test_what_the_services_say(
     def fail(plan: Plan) -> None:
         raise error
 
-    monkeypatch.setattr(asking, "check_now", fail)
+    monkeypatch.setattr(requests, "check_now", fail)
     olga = program("olga")
     if isinstance(error, Refused):
         draft = olga.post("plans/", {k: wanted[k] for k in ("pair", "scope", "target")}).json()
@@ -215,7 +215,7 @@ def test_checks_that_take_too_long_are_not_known_to_hold(
 ) -> None:
     """Neither for a plan nor for a request."""
     settings.SWITCH_CHECK_SECONDS = 0
-    monkeypatch.setattr(asking, "check_now", check_now)
+    monkeypatch.setattr(requests, "check_now", check_now)
     olga = program("olga")
     draft = olga.post("plans/", {k: wanted[k] for k in ("pair", "scope", "target")}).json()
     late = "The checks had not ended after 0 s: some server is slow. Ask again."
@@ -285,7 +285,7 @@ def test_services_are_the_same_for_pages_and_programs() -> None:
 class TestRestore:
     @pytest.fixture(autouse=True)
     def _there(self, monkeypatch: pytest.MonkeyPatch, planned: None) -> None:
-        from hadash.switching import restoring
+        from hadash.switching.recovery import restoring
 
         monkeypatch.setattr(
             restoring, "bound_to", lambda pair, plan: {i: Binding("west") for i in plan.identities}
@@ -312,7 +312,7 @@ class TestRestore:
         monkeypatch: Any,
     ) -> None:
         from hadash.api.views import switches
-        from hadash.switching import restoring
+        from hadash.switching.recovery import restoring
 
         back = replace(plan, kind=Kind.RESTORE, source="west", target="east")
         monkeypatch.setattr(switches, "draft_for", lambda *_: Draft(back))

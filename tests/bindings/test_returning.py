@@ -10,7 +10,7 @@ from kazoo.exceptions import BadVersionError, NoNodeError
 
 from hadash.bindings import layout
 from hadash.bindings.returning import Departure, ExpectedBack, expected_back, remove_expired
-from hadash.switching import old_journals
+from hadash.switching.recovery import old_journals
 from tasks import watching
 
 NOW = 100_000

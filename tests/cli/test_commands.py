@@ -34,13 +34,13 @@ from hadash.cli.__main__ import main
 from hadash.cli.client import Api
 from hadash.identity.identity import Identity
 from hadash.sentences import say
-from hadash.switching import asking
+from hadash.switching.approvals import requests
 from hadash.switching.batches.models import Batch
 from hadash.switching.machine import Kind
 from hadash.switching.models import BindingChange, Switch
 from hadash.switching.plan import Member, Plan, Scope, ScopeKind
-from hadash.switching.radii import Holder
-from hadash.switching.radius import Draft
+from hadash.switching.planning.overlaps import Holder
+from hadash.switching.planning.radius import Draft
 from hadash.switching.refusals import EnginesAway, Refused
 from hadash.switching.retirement.models import Retirement
 
@@ -116,7 +116,7 @@ def test_a_plan_that_could_not_be_checked_is_no_plan_that_is_refused(
     def check(plan: Plan) -> None:
         raise refusal
 
-    monkeypatch.setattr(asking, "check_now", check)
+    monkeypatch.setattr(requests, "check_now", check)
     assert run("vera", "plan", *WANTED)[0] == code
 
 
@@ -158,7 +158,7 @@ def test_a_read_split(
     monkeypatch.setattr(
         "hadash.api.views.switches.draft_for", lambda *asked: Draft(replace(plan, kind=asked[3]))
     )
-    monkeypatch.setattr("hadash.switching.asking.plan_for", lambda *_: split)
+    monkeypatch.setattr("hadash.switching.approvals.requests.plan_for", lambda *_: split)
     code, text = run("vera", "plan", *WANTED, "--kind", "read-split")
     assert (code, "Readers wait for about 0.4 s." in text) == (0, True)
     assert "Writes wait" in run("vera", "plan", *WANTED)[1]
@@ -263,7 +263,7 @@ def test_a_restore_takes_what_a_switch_has_moved_back(
     run: Run, finished: Switch, planned: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from hadash.bindings.model import Binding
-    from hadash.switching import restoring
+    from hadash.switching.recovery import restoring
 
     monkeypatch.setattr(
         restoring, "bound_to", lambda pair, plan: {i: Binding("west") for i in plan.identities}

@@ -22,13 +22,13 @@ from hadash.kafka.values import Acl, Committed, Partition
 from hadash.mirroring.offsets import Corresponding
 from hadash.mirroring.services import cluster_client
 from hadash.sentences import Sentence
-from hadash.switching import commands as do
-from hadash.switching.effects import Effects, Facts
+from hadash.switching.execution.effects import Effects, Facts
 from hadash.switching.machine import Kind, Stage
 from hadash.switching.plan import Plan, Scope
-from hadash.switching.self_assigned import check_self_assigned
-from hadash.switching.stage_run import Limits, StageFailed
-from hadash.switching.stages import run_of
+from hadash.switching.stages import commands as do
+from hadash.switching.stages.run import Limits, StageFailed
+from hadash.switching.stages.self_assigned import check_self_assigned
+from hadash.switching.stages.ways import run_of
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
 

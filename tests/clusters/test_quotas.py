@@ -24,12 +24,12 @@ from hadash.inventory.models import Pair
 from hadash.kafka.cluster import ClusterClient
 from hadash.kafka.errors import ClusterUnavailable, KafkaError
 from hadash.kafka.values import DEFAULT, QuotaEntity
-from hadash.switching import commands as do
-from hadash.switching import quotas as switching_quotas
-from hadash.switching.effects import Effects, Facts
+from hadash.switching.execution import quotas as switching_quotas
+from hadash.switching.execution.effects import Effects, Facts
 from hadash.switching.machine import Kind
 from hadash.switching.plan import Plan, Scope
-from hadash.switching.quota_checks import QuotaCheck, QuotasFound
+from hadash.switching.stages import commands as do
+from hadash.switching.stages.quota_checks import QuotaCheck, QuotasFound
 
 pytestmark = pytest.mark.stack
 

@@ -17,12 +17,12 @@ from hadash.mirroring import services as mirroring
 from hadash.mirroring.models import Mirror
 from hadash.mirroring.offsets import Corresponding
 from hadash.mirroring.rebuild import NotReported, rebuild, tail_of
-from hadash.switching.effects import Effects
-from hadash.switching.facts import Facts
+from hadash.switching.execution.effects import Effects
 from hadash.switching.machine import Kind, Stage
 from hadash.switching.plan import Plan, Scope
-from hadash.switching.stage_run import Limits
-from hadash.switching.stages import run_of
+from hadash.switching.stages.context import Facts
+from hadash.switching.stages.run import Limits
+from hadash.switching.stages.ways import run_of
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
 

@@ -32,8 +32,8 @@ from hadash.mirroring.models import LagSample, Mirror
 from hadash.sentences import say
 from hadash.switching.batches.models import Batch, BatchItem, tell
 from hadash.switching.batches.models import digest_of as digest_of_batch
-from hadash.switching.by_hand import applying, asking, unregistering
-from hadash.switching.by_hand.models import BindingChange, digest_of
+from hadash.switching.binding_changes import applying, requests, unregistering
+from hadash.switching.binding_changes.models import BindingChange, digest_of
 from hadash.switching.models import StageRecord, Switch, log_event
 from hadash.switching.plan import Member, Plan, Scope, ScopeKind
 
@@ -248,7 +248,7 @@ def finished(make_switch: Callable[..., Switch], people: SimpleNamespace) -> Swi
 def dialect(zookeeper: KazooClient, monkeypatch: pytest.MonkeyPatch) -> NativeDialect:
     """The bindings in a real ZooKeeper, for what is bound by hand."""
     found = NativeDialect(zookeeper)
-    for module in (asking, applying, unregistering):
+    for module in (requests, applying, unregistering):
         monkeypatch.setattr(module, "dialect_of", lambda pair: found)
     return found
 

@@ -11,8 +11,8 @@ from django.utils import timezone
 
 from hadash.governance.models import Edge, Island, Mark, Node, Run
 from hadash.inventory.models import Pair
-from hadash.switching.radius import Estate
-from hadash.switching.things import GROUP, TOPIC, Use
+from hadash.radius.nodes import GROUP, TOPIC, Use
+from hadash.switching.planning.radius import Estate
 from spark.transform.packing import packed
 from spark.transform.radii import node_rows
 
@@ -21,7 +21,7 @@ def publish_graph(
     pair: Pair, uses: Iterable[Use], *, west: Iterable[str] = (), at: datetime | None = None
 ) -> Run:
     """:param west: the Topics that are mirrored from west, with whoever uses them there."""
-    from hadash.switching.radius import MirrorOf
+    from hadash.switching.planning.radius import MirrorOf
 
     used, at = list(uses), at or timezone.now()
     run = Run.objects.create(job=Run.Job.TOPOLOGY, state=Run.State.PUBLISHED, began_at=at, ended_at=at)

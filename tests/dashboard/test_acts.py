@@ -25,11 +25,12 @@ from hadash.dashboard.engines import Engines
 from hadash.dashboard.views import requests
 from hadash.inventory.models import InstanceID
 from hadash.sentences import say
-from hadash.switching import asking, deciding
+from hadash.switching.approvals import decisions
+from hadash.switching.approvals import requests as switch_requests
 from hadash.switching.machine import Kind
 from hadash.switching.models import Approval, Switch
 from hadash.switching.plan import Plan
-from hadash.switching.radius import Draft
+from hadash.switching.planning.radius import Draft
 from hadash.switching.refusals import EnginesAway, Refused
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
@@ -38,10 +39,10 @@ pytestmark = [pytest.mark.stack, pytest.mark.django_db]
 @pytest.fixture
 def planned(monkeypatch: pytest.MonkeyPatch, plan: Plan) -> None:
     """Planning and checking without ZooKeeper and Kafka."""
-    for module in (asking, deciding):
+    for module in (switch_requests, decisions):
         monkeypatch.setattr(module, "plan_for", lambda *_: plan)
     monkeypatch.setattr(requests, "draft_for", lambda *_: Draft(plan))
-    monkeypatch.setattr(asking, "check_now", lambda plan: None)
+    monkeypatch.setattr(switch_requests, "check_now", lambda plan: None)
 
 
 @pytest.fixture
@@ -148,7 +149,7 @@ def test_a_refused_request_keeps_what_was_typed(
             say("All checks hold."),
         )
 
-    for module in (asking, deciding):
+    for module in (switch_requests, decisions):
         monkeypatch.setattr(module, "plan_for", refuse)
     monkeypatch.setattr(requests, "draft_for", refuse)
     response = as_olga.post(
@@ -215,7 +216,7 @@ class TestWhatWasShown:
         before = self.shown(asker, asked)
         before["shown"] = before["shown"].replace("\n", "\r\n")  # as browsers send it
         other = replace(plan, topics=(*plan.topics[1:], "payments"))
-        monkeypatch.setattr(asking, "plan_for", lambda *_: other)
+        monkeypatch.setattr(switch_requests, "plan_for", lambda *_: other)
         monkeypatch.setattr(requests, "draft_for", lambda *_: Draft(other))
         answer = asker.post(reverse("request-switch"), {**asked, **before})
         text = answer.content.decode()
@@ -769,7 +770,7 @@ class TestGoingBack:
 
     @pytest.fixture(autouse=True)
     def _there(self, monkeypatch: pytest.MonkeyPatch, planned: None) -> None:
-        from hadash.switching import restoring
+        from hadash.switching.recovery import restoring
 
         monkeypatch.setattr(
             restoring, "bound_to", lambda pair, plan: {i: Binding("west") for i in plan.identities}
@@ -802,7 +803,7 @@ class TestGoingBack:
         plan: Plan,
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
-        from hadash.switching import restoring
+        from hadash.switching.recovery import restoring
 
         back = Draft(replace(plan, kind=Kind.RESTORE, source="west", target="east"))
         monkeypatch.setattr(requests, "draft_for", lambda *_: back)

@@ -222,7 +222,7 @@ class TestActs:
         self, as_arne: Client, engines: Any, make_batch: Any, woken: list[str], monkeypatch: pytest.MonkeyPatch,
         django_capture_on_commit_callbacks: Any,
     ) -> None:  # fmt: skip
-        monkeypatch.setattr("hadash.switching.batches.deciding.changed", lambda batch: [])
+        monkeypatch.setattr("hadash.switching.batches.decisions.changed", lambda batch: [])
         batch = make_batch()
         with django_capture_on_commit_callbacks(execute=True):
             as_arne.post(f"/batches/{batch.key}/approve/", {"digest": batch.digest, "approvals": "0"})
@@ -284,7 +284,7 @@ def test_a_switch_of_several_things_can_be_asked_back(
 
     from hadash.dashboard.views import requests
     from hadash.switching.plan import Scope, ScopeKind
-    from hadash.switching.radius import Draft
+    from hadash.switching.planning.radius import Draft
 
     scope = Scope(ScopeKind.SEVERAL, roots=("appid:audit", "appid:shop"))
     moved = replace(plan, scope=scope)

@@ -17,7 +17,7 @@ from hadash.bindings.store import Edit
 from hadash.dashboard.engines import Engines
 from hadash.identity.identity import Identity
 from hadash.inventory.models import InstanceID
-from hadash.switching.by_hand.models import BindingChange
+from hadash.switching.binding_changes.models import BindingChange
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
 

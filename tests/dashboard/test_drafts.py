@@ -13,7 +13,7 @@ from django.urls import reverse
 from hadash.accounts.roles import ensure_user
 from hadash.audit.models import Entry
 from hadash.sentences import say
-from hadash.switching import asking
+from hadash.switching.approvals import requests
 from hadash.switching.drafts.models import RequestDraft
 from hadash.switching.models import Switch
 from hadash.switching.refusals import Refused
@@ -139,7 +139,7 @@ def test_what_is_refused_stays_one(
 
     keep(reason="Leaving")
     draft = RequestDraft.objects.get()
-    monkeypatch.setattr(asking, "check_now", refuse)
+    monkeypatch.setattr(requests, "check_now", refuse)
     asked = {"appid": estate.shop.pk, "draft": draft.pk, "scope": "appid", "target": "west", "reason": "Now"}
     answer = as_olga.post(FORM, asked)
     assert answer.status_code == 409

@@ -13,7 +13,7 @@ from dashboard.parts import gateway
 from hadash.audit.models import Entry
 from hadash.bindings.errors import UnknownOutcome
 from hadash.dashboard.engines import Engines
-from hadash.switching import gateways
+from hadash.switching.recovery import gateways
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
 

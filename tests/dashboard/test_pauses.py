@@ -11,8 +11,8 @@ from django.test import Client
 from django.urls import reverse
 
 from hadash.dashboard.charts.pauses import MOST_DRAWN, Band, pauses
+from hadash.switching.execution.pauses import Pause
 from hadash.switching.models import StageRecord, Switch
-from hadash.switching.pauses import Pause
 
 BEGAN = datetime(2026, 11, 25, 12, tzinfo=UTC)
 

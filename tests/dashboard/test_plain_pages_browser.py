@@ -22,11 +22,11 @@ from hadash.audit.models import record
 from hadash.dashboard.views import requests, switches
 from hadash.governance.models import Coverage, Finding, Run
 from hadash.sentences import say
-from hadash.switching import asking
+from hadash.switching.approvals import requests as switch_requests
 from hadash.switching.machine import Stage
 from hadash.switching.models import StageRecord, Switch
 from hadash.switching.plan import Plan
-from hadash.switching.radius import Draft
+from hadash.switching.planning.radius import Draft
 
 pytestmark = [pytest.mark.stack, pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -50,7 +50,7 @@ def pages(
         "%(error)s", error=f"Cluster west could not be asked: {'w' * 200}.example:9092 is not known."
     )
     monkeypatch.setattr(switches, "draft_for", lambda *_: Draft(changed, (broken,)))
-    monkeypatch.setattr(asking, "check_now", lambda _: None)
+    monkeypatch.setattr(switch_requests, "check_now", lambda _: None)
     now = timezone.now()
     people.olga.groups.set(Group.objects.filter(name__in=("operator", "approver", "administrator")))
     waiting = make_switch(reason="升级 broker；原集群将停机", requested_by=people.arne)

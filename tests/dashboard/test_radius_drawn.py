@@ -13,7 +13,7 @@ from django.urls import reverse
 from hadash.dashboard import radius
 from hadash.dashboard.charts.blast_radius import MOST_DRAWN
 from hadash.switching.plan import Member, Plan
-from hadash.switching.radius import Draft
+from hadash.switching.planning.radius import Draft
 
 SHOP = Member("appid:shop")
 ORDERS = Member("topic:orders", "appid:shop", "produce")

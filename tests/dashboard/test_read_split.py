@@ -18,8 +18,8 @@ from hadash.dashboard.words import stage_purpose
 from hadash.identity.identity import Identity
 from hadash.inventory.gateways import GatewaySilent
 from hadash.sentences import say
-from hadash.switching import asking
-from hadash.switching.asking import check_now
+from hadash.switching.approvals import requests as switch_requests
+from hadash.switching.approvals.requests import check_now
 from hadash.switching.machine import WAYS, Kind, Stage
 from hadash.switching.models import StageRecord, Switch
 from hadash.switching.plan import Plan, Scope
@@ -47,8 +47,8 @@ def home(split: Plan) -> Plan:
 def planned(monkeypatch: pytest.MonkeyPatch, split: Plan) -> list[Kind]:
     """Planning without ZooKeeper and Kafka; the kinds for which it was done."""
     from hadash.dashboard.views import requests
-    from hadash.switching import asking
-    from hadash.switching.radius import Draft
+    from hadash.switching.approvals import requests as switch_requests
+    from hadash.switching.planning.radius import Draft
 
     kinds: list[Kind] = []
 
@@ -57,8 +57,8 @@ def planned(monkeypatch: pytest.MonkeyPatch, split: Plan) -> list[Kind]:
         return Draft(replace(split, kind=kind))
 
     monkeypatch.setattr(requests, "draft_for", draw)
-    monkeypatch.setattr(asking, "plan_for", lambda *asked: draw(*asked).plan)
-    monkeypatch.setattr(asking, "check_now", lambda plan: None)
+    monkeypatch.setattr(switch_requests, "plan_for", lambda *asked: draw(*asked).plan)
+    monkeypatch.setattr(switch_requests, "check_now", lambda plan: None)
     return kinds
 
 
@@ -146,8 +146,8 @@ def test_while_a_gateway_does_not_answer_it_is_not_asked_for(
     def silent(effects: Any, command: Any) -> Any:
         raise GatewaySilent("Gateway gw-1 does not answer at http://gw-1/clients (timed out).")
 
-    monkeypatch.setattr(asking, "check_now", check_now)
-    monkeypatch.setattr(asking.Effects, "carry_out", silent)
+    monkeypatch.setattr(switch_requests, "check_now", check_now)
+    monkeypatch.setattr(switch_requests.Effects, "carry_out", silent)
     answer = as_olga.post(
         reverse("request-switch"),
         {

@@ -14,7 +14,7 @@ from django.urls import reverse
 from hadash.dashboard.views import switches
 from hadash.sentences import say
 from hadash.switching.plan import Plan
-from hadash.switching.radius import Draft
+from hadash.switching.planning.radius import Draft
 from hadash.switching.refusals import EnginesAway
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]

@@ -14,7 +14,7 @@ from hadash.dashboard import uncovered
 from hadash.dashboard.uncovered import Client, Uncovered
 from hadash.governance.models import AdviceStep, Coverage, Run
 from hadash.inventory.models import AppID
-from hadash.switching.things import Use
+from hadash.radius.nodes import Use
 
 ONE = Uncovered("main", "shop", "checkout@example.com", 1, 4, 2, (Client("web-1", 2), Client("", 1)), 40, 7)
 

@@ -11,8 +11,8 @@ from django.test import Client
 from django.utils import timezone
 
 from hadash.dashboard import live
+from hadash.switching.execution.usual import LEAST, took_before, usual_seconds
 from hadash.switching.models import StageRecord, Switch
-from hadash.switching.usual import LEAST, took_before, usual_seconds
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
 

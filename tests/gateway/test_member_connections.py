@@ -14,7 +14,7 @@ from hadash.bindings.model import BindingState
 from hadash.gateway.codec import ErrorCode
 from hadash.gateway.kinds import Kind
 from hadash.identity.identity import Identity
-from hadash.switching.settled import furthest_settled
+from hadash.switching.execution.settled import furthest_settled
 
 pytestmark = pytest.mark.stack
 

@@ -10,8 +10,8 @@ from django.contrib.auth.models import User
 
 from hadash.inventory import declarations
 from hadash.inventory.models import AppID
-from hadash.switching import planning
-from hadash.switching.things import Use
+from hadash.radius.nodes import Use
+from hadash.switching.planning import proposals
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
 
@@ -20,9 +20,9 @@ pytestmark = [pytest.mark.stack, pytest.mark.django_db]
 def allowed(monkeypatch: pytest.MonkeyPatch) -> set[tuple[str, str]]:
     """(AppID, Topic) that ACLs allow; there are no bindings."""
     rights: set[tuple[str, str]] = set()
-    monkeypatch.setattr(planning, "dialect_of", lambda pair: SimpleNamespace(all_documents=dict))
+    monkeypatch.setattr(proposals, "dialect_of", lambda pair: SimpleNamespace(all_documents=dict))
     monkeypatch.setattr(
-        planning.standby,
+        proposals.standby,
         "allowed_to_use",
         lambda pair, source, topics: {right for right in rights if right[1] in topics},
     )
@@ -30,7 +30,7 @@ def allowed(monkeypatch: pytest.MonkeyPatch) -> set[tuple[str, str]]:
 
 
 def uses(appid: AppID) -> set[Use]:
-    return set(planning.estate_of(appid.pair, appid.pair.first).uses)
+    return set(proposals.estate_of(appid.pair, appid.pair.first).uses)
 
 
 def test_what_was_declared_counts_where_it_was_not_seen(

@@ -30,8 +30,8 @@ from hadash.mirroring.proof import compare_tails
 from hadash.mirroring.services import MirrorError
 from hadash.mirroring.topic_settings import MAX_MESSAGE_BYTES, TIMESTAMP_TYPE
 from hadash.sentences import say
-from hadash.switching import radii
 from hadash.switching.plan import Plan, Scope
+from hadash.switching.planning import overlaps
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
 
@@ -450,7 +450,7 @@ def test_a_standby_that_somebody_needs_is_not_rebuilt(
     )
     holder = SimpleNamespace(plan=plan, sentence=say("Switch %(key)s holds it.", key="SW-1"))
     with monkeypatch.context() as held:
-        held.setattr(radii, "holders", lambda pair: [holder])
+        held.setattr(overlaps, "holders", lambda pair: [holder])
         with pytest.raises(CommandError, match="Switch SW-1 holds it"):
             call_command(*command, confirm="west")
     BindingStore(zookeeper).change([Edit(Identity(topic.app.appid), Binding("west"))])

@@ -21,7 +21,7 @@ from hadash.notices.models import Incident, Notice, Pending, PersonalWish
 from hadash.outbox.models import Delivery
 from hadash.reports.models import MailPreference
 from hadash.switching.batches.models import BatchApproval
-from hadash.switching.by_hand.models import BindingApproval
+from hadash.switching.binding_changes.models import BindingApproval
 from hadash.switching.models import Approval, StageRecord, Switch
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]

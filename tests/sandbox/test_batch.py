@@ -14,11 +14,11 @@ from hadash.bindings.member import Member
 from hadash.bindings.model import Binding
 from hadash.bindings.store import BindingStore, Edit
 from hadash.identity.identity import Identity
+from hadash.radius.nodes import Use
 from hadash.sandbox.bench.applying import Changes
 from hadash.sandbox.world import batch, till, world_named
 from hadash.switching.plan import Scope, ScopeKind
-from hadash.switching.radius import Estate, MirrorOf, draw_up
-from hadash.switching.things import Use
+from hadash.switching.planning.radius import Estate, MirrorOf, draw_up
 
 
 def settings(config: tuple[str, ...]) -> dict[str, str]:

@@ -41,11 +41,11 @@ from hadash.sandbox.traffic.records import Headers, damage, headers_of, place
 from hadash.sandbox.traffic.verdict import journal_faults
 from hadash.sandbox.trial import Measured
 from hadash.sandbox.world import world_named
-from hadash.switching.assignors import UsedAssignors
-from hadash.switching.checks import check_assignors
 from hadash.switching.machine import Kind
-from hadash.switching.reading_on import check_reading_on
-from hadash.switching.stage_run import Limits, StageFailed
+from hadash.switching.stages.assignors import UsedAssignors
+from hadash.switching.stages.precheck import check_assignors
+from hadash.switching.stages.reading_on import check_reading_on
+from hadash.switching.stages.run import Limits, StageFailed
 
 #: Ten records of one key.
 TEN = [Logged("a", number) for number in range(10)]

@@ -19,8 +19,8 @@ from hadash.sandbox.fault.gate import Gate
 from hadash.sandbox.fault.outcome import Outcome, Row, outcome_of, standstill
 from hadash.sandbox.fault.points import AT_WRITES, WITHIN, Point, Points
 from hadash.sandbox.traffic.verdict import GroupVerdict
-from hadash.switching import commands as do
 from hadash.switching.machine import WAY, Stage
+from hadash.switching.stages import commands as do
 
 
 def parts_of(command: do.Command) -> tuple[do.Command, ...]:

@@ -28,8 +28,8 @@ from hadash.sandbox.errors import SandboxError
 from hadash.sandbox.fleet import database, lags, reports, servers
 from hadash.sandbox.fleet.estate import GROUP, PRODUCE, Estate, Side, Size
 from hadash.sandbox.fleet.filling import take
-from hadash.switching import planning
 from hadash.switching.plan import Scope, ScopeKind
+from hadash.switching.planning import proposals
 
 SIDE = Side()
 NOW = datetime(2026, 11, 25, 12, tzinfo=UTC)
@@ -121,7 +121,7 @@ class TestInTheTables:
 
     def test_a_switch_is_drawn_up_and_refused(self, estate: Estate, pair: Pair) -> None:
         appid = estate.appid_names[int(np.flatnonzero(~estate.shares & (estate.side == 0))[0])]
-        draft = planning.draft_for(pair, Scope(ScopeKind.APPID, appid), pair.second)
+        draft = proposals.draft_for(pair, Scope(ScopeKind.APPID, appid), pair.second)
         assert draft.plan.topics and "generated" in str(draft.objections[-1])
 
     def test_a_snapshot_has_what_its_clusters_would_say(

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hadash.bindings.model import Binding, BindingDocument
-from hadash.switching.closure import AccessGraph
-from hadash.switching.radius import Estate, is_on
-from hadash.switching.things import GROUP, TOPIC, Thing, Use, group, topic
+from hadash.radius.closure import AccessGraph
+from hadash.radius.nodes import GROUP, TOPIC, Thing, Use, group, topic
+from hadash.switching.planning.radius import Estate, is_on
 from spark.transform.advice import Advice, advise
 
 APPIDS = st.integers(0, 4).map("app-{}".format)

@@ -10,10 +10,10 @@ from switching.test_radius import estate_of
 
 from hadash.bindings.model import Binding, BindingDocument
 from hadash.identity.identity import Identity
-from hadash.switching.closure import Dimension
+from hadash.radius.closure import Dimension
+from hadash.radius.nodes import APPID, GROUP, INSTANCE, TOPIC, Use
 from hadash.switching.plan import Scope, ScopeKind
-from hadash.switching.radius import Estate, MirrorOf, draw_up
-from hadash.switching.things import APPID, GROUP, INSTANCE, TOPIC, Use
+from hadash.switching.planning.radius import Estate, MirrorOf, draw_up
 from spark.transform.estate import estate_of as estate_of_rows
 from spark.transform.radii import node_rows
 

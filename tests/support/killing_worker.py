@@ -20,7 +20,7 @@ from tasks.app import app
 
 django.setup()
 
-from hadash.switching.effects import Effects  # noqa: E402  (needs Django to be set up)
+from hadash.switching.execution.effects import Effects  # noqa: E402  (needs Django to be set up)
 
 __all__ = ["app"]
 

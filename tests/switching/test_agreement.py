@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from hadash.bindings.model import Binding, BindingDocument, BindingState
 from hadash.identity.identity import Identity
-from hadash.switching.agreement import Left, compare
+from hadash.switching.recovery.agreement import Left, compare
 
 BEGAN = datetime(2026, 11, 26, 12, 0, tzinfo=UTC)
 SHOP, CARTS = Identity("shop"), Identity("shop", "shop-carts")

@@ -14,7 +14,8 @@ from django.utils import timezone
 from hadash.accounts.roles import ensure_roles, ensure_user
 from hadash.audit.models import Entry
 from hadash.inventory.models import Cluster, Pair
-from hadash.switching import asking, deciding, policy, stage_audit, windows
+from hadash.switching.approvals import decisions, policy, requests, windows
+from hadash.switching.execution import stage_audit
 from hadash.switching.machine import Status
 from hadash.switching.models import Blackout, Policy, StageRecord, Switch
 from hadash.switching.plan import Plan
@@ -30,9 +31,9 @@ Window = tuple[Any, Any]
 @pytest.fixture(autouse=True)
 def planned(monkeypatch: pytest.MonkeyPatch) -> None:
     """What would move is what was asked for, and nothing stands against it."""
-    for module in (asking, deciding):
+    for module in (requests, decisions):
         monkeypatch.setattr(module, "plan_for", lambda *_: WHOLE)
-    monkeypatch.setattr(asking, "check_now", lambda plan: None)
+    monkeypatch.setattr(requests, "check_now", lambda plan: None)
 
 
 @pytest.fixture
@@ -69,7 +70,9 @@ def started(django_capture_on_commit_callbacks: Any) -> list[str]:
 @pytest.fixture
 def ask(pair: Pair, people: dict[str, User]) -> Callable[..., Switch]:
     def make(user: str = "olga", window: Window | None = None) -> Switch:
-        return asking.request(asking.Asked(people[user], pair, WHOLE.scope, pair.second, "Upgrade"), window)
+        return requests.request(
+            requests.Asked(people[user], pair, WHOLE.scope, pair.second, "Upgrade"), window
+        )
 
     return make
 
@@ -80,7 +83,7 @@ def approve(
 ) -> Callable[..., Switch]:
     def act(user: str, switch: Switch, plan: Plan = WHOLE) -> Switch:
         with django_capture_on_commit_callbacks(execute=True):
-            return deciding.approve(people[user], switch, plan.digest, lambda s: started.append(s.key))
+            return decisions.approve(people[user], switch, plan.digest, lambda s: started.append(s.key))
 
     return act
 
@@ -158,7 +161,7 @@ class TestApprovals:
         policy.set_policy(people["ada"], pair, {"approvals": 2})
         switch = ask()
         approve("arne", switch)
-        assert deciding.decline(people["bea"], switch, "Not today.").current is Status.DECLINED
+        assert decisions.decline(people["bea"], switch, "Not today.").current is Status.DECLINED
 
     def test_an_approval_is_of_one_plan(self, ask: Any, approve: Any) -> None:
         from dataclasses import replace
@@ -222,7 +225,7 @@ class TestWindow:
         self, people: dict[str, User], ask: Any, approve: Any
     ) -> None:
         switch = approve("arne", ask(window=in_hours(1, 2)))
-        assert deciding.cancel(people["olga"], switch, "not today").current is Status.CANCELLED
+        assert decisions.cancel(people["olga"], switch, "not today").current is Status.CANCELLED
 
     @pytest.mark.parametrize(
         ("window", "why"),
@@ -412,7 +415,7 @@ class TestComments:
         self, people: dict[str, User], ask: Any
     ) -> None:
         switch = ask()
-        deciding.comment(people["arne"], switch, "  为什么是今天？ ")
+        decisions.comment(people["arne"], switch, "  为什么是今天？ ")
         assert log(switch)[-1] == "“为什么是今天？”"
         assert switch.events.last().actor == people["arne"]
         assert Entry.objects.get(verb="comment").details == {"text": "为什么是今天？"}
@@ -427,9 +430,9 @@ class TestComments:
         switch = ask()
         before = log(switch)
         with pytest.raises(Refused, match=why):
-            deciding.comment(people["arne"], switch, text)
+            decisions.comment(people["arne"], switch, text)
         assert log(switch) == before
 
     def test_viewers_only_look(self, people: dict[str, User], ask: Any) -> None:
         with pytest.raises(PermissionDenied, match="You may not comment on switches"):
-            deciding.comment(people["vera"], ask(), "Hello")
+            decisions.comment(people["vera"], ask(), "Hello")

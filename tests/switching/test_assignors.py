@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hadash.switching.assignors import COOPERATIVE, EAGER, Rebalancing, rebalancing
+from hadash.switching.stages.assignors import COOPERATIVE, EAGER, Rebalancing, rebalancing
 
 TWO = ("a", "b")
 

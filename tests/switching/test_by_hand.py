@@ -25,12 +25,12 @@ from hadash.bindings.store import Edit
 from hadash.identity.identity import Identity
 from hadash.inventory.models import Access, AppID, Cluster, InstanceID, Pair
 from hadash.sentences import Sentence, say
-from hadash.switching import asking as switches
-from hadash.switching import policy
-from hadash.switching.by_hand import applying, asking, deciding
-from hadash.switching.by_hand.machine import MOVES, Event, Status, move
-from hadash.switching.by_hand.models import BindingChange
-from hadash.switching.by_hand.rule import Wanted
+from hadash.switching.approvals import policy
+from hadash.switching.approvals import requests as switches
+from hadash.switching.binding_changes import applying, decisions, requests
+from hadash.switching.binding_changes.machine import MOVES, Event, Status, move
+from hadash.switching.binding_changes.models import BindingChange
+from hadash.switching.binding_changes.rule import Wanted
 from hadash.switching.machine import IllegalMove
 from hadash.switching.models import Switch
 from hadash.switching.refusals import Busy, EnginesAway, PlanChanged, Refused
@@ -49,7 +49,7 @@ __all__ = ["lose_reply"]
 def dialect(zookeeper: KazooClient, monkeypatch: pytest.MonkeyPatch) -> NativeDialect:
     """The bindings of the pair, in a real ZooKeeper."""
     found = NativeDialect(zookeeper)
-    for module in (asking, applying):
+    for module in (requests, applying):
         monkeypatch.setattr(module, "dialect_of", lambda pair: found)
     return found
 
@@ -99,8 +99,8 @@ def ask(shop: AppID, people: dict[str, User]) -> Callable[..., BindingChange]:
         *bind: Identity, unbind: tuple[Identity, ...] = (), user: str = "olga", **values: Any
     ) -> BindingChange:
         digest = values.pop("digest", "")
-        asked = asking.Asked(people[user], shop, Wanted(bind, unbind), "Known clients", **values)
-        return asking.request(asked, digest)
+        asked = requests.Asked(people[user], shop, Wanted(bind, unbind), "Known clients", **values)
+        return requests.request(asked, digest)
 
     return make
 
@@ -111,7 +111,7 @@ def approve(people: dict[str, User], django_capture_on_commit_callbacks: Any) ->
 
     def act(change: BindingChange, user: str = "arne", **values: Any) -> BindingChange:
         with django_capture_on_commit_callbacks(execute=True):
-            deciding.approve(people[user], change, change.digest, lambda c: applying.apply(c.pk), **values)
+            decisions.approve(people[user], change, change.digest, lambda c: applying.apply(c.pk), **values)
         change.refresh_from_db()
         return change
 
@@ -211,7 +211,7 @@ class TestRefused:
 
     def test_what_would_move_somebody(self, ask: Any, dialect: NativeDialect) -> None:
         dialect.change([Edit(SHOP, Binding("west"))])
-        with pytest.raises(asking.WouldMove) as caught:
+        with pytest.raises(requests.WouldMove) as caught:
             ask(unbind=(SHOP,))
         assert [str(reason) for reason in caught.value.reasons] == [
             "shop › api-1, with Topic orders, would move from west to east.",
@@ -256,7 +256,7 @@ class TestRefused:
         with pytest.raises(PermissionDenied):
             ask(WEB, user="vera")
         with pytest.raises(Refused, match="Say why"):
-            asking.request(asking.Asked(people["olga"], shop, Wanted((WEB,)), " "))
+            requests.request(requests.Asked(people["olga"], shop, Wanted((WEB,)), " "))
 
     def test_another_one_than_was_shown(self, ask: Any) -> None:
         with pytest.raises(PlanChanged):
@@ -279,7 +279,7 @@ class TestRefused:
         for name in ("plan_for", "check_now"):
             monkeypatch.setattr(switches, name, lambda *_: WHOLE)
         wanted = switches.Asked(people["olga"], shop.pair, WHOLE.scope, shop.pair.second, "Upgrade")
-        deciding.approve(people["arne"], change, change.digest, lambda c: None)
+        decisions.approve(people["arne"], change, change.digest, lambda c: None)
         with pytest.raises(Busy, match=f"Change {change.key} of the bindings of shop is being written"):
             switches.request(wanted)
         applying.apply(change.pk)
@@ -304,7 +304,7 @@ class TestReview:
         with pytest.raises(PermissionDenied, match="somebody else has to decide on it"):
             approve(change, "otto")
         with pytest.raises(PermissionDenied):
-            deciding.decline(people["otto"], change, "No")
+            decisions.decline(people["otto"], change, "No")
         with (
             pytest.raises(IntegrityError, match="binding_change_decided_by_somebody_else"),
             transaction.atomic(),
@@ -337,15 +337,15 @@ class TestReview:
     def test_declined_with_a_reason(self, ask: Any, approve: Any, people: dict[str, User]) -> None:
         change = ask(WEB)
         with pytest.raises(Refused, match="Say why you decline"):
-            deciding.decline(people["arne"], change, "")
-        deciding.decline(people["arne"], change, "Not now")
+            decisions.decline(people["arne"], change, "")
+        decisions.decline(people["arne"], change, "Not now")
         change.refresh_from_db()
         assert (change.current, change.decision_note) == (Status.DECLINED, "Not now")
         with pytest.raises(Refused, match="This change is declined"):
             approve(change)
 
     def test_cancelled(self, ask: Any, people: dict[str, User]) -> None:
-        change = deciding.cancel(people["olga"], ask(WEB), "Not today.")
+        change = decisions.cancel(people["olga"], ask(WEB), "Not today.")
         assert (change.current, outcome(change)) == (
             Status.CANCELLED,
             ["olga cancelled it: Not today. Nothing was changed."],
@@ -356,7 +356,7 @@ class TestReview:
         BindingChange.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
         with pytest.raises(Refused, match="has expired"):
             approve(change)
-        assert deciding.expire() == 1
+        assert decisions.expire() == 1
         change.refresh_from_db()
         assert change.current is Status.EXPIRED
 
@@ -366,7 +366,7 @@ class TestWhatGoesWrong:
     def approved(self, ask: Any, people: dict[str, User]) -> BindingChange:
         """Approved, and not handed to anybody."""
         change: BindingChange = ask(WEB)
-        return deciding.approve(people["arne"], change, change.digest, lambda c: None)
+        return decisions.approve(people["arne"], change, change.digest, lambda c: None)
 
     def test_what_was_true_is_looked_at_again_before_it_is_written(
         self, approved: BindingChange, dialect: NativeDialect

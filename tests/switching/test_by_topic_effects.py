@@ -11,14 +11,14 @@ from django.utils import timezone
 from hadash.identity.identity import Identity
 from hadash.inventory.models import Access, Cluster, Pair
 from hadash.mirroring.models import Mirror
-from hadash.switching import commands as do
-from hadash.switching import effects
-from hadash.switching.batches.drawing import _clients
-from hadash.switching.effects import Effects
-from hadash.switching.facts import Facts
-from hadash.switching.lost_source import users
-from hadash.switching.radius import Draft
-from hadash.switching.things import Use
+from hadash.radius.nodes import Use
+from hadash.switching.batches.plans import _clients
+from hadash.switching.execution import effects
+from hadash.switching.execution.effects import Effects
+from hadash.switching.execution.lost_source import users
+from hadash.switching.planning.radius import Draft
+from hadash.switching.stages import commands as do
+from hadash.switching.stages.context import Facts
 
 from .test_radius import estate_of
 from .world import WHOLE

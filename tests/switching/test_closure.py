@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from hadash.bindings.model import Binding, BindingDocument
 from hadash.identity.identity import Identity
-from hadash.switching.closure import AccessGraph, Closure, Dimension, identities_of
-from hadash.switching.things import Thing, Use, group, thing_of, topic
+from hadash.radius.closure import AccessGraph, Closure, Dimension, identities_of
+from hadash.radius.nodes import Thing, Use, group, thing_of, topic
 
 SHOP, CRM = thing_of(Identity("shop")), thing_of(Identity("crm"))
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from hadash.identity.identity import Identity
-from hadash.switching.connected import where_they_are
+from hadash.switching.planning.connected import where_they_are
 
 from .world import WHOLE
 

@@ -12,7 +12,7 @@ from django.db import connection
 
 from hadash.accounts.roles import ensure_roles, ensure_user
 from hadash.inventory.models import Cluster, Pair
-from hadash.switching import asking, deciding
+from hadash.switching.approvals import decisions, requests
 from hadash.switching.models import Switch
 from hadash.switching.refusals import Refused
 
@@ -32,9 +32,9 @@ def people(transactional_db: None) -> dict[str, User]:
 
 @pytest.fixture
 def ask(people: dict[str, User], monkeypatch: pytest.MonkeyPatch) -> Callable[[], Switch]:
-    for module in (asking, deciding):
+    for module in (requests, decisions):
         monkeypatch.setattr(module, "plan_for", lambda *_: WHOLE)
-    monkeypatch.setattr(asking, "check_now", lambda plan: None)
+    monkeypatch.setattr(requests, "check_now", lambda plan: None)
     east, west = (
         Cluster.objects.create(name=name, number=number) for number, name in enumerate(("east", "west"), 1)
     )
@@ -42,7 +42,7 @@ def ask(people: dict[str, User], monkeypatch: pytest.MonkeyPatch) -> Callable[[]
 
     def make() -> Switch:
         Switch.objects.filter(status="running").update(status="succeeded")
-        return asking.request(asking.Asked(people["olga"], pair, WHOLE.scope, west, "Upgrade"))
+        return requests.request(requests.Asked(people["olga"], pair, WHOLE.scope, west, "Upgrade"))
 
     return make
 
@@ -71,7 +71,7 @@ def test_it_runs_once_however_many_approve(ask: Callable[[], Switch], people: di
         switch, started = ask(), list[str]()
 
         def approve(name: str, switch: Switch = switch, started: list[str] = started) -> None:
-            deciding.approve(people[name], switch, WHOLE.digest, lambda s: started.append(s.key))
+            decisions.approve(people[name], switch, WHOLE.digest, lambda s: started.append(s.key))
 
         said = at_once(lambda: approve("arne"), lambda: approve("bea"))
         assert said.count("done") == 1, said
@@ -85,8 +85,8 @@ def test_it_is_approved_or_cancelled_and_never_both(
     for _ in range(ROUNDS):
         switch, started = ask(), list[str]()
         said = at_once(
-            lambda: deciding.approve(people["arne"], switch, WHOLE.digest, lambda s: started.append(s.key)),  # noqa: B023
-            lambda: deciding.cancel(people["olga"], switch, "Not today."),  # noqa: B023
+            lambda: decisions.approve(people["arne"], switch, WHOLE.digest, lambda s: started.append(s.key)),  # noqa: B023
+            lambda: decisions.cancel(people["olga"], switch, "Not today."),  # noqa: B023
         )
         assert said.count("done") == 1, said
         switch.refresh_from_db()

@@ -12,9 +12,9 @@ from hadash.kafka.values import Acl
 from hadash.mirroring import standby
 from hadash.mirroring.acls import write_denial
 from hadash.mirroring.models import WriteDenial
-from hadash.switching import commands as do
-from hadash.switching.effects import Effects
-from hadash.switching.facts import Facts, denied_of, with_denied
+from hadash.switching.execution.effects import Effects
+from hadash.switching.stages import commands as do
+from hadash.switching.stages.context import Facts, denied_of, with_denied
 
 from .world import WHOLE
 

@@ -13,13 +13,13 @@ from hadash.governance.catalogue import Code
 from hadash.identity.identity import Identity
 from hadash.inventory.models import Access, AppID, Cluster, InstanceID, Pair
 from hadash.inventory.selectors import access_since
-from hadash.switching import planning, risks
-from hadash.switching.elsewhere import used_elsewhere
+from hadash.radius.nodes import Use
+from hadash.switching.approvals.policy import stopping
 from hadash.switching.machine import Kind
 from hadash.switching.plan import Scope
-from hadash.switching.policy import stopping
-from hadash.switching.radius import Draft, Estate, MirrorOf, draw_up
-from hadash.switching.things import Use
+from hadash.switching.planning import proposals, risks
+from hadash.switching.planning.appids_in_other_pairs import used_elsewhere
+from hadash.switching.planning.radius import Draft, Estate, MirrorOf, draw_up
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
 
@@ -49,7 +49,7 @@ def see(pair: Pair, appid: str, days_ago: float = 0) -> None:
 def pair(monkeypatch: pytest.MonkeyPatch) -> Pair:
     """``shop`` writes what ``audit`` reads; the engine has nothing against it, and no Topic has replicas."""
     monkeypatch.setattr(
-        planning, "dialect_of", lambda pair: SimpleNamespace(objections=lambda identities, cluster: [])
+        proposals, "dialect_of", lambda pair: SimpleNamespace(objections=lambda identities, cluster: [])
     )
     monkeypatch.setattr(risks, "client_for", lambda access: SimpleNamespace(topics=lambda names: {}))
     return make_pair("main", "east", "west")
@@ -61,7 +61,7 @@ def drawn(pair: Pair, kind: Kind = Kind.PLANNED) -> Draft:
     estate = Estate("main", ("east", "west"), "east", uses, {}, {}, mirrors)
     draft = draw_up(Scope.of(Identity("shop")), "east", "west", estate)
     draft = replace(draft, plan=replace(draft.plan, kind=kind))
-    (found,) = planning.with_objections(pair, [draft], pair.first)
+    (found,) = proposals.with_objections(pair, [draft], pair.first)
     return found
 
 

@@ -26,12 +26,13 @@ from hadash.inventory import dialects, gateways
 from hadash.inventory.models import Cluster, Pair
 from hadash.kafka.errors import ConnectUnavailable, KafkaError
 from hadash.sentences import Sentence, say
-from hadash.switching import commands as do
-from hadash.switching import executor, leases, stages
-from hadash.switching.executor import _Execution
+from hadash.switching.execution import executor, leases
+from hadash.switching.execution.executor import _Execution
 from hadash.switching.machine import Stage, Status
 from hadash.switching.models import StageRecord, Switch
-from hadash.switching.stage_run import StageFailed
+from hadash.switching.stages import commands as do
+from hadash.switching.stages import ways
+from hadash.switching.stages.run import StageFailed
 
 from .world import WHOLE
 
@@ -212,7 +213,7 @@ def test_an_end_without_zookeeper_is_an_end(
 
     monkeypatch.setattr(dialects, "zookeeper", lambda: zookeeper)
     monkeypatch.setattr(gateways, "zookeeper", away)
-    monkeypatch.setitem(stages.RUNS, Stage.PRECHECK, run)
+    monkeypatch.setitem(ways.RUNS, Stage.PRECHECK, run)
     Switch.objects.filter(pk=switch.pk).update(stage=Stage.PRECHECK.value, started_at=timezone.now())
     assert executor.run_stage(switch.pk, 3) is None
     switch.refresh_from_db()
@@ -267,7 +268,7 @@ def test_a_server_that_is_away_for_a_moment_after_forward_needs_nobody(
 
     monkeypatch.setattr(dialects, "zookeeper", lambda: zookeeper)
     monkeypatch.setattr(executor, "AGAIN_SECONDS", 0)
-    monkeypatch.setitem(stages.RUNS, stage, run)
+    monkeypatch.setitem(ways.RUNS, stage, run)
     Switch.objects.filter(pk=switch.pk).update(stage=stage.value)
     executor.run_stage(switch.pk, 3)
     (record,) = switch.stages.all()
@@ -297,9 +298,9 @@ class TestHolding:
             yield
 
         monkeypatch.setattr(dialects, "zookeeper", lambda: zookeeper)
-        monkeypatch.setitem(stages.RUNS, Stage.TRANSLATE, run)
+        monkeypatch.setitem(ways.RUNS, Stage.TRANSLATE, run)
         for stage in (Stage.FORWARD, Stage.RETURN):
-            monkeypatch.setitem(stages.RUNS, stage, done)
+            monkeypatch.setitem(ways.RUNS, stage, done)
         Switch.objects.filter(pk=switch.pk).update(stage=Stage.TRANSLATE.value)
         return happens
 
@@ -376,7 +377,7 @@ class TestHolding:
             yield do.Say(say("%(error)s", error="forward"))
             return say("Done.")
 
-        monkeypatch.setitem(stages.RUNS, Stage.FORWARD, forward)
+        monkeypatch.setitem(ways.RUNS, Stage.FORWARD, forward)
         Switch.objects.filter(pk=switch.pk).update(stage=Stage.FORWARD.value)
         self.blocked_for(switch, 1000)
         assert self.said(switch) == ["forward", "Done."]
@@ -410,7 +411,7 @@ class TestForgetfulDatabase:
                 return say("Done.")
                 yield
 
-            monkeypatch.setitem(stages.RUNS, stage, run)
+            monkeypatch.setitem(ways.RUNS, stage, run)
         return stages_run
 
     def wrote(self, store: BindingStore, switch: Switch, token: int, *written: Stage) -> None:
@@ -494,7 +495,7 @@ class TestForgetfulDatabase:
             self.write(store, switch, 4, Stage.SETTLE)
             yield
 
-        monkeypatch.setitem(stages.RUNS, Stage.SETTLE, settle)
+        monkeypatch.setitem(ways.RUNS, Stage.SETTLE, settle)
         assert executor.run_stage(switch.pk, 3) == 4
         assert executor.run_stage(switch.pk, 4) == 5
         assert ran == [Stage.FORWARD]
@@ -515,7 +516,7 @@ def test_what_a_stage_has_found_out_is_not_tried_again(
         yield
 
     monkeypatch.setattr(dialects, "zookeeper", lambda: zookeeper)
-    monkeypatch.setitem(stages.RUNS, stage, run)
+    monkeypatch.setitem(ways.RUNS, stage, run)
     Switch.objects.filter(pk=switch.pk).update(stage=stage.value)
     assert executor.run_stage(switch.pk, 3) is None
     switch.refresh_from_db()
@@ -532,7 +533,7 @@ def test_without_the_database_a_stage_neither_fails_nor_ends(
         yield
 
     monkeypatch.setattr(dialects, "zookeeper", lambda: zookeeper)
-    monkeypatch.setitem(stages.RUNS, Stage.SETTLE, run)
+    monkeypatch.setitem(ways.RUNS, Stage.SETTLE, run)
     with pytest.raises(OperationalError):
         executor.run_stage(switch.pk, 3)
     switch.refresh_from_db()

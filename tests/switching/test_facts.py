@@ -9,8 +9,8 @@ import pytest
 
 from hadash.bindings.journals import FACTS_BYTES, packed
 from hadash.kafka.values import Partition
-from hadash.switching import facts as facts_module
-from hadash.switching.facts import Facts, room_for
+from hadash.switching.stages import context as facts_module
+from hadash.switching.stages.context import Facts, room_for
 
 
 def partitions(count: int) -> list[Partition]:

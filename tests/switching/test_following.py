@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from hadash.switching import commands as do
 from hadash.switching.machine import WAYS, Kind, Stage
-from hadash.switching.stages import run_of
-from hadash.switching.verifying import verify
+from hadash.switching.stages import commands as do
+from hadash.switching.stages.verification import verify
+from hadash.switching.stages.ways import run_of
 
 from .test_stages import failure
 from .walking import QUICK, Fault, Walk, run_stage, steps, world_before

@@ -19,9 +19,11 @@ from hadash.kafka.values import Partition
 from hadash.mirroring.offsets import Corresponding
 from hadash.mirroring.rebuild import NotReported
 from hadash.mirroring.services import MirrorError
-from hadash.switching import asking, policy, radii, tails
+from hadash.switching.approvals import policy, requests
 from hadash.switching.machine import Kind, Status
 from hadash.switching.models import Blackout, Switch, Tail
+from hadash.switching.planning import overlaps
+from hadash.switching.recovery import unreplicated
 from hadash.switching.refusals import Busy, Refused
 
 from .test_approval import approve, ask, in_hours, log, pair, people, planned, started
@@ -35,7 +37,7 @@ ORDERS = Partition("orders", 0)
 
 @pytest.fixture
 def forced(asked: Any) -> Callable[..., Switch]:
-    return lambda user="rita", confirmed="east": asking.force(asked(user, Kind.FORCED), confirmed)
+    return lambda user="rita", confirmed="east": requests.force(asked(user, Kind.FORCED), confirmed)
 
 
 class TestForce:
@@ -74,8 +76,8 @@ class TestTail:
     def tail(self, forced: Any) -> Tail:
         """The tail of a forced switch that has ended."""
         switch = ended(forced())
-        tails.open_tail(switch.key, {ORDERS: Corresponding(100, 60)})
-        tails.open_tail(
+        unreplicated.open_tail(switch.key, {ORDERS: Corresponding(100, 60)})
+        unreplicated.open_tail(
             switch.key, {ORDERS: Corresponding(0, 0)}
         )  # a stage that is run again changes nothing
         return Tail.objects.get(switch=switch)
@@ -91,27 +93,27 @@ class TestTail:
             said["denied"].append(cluster.name)
             return 2
 
-        monkeypatch.setattr(tails, "deny_writes", deny)
-        monkeypatch.setattr(tails, "tail_of", lambda cluster, points: said["found"])
+        monkeypatch.setattr(unreplicated, "deny_writes", deny)
+        monkeypatch.setattr(unreplicated, "tail_of", lambda cluster, points: said["found"])
         return said
 
     def test_while_the_source_is_away_it_waits_and_says_why(self, tail: Tail, source: Any) -> None:
-        tails.look_for_tails()
+        unreplicated.look_for_tails()
         tail.refresh_from_db()
         assert (tail.status, tail.fault) == ("waiting", "Cluster east does not answer.")
 
     def test_when_it_is_back_it_is_closed_first_and_then_counted(self, tail: Tail, source: Any) -> None:
         source["found"] = {ORDERS: (100, 107)}
-        tails.look_for_tails()
+        unreplicated.look_for_tails()
         tail.refresh_from_db()
         assert source["denied"] == ["east"]
         assert (tail.status, tail.records) == ("reported", 7)
-        assert tails.shown(tail) == [
+        assert unreplicated.shown(tail) == [
             {"topic": "orders", "partition": 0, "first": 100, "end": 107, "records": 7}
         ]
         assert "It holds 7 records that were not mirrored" in log(tail.switch)[-1]
         assert Entry.objects.filter(verb="report tail").count() == 1
-        tails.look_for_tails()
+        unreplicated.look_for_tails()
         assert Entry.objects.filter(verb="report tail").count() == 1
 
     @pytest.fixture
@@ -123,7 +125,7 @@ class TestTail:
         ) -> list[Tail]:
             handed: list[Tail] = []
             with django_capture_on_commit_callbacks(execute=True):
-                tails.ask_to_rebuild(people[user], tail.switch, confirmed, note, handed.append)
+                unreplicated.ask_to_rebuild(people[user], tail.switch, confirmed, note, handed.append)
             return handed
 
         return act
@@ -136,7 +138,7 @@ class TestTail:
         self, tail: Tail, source: Any, rebuild: Any
     ) -> None:
         source["found"] = {}
-        tails.look_for_tails()
+        unreplicated.look_for_tails()
         with pytest.raises(Refused, match="Type east"):
             rebuild(tail, confirmed="west")
         with pytest.raises(Refused, match="Say what became"):
@@ -164,8 +166,8 @@ class TestTail:
             tried.extend(one.pk for one in arguments)
             raise ValueError("odd")
 
-        monkeypatch.setattr(tails, "look_for_tails", failing)
-        monkeypatch.setattr(tails, "carry_out", failing)
+        monkeypatch.setattr(unreplicated, "look_for_tails", failing)
+        monkeypatch.setattr(unreplicated, "carry_out", failing)
         switching.look_for_tails()
         assert sorted(tried) == sorted(Tail.objects.values_list("pk", flat=True))
 
@@ -173,7 +175,7 @@ class TestTail:
         self, tail: Tail, source: Any, rebuild: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         source["found"] = {}
-        tails.look_for_tails()
+        unreplicated.look_for_tails()
         rebuild(tail)
 
         def fail_with(error: Exception) -> Any:
@@ -183,18 +185,18 @@ class TestTail:
             return fail
 
         def tried(error: Exception) -> tuple[str, str]:
-            monkeypatch.setattr(tails, "rebuild", fail_with(error))
-            tails.carry_out(Tail.objects.get(pk=tail.pk))
+            monkeypatch.setattr(unreplicated, "rebuild", fail_with(error))
+            unreplicated.carry_out(Tail.objects.get(pk=tail.pk))
             tail.refresh_from_db()
             return tail.status, tail.fault
 
-        monkeypatch.setattr(tails, "_mirrors_of", lambda switch: [SimpleNamespace(name="shop")])
+        monkeypatch.setattr(unreplicated, "_mirrors_of", lambda switch: [SimpleNamespace(name="shop")])
         away = "Cluster east does not answer."
         assert tried(ClusterUnavailable(away)) == ("rebuilding", away), "it is tried again by itself"
         assert tried(MirrorError("Topic orders is not gone.")) == ("failed", "Topic orders is not gone.")
-        monkeypatch.setattr(tails, "rebuild", lambda *arguments: None)
+        monkeypatch.setattr(unreplicated, "rebuild", lambda *arguments: None)
         rebuild(tail)
-        tails.carry_out(Tail.objects.get(pk=tail.pk))
+        unreplicated.carry_out(Tail.objects.get(pk=tail.pk))
         tail.refresh_from_db()
         assert (tail.status, tail.fault) == ("rebuilt", "")
 
@@ -203,7 +205,7 @@ class TestTail:
         tail.switch.facts = {"drained": [["orders", 0, 104, 64]]}
         tail.switch.save()
         source["found"] = {ORDERS: (100, 107)}
-        tails.look_for_tails()
+        unreplicated.look_for_tails()
         assert log(tail.switch)[-2:] == [
             "east is back. It holds 7 records that were not mirrored; nobody can write to it.",
             "Up to 4 of them may have been mirrored: that they were is not proved.",
@@ -213,24 +215,24 @@ class TestTail:
         self, tail: Tail, source: Any, rebuild: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         source["found"] = {ORDERS: (100, 107)}
-        tails.look_for_tails()
+        unreplicated.look_for_tails()
         rebuild(tail)
         tail.refresh_from_db()
-        assert tails.reported(tail) == {ORDERS: 107}
+        assert unreplicated.reported(tail) == {ORDERS: 107}
 
         def refuse(*arguments: Any) -> None:
             raise NotReported("orders-0 on cluster east ends at 110.")
 
-        monkeypatch.setattr(tails, "_mirrors_of", lambda switch: [SimpleNamespace(name="shop")])
-        monkeypatch.setattr(tails, "rebuild", refuse)
-        tails.carry_out(tail)
+        monkeypatch.setattr(unreplicated, "_mirrors_of", lambda switch: [SimpleNamespace(name="shop")])
+        monkeypatch.setattr(unreplicated, "rebuild", refuse)
+        unreplicated.carry_out(tail)
         tail.refresh_from_db()
         assert tail.status == "waiting"
         assert (
             "It is asked again for what it holds, and somebody has to decide again." in log(tail.switch)[-1]
         )
         source["found"] = {ORDERS: (100, 110)}
-        tails.look_for_tails()
+        unreplicated.look_for_tails()
         tail.refresh_from_db()
         assert (tail.status, tail.records) == ("reported", 10)
 
@@ -245,14 +247,14 @@ class TestTail:
             return {}
 
         source["found"] = {}
-        monkeypatch.setattr(tails, "tail_of", starting)
-        tails.look_for_tails()
-        tails.look_for_tails()
+        monkeypatch.setattr(unreplicated, "tail_of", starting)
+        unreplicated.look_for_tails()
+        unreplicated.look_for_tails()
         tail.refresh_from_db()
         assert (tail.status, tail.fault) == ("waiting", "Cluster east does not know Topic orders.")
         assert tail.unknown_since is not None
         settings.TAIL_UNKNOWN_SECONDS = 0
-        tails.look_for_tails()
+        unreplicated.look_for_tails()
         tail.refresh_from_db()
         assert tail.status == "reported"
         assert log(tail.switch)[-1] == (
@@ -271,7 +273,7 @@ class TestRebuilding:
         switch = ended(forced())
         switch.plan = replace(WHOLE, mirrors=("carts", "shop")).to_json()
         switch.save()
-        tails.open_tail(switch.key, {ORDERS: Corresponding(100, 60)})
+        unreplicated.open_tail(switch.key, {ORDERS: Corresponding(100, 60)})
         Tail.objects.update(status=Tail.Status.REBUILDING, decided_at=timezone.now())
         return Tail.objects.get()
 
@@ -285,15 +287,15 @@ class TestRebuilding:
                 raise ClusterUnavailable("Cluster east does not answer.")
             done.append(mirror.name)
 
-        monkeypatch.setattr(tails, "rebuild", rebuild)
+        monkeypatch.setattr(unreplicated, "rebuild", rebuild)
         mirrors = [SimpleNamespace(name="carts"), SimpleNamespace(name="shop")]
-        monkeypatch.setattr(tails, "_mirrors_of", lambda switch: mirrors)
+        monkeypatch.setattr(unreplicated, "_mirrors_of", lambda switch: mirrors)
         return done
 
     def test_a_mirror_that_is_rebuilt_is_never_rebuilt_again(self, tail: Tail, rebuilt: list[str]) -> None:
         """Its clients may have gone back meanwhile: its Topics are those that everybody uses."""
         for _ in range(3):
-            tails.carry_out(Tail.objects.get())
+            unreplicated.carry_out(Tail.objects.get())
         assert rebuilt == ["carts"]
         tail.refresh_from_db()
         assert (tail.status, tail.rebuilt) == ("rebuilding", ["carts"])
@@ -301,7 +303,7 @@ class TestRebuilding:
     def test_it_is_not_tried_for_ever(self, tail: Tail, rebuilt: list[str], settings: Any) -> None:
         """What is left may be needed otherwise by then: a person decides again."""
         settings.TAIL_REBUILD_SECONDS = 0
-        tails.carry_out(tail)
+        unreplicated.carry_out(tail)
         tail.refresh_from_db()
         assert (tail.status, tail.fault) == ("failed", "Cluster east does not answer.")
 
@@ -309,15 +311,15 @@ class TestRebuilding:
     def test_nobody_goes_back_before(self, tail: Tail, status: str) -> None:
         Tail.objects.update(status=status)
         with pytest.raises(Busy, match=f"east was lost in switch {tail.switch.key} and is not rebuilt yet"):
-            radii.refuse_overlap(self.BACK)
+            overlaps.refuse_overlap(self.BACK)
 
     def test_whoever_has_a_mirror_again_goes_back(self, tail: Tail, rebuilt: list[str]) -> None:
-        tails.carry_out(tail)
-        radii.refuse_overlap(replace(self.BACK, mirrors=("carts",)))
+        unreplicated.carry_out(tail)
+        overlaps.refuse_overlap(replace(self.BACK, mirrors=("carts",)))
         with pytest.raises(Busy):
-            radii.refuse_overlap(self.BACK)
+            overlaps.refuse_overlap(self.BACK)
         Tail.objects.update(status=Tail.Status.REBUILT)
-        radii.refuse_overlap(self.BACK)
+        overlaps.refuse_overlap(self.BACK)
 
     def test_it_is_not_decided_while_a_switch_holds_its_mirrors(
         self, tail: Tail, ask: Any, people: dict[str, User]
@@ -326,4 +328,4 @@ class TestRebuilding:
         ask()
         Tail.objects.update(status=Tail.Status.REPORTED)
         with pytest.raises(Busy, match="holds part of this radius"):
-            tails.ask_to_rebuild(people["rita"], tail.switch, "east", "Sent again", lambda tail: None)
+            unreplicated.ask_to_rebuild(people["rita"], tail.switch, "east", "Sent again", lambda tail: None)

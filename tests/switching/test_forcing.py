@@ -14,10 +14,10 @@ from hadash.bindings.membership import not_told
 from hadash.bindings.model import BindingState
 from hadash.kafka.values import Committed, Partition
 from hadash.mirroring.offsets import Corresponding
-from hadash.switching import commands as do
 from hadash.switching.machine import WAYS, Kind, Stage, Status
-from hadash.switching.quota_checks import QuotasFound
-from hadash.switching.stage_run import StageFailed
+from hadash.switching.stages import commands as do
+from hadash.switching.stages.quota_checks import QuotasFound
+from hadash.switching.stages.run import StageFailed
 
 from .parts import Broken
 from .walking import Ended, Fault, Walk, run_stage

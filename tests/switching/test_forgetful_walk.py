@@ -11,8 +11,8 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 
-from hadash.switching import commands as do
 from hadash.switching.machine import WAY, WAYS, Kind, Stage, Status
+from hadash.switching.stages import commands as do
 
 from .test_switch_walk import assert_consistent, assert_moved, assert_works, faults, len_of
 from .walking import FORGETTING, HAPPENINGS, ON_THE_WAY, Fault, Walk

@@ -20,7 +20,7 @@ from hadash.bindings.member import Member
 from hadash.bindings.membership import members, not_applied
 from hadash.bindings.returning import expected_back
 from hadash.inventory import gateways as reading
-from hadash.switching import gateways
+from hadash.switching.recovery import gateways
 from hadash.switching.refusals import EnginesAway, Refused
 
 __all__ = ["lose_reply"]

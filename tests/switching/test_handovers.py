@@ -16,9 +16,9 @@ from kombu.exceptions import OperationalError
 
 from hadash.bindings.errors import StoreUnavailable
 from hadash.inventory.models import Cluster, Pair
-from hadash.switching import executor
-from hadash.switching.by_hand.models import BindingChange
-from hadash.switching.executor import _Execution
+from hadash.switching.binding_changes.models import BindingChange
+from hadash.switching.execution import executor
+from hadash.switching.execution.executor import _Execution
 from hadash.switching.handovers import counting
 from hadash.switching.handovers.models import HandoverCount, Way, Work
 from hadash.switching.machine import Stage, Status

@@ -15,8 +15,9 @@ from hadash.audit.models import Entry
 from hadash.dashboard import selectors
 from hadash.inventory.models import Pair
 from hadash.sentences import say
-from hadash.switching import asking, deciding, directing, policy, windows
-from hadash.switching.executor import _Execution
+from hadash.switching.approvals import decisions, policy, requests, windows
+from hadash.switching.execution import operations
+from hadash.switching.execution.executor import _Execution
 from hadash.switching.machine import Kind, Stage, Status
 from hadash.switching.models import StageRecord, Switch
 from hadash.switching.refusals import Refused
@@ -28,12 +29,12 @@ pytestmark = [pytest.mark.stack, pytest.mark.django_db]
 
 
 @pytest.fixture
-def asked(pair: Pair, people: dict[str, User]) -> Callable[..., asking.Asked]:
+def asked(pair: Pair, people: dict[str, User]) -> Callable[..., requests.Asked]:
     """What somebody asks for: everything of ``shop`` to ``west``."""
 
-    def make(user: str, kind: Kind = Kind.PLANNED) -> asking.Asked:
+    def make(user: str, kind: Kind = Kind.PLANNED) -> requests.Asked:
         reason = "The old cluster burns"
-        return asking.Asked(people[user], pair, WHOLE.scope, pair.second, reason, kind=kind)
+        return requests.Asked(people[user], pair, WHOLE.scope, pair.second, reason, kind=kind)
 
     return make
 
@@ -59,22 +60,22 @@ class TestRehearsal:
     def test_it_runs_at_once_and_nobody_approves_it(
         self, asked: Any, at_once: Any, started: list[str]
     ) -> None:
-        switch = at_once(asking.rehearse, asked("olga", Kind.REHEARSAL))
+        switch = at_once(requests.rehearse, asked("olga", Kind.REHEARSAL))
         assert (switch.the_kind, switch.current, started) == (Kind.REHEARSAL, Status.RUNNING, [switch.key])
         assert Entry.objects.get(verb="request").details["kind"] == "rehearsal"
 
     def test_also_in_a_blackout(self, asked: Any, at_once: Any, pair: Pair, people: Any) -> None:
         policy.add_blackout(people["ada"], pair, *in_hours(-1, 1), "Year-end closing")
-        assert windows.may_begin(at_once(asking.rehearse, asked("olga", Kind.REHEARSAL))) is None
+        assert windows.may_begin(at_once(requests.rehearse, asked("olga", Kind.REHEARSAL))) is None
 
     def test_not_while_another_switch_holds_it(self, ask: Any, asked: Any, at_once: Any) -> None:
         ask()
         with pytest.raises(Refused, match="holds part of this radius"):
-            at_once(asking.rehearse, asked("olga", Kind.REHEARSAL))
+            at_once(requests.rehearse, asked("olga", Kind.REHEARSAL))
 
     def test_not_by_everybody(self, asked: Any, at_once: Any) -> None:
         with pytest.raises(PermissionDenied):
-            at_once(asking.rehearse, asked("vera", Kind.REHEARSAL))
+            at_once(requests.rehearse, asked("vera", Kind.REHEARSAL))
 
 
 class TestEmergency:
@@ -82,7 +83,7 @@ class TestEmergency:
         self, asked: Any, at_once: Any, started: list[str], people: dict[str, User], pair: Pair
     ) -> None:
         policy.add_blackout(people["ada"], pair, *in_hours(-1, 1), "Year-end closing")
-        switch = at_once(asking.emergency, asked("otto", Kind.EMERGENCY), "west")
+        switch = at_once(requests.emergency, asked("otto", Kind.EMERGENCY), "west")
         assert (switch.the_kind, switch.current, started) == (Kind.EMERGENCY, Status.RUNNING, [switch.key])
         assert windows.may_begin(switch) is None
         assert not switch.to_be_reviewed, "it runs"
@@ -92,62 +93,62 @@ class TestEmergency:
             "nobody reviews their own, whatever else they may"
         )
         with pytest.raises(PermissionDenied):
-            deciding.review(people["otto"], switch, "All fine")
+            decisions.review(people["otto"], switch, "All fine")
         with pytest.raises(Refused, match="Say what you found"):
-            deciding.review(people["arne"], switch, " ")
-        reviewed = deciding.review(people["arne"], switch, "It was right to do so")
+            decisions.review(people["arne"], switch, " ")
+        reviewed = decisions.review(people["arne"], switch, "It was right to do so")
         assert (reviewed.reviewed_by, reviewed.to_be_reviewed) == (people["arne"], False)
         assert list(selectors.waiting_for(people["arne"])) == []
         with pytest.raises(Refused, match="not to be reviewed"):
-            deciding.review(people["bea"], switch, "Me too")
+            decisions.review(people["bea"], switch, "Me too")
         assert Entry.objects.filter(verb="review").count() == 1
 
     def test_two_accounts_in_one_browser_are_not_two_people(
         self, asked: Any, at_once: Any, people: dict[str, User]
     ) -> None:
-        switch = at_once(asking.emergency, asked("otto", Kind.EMERGENCY), "west")
+        switch = at_once(requests.emergency, asked("otto", Kind.EMERGENCY), "west")
         ended(switch)
         Switch.objects.filter(pk=switch.pk).update(requested_in="a")
         with pytest.raises(Refused, match="with another account"):
-            deciding.review(people["arne"], switch, "All fine", browser="a")
-        assert deciding.review(people["arne"], switch, "All fine", browser="b").reviewed_by == people["arne"]
+            decisions.review(people["arne"], switch, "All fine", browser="a")
+        assert decisions.review(people["arne"], switch, "All fine", browser="b").reviewed_by == people["arne"]
 
     @pytest.mark.parametrize("typed", ["", "east", "West "])
     def test_it_wants_the_target_once_more(self, asked: Any, at_once: Any, typed: str) -> None:
         with pytest.raises(Refused, match="Type west to confirm"):
-            at_once(asking.emergency, asked("olga", Kind.EMERGENCY), typed)
+            at_once(requests.emergency, asked("olga", Kind.EMERGENCY), typed)
         assert not Switch.objects.exists()
 
     @pytest.mark.parametrize("user", ["arne", "ada", "vera"])
     def test_only_operators(self, asked: Any, at_once: Any, user: str) -> None:
         with pytest.raises(PermissionDenied):
-            at_once(asking.emergency, asked(user, Kind.EMERGENCY), "west")
+            at_once(requests.emergency, asked(user, Kind.EMERGENCY), "west")
 
     def test_what_ran_with_an_approval_is_not_reviewed(self, ask: Any, approve: Any, people: Any) -> None:
         switch = ended(approve("arne", ask()))
         with pytest.raises(Refused, match="not to be reviewed"):
-            deciding.review(people["bea"], switch, "x")
+            decisions.review(people["bea"], switch, "x")
 
 
 class TestReadSplit:
     def test_somebody_else_has_to_approve_it(self, asked: Any, approve: Any, started: list[str]) -> None:
-        switch = asking.request(asked("olga", Kind.READ_SPLIT))
+        switch = requests.request(asked("olga", Kind.READ_SPLIT))
         assert (switch.the_kind, switch.current, started) == (Kind.READ_SPLIT, Status.AWAITING_APPROVAL, [])
         assert approve("arne", switch).current is Status.RUNNING
         assert started == [switch.key]
         assert not ended(switch).to_be_reviewed
 
     def test_it_begins_in_no_blackout(self, asked: Any, approve: Any, pair: Pair, people: Any) -> None:
-        switch = approve("arne", asking.request(asked("olga", Kind.READ_SPLIT)))
+        switch = approve("arne", requests.request(asked("olga", Kind.READ_SPLIT)))
         policy.add_blackout(people["ada"], pair, *in_hours(-1, 1), "Year-end closing")
         assert "Year-end closing" in str(windows.may_begin(switch))
 
     def test_it_can_wait_for_a_go(self, asked: Any, approve: Any) -> None:
-        switch = approve("arne", asking.request(asked("olga", Kind.READ_SPLIT), ask_for_go=True))
+        switch = approve("arne", requests.request(asked("olga", Kind.READ_SPLIT), ask_for_go=True))
         assert finish_precheck(switch).current is Status.PAUSED
 
     def test_the_next_stage_is_one_of_its_own_way(self, asked: Any, approve: Any) -> None:
-        switch = approve("arne", asking.request(asked("olga", Kind.READ_SPLIT)))
+        switch = approve("arne", requests.request(asked("olga", Kind.READ_SPLIT)))
         assert finish_precheck(switch).stage == "settle"
         execution = _Execution(switch, switch.token)
         assert execution._following(switch, succeeded=True) == (Stage.BLOCK, True)
@@ -159,7 +160,7 @@ class TestGo:
     @pytest.fixture
     def paused(self, asked: Any, approve: Any, started: list[str]) -> Switch:
         """A switch whose checks hold, and that waits for a go."""
-        made = asking.request(asked("olga"), ask_for_go=True)
+        made = requests.request(asked("olga"), ask_for_go=True)
         switch = approve("arne", made)
         started.clear()
         return finish_precheck(switch)
@@ -173,12 +174,12 @@ class TestGo:
         self, paused: Switch, people: Any, started: list[str], django_capture_on_commit_callbacks: Any
     ) -> None:
         with django_capture_on_commit_callbacks(execute=True):
-            held = directing.go(people["olga"], paused, lambda s: started.append(s.key))
+            held = operations.go(people["olga"], paused, lambda s: started.append(s.key))
         assert (held.current, held.stage, started) == (Status.RUNNING, "precheck", [held.key])
         assert finish_precheck(held).stage == "settle", "it does not ask twice"
 
     def test_it_can_be_cancelled(self, paused: Switch, people: Any) -> None:
-        held = deciding.cancel(people["olga"], paused, "Not today.")
+        held = decisions.cancel(people["olga"], paused, "Not today.")
         assert held.current is Status.CANCELLED
         assert str(held.outcome_sentence) == "olga cancelled it: Not today. Nothing was changed."
 
@@ -194,17 +195,17 @@ class TestGo:
     ) -> None:
         settings.SWITCH_GO_SECONDS = -1
         with pytest.raises(Refused, match="for as long as it may"):
-            directing.go(people["olga"], paused, lambda s: None)
+            operations.go(people["olga"], paused, lambda s: None)
         paused.refresh_from_db()
         assert paused.current is Status.PAUSED
 
     def test_only_what_waits_goes_on(self, ask: Any, people: Any) -> None:
         with pytest.raises(Refused, match="cannot be changed that way"):
-            directing.go(people["olga"], ask(), lambda s: None)
+            operations.go(people["olga"], ask(), lambda s: None)
 
     def test_not_by_everybody(self, paused: Switch, people: Any) -> None:
         with pytest.raises(PermissionDenied):
-            directing.go(people["vera"], paused, lambda s: None)
+            operations.go(people["vera"], paused, lambda s: None)
 
 
 def finish_precheck(switch: Switch) -> Switch:

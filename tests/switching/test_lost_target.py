@@ -16,10 +16,10 @@ from hadash.kafka.values import Partition
 from hadash.mirroring.models import Mirror
 from hadash.mirroring.offsets import Corresponding
 from hadash.mirroring.services import anchors_of
-from hadash.switching import lost_target
 from hadash.switching.machine import Stage, Status
 from hadash.switching.models import Switch
-from hadash.switching.radius import MirrorOf, _mirrors
+from hadash.switching.planning.radius import MirrorOf, _mirrors
+from hadash.switching.recovery import lost_target
 from hadash.switching.refusals import Refused
 
 from .test_approval import ask, log, pair, people, planned

@@ -26,7 +26,7 @@ from hadash.switching.machine import (
     after_success,
     move,
 )
-from hadash.switching.stages import RUNS
+from hadash.switching.stages.ways import RUNS
 
 #: Every move that there is. Written out: a change of the table is a decision, not an accident.
 ALLOWED = {

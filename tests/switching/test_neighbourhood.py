@@ -18,12 +18,12 @@ from hadash.kafka.values import Acl
 from hadash.mirroring import acls as acl_rules
 from hadash.mirroring import standby
 from hadash.mirroring.models import Mirror
-from hadash.switching import neighbourhood, planning
-from hadash.switching.closure import Dimension
+from hadash.radius.closure import Dimension
 from hadash.switching.machine import Kind
 from hadash.switching.plan import Scope, ScopeKind
-from hadash.switching.radius import Draft, draw_up
-from hadash.switching.readers import draw_up_readers
+from hadash.switching.planning import neighbourhood, proposals
+from hadash.switching.planning.radius import Draft, draw_up
+from hadash.switching.planning.readers import draw_up_readers
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
 
@@ -53,7 +53,7 @@ class Engine:
 def engine(monkeypatch: pytest.MonkeyPatch) -> Engine:
     found = Engine()
     monkeypatch.setattr(
-        planning, "dialect_of", lambda pair: SimpleNamespace(all_documents=lambda: found.documents)
+        proposals, "dialect_of", lambda pair: SimpleNamespace(all_documents=lambda: found.documents)
     )
     monkeypatch.setattr(neighbourhood, "documents_of", lambda pair: found.documents)
     monkeypatch.setattr(standby, "_client", lambda cluster: found.client())
@@ -182,9 +182,9 @@ def test_it_is_the_plan_of_the_whole_pair(pair: Pair, engine: Engine, seed: int)
             (Kind.FORCED, draw_up),
         ):
             asked = target if kind is Kind.FORCED else source
-            whole = planning.estate_of(pair, asked)
+            whole = proposals.estate_of(pair, asked)
             for scope in world.scopes():
-                part = planning.estate_for(pair, scope, source, target, asked, kind)
+                part = proposals.estate_for(pair, scope, source, target, asked, kind)
                 expected = draw(scope, source.name, target.name, whole)
                 assert shown(draw(scope, source.name, target.name, part)) == shown(expected), scope
 
@@ -200,7 +200,7 @@ class TestWhatIsRead:
                 *(seen(pair, f"app-{n}", "", "produce", f"topic-{n}") for n in range(50)),
             ]
         )
-        estate = planning.estate_for(
+        estate = proposals.estate_for(
             pair, Scope(ScopeKind.APPID, "shop"), pair.first, pair.second, pair.first, Kind.PLANNED
         )
         assert {use.appid for use in estate.uses} == {"shop", "crm"}
@@ -211,7 +211,7 @@ class TestWhatIsRead:
             [seen(pair, "shop", "", "produce", "sales"), seen(pair, "hr", "", "produce", "staff")]
         )
         engine.acls.add(Acl("TOPIC", "sales", "LITERAL", "User:hr", "*", "READ", "ALLOW"))
-        estate = planning.estate_for(
+        estate = proposals.estate_for(
             pair, Scope(ScopeKind.APPID, "shop"), pair.first, pair.second, pair.first, Kind.PLANNED
         )
         assert {use.appid for use in estate.uses} == {"shop"}
@@ -220,8 +220,8 @@ class TestWhatIsRead:
         AppID.objects.create(pair=pair, name="crm")
         Access.objects.bulk_create([seen(pair, "shop", "", "produce", "sales")])
         engine.documents["crm"] = None
-        with pytest.raises(planning.Refused, match="crm"):
-            planning.estate_for(
+        with pytest.raises(proposals.Refused, match="crm"):
+            proposals.estate_for(
                 pair, Scope(ScopeKind.APPID, "shop"), pair.first, pair.second, pair.first, Kind.PLANNED
             )
 
@@ -234,7 +234,7 @@ class TestTooMany:
         monkeypatch.setattr(neighbourhood, "MOST_DOCUMENTS", 5)
 
     def draft(self, pair: Pair, scope: Scope, target: Cluster) -> Draft:
-        return planning.draft_for(pair, scope, target)
+        return proposals.draft_for(pair, scope, target)
 
     def test_it_says_how_many_are_known_and_draws_the_nearest(self, pair: Pair, engine: Engine) -> None:
         chain = [
@@ -257,7 +257,7 @@ class TestTooMany:
             ]
         )
         engine.documents["shop"] = BindingDocument("shop", default=Binding("west"))
-        estate = planning.estate_for(
+        estate = proposals.estate_for(
             pair, Scope(ScopeKind.APPID, "shop"), pair.second, pair.first, pair.second, Kind.PLANNED
         )
         assert len({use.appid for use in estate.uses}) == 21

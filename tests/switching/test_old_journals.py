@@ -14,9 +14,9 @@ from hadash.bindings.catalogue import publish_placement
 from hadash.bindings.model import Placement
 from hadash.bindings.store import BindingStore
 from hadash.inventory.models import Cluster, Pair
-from hadash.switching import old_journals
 from hadash.switching.machine import Status
 from hadash.switching.models import Switch
+from hadash.switching.recovery import old_journals
 
 from .world import WHOLE
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hadash.identity.identity import Identity
-from hadash.switching.pauses import Pause, pauses_of
+from hadash.switching.execution.pauses import Pause, pauses_of
 from hadash.switching.plan import Plan, Scope
 
 PLAN = Plan(

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hadash.identity.identity import Identity
-from hadash.switching.closure import Dimension
+from hadash.radius.closure import Dimension
 from hadash.switching.plan import Member, Plan, PlanIndex, Scope, ScopeKind
 
 SHOP, WEB, BATCH = Identity("shop"), Identity("shop", "web-1"), Identity("shop", "batch-1")

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from hadash.bindings.model import Binding, BindingDocument
 from hadash.identity.identity import Identity
-from hadash.switching.closure import Dimension
+from hadash.radius.closure import Dimension
+from hadash.radius.nodes import Use
 from hadash.switching.plan import Member, Plan, Scope, ScopeKind
-from hadash.switching.radius import Draft, Estate, MirrorOf, draw_up
-from hadash.switching.things import Use
+from hadash.switching.planning.radius import Draft, Estate, MirrorOf, draw_up
 
 SHOP, WEB = Identity("shop"), Identity("shop", "web-1")
 

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from hadash.switching import reach
-from hadash.switching.closure import AccessGraph, Dimension
-from hadash.switching.reach import islands, radius_sizes
-from hadash.switching.things import Use
+from hadash.radius import sizes as radius_sizing
+from hadash.radius.closure import AccessGraph, Dimension
+from hadash.radius.nodes import Use
+from hadash.radius.sizes import islands, radius_sizes
 
 NAMES = st.integers(0, 6)
 USES = st.lists(
@@ -37,7 +37,7 @@ def test_each_size_is_that_of_the_closure(
     graph = AccessGraph(uses, {}, instances, dimension, widen=widen)
     edges, _ = graph.cut()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reach, "LARGE", large)
+        patch.setattr(radius_sizing, "LARGE", large)
         sizes = radius_sizes(edges)
     assert sizes.tolist() == [len(graph.close([thing])) for thing in graph.things]
 
@@ -48,15 +48,15 @@ def edges_of(count: int, *pairs: tuple[int, int]) -> csr_array:
 
 
 def test_what_two_large_ones_have_in_common_counts_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reach, "LARGE", 2)
+    monkeypatch.setattr(radius_sizing, "LARGE", 2)
     # 0 leads to two rings (1 2) and (3 4), and both of these to 5.
     edges = edges_of(6, (0, 1), (0, 3), (1, 2), (2, 1), (3, 4), (4, 3), (2, 5), (4, 5))
     assert radius_sizes(edges).tolist() == [6, 3, 3, 3, 3, 1]
 
 
 def test_more_large_ones_than_are_kept_are_passed_through(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reach, "LARGE", 1)
-    monkeypatch.setattr(reach, "MOST_LARGE", 1)
+    monkeypatch.setattr(radius_sizing, "LARGE", 1)
+    monkeypatch.setattr(radius_sizing, "MOST_LARGE", 1)
     edges = edges_of(4, (0, 1), (1, 2), (2, 3))
     assert radius_sizes(edges).tolist() == [4, 3, 2, 1]
 

@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hadash.identity.identity import Identity
-from hadash.switching.closure import Dimension
+from hadash.radius.closure import Dimension
+from hadash.radius.nodes import Use
 from hadash.switching.machine import Kind
 from hadash.switching.plan import Member, Plan, Scope, ScopeKind
-from hadash.switching.radius import Draft, MirrorOf
-from hadash.switching.readers import draw_up_readers
-from hadash.switching.things import Use
+from hadash.switching.planning.radius import Draft, MirrorOf
+from hadash.switching.planning.readers import draw_up_readers
 
 from .test_radius import ORDERS, SHOP, SHOP_USES, STRANGER, WEB, estate_of
 

@@ -8,12 +8,12 @@ from dataclasses import replace
 import pytest
 
 from hadash.sentences import say
-from hadash.switching import commands as do
-from hadash.switching.checks import precheck_only
 from hadash.switching.machine import Kind, Stage
-from hadash.switching.rehearsing import rehearse
-from hadash.switching.stage_run import Limits, StageFailed
-from hadash.switching.stages import run_of
+from hadash.switching.stages import commands as do
+from hadash.switching.stages.precheck import precheck_only
+from hadash.switching.stages.rehearsal import rehearse
+from hadash.switching.stages.run import Limits, StageFailed
+from hadash.switching.stages.ways import run_of
 
 from .walking import QUICK, run_stage
 from .world import World

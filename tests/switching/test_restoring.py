@@ -14,10 +14,11 @@ from hadash.audit.models import Entry
 from hadash.bindings.errors import StoreUnavailable
 from hadash.bindings.model import Binding, BindingState
 from hadash.inventory.models import Pair
-from hadash.switching import asking, restoring, windows
+from hadash.switching.approvals import requests, windows
 from hadash.switching.machine import AT_ONCE, WAY, WAYS, Kind, Status
 from hadash.switching.models import Switch
 from hadash.switching.plan import Scope, ScopeKind
+from hadash.switching.recovery import restoring
 from hadash.switching.refusals import Busy, EnginesAway, Refused
 
 from .test_approval import approve, ask, in_hours, log, pair, people, planned, started
@@ -54,12 +55,12 @@ def go_back(pair: Pair, people: dict[str, User], bound: Any, monkeypatch: pytest
     """Ask for a restore of a switch, with its scope and its source unless something else is said."""
 
     def act(before: Switch | None, **otherwise: Any) -> Switch:
-        monkeypatch.setattr(asking, "plan_for", lambda *_: BACK)
+        monkeypatch.setattr(requests, "plan_for", lambda *_: BACK)
         said = SimpleNamespace(**{"scope": WHOLE.scope, "target": pair.first, **otherwise})
-        asked = asking.Asked(
+        asked = requests.Asked(
             people["olga"], pair, said.scope, said.target, "It is slow", kind=Kind.RESTORE, restores=before
         )
-        return asking.request(asked)
+        return requests.request(asked)
 
     return act
 
@@ -84,7 +85,7 @@ def test_it_waits_for_an_approval_and_both_know_each_other(go_back: Any, succeed
 def test_a_blackout_holds_for_it_too(
     go_back: Any, succeeded: Switch, pair: Pair, people: dict[str, User]
 ) -> None:
-    from hadash.switching import policy
+    from hadash.switching.approvals import policy
 
     restore = go_back(succeeded)
     policy.add_blackout(people["ada"], pair, *in_hours(-1, 1), "Year-end closing")

@@ -7,7 +7,7 @@ from itertools import chain, combinations
 import pytest
 
 from hadash.switching.machine import WAYS, Kind, Stage
-from hadash.switching.resuming import newer, resumed_at
+from hadash.switching.stages.resuming import newer, resumed_at
 
 #: Kinds that change bindings.
 MOVING = [kind for kind, way in WAYS.items() if Stage.FORWARD in way]

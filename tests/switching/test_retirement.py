@@ -23,7 +23,9 @@ from hadash.mirroring import ending
 from hadash.mirroring.models import Anchor, Mirror
 from hadash.mirroring.services import MirrorError
 from hadash.sentences import say
-from hadash.switching import asking, directing, policy, transitions
+from hadash.switching import transitions
+from hadash.switching.approvals import policy, requests
+from hadash.switching.execution import operations
 from hadash.switching.machine import Event, Kind
 from hadash.switching.machine import Status as SwitchStatus
 from hadash.switching.models import Switch
@@ -47,8 +49,8 @@ def migrate(pair: Pair, people: dict[str, User]) -> Callable[..., Switch]:
     """Ask for a migration of everything of ``shop`` to ``west``."""
 
     def act(days: int | None = DAYS) -> Switch:
-        return asking.request(
-            asking.Asked(
+        return requests.request(
+            requests.Asked(
                 people["olga"],
                 pair,
                 WHOLE.scope,
@@ -162,8 +164,8 @@ class TestItsEnd:
         restore = go_back(migrated)
         restore.status, restore.stage = SwitchStatus.NEEDS_ATTENTION.value, "verify"
         restore.save()
-        monkeypatch.setattr(directing, "_where_clients_are", lambda switch: ["east"])
-        directing.close_as_it_is(people["olga"], restore, "One client was stopped")
+        monkeypatch.setattr(operations, "_where_clients_are", lambda switch: ["east"])
+        operations.close_as_it_is(people["olga"], restore, "One client was stopped")
         assert of(migrated).current is Status.KEPT
 
     def test_when_they_are_gone_there_is_nothing_to_go_back_to(self, migrated: Switch, go_back: Any) -> None:

@@ -13,11 +13,11 @@ from hadash.bindings.model import Binding, BindingDocument, BindingState
 from hadash.identity.identity import Identity
 from hadash.kafka.values import Partition
 from hadash.mirroring.offsets import Corresponding, written_up_to
+from hadash.radius.nodes import Use
 from hadash.switching.machine import AT_ONCE, WAY, WAYS, IllegalMove, Kind
-from hadash.switching.radius import Estate, bound_on, used_on
+from hadash.switching.planning.radius import Estate, bound_on, used_on
 from hadash.switching.retirement.checks import LISTED, MirrorState, Truth, objections
 from hadash.switching.retirement.machine import MOVES, OPEN, Event, Status, move
-from hadash.switching.things import Use
 
 from .world import WHOLE
 

@@ -9,7 +9,7 @@ import pytest
 
 from hadash.governance.findings import Circumstances, Code, Seen, findings
 from hadash.identity.identity import Identity
-from hadash.switching.risks import _moving
+from hadash.switching.planning.risks import _moving
 
 from .world import WHOLE
 

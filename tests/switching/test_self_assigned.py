@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hadash.kafka.values import Partition
-from hadash.switching.self_assigned import self_assigned
+from hadash.switching.stages.self_assigned import self_assigned
 
 from .world import WHOLE
 

@@ -11,11 +11,11 @@ from django.utils import timezone
 
 from hadash.inventory.models import Access, Cluster, Pair
 from hadash.mirroring.models import Mirror
-from hadash.switching import commands as do
-from hadash.switching import effects
-from hadash.switching.effects import Effects
-from hadash.switching.facts import Facts
+from hadash.switching.execution import effects
+from hadash.switching.execution.effects import Effects
 from hadash.switching.plan import Plan
+from hadash.switching.stages import commands as do
+from hadash.switching.stages.context import Facts
 
 from .world import SPLIT, WHOLE
 

@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hadash.identity.identity import Identity
-from hadash.switching import commands as do
 from hadash.switching.machine import ABORTABLE, WAYS, Kind, Stage, Status
 from hadash.switching.plan import Scope
+from hadash.switching.stages import commands as do
 
 from .test_switch_walk import EAST, INSTANCE, WEST, assert_works
 from .walking import HAPPENINGS, ON_THE_WAY, QUICK, Ended, Fault, Walk

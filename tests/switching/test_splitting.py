@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from hadash.bindings.model import Binding, BindingDocument
 from hadash.identity.identity import Identity
-from hadash.switching.closure import AccessGraph, Dimension
+from hadash.radius.closure import AccessGraph, Dimension
+from hadash.radius.nodes import Thing, Use, thing_of, topic
+from hadash.radius.splitting import Radius, drafts_of, radii_of
 from hadash.switching.plan import Scope, ScopeKind
-from hadash.switching.radius import Estate, MirrorOf, draw_up, everything_on, is_on
-from hadash.switching.splitting import Radius, drafts_of, radii_of
-from hadash.switching.things import Thing, Use, thing_of, topic
+from hadash.switching.planning.radius import Estate, MirrorOf, draw_up, everything_on, is_on
 
 
 def estate_of(

@@ -14,12 +14,12 @@ from hadash.bindings.model import BindingState
 from hadash.kafka.values import Partition
 from hadash.mirroring.offsets import Corresponding
 from hadash.sentences import say
-from hadash.switching import commands as do
-from hadash.switching.checks import precheck_only, preflight
 from hadash.switching.machine import WAY, Stage
-from hadash.switching.quota_checks import QuotaCheck
-from hadash.switching.reading_on import check_reading_on
-from hadash.switching.stage_run import Limits, StageFailed
+from hadash.switching.stages import commands as do
+from hadash.switching.stages.precheck import precheck_only, preflight
+from hadash.switching.stages.quota_checks import QuotaCheck
+from hadash.switching.stages.reading_on import check_reading_on
+from hadash.switching.stages.run import Limits, StageFailed
 
 from .parts import MARKER, Client, Member
 from .walking import QUICK, Fault, Killed, Walk, run_stage, steps, world_before

@@ -10,7 +10,7 @@ import pytest
 from django.conf import settings
 
 from hadash.switching.batches import machine as batches
-from hadash.switching.by_hand import machine as by_hand
+from hadash.switching.binding_changes import machine as by_hand
 from hadash.switching.machine import MOVES, WAYS, Kind, Stage, Status
 
 

@@ -14,10 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hadash.identity.identity import Identity
-from hadash.switching import commands as do
 from hadash.switching.machine import ABORTABLE, WAY, Kind, Stage, Status
 from hadash.switching.plan import Scope
-from hadash.switching.stage_run import StageFailed, check_blocked
+from hadash.switching.stages import commands as do
+from hadash.switching.stages.run import StageFailed, check_blocked
 
 from .walking import HAPPENINGS, LASTING, ON_THE_WAY, QUICK, Ended, Fault, Walk
 from .world import ORDERS_1, PARTITIONS, WHOLE, World

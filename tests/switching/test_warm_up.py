@@ -10,9 +10,9 @@ import pytest
 from hadash.bindings.errors import StaleWriter
 from hadash.inventory.models import Cluster, Pair
 from hadash.kafka.values import Committed, Partition
-from hadash.switching import commands as do
-from hadash.switching.effects import Effects
-from hadash.switching.facts import Facts
+from hadash.switching.execution.effects import Effects
+from hadash.switching.stages import commands as do
+from hadash.switching.stages.context import Facts
 
 from .world import WHOLE
 

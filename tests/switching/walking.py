@@ -8,7 +8,6 @@ from typing import Any
 
 from hadash.bindings.errors import AlreadyForwarded, BindingError
 from hadash.sentences import Sentence, say
-from hadash.switching import commands as do
 from hadash.switching.machine import (
     ABORTABLE,
     FIRST,
@@ -21,9 +20,10 @@ from hadash.switching.machine import (
     after_success,
     move,
 )
-from hadash.switching.resuming import resumed_at
-from hadash.switching.stage_run import Limits, StageFailed, check_blocked
-from hadash.switching.stages import run_of
+from hadash.switching.stages import commands as do
+from hadash.switching.stages.resuming import resumed_at
+from hadash.switching.stages.run import Limits, StageFailed, check_blocked
+from hadash.switching.stages.ways import run_of
 
 from .world import ORDERS_1, SPLIT, Happening, Rows, World, WorldError
 

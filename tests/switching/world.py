@@ -24,12 +24,12 @@ from hadash.mirroring.lag import measure
 from hadash.mirroring.offsets import Corresponding
 from hadash.mirroring.proof import compare_tails, same_next
 from hadash.sentences import Sentence
-from hadash.switching import commands as do
-from hadash.switching.assignors import UsedAssignors
 from hadash.switching.machine import Kind
 from hadash.switching.plan import Plan, Scope, ScopeKind
-from hadash.switching.positions import Reader
-from hadash.switching.quota_checks import QuotaCheck, QuotasFound
+from hadash.switching.stages import commands as do
+from hadash.switching.stages.assignors import UsedAssignors
+from hadash.switching.stages.positions import Reader
+from hadash.switching.stages.quota_checks import QuotaCheck, QuotasFound
 
 from .parts import Bound, Broken, Client, Gateway, Group, Log, Member, Mirror
 

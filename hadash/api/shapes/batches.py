@@ -20,9 +20,9 @@ from hadash.api.shapes.common import (
 )
 from hadash.api.shapes.switches import ScopeShape
 from hadash.identity.names import MAX_NAME_LENGTH
-from hadash.switching.batches.drawing import Names
+from hadash.radius.closure import Dimension
 from hadash.switching.batches.machine import ItemStatus, Status
-from hadash.switching.closure import Dimension
+from hadash.switching.batches.plans import Names
 
 #: The largest number of a wave.
 MAX_WAVE = 99_999

@@ -24,11 +24,11 @@ from hadash.api.shapes.common import (
 from hadash.governance.catalogue import Severity
 from hadash.governance.findings import RULES
 from hadash.identity.names import MAX_NAME_LENGTH
-from hadash.switching.closure import Dimension
+from hadash.radius.closure import Dimension
 from hadash.switching.machine import AT_ONCE, Kind, Status
 from hadash.switching.models import StageRecord
 from hadash.switching.plan import Scope, ScopeKind, thing_named
-from hadash.switching.previewing import Checks
+from hadash.switching.planning.previews import Checks
 from hadash.switching.retirement.machine import Status as RetirementStatus
 
 

@@ -27,7 +27,7 @@ from hadash.inventory.generating import generate
 from hadash.inventory.models import Access, AppID, InstanceID
 from hadash.inventory.selectors import access_since
 from hadash.sentences import say
-from hadash.switching.by_hand.unregistering import unregister
+from hadash.switching.binding_changes.unregistering import unregister
 
 
 class AppIDQuery(s.Serializer):

@@ -29,12 +29,12 @@ from hadash.api.views.common import (
 from hadash.api.views.lists import LOG_LINES, InboxQuery, LogQuery, inbox
 from hadash.dashboard import batches
 from hadash.dashboard.batches import the_batch
-from hadash.switching.batches import asking, deciding, directing
-from hadash.switching.batches.drawing import Names, Wanted, draw_up_batch
+from hadash.radius.closure import Dimension
+from hadash.switching.batches import decisions, operations, requests
 from hadash.switching.batches.machine import ItemStatus, Status
 from hadash.switching.batches.models import Batch
+from hadash.switching.batches.plans import Names, Wanted, draw_up_batch
 from hadash.switching.batches.waves import Line
-from hadash.switching.closure import Dimension
 
 
 def _wanted(user: Any, values: dict[str, Any]) -> Wanted:
@@ -93,14 +93,14 @@ class Batches(View):
     @idempotent
     def post(self, request: Request) -> Response:
         values = self.validated(shapes.BatchRequest)
-        asked = asking.Asked(
+        asked = requests.Asked(
             request.user,
             _wanted(request.user, values),
             values["reason"],
             address_of(request),
             browser(request),
         )
-        made = asking.request(asked, window_of(values), values["digest"])
+        made = requests.request(asked, window_of(values), values["digest"])
         return Response(present.whole_batch(made), status=201)
 
 
@@ -151,7 +151,7 @@ acts = Acts("batch", the_batch, shapes.WholeBatchShape, present.whole_batch, (St
 def _approve(request: Request, batch: Batch, values: dict[str, Any]) -> Batch:
     from tasks.batches import wake
 
-    return deciding.approve(
+    return decisions.approve(
         request.user,
         batch,
         values["digest"],
@@ -165,7 +165,7 @@ def _approve(request: Request, batch: Batch, values: dict[str, Any]) -> Batch:
 def _go_on(request: Request, batch: Batch, values: dict[str, Any]) -> Batch:
     from tasks.batches import wake
 
-    return directing.go_on(
+    return operations.go_on(
         request.user, batch, wake, values["without"], values["reason"], address_of(request)
     )
 
@@ -181,7 +181,7 @@ ACTS: dict[str, type[View]] = {
         "decline",
         "Decline a batch, with a reason.",
         ReasonRequest,
-        lambda request, batch, values: deciding.decline(
+        lambda request, batch, values: decisions.decline(
             request.user, batch, values["reason"], address_of(request)
         ),
         codes=(200,),
@@ -190,7 +190,7 @@ ACTS: dict[str, type[View]] = {
         "cancel",
         "Take a batch back before it runs, with a reason.",
         ReasonRequest,
-        lambda request, batch, values: deciding.cancel(
+        lambda request, batch, values: decisions.cancel(
             request.user, batch, values["reason"], address_of(request)
         ),
         codes=(200,),
@@ -199,7 +199,7 @@ ACTS: dict[str, type[View]] = {
         "stop",
         "Let nothing new start; what was started ends by itself.",
         NothingRequest,
-        lambda request, batch, values: directing.stop(request.user, batch, address_of(request)),
+        lambda request, batch, values: operations.stop(request.user, batch, address_of(request)),
         codes=(200,),
     ),
     "go-on": acts.act(
@@ -213,7 +213,7 @@ ACTS: dict[str, type[View]] = {
         "end",
         "Give up the rest of a stopped batch.",
         ReasonRequest,
-        lambda request, batch, values: directing.end(
+        lambda request, batch, values: operations.end(
             request.user, batch, values["reason"], address_of(request)
         ),
         codes=(200,),

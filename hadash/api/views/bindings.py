@@ -30,10 +30,10 @@ from hadash.api.views.lists import InboxQuery, inbox
 from hadash.dashboard import changes, selectors
 from hadash.dashboard.templatetags.hadash import sentence
 from hadash.inventory.models import AppID
-from hadash.switching import four_eyes
-from hadash.switching.by_hand import asking, deciding
-from hadash.switching.by_hand.machine import Status
-from hadash.switching.by_hand.models import BindingChange, digest_of
+from hadash.switching.approvals import four_eyes
+from hadash.switching.binding_changes import decisions, requests
+from hadash.switching.binding_changes.machine import Status
+from hadash.switching.binding_changes.models import BindingChange, digest_of
 
 
 def shown(found: BindingChange) -> dict[str, Any]:
@@ -79,7 +79,7 @@ class Preview(View):
     def post(self, request: Request) -> Response:
         values = self.validated(shapes.BindingsRequest)
         appid = _the_appid(request.user, values)
-        found = asking.look(appid, shapes.wanted_of(appid.name, values), register=values["register"])
+        found = requests.look(appid, shapes.wanted_of(appid.name, values), register=values["register"])
         parts = ("client_id", "topic", "group", "before", "after")
         return Response(
             {
@@ -119,8 +119,8 @@ class Changes(PagedView):
     def post(self, request: Request) -> Response:
         values = self.validated(shapes.ChangeRequest)
         appid = _the_appid(request.user, values)
-        made = asking.request(
-            asking.Asked(
+        made = requests.request(
+            requests.Asked(
                 request.user,
                 appid,
                 shapes.wanted_of(appid.name, values),
@@ -150,7 +150,7 @@ acts = Acts("binding_change", changes.the_change, shapes.ChangeShape, shown, (St
 def _approve(request: Request, change: BindingChange, values: dict[str, Any]) -> BindingChange:
     from tasks.binding import start
 
-    return deciding.approve(
+    return decisions.approve(
         request.user,
         change,
         values["digest"],
@@ -172,7 +172,7 @@ ACTS: dict[str, type[View]] = {
         "decline",
         "Decline a change, with a reason.",
         ReasonRequest,
-        lambda request, change, values: deciding.decline(
+        lambda request, change, values: decisions.decline(
             request.user, change, values["reason"], address_of(request)
         ),
         codes=(200,),
@@ -181,7 +181,7 @@ ACTS: dict[str, type[View]] = {
         "cancel",
         "Take a request back before it is approved, with a reason.",
         ReasonRequest,
-        lambda request, change, values: deciding.cancel(
+        lambda request, change, values: decisions.cancel(
             request.user, change, values["reason"], address_of(request)
         ),
         codes=(200,),

@@ -13,7 +13,7 @@ from hadash.api.shapes import inventory as shapes
 from hadash.api.shapes.common import NothingRequest
 from hadash.api.views.common import KEY, View, address_of, problems
 from hadash.inventory.gateways import gateway_members
-from hadash.switching import gateways
+from hadash.switching.recovery import gateways
 
 
 class Gateways(View):

@@ -16,7 +16,7 @@ from hadash.api.shapes import inventory as shapes
 from hadash.api.views.common import KEY, PAGES, PagedView, View, address_of, problems, the_pair
 from hadash.dashboard import selectors
 from hadash.inventory.models import Pair
-from hadash.switching import policy
+from hadash.switching.approvals import policy
 from hadash.switching.models import Blackout
 
 

@@ -29,12 +29,14 @@ from hadash.api.views.common import (
 )
 from hadash.api.views.lists import LOG_LINES, InboxQuery, LogQuery, inbox
 from hadash.dashboard import live, selectors
-from hadash.switching import asking, deciding, directing, lost_target, tails
+from hadash.switching.approvals import decisions, requests
+from hadash.switching.execution import operations
 from hadash.switching.machine import Kind, Status
 from hadash.switching.models import Switch
-from hadash.switching.one_preview import one_preview
-from hadash.switching.planning import draft_for
-from hadash.switching.previewing import preview_of
+from hadash.switching.planning.one_preview import one_preview
+from hadash.switching.planning.previews import preview_of
+from hadash.switching.planning.proposals import draft_for
+from hadash.switching.recovery import lost_target, unreplicated
 from hadash.switching.retirement import services as retirement
 
 
@@ -88,7 +90,7 @@ class Switches(PagedView):
     def post(self, request: Request) -> Response:
         values = self.validated(shapes.SwitchRequest)
         pair = the_pair(request.user, values["pair"])
-        asked = asking.Asked(
+        asked = requests.Asked(
             request.user,
             pair,
             shapes.scope_of(values["scope"]),
@@ -103,20 +105,20 @@ class Switches(PagedView):
         return Response(present.whole_switch(_asked_for(asked, values)), status=201)
 
 
-def _asked_for(asked: asking.Asked, values: dict[str, Any]) -> Switch:
+def _asked_for(asked: requests.Asked, values: dict[str, Any]) -> Switch:
     """The new switch, of the kind that was asked for."""
     from tasks.switching import start
 
     window = window_of(values)
     match asked.kind:
         case Kind.REHEARSAL:
-            return asking.rehearse(asked, start, values["plan_digest"])
+            return requests.rehearse(asked, start, values["plan_digest"])
         case Kind.EMERGENCY:
-            return asking.emergency(asked, values["confirm"], start, values["plan_digest"])
+            return requests.emergency(asked, values["confirm"], start, values["plan_digest"])
         case Kind.FORCED:
-            return asking.force(asked, values["confirm"], window, values["plan_digest"])
+            return requests.force(asked, values["confirm"], window, values["plan_digest"])
         case _:
-            return asking.request(asked, window, values["plan_digest"], values["ask_for_go"])
+            return requests.request(asked, window, values["plan_digest"], values["ask_for_go"])
 
 
 class OneSwitch(View):
@@ -149,7 +151,7 @@ acts = Acts("switch", the_switch, shapes.WholeSwitchShape, present.whole_switch,
 def _approve(request: Request, switch: Switch, values: dict[str, Any]) -> Switch:
     from tasks.switching import start
 
-    return deciding.approve(
+    return decisions.approve(
         request.user,
         switch,
         values["plan_digest"],
@@ -163,19 +165,19 @@ def _approve(request: Request, switch: Switch, values: dict[str, Any]) -> Switch
 def _retry(request: Request, switch: Switch, values: dict[str, Any]) -> Switch:
     from tasks.switching import start
 
-    return directing.retry(request.user, switch, start, address_of(request))
+    return operations.retry(request.user, switch, start, address_of(request))
 
 
 def _go(request: Request, switch: Switch, values: dict[str, Any]) -> Switch:
     from tasks.switching import start
 
-    return directing.go(request.user, switch, start, address_of(request))
+    return operations.go(request.user, switch, start, address_of(request))
 
 
 def _rebuild(request: Request, switch: Switch, values: dict[str, Any]) -> None:
     from tasks.switching import rebuild
 
-    tails.ask_to_rebuild(
+    unreplicated.ask_to_rebuild(
         request.user, switch, values["confirm"], values["note"], rebuild, address_of(request)
     )
 
@@ -230,7 +232,7 @@ ACTS: dict[str, type[View]] = {
         "decline",
         "Decline a request, with a reason.",
         ReasonRequest,
-        lambda request, switch, values: deciding.decline(
+        lambda request, switch, values: decisions.decline(
             request.user, switch, values["reason"], address_of(request)
         ),
         codes=(200,),
@@ -239,7 +241,7 @@ ACTS: dict[str, type[View]] = {
         "cancel",
         "Take a request back before it runs, with a reason.",
         ReasonRequest,
-        lambda request, switch, values: deciding.cancel(
+        lambda request, switch, values: decisions.cancel(
             request.user, switch, values["reason"], address_of(request)
         ),
         codes=(200,),
@@ -255,7 +257,7 @@ ACTS: dict[str, type[View]] = {
         "review",
         "Say afterwards what is to be said of an emergency.",
         ReasonRequest,
-        lambda request, switch, values: deciding.review(
+        lambda request, switch, values: decisions.review(
             request.user, switch, values["reason"], address_of(request), browser(request)
         ),
         codes=(200,),
@@ -264,7 +266,7 @@ ACTS: dict[str, type[View]] = {
         "abort",
         "Ask a running switch to return to the start (202).",
         NothingRequest,
-        lambda request, switch, values: directing.abort(request.user, switch, address_of(request)),
+        lambda request, switch, values: operations.abort(request.user, switch, address_of(request)),
         codes=(202,),
     ),
     "retry": acts.act(
@@ -278,7 +280,7 @@ ACTS: dict[str, type[View]] = {
         "close",
         "End a switch that needs attention, and leave everything as it is.",
         ReasonRequest,
-        lambda request, switch, values: directing.close_as_it_is(
+        lambda request, switch, values: operations.close_as_it_is(
             request.user, switch, values["reason"], address_of(request)
         ),
         codes=(200, 503),
@@ -301,7 +303,7 @@ ACTS: dict[str, type[View]] = {
         "comment",
         "Say something for all who look at it.",
         CommentRequest,
-        lambda request, switch, values: deciding.comment(
+        lambda request, switch, values: decisions.comment(
             request.user, switch, values["text"], address_of(request)
         ),
         codes=(200, 202),

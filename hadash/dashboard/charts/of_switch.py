@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from hadash.dashboard.charts import pauses, stages
 from hadash.dashboard.charts.chart import Chart
 from hadash.dashboard.words import stage_word
+from hadash.switching.execution.pauses import kept_pauses
+from hadash.switching.execution.usual import took_before
 from hadash.switching.machine import STAGES, Kind, Stage
 from hadash.switching.models import StageRecord, Switch
-from hadash.switching.pauses import kept_pauses
-from hadash.switching.usual import took_before
 
 
 def stages_of(switch: Switch, records: Sequence[StageRecord]) -> Chart | None:
-    """``None`` while it goes on, or when it never ran. Two queries (see :mod:`hadash.switching.usual`)."""
+    """``None`` while it goes on, or when it never ran. Two queries (see :mod:`hadash.switching.execution.usual`)."""
     own = [(record.stage, record.seconds) for record in records if record.seconds is not None]
     if switch.open or switch.started_at is None or not own:
         return None

@@ -9,7 +9,7 @@ from hadash.dashboard.charts.chart import Chart
 from hadash.dashboard.graph.surroundings import Surroundings
 from hadash.dashboard.graph.things import Focus
 from hadash.inventory.models import Pair
-from hadash.switching.things import APPID, GROUP, INSTANCE, TOPIC
+from hadash.radius.nodes import APPID, GROUP, INSTANCE, TOPIC
 
 
 def flows_of(pair: Pair, wanted: Focus, found: Surroundings) -> Chart:

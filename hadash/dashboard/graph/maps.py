@@ -15,7 +15,7 @@ from hadash.dashboard.graph.things import SYMBOLS, Focus, focus_of, word_of
 from hadash.governance.models import Island, Mark, Node, Run
 from hadash.governance.selectors import published_runs
 from hadash.inventory.models import Pair
-from hadash.switching.things import APPID, INSTANCE
+from hadash.radius.nodes import APPID, INSTANCE
 
 #: Runs that can be chosen: all that are kept.
 MOST_RUNS = 40

@@ -12,7 +12,7 @@ from hadash.dashboard.charts.flows import Flow
 from hadash.dashboard.graph.maps import node_of
 from hadash.dashboard.graph.things import Focus
 from hadash.governance.models import Edge, Node, Run
-from hadash.switching.things import APPID, GROUP, INSTANCE, TOPIC
+from hadash.radius.nodes import APPID, GROUP, INSTANCE, TOPIC
 
 #: Uses of the thing itself, and of its surroundings, that are looked at; and AppIDs besides its own whose uses are.
 MOST_OWN, MOST_AROUND, MOST_APPIDS = 3000, 1500, 12

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 from django.urls import reverse
 
-from hadash.switching.things import APPID, BOUND_GROUP, BOUND_TOPICS, GROUP, INSTANCE, TOPIC
+from hadash.radius.nodes import APPID, BOUND_GROUP, BOUND_TOPICS, GROUP, INSTANCE, TOPIC
 
 #: What can be looked at with what surrounds it, and how each is drawn on the map.
 SYMBOLS: dict[str, str] = {

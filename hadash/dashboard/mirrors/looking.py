@@ -34,7 +34,7 @@ from hadash.dashboard.states import State
 from hadash.inventory.models import Pair
 from hadash.kafka.values import Partition
 from hadash.mirroring.models import LagSample, Mirror
-from hadash.switching import policy
+from hadash.switching.approvals import policy
 from hadash.switching.models import Switch
 
 #: How much of the past stands in the small line beside a mirror of the list, and in which steps.

@@ -19,8 +19,8 @@ from hadash.dashboard import engines
 from hadash.dashboard.batch_forms import BatchForm
 from hadash.dashboard.views.common import address_of, denied, searched_for_form, user_of
 from hadash.sentences import Sentence, say
-from hadash.switching.batches import asking
-from hadash.switching.batches.drawing import Drawn, draw_up_batch
+from hadash.switching.batches import requests
+from hadash.switching.batches.plans import Drawn, draw_up_batch
 from hadash.switching.refusals import PlanChanged, Refused
 
 
@@ -47,10 +47,10 @@ def request_batch(request: HttpRequest) -> HttpResponse:
             )
         if request.POST.get("act") != "request":
             return _page(request, form, draw_up_batch(form.wanted()))
-        asked = asking.Asked(
+        asked = requests.Asked(
             user, form.wanted(), form.cleaned_data["reason"], address_of(request), browser_of(request)
         )
-        made = asking.request(asked, form.window(), form.cleaned_data["digest"])
+        made = requests.request(asked, form.window(), form.cleaned_data["digest"])
     except PermissionDenied as error:
         return denied(request, error, REQUEST)
     except Refused as refusal:

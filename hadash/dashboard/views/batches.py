@@ -19,12 +19,12 @@ from hadash.dashboard.sorting import Fields, order_of
 from hadash.dashboard.views.acts import acts_on, approvals_need_zookeeper, approvals_seen
 from hadash.dashboard.views.common import address_of, paged, searched, typed, user_of
 from hadash.sentences import Sentence
-from hadash.switching import four_eyes
-from hadash.switching.batches import deciding, directing
-from hadash.switching.batches.drawing import LEFT_OUT
+from hadash.switching.approvals import four_eyes
+from hadash.switching.approvals.policy import blackout_now
+from hadash.switching.batches import decisions, operations
 from hadash.switching.batches.machine import ItemStatus, Status
 from hadash.switching.batches.models import Batch
-from hadash.switching.policy import blackout_now
+from hadash.switching.batches.plans import LEFT_OUT
 
 #: Radii on one page of a batch, and lines of its log: the newest.
 ITEMS_SHOWN = 25
@@ -163,7 +163,7 @@ def _page(
         "may_cancel": may_request and (awaiting or approved),
         "may_stop": (may_request or may_decide) and found.current is Status.RUNNING,
         "may_operate": may(user, OPERATE, found.pair) and stopped,
-        "may_end": directing.may_end(user, found) and stopped,
+        "may_end": operations.may_end(user, found) and stopped,
         "deciders": selectors.people_who(DECIDE, found.pair, found.requested_by, *(a.user for a in approvals))
         if awaiting
         else [],
@@ -189,7 +189,7 @@ def approve(request: HttpRequest, batch: Batch) -> str:
 
     user = user_of(request)
     approvals_need_zookeeper(user, batch)
-    held = deciding.approve(
+    held = decisions.approve(
         user,
         batch,
         typed(request, "digest"),
@@ -208,20 +208,20 @@ def approve(request: HttpRequest, batch: Batch) -> str:
 @act(DECIDE)
 def decline(request: HttpRequest, batch: Batch) -> str:
     """Field ``reason``."""
-    deciding.decline(user_of(request), batch, typed(request, "reason"), address_of(request))
+    decisions.decline(user_of(request), batch, typed(request, "reason"), address_of(request))
     return _("Declined. The requester sees your reason.")
 
 
 @act(REQUEST)
 def cancel(request: HttpRequest, batch: Batch) -> str:
     """Field ``reason``."""
-    deciding.cancel(user_of(request), batch, typed(request, "reason"), address_of(request))
+    decisions.cancel(user_of(request), batch, typed(request, "reason"), address_of(request))
     return _("The request is cancelled.")
 
 
 @act(REQUEST)
 def stop(request: HttpRequest, batch: Batch) -> str:
-    directing.stop(user_of(request), batch, address_of(request))
+    operations.stop(user_of(request), batch, address_of(request))
     return _("Nothing new starts. What was started ends by itself.")
 
 
@@ -232,12 +232,12 @@ def go_on(request: HttpRequest, batch: Batch) -> str:
 
     without = bool(request.POST.get("without"))
     reason = typed(request, "reason")
-    directing.go_on(user_of(request), batch, wake, without, reason, address_of(request))
+    operations.go_on(user_of(request), batch, wake, without, reason, address_of(request))
     return _("It goes on.")
 
 
 @act(OPERATE)
 def end(request: HttpRequest, batch: Batch) -> str:
     """Field ``reason``."""
-    directing.end(user_of(request), batch, typed(request, "reason"), address_of(request))
+    operations.end(user_of(request), batch, typed(request, "reason"), address_of(request))
     return _("Ended. What has moved stays moved.")

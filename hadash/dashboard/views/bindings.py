@@ -40,12 +40,12 @@ from hadash.inventory.models import AppID, InstanceID
 from hadash.inventory.relations import CONSUME, PRODUCE
 from hadash.inventory.services import NotRegistered
 from hadash.sentences import Sentence, say
-from hadash.switching import four_eyes
-from hadash.switching.by_hand import asking, deciding
-from hadash.switching.by_hand.machine import Status
-from hadash.switching.by_hand.models import BindingChange, digest_of
-from hadash.switching.by_hand.rule import Judgement, Wanted, governed
-from hadash.switching.by_hand.unregistering import unregister as unregister_instance
+from hadash.switching.approvals import four_eyes
+from hadash.switching.binding_changes import decisions, requests
+from hadash.switching.binding_changes.machine import Status
+from hadash.switching.binding_changes.models import BindingChange, digest_of
+from hadash.switching.binding_changes.rule import Judgement, Wanted, governed
+from hadash.switching.binding_changes.unregistering import unregister as unregister_instance
 from hadash.switching.refusals import Refused
 
 #: Uses that a page lists of each binding.
@@ -72,8 +72,8 @@ def bind(request: HttpRequest, pk: int) -> HttpResponse:
     try:
         refuse_without_zookeeper()
         values = form.cleaned_data
-        change = asking.request(
-            asking.Asked(
+        change = requests.request(
+            requests.Asked(
                 user_of(request),
                 found,
                 wanted,
@@ -149,7 +149,7 @@ def _proposal(appid: AppID, form: BindForm) -> dict[str, Any]:
 def _looked_at(appid: AppID, wanted: Wanted, *, register: bool = False) -> dict[str, Any]:
     """A change as it would be written now; ``reasons`` say why it cannot be."""
     try:
-        found = asking.look(appid, wanted, register=register)
+        found = requests.look(appid, wanted, register=register)
     except Refused as refusal:
         return {"reasons": refusal.reasons}
     return {
@@ -162,7 +162,7 @@ def _looked_at(appid: AppID, wanted: Wanted, *, register: bool = False) -> dict[
 
 def _rows(appid: AppID, found: Judgement) -> list[dict[str, Any]]:
     """One for each identity: what becomes of it, and whose requests it decides about."""
-    uses = sorted(asking.known_of(appid).uses)
+    uses = sorted(requests.known_of(appid).uses)
     rows = []
     for identity, cluster in found.edits.items():
         its = governed(found.after if cluster is not None else found.before, identity, uses)
@@ -272,7 +272,7 @@ def approve(request: HttpRequest, found: BindingChange) -> str:
     user = user_of(request)
     if may(user, DECIDE, found.pair) and user.pk != found.requested_by_id:
         refuse_without_zookeeper()
-    held = deciding.approve(
+    held = decisions.approve(
         user,
         found,
         typed(request, "digest"),
@@ -289,14 +289,14 @@ def approve(request: HttpRequest, found: BindingChange) -> str:
 @act(DECIDE)
 def decline(request: HttpRequest, found: BindingChange) -> str:
     """Field ``reason``."""
-    deciding.decline(user_of(request), found, typed(request, "reason"), address_of(request))
+    decisions.decline(user_of(request), found, typed(request, "reason"), address_of(request))
     return _("Declined. The requester sees your reason.")
 
 
 @act(REQUEST)
 def cancel(request: HttpRequest, found: BindingChange) -> str:
     """Field ``reason``."""
-    deciding.cancel(user_of(request), found, typed(request, "reason"), address_of(request))
+    decisions.cancel(user_of(request), found, typed(request, "reason"), address_of(request))
     return _("The request is cancelled.")
 
 

@@ -23,7 +23,7 @@ from hadash.dashboard.gateways.looking import WINDOWS, GatewayRow, charts_of, hi
 from hadash.dashboard.sorting import Keys, order_of
 from hadash.dashboard.views.common import address_of, denied, searched, typed, user_of
 from hadash.sentences import Sentence
-from hadash.switching import gateways
+from hadash.switching.recovery import gateways
 from hadash.switching.refusals import Refused
 
 

@@ -32,8 +32,8 @@ from hadash.governance.catalogue.figures import WORSE_BY, WORSE_TIMES
 from hadash.governance.models import Finding, Run
 from hadash.inventory.models import Access, AppID, Cluster, Pair
 from hadash.mirroring.models import Mirror
+from hadash.radius.nodes import INSTANCE, TOPIC
 from hadash.sentences import Sentence, say
-from hadash.switching.things import INSTANCE, TOPIC
 
 #: AppIDs that stand beside the findings with their scores.
 WORST = 8

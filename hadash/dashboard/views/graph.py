@@ -25,7 +25,7 @@ from hadash.dashboard.views.common import address_with, searched, user_of
 from hadash.governance import selectors
 from hadash.governance.models import Island, Run
 from hadash.inventory.models import AppID, Pair
-from hadash.switching.things import APPID, GROUP, INSTANCE, TOPIC
+from hadash.radius.nodes import APPID, GROUP, INSTANCE, TOPIC
 
 #: What can be looked at with what surrounds it.
 KINDS = (APPID, INSTANCE, TOPIC, GROUP)

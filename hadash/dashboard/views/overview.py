@@ -15,7 +15,7 @@ from hadash.dashboard.published_tables import jobs_for
 from hadash.dashboard.views.common import user_of
 from hadash.governance.selectors import pair_names
 from hadash.inventory import workers
-from hadash.switching import policy
+from hadash.switching.approvals import policy
 from hadash.switching.handovers import counting as handovers
 
 #: Changes of bindings that wait; the inbox has all of them.

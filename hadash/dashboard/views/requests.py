@@ -35,18 +35,19 @@ from hadash.dashboard.views.common import (
 from hadash.inventory.models import AppID, Cluster, Pair
 from hadash.mirroring.models import Mirror
 from hadash.sentences import Sentence, say
-from hadash.switching import asking, radii
+from hadash.switching.approvals import requests
 from hadash.switching.drafts import services as drafts
 from hadash.switching.drafts.models import RequestDraft
 from hadash.switching.machine import Kind
 from hadash.switching.models import Switch
-from hadash.switching.one_preview import PreviewRunning, one_preview
 from hadash.switching.plan import Scope, ScopeKind
-from hadash.switching.planning import draft_for
-from hadash.switching.previewing import Checks, preview_of
+from hadash.switching.planning import overlaps
+from hadash.switching.planning.one_preview import PreviewRunning, one_preview
+from hadash.switching.planning.previews import Checks, preview_of
+from hadash.switching.planning.proposals import draft_for
+from hadash.switching.planning.risks import stops
 from hadash.switching.refusals import EnginesAway, PlanChanged, Refused
 from hadash.switching.retirement import terms
-from hadash.switching.risks import stops
 
 #: Kinds of switches for which the plan has to be on the page of whoever asks.
 LOOKED_AT_FIRST = frozenset({Kind.EMERGENCY, Kind.FORCED})
@@ -209,16 +210,16 @@ def _asked_for(request: HttpRequest, form: RequestForm, scope: Scope, target: Cl
     user, kind = user_of(request), form.the_kind()
     before = _gone_back_from(user, values["restores"])
     term = form.term() if kind is Kind.MIGRATION else None
-    asked = asking.Asked(user, form.pair, scope, target, reason, address, browser, kind, before, term)
+    asked = requests.Asked(user, form.pair, scope, target, reason, address, browser, kind, before, term)
     match kind:
         case Kind.REHEARSAL:
-            return asking.rehearse(asked, start, digest)
+            return requests.rehearse(asked, start, digest)
         case Kind.EMERGENCY:
-            return asking.emergency(asked, values["confirmed"], start, digest)
+            return requests.emergency(asked, values["confirmed"], start, digest)
         case Kind.FORCED:
-            return asking.force(asked, values["confirmed"], form.window(), digest)
+            return requests.force(asked, values["confirmed"], form.window(), digest)
         case _:
-            return asking.request(asked, form.window(), digest, ask_for_go=values["ask_for_go"])
+            return requests.request(asked, form.window(), digest, ask_for_go=values["ask_for_go"])
 
 
 def _gone_back_from(user: Any, key: str) -> Switch | None:
@@ -377,7 +378,7 @@ def proposal(form: RequestForm) -> dict[str, Any]:
         "uncovered": draft.uncovered,
         "members": radius.rows(plan),
         "radius_chart": radius.drawn(plan, reverse("request-preview")),
-        "holder": radii.overlapping(plan),
+        "holder": overlaps.overlapping(plan),
         "plan_mirrors": [(mirror, states.of_mirror(mirror)) for mirror in mirrors],
         "plan_clients": sorted(plan.who(*name) for name in moving),
         "read_split": plan.kind is Kind.READ_SPLIT,

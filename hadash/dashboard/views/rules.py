@@ -20,7 +20,7 @@ from hadash.dashboard.views.common import address_of, denied, the_pair, user_of
 from hadash.governance.findings import RULES
 from hadash.inventory.models import Pair
 from hadash.sentences import Sentence
-from hadash.switching import policy
+from hadash.switching.approvals import policy
 from hadash.switching.models import Blackout
 from hadash.switching.refusals import Refused
 

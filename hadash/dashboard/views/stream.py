@@ -25,7 +25,7 @@ from hadash.dashboard.views.broadcast import Broadcast, News
 from hadash.dashboard.views.common import the_switch, user_of
 from hadash.dashboard.views.streaming import event
 from hadash.dashboard.views.switches import parts_context
-from hadash.switching import four_eyes
+from hadash.switching.approvals import four_eyes
 from hadash.switching.machine import Status
 from hadash.switching.models import Switch
 

@@ -25,19 +25,21 @@ from hadash.dashboard.views.acts import acts_on, approvals_need_zookeeper, appro
 from hadash.dashboard.views.common import address_of, the_switch, typed, user_of
 from hadash.inventory.models import AppID
 from hadash.sentences import Sentence
-from hadash.switching import deciding, directing, four_eyes, lost_target, restoring, tails
+from hadash.switching.approvals import decisions, four_eyes
+from hadash.switching.approvals.policy import blackout_now
+from hadash.switching.execution import operations
+from hadash.switching.execution.usual import usual_seconds
 from hadash.switching.machine import Kind, Stage, Status
 from hadash.switching.models import Switch, Tail
 from hadash.switching.plan import Scope
-from hadash.switching.planning import draft_for
-from hadash.switching.policy import blackout_now
+from hadash.switching.planning.proposals import draft_for
+from hadash.switching.recovery import lost_target, restoring, unreplicated
 from hadash.switching.refusals import EnginesAway
 from hadash.switching.retirement import services as retirement
 from hadash.switching.retirement import terms
 from hadash.switching.retirement.machine import MOVES, Event
 from hadash.switching.retirement.machine import Status as RetirementStatus
 from hadash.switching.retirement.models import Retirement
-from hadash.switching.usual import usual_seconds
 
 #: What htmx takes for "ask no more".
 STOP_POLLING = 286
@@ -67,9 +69,9 @@ def parts_context(user: Any, switch: Switch) -> dict[str, Any]:
         "radius_chart": radius.drawn(plan) if awaiting else None,
         "own": own,
         "may_decide": awaiting and may_decide and not own and user.pk not in {a.user_id for a in approvals},
-        "loss": tails.loss_of(switch),
+        "loss": unreplicated.loss_of(switch),
         "tail": tail,
-        "tail_rows": tails.shown(tail) if tail is not None else [],
+        "tail_rows": unreplicated.shown(tail) if tail is not None else [],
         "may_rebuild": tail is not None
         and tail.status in (Tail.Status.REPORTED, Tail.Status.FAILED)
         and may(user, FORCE, switch.pair),
@@ -274,7 +276,7 @@ def approve(request: HttpRequest, switch: Switch) -> str:
 
     user = user_of(request)
     approvals_need_zookeeper(user, switch)
-    held = deciding.approve(
+    held = decisions.approve(
         user,
         switch,
         typed(request, "plan_digest"),
@@ -293,21 +295,21 @@ def approve(request: HttpRequest, switch: Switch) -> str:
 @act(DECIDE)
 def decline(request: HttpRequest, switch: Switch) -> str:
     """Field ``reason``."""
-    deciding.decline(user_of(request), switch, typed(request, "reason"), address_of(request))
+    decisions.decline(user_of(request), switch, typed(request, "reason"), address_of(request))
     return _("Declined. The requester sees your reason.")
 
 
 @act(REQUEST)
 def comment(request: HttpRequest, switch: Switch) -> str:
     """Field ``text``."""
-    deciding.comment(user_of(request), switch, typed(request, "text"), address_of(request))
+    decisions.comment(user_of(request), switch, typed(request, "text"), address_of(request))
     return _("Your comment is in the log.")
 
 
 @act(REQUEST)
 def cancel(request: HttpRequest, switch: Switch) -> str:
     """Field ``reason``."""
-    deciding.cancel(user_of(request), switch, typed(request, "reason"), address_of(request))
+    decisions.cancel(user_of(request), switch, typed(request, "reason"), address_of(request))
     return _("The request is cancelled.")
 
 
@@ -315,14 +317,14 @@ def cancel(request: HttpRequest, switch: Switch) -> str:
 def go(request: HttpRequest, switch: Switch) -> str:
     from tasks.switching import start
 
-    directing.go(user_of(request), switch, start, address_of(request))
+    operations.go(user_of(request), switch, start, address_of(request))
     return _("It goes on, with its checks first.")
 
 
 @act(DECIDE)
 def review(request: HttpRequest, switch: Switch) -> str:
     """Field ``reason``: what was found."""
-    deciding.review(
+    decisions.review(
         user_of(request), switch, typed(request, "reason"), address_of(request), browser_of(request)
     )
     return _("Your review is in the log.")
@@ -330,7 +332,7 @@ def review(request: HttpRequest, switch: Switch) -> str:
 
 @act(REQUEST)
 def abort(request: HttpRequest, switch: Switch) -> str:
-    directing.abort(user_of(request), switch, address_of(request))
+    operations.abort(user_of(request), switch, address_of(request))
     return _("The switch returns to the start.")
 
 
@@ -338,7 +340,7 @@ def abort(request: HttpRequest, switch: Switch) -> str:
 def retry(request: HttpRequest, switch: Switch) -> str:
     from tasks.switching import start
 
-    directing.retry(user_of(request), switch, start, address_of(request))
+    operations.retry(user_of(request), switch, start, address_of(request))
     return _("The stage runs again.")
 
 
@@ -356,7 +358,7 @@ def rebuild(request: HttpRequest, switch: Switch) -> str:
     from tasks.switching import rebuild as start
 
     words = typed(request, "confirmed"), typed(request, "reason")
-    tails.ask_to_rebuild(user_of(request), switch, *words, start, address_of(request))
+    unreplicated.ask_to_rebuild(user_of(request), switch, *words, start, address_of(request))
     return _("The lost side is being rebuilt. You can watch the log.")
 
 
@@ -390,5 +392,5 @@ def retire(request: HttpRequest, switch: Switch) -> str:
 @act(OPERATE)
 def close(request: HttpRequest, switch: Switch) -> str:
     """Field ``reason``."""
-    directing.close_as_it_is(user_of(request), switch, typed(request, "reason"), address_of(request))
+    operations.close_as_it_is(user_of(request), switch, typed(request, "reason"), address_of(request))
     return _("Closed. Everything stays as it is.")

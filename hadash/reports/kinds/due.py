@@ -24,8 +24,8 @@ from hadash.reports.recipients import View
 from hadash.reports.report import Cell, Heading, Line, Report, Section, Table, Tone
 from hadash.switching.batches.machine import Status as BatchStatus
 from hadash.switching.batches.models import Batch
-from hadash.switching.by_hand.machine import Status as ChangeStatus
-from hadash.switching.by_hand.models import BindingChange
+from hadash.switching.binding_changes.machine import Status as ChangeStatus
+from hadash.switching.binding_changes.models import BindingChange
 from hadash.switching.machine import Status
 from hadash.switching.models import Switch
 from hadash.switching.retirement.machine import OPEN as RETIREMENT_OPEN

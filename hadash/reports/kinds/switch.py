@@ -19,9 +19,9 @@ from hadash.reports.kinds import parts
 from hadash.reports.links import link
 from hadash.reports.recipients import View
 from hadash.reports.report import Cell, Figure, Heading, Line, Picture, Report, Section, Table, Tone
+from hadash.switching.execution.pauses import Pause, kept_pauses
 from hadash.switching.machine import Status
 from hadash.switching.models import StageRecord, Switch
-from hadash.switching.pauses import Pause, kept_pauses
 
 #: Rows of the proof, pauses and lines of the log in the mail; its page has all.
 PROOF_SHOWN, PAUSES_SHOWN, LOG_SHOWN = 12, 10, 12

@@ -13,12 +13,12 @@ from kazoo.client import KazooClient
 from hadash.bindings import layout
 from hadash.bindings.model import Binding, BindingDocument, BindingState, Journal
 from hadash.bindings.store import BindingStore, Edit
+from hadash.radius.nodes import Use
 from hadash.sandbox.bench.report import Report
 from hadash.sandbox.world import till
 from hadash.sandbox.zookeeper import ZooKeeper
 from hadash.switching.plan import Scope, ScopeKind
-from hadash.switching.radius import Draft, Estate, MirrorOf, draw_up
-from hadash.switching.things import Use
+from hadash.switching.planning.radius import Draft, Estate, MirrorOf, draw_up
 
 #: Beside hadash's own.
 CHROOT = "/hadash-bench"

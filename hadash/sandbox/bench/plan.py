@@ -16,10 +16,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from hadash.identity.identity import Identity
+from hadash.radius.closure import AccessGraph, Dimension
+from hadash.radius.nodes import APPID, GROUP, INSTANCE, TOPIC, Thing, Use, thing_of, topic
 from hadash.sandbox.bench.batch import INSTANCES, SWITCHES, bench_batch
 from hadash.sandbox.bench.report import Report, begin, median, quantile
-from hadash.switching.closure import AccessGraph, Dimension
-from hadash.switching.things import APPID, GROUP, INSTANCE, TOPIC, Thing, Use, thing_of, topic
 
 PARTS = ("closure", "batch")
 

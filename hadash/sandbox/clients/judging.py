@@ -10,7 +10,7 @@ from typing import Any
 from hadash.sandbox.traffic.journal import Journal, Run
 from hadash.sandbox.traffic.verdict import merge
 
-#: What hadash refuses to move, by library and offsets, with words of its reason (``switching/checks.py``,
+#: What hadash refuses to move, by library and offsets, with words of its reason (``switching/stages/precheck.py``,
 #: ``reading_on.py``). The stock assignor of franz-go is a cooperative one, which is refused whatever the offsets;
 #: @platformatic/kafka reads on while it rejoins, which does no harm where offsets are equal. All else has to move, and
 #: these have to be refused.

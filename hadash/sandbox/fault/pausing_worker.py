@@ -53,8 +53,8 @@ class Clock:
 
 def hook(points: Points, clock: Clock) -> None:
     """Make executors wait at the armed point, and say when the run that waited is over."""
-    from hadash.switching import executor
-    from hadash.switching.effects import Effects
+    from hadash.switching.execution import executor
+    from hadash.switching.execution.effects import Effects
 
     carry_out = Effects.__dict__["carry_out"]  # the descriptor itself, not what it gives to the class
     run_stage = executor.run_stage

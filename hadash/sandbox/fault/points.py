@@ -27,7 +27,7 @@ LOOK_SECONDS = 0.02
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """Directly before a command (the name of its class in ``switching/commands.py``) of a stage is carried out.
+    """Directly before a command (the name of its class in ``switching/stages/commands.py``) of a stage is carried out.
 
     The executor's fence has let the command through already: whoever is held here is past the last check.
     """

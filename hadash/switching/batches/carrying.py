@@ -18,7 +18,8 @@ from django.utils import timezone
 
 from hadash.audit.models import record
 from hadash.sentences import Sentence, say
-from hadash.switching.asking import Asked, create_row
+from hadash.switching.approvals.requests import Asked, create_row
+from hadash.switching.approvals.windows import nothing_may_start, refuse_in_blackout, run, utc
 from hadash.switching.batches import transitions
 from hadash.switching.batches.machine import (
     Event,
@@ -34,9 +35,8 @@ from hadash.switching.batches.models import Batch, BatchItem, tell, tell_once
 from hadash.switching.batches.transitions import Wake
 from hadash.switching.machine import Status as SwitchStatus
 from hadash.switching.models import Approval, Switch, log_event
-from hadash.switching.planning import plan_for
+from hadash.switching.planning.proposals import plan_for
 from hadash.switching.refusals import BeingWritten, EnginesAway, PlanChanged, Refused
-from hadash.switching.windows import nothing_may_start, refuse_in_blackout, run, utc
 from hadash.telemetry import ids
 
 log = logging.getLogger(__name__)

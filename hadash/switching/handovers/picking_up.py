@@ -9,9 +9,9 @@ from django.conf import settings
 from django.db.models.functions import Now
 
 from hadash.sentences import Sentence, say
+from hadash.switching.execution.leases import is_dead
 from hadash.switching.handovers.counting import count
 from hadash.switching.handovers.models import Way, Work
-from hadash.switching.leases import is_dead
 from hadash.switching.models import Switch, log_event
 
 

@@ -16,13 +16,13 @@ from hadash.kafka.values import Partition
 from hadash.mirroring import looking
 from hadash.mirroring import services as mirroring
 from hadash.mirroring.models import Mirror
-from hadash.switching import radii
 from hadash.switching.models import Switch
 from hadash.switching.plan import Plan
-from hadash.switching.planning import estate_of
-from hadash.switching.radius import bound_on, used_on
+from hadash.switching.planning import overlaps
+from hadash.switching.planning.current_bindings import bound_to
+from hadash.switching.planning.proposals import estate_of
+from hadash.switching.planning.radius import bound_on, used_on
 from hadash.switching.retirement.checks import MirrorState, Truth
-from hadash.switching.whereabouts import bound_to
 
 
 def the_truth(
@@ -38,7 +38,7 @@ def the_truth(
     inventory.collect_access(every=True)
     estate = estate_of(pair, switch.source)
     old = mirroring.cluster_client(switch.source)
-    holder = radii.overlapping(plan)
+    holder = overlaps.overlapping(plan)
     left = mirrors_of(plan, switch)
     return Truth(
         bindings=bound_to(pair, plan),

@@ -15,14 +15,14 @@ from django.utils import timezone
 from hadash.accounts.roles import OPERATE, may
 from hadash.audit.models import record
 from hadash.sentences import Sentence, say
-from hadash.switching import radii
+from hadash.switching.approvals.windows import nothing_may_start, refuse_in_blackout, utc
 from hadash.switching.machine import IllegalMove, Kind
 from hadash.switching.machine import Status as SwitchStatus
 from hadash.switching.models import Switch, log_event
+from hadash.switching.planning import overlaps
 from hadash.switching.refusals import Busy, Refused
 from hadash.switching.retirement.machine import MOVES, OPEN, Event, Status, move
 from hadash.switching.retirement.models import Retirement
-from hadash.switching.windows import nothing_may_start, refuse_in_blackout, utc
 
 #: Hands a running retirement to a worker.
 Start = Callable[[Retirement], None]
@@ -179,10 +179,10 @@ def lease() -> Any:
 
 def _begin(switch: Switch, user: Any, start: Start, address: str | None) -> Retirement:
     with transaction.atomic():
-        radii.lock()
+        overlaps.lock()
         held = _moved(switch, Event.RETIRE)
         refuse_in_blackout(switch.pair)
-        other = radii.overlapping(switch.the_plan())
+        other = overlaps.overlapping(switch.the_plan())
         if other is not None:
             raise Busy(
                 say("Switch %(key)s holds part of this radius. Wait for its end or cancel it.", key=other.key)

@@ -23,13 +23,13 @@ from hadash.identity.identity import Identity
 from hadash.kafka.values import Partition
 from hadash.mirroring.offsets import Corresponding
 from hadash.mirroring.proof import Behind, CaughtUp, Contradiction, compare_ends
-from hadash.switching import commands as do
+from hadash.radius.nodes import Use
 from hadash.switching.plan import Scope
-from hadash.switching.radius import Estate as Known
-from hadash.switching.radius import MirrorOf, draw_up
-from hadash.switching.stage_run import Limits, StageFailed
-from hadash.switching.stages import block, drain
-from hadash.switching.things import Use
+from hadash.switching.planning.radius import Estate as Known
+from hadash.switching.planning.radius import MirrorOf, draw_up
+from hadash.switching.stages import commands as do
+from hadash.switching.stages.run import Limits, StageFailed
+from hadash.switching.stages.ways import block, drain
 
 from .conftest import ACTIVE, SCRAM, Layout
 from .engine import accepting

@@ -22,8 +22,8 @@ from hadash.bindings.native import NativeDialect
 from hadash.gateway.codec import ErrorCode
 from hadash.gateway.kinds import Kind
 from hadash.identity.identity import Identity
-from hadash.switching.commands import Pause, ReadExpectedBack
-from hadash.switching.steps import come_back
+from hadash.switching.stages.commands import Pause, ReadExpectedBack
+from hadash.switching.stages.steps import come_back
 
 pytestmark = pytest.mark.stack
 

@@ -10,9 +10,9 @@ from django.contrib.auth.models import User
 
 from hadash.accounts.roles import ensure_roles, ensure_user
 from hadash.inventory.models import Cluster, Pair
-from hadash.switching.batches import asking, carrying, deciding
-from hadash.switching.batches.drawing import Wanted
+from hadash.switching.batches import carrying, decisions, requests
 from hadash.switching.batches.models import Batch
+from hadash.switching.batches.plans import Wanted
 from hadash.switching.models import Switch
 
 from .parts import World
@@ -61,8 +61,8 @@ def ask(world: World, pair: Pair, people: dict[str, User]) -> Callable[..., Batc
         user: str = "olga", window: Any = None, digest: str = "", browser: str = "", **values: Any
     ) -> Batch:
         wanted = Wanted(**{"pair": pair, "target": pair.second, "wave_size": 2, "parallelism": 2, **values})
-        return asking.request(
-            asking.Asked(people[user], wanted, "Leaving the old cluster", browser=browser), window, digest
+        return requests.request(
+            requests.Asked(people[user], wanted, "Leaving the old cluster", browser=browser), window, digest
         )
 
     return make
@@ -90,7 +90,7 @@ def approve(
     def act(batch: Batch, user: str = "arne", **values: Any) -> Batch:
         woken: list[str] = []
         with django_capture_on_commit_callbacks(execute=True):
-            held = deciding.approve(people[user], batch, batch.digest, woken.append, **values)
+            held = decisions.approve(people[user], batch, batch.digest, woken.append, **values)
         return advance(held) if woken else held
 
     return act

@@ -8,12 +8,12 @@ import pytest
 
 from hadash.bindings.model import Binding, BindingDocument, BindingState
 from hadash.inventory.models import Cluster, Pair
-from hadash.switching.batches import carrying, directing, drawing
+from hadash.radius.nodes import Use
+from hadash.switching.batches import carrying, operations, plans
 from hadash.switching.batches.models import Batch
 from hadash.switching.plan import Plan, Scope
-from hadash.switching.radius import Estate, MirrorOf, draw_up
+from hadash.switching.planning.radius import Estate, MirrorOf, draw_up
 from hadash.switching.refusals import Refused
-from hadash.switching.things import Use
 
 
 class World:
@@ -40,9 +40,9 @@ class World:
         return draft.plan
 
     def take_over(self, patch: pytest.MonkeyPatch) -> None:
-        patch.setattr(drawing, "estate_of", lambda pair, source: self.estate)
-        patch.setattr(drawing, "with_objections", lambda pair, drafts, asked: list(drafts))
-        for module in (carrying, directing):
+        patch.setattr(plans, "estate_of", lambda pair, source: self.estate)
+        patch.setattr(plans, "with_objections", lambda pair, drafts, asked: list(drafts))
+        for module in (carrying, operations):
             patch.setattr(module, "plan_for", self.plan)
 
 

@@ -12,9 +12,9 @@ from django.contrib.auth.models import User
 from django.db import connection
 
 from hadash.inventory.models import Pair
-from hadash.switching.batches import asking, carrying, deciding
-from hadash.switching.batches.drawing import Wanted
+from hadash.switching.batches import carrying, decisions, requests
 from hadash.switching.batches.models import Batch
+from hadash.switching.batches.plans import Wanted
 from hadash.switching.models import Switch
 
 from .parts import World, shown
@@ -27,8 +27,8 @@ WORKERS, ROUNDS = 4, 3
 @pytest.fixture
 def running(world: World, pair: Pair, people: dict[str, User]) -> Batch:
     wanted = Wanted(pair, pair.second, wave_size=5, parallelism=2)
-    batch = asking.request(asking.Asked(people["olga"], wanted, "Relocation"))
-    return deciding.approve(people["arne"], batch, batch.digest, lambda key: None)
+    batch = requests.request(requests.Asked(people["olga"], wanted, "Relocation"))
+    return decisions.approve(people["arne"], batch, batch.digest, lambda key: None)
 
 
 @pytest.fixture

@@ -14,19 +14,20 @@ from django.utils import timezone, translation
 from hadash.audit.models import Entry
 from hadash.identity.identity import Identity
 from hadash.inventory.models import Pair
+from hadash.radius.nodes import Use
 from hadash.sentences import Sentence, say
-from hadash.switching import asking as switching
-from hadash.switching import policy, radii
-from hadash.switching.batches import carrying, deciding, directing, drawing
+from hadash.switching.approvals import policy
+from hadash.switching.approvals import requests as switching
+from hadash.switching.batches import carrying, decisions, operations, plans
 from hadash.switching.batches.machine import Status
 from hadash.switching.batches.models import Batch, BatchItem
 from hadash.switching.batches.waves import Line
-from hadash.switching.by_hand.models import BindingChange
+from hadash.switching.binding_changes.models import BindingChange
 from hadash.switching.machine import Kind
 from hadash.switching.models import Blackout, Switch
 from hadash.switching.plan import Plan
+from hadash.switching.planning import overlaps
 from hadash.switching.refusals import Busy, EnginesAway, PlanChanged, Refused
-from hadash.switching.things import Use
 
 from .parts import World, log, shown
 
@@ -112,7 +113,7 @@ class TestAsking:
             ask()
 
     def test_what_was_shown_has_changed(self, world: World, pair: Pair, ask: Any) -> None:
-        seen = drawing.draw_up_batch(drawing.Wanted(pair, pair.second, wave_size=2, parallelism=2)).digest
+        seen = plans.draw_up_batch(plans.Wanted(pair, pair.second, wave_size=2, parallelism=2)).digest
         world.uses.append(Use("fox", "fox-1", "produce", "fox.t"))
         with pytest.raises(PlanChanged):
             ask(digest=seen)
@@ -124,7 +125,7 @@ class TestAsking:
     def test_a_batch_holds_all_of_its_radii(self, world: World, pair: Pair, ask: Any) -> None:
         batch = ask()
         (radius,) = [item.the_plan() for item in batch.items.all() if str(item.scope) == "cat"]
-        holder = radii.overlapping(radius)
+        holder = overlaps.overlapping(radius)
         assert holder is not None
         assert str(holder.sentence) == (
             f"Batch {batch.key} holds part of this radius: it moves cat. Wait for its end or cancel it."
@@ -192,8 +193,8 @@ class TestDeciding:
             approve(ask(), seen=3)
 
     def test_declined_and_cancelled_release_what_they_hold(self, people: dict[str, User], ask: Any) -> None:
-        assert deciding.decline(people["arne"], ask(), "Not this week").current is Status.DECLINED
-        assert deciding.cancel(people["olga"], ask(), "Not today.").current is Status.CANCELLED
+        assert decisions.decline(people["arne"], ask(), "Not this week").current is Status.DECLINED
+        assert decisions.cancel(people["olga"], ask(), "Not today.").current is Status.CANCELLED
         assert ask().current is Status.AWAITING_APPROVAL
 
     def test_what_nobody_decides_on_expires(self, ask: Any) -> None:
@@ -324,7 +325,7 @@ class TestRunning:
         assert advance(batch).current is Status.STOPPED
         assert "its window has passed" in str(batch.events.last())
         with pytest.raises(Refused, match="others approved it for then"):
-            directing.go_on(people["olga"], batch, nobody_wakes, without=False)
+            operations.go_on(people["olga"], batch, nobody_wakes, without=False)
         assert len(started) == 1
 
     def test_its_switches_do_not_begin_after_its_window(
@@ -416,9 +417,9 @@ class TestHeldUp:
     ) -> None:
         away.append("ZooKeeper is away")
         batch = approve(ask())
-        directing.stop(people["olga"], batch)
+        operations.stop(people["olga"], batch)
         batch.items.update(held_up_since=timezone.now() - timedelta(hours=1))
-        directing.go_on(people["olga"], batch, nobody_wakes, without=False)
+        operations.go_on(people["olga"], batch, nobody_wakes, without=False)
         assert advance(batch).current is Status.RUNNING
 
     def test_bindings_that_are_being_written_are_waited_for(
@@ -477,7 +478,7 @@ class TestTheSourceIsLost:
     def test_what_its_open_switches_move_does(
         self, people: dict[str, User], batch: Batch, force: Any, advance: Any, end: Any, started: list[Switch]
     ) -> None:
-        directing.go_on(people["olga"], batch, nobody_wakes, without=True, reason="x")
+        operations.go_on(people["olga"], batch, nobody_wakes, without=True, reason="x")
         advance(batch)
         end(started[1], "needs_attention")
         assert advance(batch).current is Status.STOPPED
@@ -487,10 +488,10 @@ class TestTheSourceIsLost:
     def test_a_running_batch_stands_in_its_way_until_somebody_stops_it(
         self, people: dict[str, User], batch: Batch, force: Any
     ) -> None:
-        directing.go_on(people["olga"], batch, nobody_wakes, without=True, reason="x")
+        operations.go_on(people["olga"], batch, nobody_wakes, without=True, reason="x")
         with pytest.raises(Busy, match="Wait for its end, or stop and end it"):
             force(batch.items.get(position=3))
-        directing.stop(people["rita"], batch)
+        operations.stop(people["rita"], batch)
         assert force(batch.items.get(position=3)).kind == "forced"
 
     def test_one_that_has_not_begun_does_not(self, ask: Any, force: Any) -> None:
@@ -503,7 +504,7 @@ class TestTheSourceIsLost:
         self, people: dict[str, User], batch: Batch, force: Any, advance: Any, started: list[Switch]
     ) -> None:
         forced = force(batch.items.get(position=2))
-        directing.go_on(people["olga"], batch, nobody_wakes, without=True, reason="x")
+        operations.go_on(people["olga"], batch, nobody_wakes, without=True, reason="x")
         assert advance(batch).current is Status.STOPPED
         assert shown(batch)[1] == (2, "bee", "failed")
         assert any(f"Switch {forced.key} of bee holds part of this radius" in line for line in log(batch))
@@ -521,18 +522,18 @@ class TestTheSourceIsLost:
     ) -> None:
         end(force(batch.items.get(position=2)))
         world.moved = {"bee"}
-        directing.go_on(people["olga"], batch, nobody_wakes, without=True, reason="x")
+        operations.go_on(people["olga"], batch, nobody_wakes, without=True, reason="x")
         assert advance(batch).current is Status.STOPPED
         assert shown(batch)[1] == (2, "bee", "failed")
         assert "bee is bound to west already." in log(batch)
         with pytest.raises(Refused, match="bee is bound to west already"):
-            directing.go_on(people["olga"], batch, nobody_wakes, without=False)
+            operations.go_on(people["olga"], batch, nobody_wakes, without=False)
         assert len(started) == 1
 
     def test_a_rescuer_ends_it(self, people: dict[str, User], batch: Batch) -> None:
         with pytest.raises(PermissionDenied):
-            directing.go_on(people["rita"], batch, nobody_wakes, without=True, reason="x")
-        assert directing.end(people["rita"], batch, "East is lost").current is Status.ENDED
+            operations.go_on(people["rita"], batch, nobody_wakes, without=True, reason="x")
+        assert operations.end(people["rita"], batch, "East is lost").current is Status.ENDED
 
 
 class TestDirecting:
@@ -548,7 +549,7 @@ class TestDirecting:
     def test_what_failed_is_tried_again_as_it_was_approved(
         self, people: dict[str, User], stopped: Batch, advance: Any, started: list[Switch]
     ) -> None:
-        directing.go_on(people["olga"], stopped, nobody_wakes, without=False)
+        operations.go_on(people["olga"], stopped, nobody_wakes, without=False)
         assert advance(stopped).current is Status.RUNNING
         assert [str(switch.scope) for switch in started] == ["ant", "bee", "ant"]
 
@@ -556,8 +557,8 @@ class TestDirecting:
         self, people: dict[str, User], stopped: Batch, advance: Any, started: list[Switch]
     ) -> None:
         with pytest.raises(Refused, match="Say why they are left out"):
-            directing.go_on(people["olga"], stopped, nobody_wakes, without=True)
-        directing.go_on(people["olga"], stopped, nobody_wakes, without=True, reason="ant is retired")
+            operations.go_on(people["olga"], stopped, nobody_wakes, without=True)
+        operations.go_on(people["olga"], stopped, nobody_wakes, without=True, reason="ant is retired")
         advance(stopped)
         assert [str(switch.scope) for switch in started[2:]] == ["cat", "dog"]
         item = stopped.items.get(position=1)
@@ -568,7 +569,7 @@ class TestDirecting:
     ) -> None:
         world.uses.append(Use("ant", "ant-1", "produce", "more"))
         with pytest.raises(PlanChanged, match="What would move with ant has changed"):
-            directing.go_on(people["olga"], stopped, nobody_wakes, without=False)
+            operations.go_on(people["olga"], stopped, nobody_wakes, without=False)
 
     @pytest.mark.parametrize("without", [False, True])
     def test_a_switch_that_needs_a_person_comes_first(
@@ -576,7 +577,7 @@ class TestDirecting:
     ) -> None:
         end(started[0], "needs_attention")
         with pytest.raises(Refused, match="Let its stage run again, or close it, first"):
-            directing.go_on(people["olga"], stopped, nobody_wakes, without=without, reason="x")
+            operations.go_on(people["olga"], stopped, nobody_wakes, without=without, reason="x")
 
     def test_when_its_switch_goes_well_in_the_end_nothing_is_tried_again(
         self, people: dict[str, User], stopped: Batch, end: Any, advance: Any, started: list[Switch]
@@ -585,7 +586,7 @@ class TestDirecting:
         assert shown(advance(stopped))[0] == (1, "ant", "running")
         end(started[0])
         advance(stopped)
-        directing.go_on(people["olga"], stopped, nobody_wakes, without=False)
+        operations.go_on(people["olga"], stopped, nobody_wakes, without=False)
         advance(stopped)
         assert [str(switch.scope) for switch in started] == ["ant", "bee", "cat", "dog"]
 
@@ -593,8 +594,8 @@ class TestDirecting:
         self, people: dict[str, User], stopped: Batch, ask: Any
     ) -> None:
         with pytest.raises(Refused, match="Say why you end it"):
-            directing.end(people["olga"], stopped, " ")
-        ended = directing.end(people["olga"], stopped, "Enough for tonight")
+            operations.end(people["olga"], stopped, " ")
+        ended = operations.end(people["olga"], stopped, "Enough for tonight")
         assert ended.current is Status.ENDED
         assert [status for _, _, status in shown(ended)] == [
             "failed",
@@ -603,17 +604,17 @@ class TestDirecting:
             "dropped",
             "dropped",
         ]
-        assert radii.overlapping(ended.items.get(position=3).the_plan()) is None
+        assert overlaps.overlapping(ended.items.get(position=3).the_plan()) is None
 
     def test_anybody_who_has_a_part_in_it_stops_it(
         self, people: dict[str, User], ask: Any, approve: Any, advance: Any, end: Any, started: list[Switch]
     ) -> None:
         batch = approve(ask(wave_size=1))
-        directing.stop(people["arne"], batch)
+        operations.stop(people["arne"], batch)
         end(started[0])
         assert advance(batch).current is Status.STOPPED
         assert len(started) == 1
-        directing.go_on(people["olga"], batch, nobody_wakes, without=False)
+        operations.go_on(people["olga"], batch, nobody_wakes, without=False)
         advance(batch)
         assert len(started) == 2
 
@@ -622,23 +623,23 @@ class TestDirecting:
         self, people: dict[str, User], stopped: Batch, name: str
     ) -> None:
         with pytest.raises(PermissionDenied):
-            directing.go_on(people[name], stopped, nobody_wakes, without=False)
+            operations.go_on(people[name], stopped, nobody_wakes, without=False)
         with pytest.raises(PermissionDenied):
-            directing.end(people[name], stopped, "x")
+            operations.end(people[name], stopped, "x")
 
     def test_every_act_is_in_the_audit_log(self, people: dict[str, User], stopped: Batch) -> None:
-        directing.go_on(people["olga"], stopped, nobody_wakes, without=True, reason="x")
-        directing.stop(people["olga"], stopped)
-        directing.end(people["olga"], stopped, "x")
+        operations.go_on(people["olga"], stopped, nobody_wakes, without=True, reason="x")
+        operations.stop(people["olga"], stopped)
+        operations.end(people["olga"], stopped, "x")
         of_batch = Entry.objects.filter(subject__startswith=f"batch {stopped.key}").order_by("number")
         assert [entry.verb for entry in of_batch] == ["request", "approve", "stop", "go", "stop", "end"]
 
 
 def test_two_requests_at_once_do_not_get_the_same_radius(ask: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The second one was drawn up before the first one was there."""
-    held = drawing.holders
-    monkeypatch.setattr(drawing, "holders", lambda pair: [])
+    held = plans.holders
+    monkeypatch.setattr(plans, "holders", lambda pair: [])
     ask()
     with pytest.raises(Busy):
         ask()
-    monkeypatch.setattr(drawing, "holders", held)
+    monkeypatch.setattr(plans, "holders", held)

@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from hadash.bindings.errors import BindingError
 from hadash.inventory.models import Pair
-from hadash.switching.agreement import compare_pair
+from hadash.switching.recovery.agreement import compare_pair
 
 
 class Command(BaseCommand):

@@ -10,7 +10,7 @@ from hadash.kafka.errors import ConnectError, KafkaError
 from hadash.mirroring.models import Mirror
 from hadash.mirroring.rebuild import NotCopies
 from hadash.mirroring.services import MirrorError
-from hadash.switching.rebuilding import rebuild_standby
+from hadash.switching.recovery.rebuilding import rebuild_standby
 from hadash.switching.refusals import Refused
 
 

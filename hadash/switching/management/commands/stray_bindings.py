@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from hadash.bindings.errors import BindingError
-from hadash.switching import strays
+from hadash.switching.recovery import strays
 from hadash.switching.refusals import Refused
 
 

@@ -1,0 +1,1 @@
+"""Requests and what people decide on them: policy, approvals by other people, change windows, reasons."""

@@ -1,0 +1,163 @@
+"""The rules of a pair: who has to approve, when nothing may start, how long stages wait.
+
+What a policy leaves open is as in the settings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.core.exceptions import PermissionDenied, ValidationError
+from django.db import transaction
+from django.utils import timezone
+
+from hadash.accounts.roles import CHANGE_POLICY, may
+from hadash.audit.models import record
+from hadash.governance.catalogue import Code
+from hadash.governance.findings import STOPPING
+from hadash.inventory.models import Pair
+from hadash.sentences import Sentence, say
+from hadash.switching.models import Blackout, Policy
+from hadash.switching.refusals import Refused
+from hadash.switching.stages.run import Limits
+
+#: How far ahead a start or a blackout may lie: beyond it a date is mistyped.
+MAX_AHEAD = timedelta(days=366)
+
+#: Characters of a blackout's reason: a line.
+MAX_REASON = 300
+
+
+def policy_of(pair: Pair) -> Policy:
+    """The pair's policy; the default one, not saved, when nobody has made any."""
+    return Policy.objects.filter(pair=pair).first() or Policy(pair=pair)
+
+
+def stopping(pair: Pair) -> frozenset[str]:
+    """The codes of the findings that stop a switch of the pair."""
+    chosen = policy_of(pair).stopping
+    if chosen is not None:
+        return frozenset(chosen)
+    accepted = {Code.ACKS.value} if settings.SWITCH_ACCEPT_ACKS_1 else set()
+    return frozenset(STOPPING) - accepted
+
+
+def rpo_of(pair: Pair) -> float:
+    """Seconds by which a mirror of the pair may be late."""
+    own = policy_of(pair).rpo_seconds
+    return float(settings.RPO_SECONDS if own is None else own)
+
+
+def rpos(pairs: Iterable[Pair]) -> dict[int, float]:
+    """The same of several pairs, by their keys. One query."""
+    wanted = [pair.pk for pair in pairs]
+    own = dict(
+        Policy.objects.filter(pair__in=wanted, rpo_seconds__isnull=False).values_list("pair", "rpo_seconds")
+    )
+    return {pk: float(own.get(pk) or settings.RPO_SECONDS) for pk in wanted}
+
+
+def limits_of(pair: Pair) -> Limits:
+    """How long the stages of a switch wait."""
+    policy = policy_of(pair)
+
+    def own(value: float | None, otherwise: float) -> float:
+        return otherwise if value is None else value
+
+    return Limits(
+        gather=settings.SWITCH_GATHER_SECONDS,
+        settle=own(policy.settle_seconds, settings.SWITCH_SETTLE_SECONDS),
+        block=min(own(policy.block_seconds, settings.SWITCH_BLOCK_SECONDS), settings.SWITCH_BLOCKED_SECONDS),
+        drain=min(own(policy.drain_seconds, settings.SWITCH_DRAIN_SECONDS), settings.SWITCH_BLOCKED_SECONDS),
+        blocked=settings.SWITCH_BLOCKED_SECONDS,
+        forward=own(policy.forward_seconds, settings.SWITCH_FORWARD_SECONDS),
+        reverse=own(policy.reverse_seconds, settings.SWITCH_REVERSE_SECONDS),
+        verify=own(policy.verify_seconds, settings.SWITCH_VERIFY_SECONDS),
+        active=settings.SWITCH_ACTIVE_SECONDS,
+        verify_hold=own(policy.verify_hold_seconds, settings.SWITCH_VERIFY_HOLD_SECONDS),
+        max_lag=int(own(policy.max_lag, settings.SWITCH_MAX_LAG)),
+        accept_quotas=settings.SWITCH_ACCEPT_QUOTAS,
+        accept_acks_1=Code.ACKS.value not in stopping(pair),
+        accept_self_assigned=Code.SELF_ASSIGNED.value not in stopping(pair),
+        tail_records=settings.SWITCH_TAIL_RECORDS,
+        poll=settings.SWITCH_POLL_SECONDS,
+        fast_poll=settings.SWITCH_FAST_POLL_SECONDS,
+    )
+
+
+def set_policy(user: Any, pair: Pair, values: dict[str, Any], address: str | None = None) -> Policy:
+    """Change the rules of a pair. Switches that were requested before keep the number of approvals that they need.
+
+    :param values: by field of :class:`Policy`; those that are missing stay.
+    :raises PermissionDenied: ``user`` may not. :raises Refused: a value is out of its bounds.
+    """
+    _may_change(user, pair)
+    with transaction.atomic():
+        # Two may make the first one at once. (No key: whoever only refers to the pair need not wait.)
+        Pair.objects.select_for_update(of=("self",), no_key=True).get(pk=pair.pk)
+        policy = policy_of(pair)
+        before = policy.values()
+        for name, value in values.items():
+            setattr(policy, name, value)
+        try:
+            policy.full_clean(exclude=["pair"])
+        except ValidationError as error:
+            raise Refused(*_faults(error)) from None
+        if policy.values() != before or policy.pk is None:
+            policy.save()
+            record(user, "policy", f"pair {pair.name}", address, before=before, after=policy.values())
+    return policy
+
+
+def _faults(error: ValidationError) -> Iterator[Sentence]:
+    for name, texts in error.message_dict.items():
+        label = getattr(Policy._meta.get_field(name), "verbose_name", name)
+        yield say("%(field)s: %(fault)s", field=str(label).capitalize(), fault=" ".join(texts))
+
+
+def add_blackout(
+    user: Any, pair: Pair, begins: datetime, ends: datetime, reason: str, address: str | None = None
+) -> Blackout:
+    """A time in which no switch of the pair starts; one that runs goes on.
+
+    :raises PermissionDenied: ``user`` may not. :raises Refused: it makes no sense.
+    """
+    _may_change(user, pair)
+    if not reason.strip():
+        raise Refused(say("Say why nothing may start then: whoever is refused reads it."))
+    if len(reason.strip()) > MAX_REASON:
+        raise Refused(say("The reason is too long: at most %(most)s characters fit.", most=MAX_REASON))
+    if ends <= begins:
+        raise Refused(say("The end has to be after the beginning."))
+    if ends <= timezone.now():
+        raise Refused(say("This time is over already."))
+    if begins > timezone.now() + MAX_AHEAD:
+        raise Refused(say("That is more than a year ahead: is the date right?"))
+    with transaction.atomic():
+        made = Blackout.objects.create(pair=pair, begins=begins, ends=ends, reason=reason.strip())
+        record(user, "blackout", f"pair {pair.name}", address, **made.values())
+    return made
+
+
+def end_blackout(user: Any, blackout: Blackout, address: str | None = None) -> None:
+    """Take a blackout back."""
+    _may_change(user, blackout.pair)
+    with transaction.atomic():
+        held = Blackout.objects.select_for_update().filter(pk=blackout.pk).first()
+        if held is not None:
+            held.delete()
+            record(user, "blackout ended", f"pair {blackout.pair.name}", address, **blackout.values())
+
+
+def blackout_now(pair: Pair) -> Blackout | None:
+    """The blackout that is in force; of several the one that ends last."""
+    now = timezone.now()
+    return Blackout.objects.filter(pair=pair, begins__lte=now, ends__gt=now).order_by("-ends").first()
+
+
+def _may_change(user: Any, pair: Pair) -> None:
+    if not may(user, CHANGE_POLICY, pair):
+        raise PermissionDenied("You may not change the rules of a pair.")

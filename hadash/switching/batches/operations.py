@@ -1,0 +1,154 @@
+"""What people do with a batch that runs or has stopped: stop it, let it go on, end it."""
+
+from __future__ import annotations
+
+from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
+from django.utils import timezone
+
+from hadash.accounts.roles import DECIDE, FORCE, OPERATE, REQUEST, may
+from hadash.audit.models import record
+from hadash.sentences import say
+from hadash.switching.batches.carrying import changed_since
+from hadash.switching.batches.machine import Event, ItemEvent, ItemStatus, move_item
+from hadash.switching.batches.models import Batch, BatchItem, tell
+from hadash.switching.batches.transitions import Wake, moved
+from hadash.switching.planning.proposals import plan_for
+from hadash.switching.refusals import Refused
+
+
+def stop(user: User, batch: Batch, address: str | None = None) -> Batch:
+    """Let nothing new start. What was started ends by itself.
+
+    :raises PermissionDenied: ``user`` has no part in switches. :raises Refused: it does not run (any more).
+    """
+    if not (may(user, REQUEST, batch.pair) or may(user, DECIDE, batch.pair)):
+        raise PermissionDenied("You may not stop batches.")
+    with transaction.atomic():
+        held = moved(batch, Event.STOP)
+        sentence = say(
+            "%(user)s stopped it. What was started ends; nothing new starts.", user=user.get_username()
+        )
+        held.outcome = sentence.to_json()
+        held.save()
+        tell(held, sentence, user)
+        record(user, "stop", held.subject, address)
+    return held
+
+
+def go_on(
+    user: User, batch: Batch, wake: Wake, without: bool, reason: str = "", address: str | None = None
+) -> Batch:
+    """Let a stopped batch go on: what failed is tried again as it was approved, or left out.
+
+    :param without: whether what failed is left out, for ``reason``.
+    :raises PermissionDenied: ``user`` may not operate switches.
+    :raises PlanChanged: what failed would move otherwise now. :raises Refused: it has not stopped, its window has passed, a switch
+        of it needs a person first, or no reason is given.
+    """
+    if not may(user, OPERATE, batch.pair):
+        raise PermissionDenied("You may not let batches go on.")
+    failed = list(batch.items.filter(status=ItemStatus.FAILED.value).select_related("switch"))
+    if failed and without and not reason.strip():
+        raise Refused(say("Say why they are left out: whoever looks at this later reads it."))
+    _refuse_unsettled(failed)
+    if not without:
+        for item in failed:
+            if plan_for(batch.pair, item.scope, batch.target).digest != item.plan_digest:
+                raise changed_since(item)
+    with transaction.atomic():
+        held = moved(batch, Event.GO_ON)
+        if held.start_until is not None and held.start_until < timezone.now():
+            raise Refused(
+                say(
+                    "Its window has passed, and others approved it for then. End it, and ask for the rest anew."
+                )
+            )
+        failed = list(held.items.filter(status=ItemStatus.FAILED.value).select_related("switch"))
+        _refuse_unsettled(failed)
+        for item in failed:
+            _settle(item, user, without, reason.strip())
+        held.items.update(held_up_since=None)  # whatever was waited for is tried as long again
+        held.outcome = {}
+        held.looked_at = timezone.now()
+        held.save()
+        names = [str(item.scope) for item in failed]
+        if not failed:
+            sentence = say("%(user)s lets it go on.", user=user.get_username())
+        elif without:
+            sentence = say(
+                "%(user)s lets it go on without %(names)s: %(reason)s",
+                user=user.get_username(),
+                names=names,
+                reason=reason.strip(),
+            )
+        else:
+            sentence = say(
+                "%(user)s lets it go on, with %(names)s again.", user=user.get_username(), names=names
+            )
+        tell(held, sentence, user)
+        record(user, "go", held.subject, address, without=without, items=names, reason=reason.strip())
+        key = held.key
+        transaction.on_commit(lambda: wake(key))
+    return held
+
+
+def _refuse_unsettled(failed: list[BatchItem]) -> None:
+    """:raises Refused: a switch has not ended: its clients may be waiting."""
+    reasons = [
+        say(
+            "Switch %(key)s of %(scope)s is %(status)s. Let its stage run again, or close it, first.",
+            key=item.switch.key,
+            scope=item.scope,
+            status=item.switch.get_status_display(),
+        )
+        for item in failed
+        if item.switch is not None and item.switch.open
+    ]
+    if reasons:
+        raise Refused(*reasons)
+
+
+def _settle(item: BatchItem, user: User, without: bool, reason: str) -> None:
+    if without:
+        item.status = move_item(item.current, ItemEvent.DROP).value
+        sentence = say("%(user)s left it out: %(reason)s", user=user.get_username(), reason=reason)
+        item.outcome = sentence.to_json()
+    else:
+        item.status = move_item(item.current, ItemEvent.AGAIN).value
+        item.switch = None
+    item.save(update_fields=["status", "outcome", "switch"])
+
+
+def may_end(user: User, batch: Batch) -> bool:
+    """Whether ``user`` is one of those who may give a batch up."""
+    return may(user, OPERATE, batch.pair) or may(user, FORCE, batch.pair)
+
+
+def end(user: User, batch: Batch, reason: str, address: str | None = None) -> Batch:
+    """Give up the rest of a stopped batch: what has moved stays moved, what was started ends, the others stay where they are.
+
+    A rescuer may, too: what it holds stands in the way of everybody, and the source may be lost.
+
+    :raises PermissionDenied: ``user`` may neither operate nor force switches. :raises Refused: without a reason, or while it runs.
+    """
+    if not may_end(user, batch):
+        raise PermissionDenied("You may not end batches.")
+    if not reason.strip():
+        raise Refused(say("Say why you end it: whoever looks at this later reads it."))
+    with transaction.atomic():
+        held = moved(batch, Event.END)
+        sentence = say(
+            "%(user)s ended it before all had moved: %(reason)s",
+            user=user.get_username(),
+            reason=reason.strip(),
+        )
+        held.outcome, held.ended_at = sentence.to_json(), timezone.now()
+        held.save()
+        held.items.filter(status=ItemStatus.WAITING.value).update(
+            status=move_item(ItemStatus.WAITING, ItemEvent.DROP).value, outcome=sentence.to_json()
+        )
+        tell(held, sentence, user)
+        record(user, "end", held.subject, address, reason=reason.strip())
+    return held

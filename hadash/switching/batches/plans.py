@@ -1,0 +1,275 @@
+"""Drawing a batch up: its radii as they are now, each with its wave, and what stands against it. Changes nothing."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+
+from django.conf import settings
+
+from hadash.identity.identity import Identity
+from hadash.inventory.models import Cluster, Pair
+from hadash.mirroring.models import Mirror
+from hadash.radius.closure import Dimension
+from hadash.radius.nodes import Thing, Use, thing_of, topic
+from hadash.radius.splitting import Radius, drafts_of, radii_again, radii_of
+from hadash.sentences import Sentence, say
+from hadash.switching.batches.machine import ItemStatus
+from hadash.switching.batches.models import Batch, BatchItem, digest_of
+from hadash.switching.batches.waves import Line, in_waves
+from hadash.switching.plan import Plan, PlanIndex
+from hadash.switching.planning.overlaps import Holder, holders, index_of
+from hadash.switching.planning.proposals import estate_of, with_objections
+from hadash.switching.planning.radius import Draft, Estate
+from hadash.switching.refusals import Refused
+
+#: The wave of what is left out.
+LEFT_OUT = 0
+
+
+class Names(StrEnum):
+    """What the names of a list are."""
+
+    APPIDS = "appids"
+    TOPICS = "topics"
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What somebody wants to move in waves."""
+
+    pair: Pair
+    target: Cluster
+    #: ``None`` for everything on the other cluster.
+    lines: Sequence[Line] | None = None
+    names: Names = Names.APPIDS
+    dimension: Dimension = Dimension.INSTANCE
+    widen: bool = False
+    #: Radii of a wave, and of the first one (``None``: as many as of the others).
+    wave_size: int = settings.BATCH_WAVE_SIZE
+    first_wave: int | None = None
+    parallelism: int = settings.BATCH_PARALLELISM
+    #: Whether what cannot move is left out; else it stands against the batch.
+    leave_out: bool = False
+
+    def check(self) -> None:
+        """:raises Refused: with everything that makes no sense."""
+        reasons = []
+        if self.target not in self.pair.clusters:
+            reasons.append(
+                say("Cluster %(cluster)s is not in pair %(pair)s.", cluster=self.target, pair=self.pair)
+            )
+        if self.lines is not None and not self.lines:
+            reasons.append(say("Name what is to move, one name a line."))
+        if not 1 <= self.parallelism <= settings.BATCH_MAX_PARALLELISM:
+            reasons.append(
+                say("From 1 to %(most)s switches run at once.", most=settings.BATCH_MAX_PARALLELISM)
+            )
+        for size in (self.wave_size, self.wave_size if self.first_wave is None else self.first_wave):
+            if not 1 <= size <= settings.BATCH_MAX_ITEMS:
+                reasons.append(say("A wave has from 1 to %(most)s radii.", most=settings.BATCH_MAX_ITEMS))
+                break
+        if reasons:
+            raise Refused(*reasons)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One radius of a batch that is drawn up."""
+
+    wave: int
+    plan: Plan
+    #: Why it cannot move; empty when it can.
+    objections: tuple[Sentence, ...]
+    #: Distinct client.ids that move with it, and records that only its source has (``None``: not known).
+    clients: int
+    lag: int | None
+
+    @property
+    def left_out(self) -> bool:
+        return self.wave == LEFT_OUT
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A batch as it would be asked for now; its rows in the order in which they begin, what is left out last."""
+
+    wanted: Wanted
+    source: Cluster
+    rows: tuple[Row, ...]
+
+    @property
+    def against(self) -> list[Row]:
+        """What stands against the batch."""
+        return [row for row in self.rows if row.objections and not row.left_out]
+
+    @cached_property
+    def moving(self) -> list[Row]:
+        return [row for row in self.rows if not row.left_out]
+
+    @property
+    def left_out(self) -> list[Row]:
+        return [row for row in self.rows if row.left_out]
+
+    @property
+    def waves(self) -> list[int]:
+        """How many radii each wave has, the first one first."""
+        numbers = [row.wave for row in self.moving]
+        return [numbers.count(number) for number in sorted(set(numbers))]
+
+    def items(self) -> list[BatchItem]:
+        """Its rows as they would be stored, without their batch."""
+        return [
+            BatchItem(
+                wave=row.wave,
+                position=position,
+                asked=row.plan.scope.to_json(),
+                plan=row.plan.approved(),
+                plan_digest=row.plan.digest,
+                clients=row.clients,
+                status=(ItemStatus.DROPPED if row.left_out else ItemStatus.WAITING).value,
+                outcome=row.objections[0].to_json() if row.objections else {},
+            )
+            for position, row in enumerate(self.rows, start=1)
+        ]
+
+    @cached_property
+    def digest(self) -> str:
+        """What was shown: the same rows in the same waves have the same digest."""
+        return digest_of(self.source.name, self.wanted.target.name, self.wanted.parallelism, self.items())
+
+
+def draw_up_batch(wanted: Wanted) -> Drawn:
+    """The batch that would be asked for now.
+
+    :raises Refused: what is wanted makes no sense, or is more than one batch may hold.
+    :raises EnginesAway: ZooKeeper or a cluster does not answer.
+    """
+    wanted.check()
+    pair, target = wanted.pair, wanted.target
+    source = pair.other(target)
+    estate = estate_of(pair, source)
+    said = _asked(wanted)
+    radii = radii_of(
+        estate,
+        source.name,
+        target.name,
+        None if said is None else said.keys(),
+        wanted.dimension,
+        widen=wanted.widen,
+    )
+    if len(radii) > settings.BATCH_MAX_ITEMS:
+        raise Refused(
+            say(
+                "This is %(count)s radii, and at most %(most)s fit one batch. Name some of them in a list.",
+                count=len(radii),
+                most=settings.BATCH_MAX_ITEMS,
+            )
+        )
+    drafts = with_objections(pair, drafts_of(radii, estate, source.name, target.name), source)
+    held = index_of(holders(pair.name))
+    found = [
+        _row(radius, draft, held, said, clients, lag)
+        for radius, draft, clients, lag in zip(
+            radii, drafts, _clients(estate, drafts), _lags(pair, drafts), strict=True
+        )
+    ]
+    return Drawn(wanted, source, tuple(_ordered(found, wanted)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    row: Row
+    #: Its wave, when the list says one, and its place in the list.
+    said: int | None
+    place: int
+
+
+def _asked(wanted: Wanted) -> dict[Thing, tuple[int, int | None]] | None:
+    """What was named: thing → (its place in the list, its wave); ``None`` for everything."""
+    if wanted.lines is None:
+        return None
+    of = topic if wanted.names is Names.TOPICS else lambda name: thing_of(Identity(name))
+    return {of(line.name): (place, line.wave) for place, line in enumerate(wanted.lines)}
+
+
+def _row(
+    radius: Radius,
+    draft: Draft,
+    held: PlanIndex[Holder],
+    said: dict[Thing, tuple[int, int | None]] | None,
+    clients: int,
+    lag: int | None,
+) -> _Found:
+    holder = held.first(draft.plan)
+    objections = (*draft.objections, *([holder.lasting] if holder is not None else []))
+    # (Names that move together are one radius: it begins where the first of them would.)
+    named = [said[thing] for thing in radius.things if thing in said] if said else []
+    waves = [wave for _, wave in named if wave is not None]
+    place = min((place for place, _ in named), default=0)
+    return _Found(Row(LEFT_OUT, draft.plan, objections, clients, lag), min(waves, default=None), place)
+
+
+def _ordered(found: list[_Found], wanted: Wanted) -> list[Row]:
+    """As they begin: a list as it was typed; of everything, those with the fewest clients first, so that little is at stake
+    while nobody knows how it goes."""
+    if wanted.lines is None:
+        found = sorted(found, key=lambda one: (one.row.clients, str(one.row.plan.scope)))
+    else:
+        found = sorted(found, key=lambda one: one.place)
+    out = [one for one in found if wanted.leave_out and one.row.objections]
+    kept = [one for one in found if not (wanted.leave_out and one.row.objections)]
+    waves = in_waves([one.said for one in kept], wanted.wave_size, wanted.first_wave)
+    rows = [
+        Row(wave, one.row.plan, one.row.objections, one.row.clients, one.row.lag)
+        for one, wave in zip(kept, waves, strict=True)
+    ]
+    return [*sorted(rows, key=lambda row: row.wave), *(one.row for one in out)]
+
+
+def _clients(estate: Estate, drafts: Iterable[Draft]) -> list[int]:
+    """How many clients each draft moves, also those that it moves with one Topic only."""
+    by_appid: dict[str, list[Use]] = defaultdict(list)
+    for use in estate.uses:
+        by_appid[use.appid].append(use)
+    return [
+        len(
+            {
+                (use.appid, use.client_id)
+                for appid in draft.plan.appids
+                for use in by_appid[appid]
+                if draft.plan.covers_use(use.appid, use.client_id, use.kind, use.resource)
+            }
+        )
+        for draft in drafts
+    ]
+
+
+def _lags(pair: Pair, drafts: Iterable[Draft]) -> list[int | None]:
+    lag = dict(Mirror.objects.filter(pair=pair).values_list("name", "lag_records"))
+    found: list[int | None] = []
+    for draft in drafts:
+        records = [lag.get(name) for name in draft.plan.mirrors]
+        known = [count for count in records if count is not None]
+        found.append(sum(known) if records and len(known) == len(records) else None)
+    return found
+
+
+def changed(batch: Batch) -> list[BatchItem]:
+    """The items that have to move still and would move otherwise now, or not at all.
+
+    :raises EnginesAway: ZooKeeper or a cluster does not answer.
+    """
+    items = list(batch.items.filter(status=ItemStatus.WAITING.value))
+    estate = estate_of(batch.pair, batch.source)
+    source, target = batch.source.name, batch.target.name
+    radii = list(radii_again([item.scope for item in items], estate, target))
+    drafts = with_objections(batch.pair, drafts_of(radii, estate, source, target), batch.source)
+    return [
+        item
+        for item, draft in zip(items, drafts, strict=True)
+        if draft.objections or draft.plan.digest != item.plan_digest
+    ]

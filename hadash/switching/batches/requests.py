@@ -1,0 +1,131 @@
+"""Asking for a batch: the rows that others decide on, all at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
+from django.utils import timezone
+
+from hadash.accounts.roles import REQUEST, may
+from hadash.audit.models import record
+from hadash.sentences import Sentence, say
+from hadash.switching.approvals import reasons
+from hadash.switching.approvals.policy import policy_of
+from hadash.switching.approvals.windows import check_window
+from hadash.switching.batches.models import Batch, BatchItem, tell
+from hadash.switching.batches.plans import Drawn, Row, Wanted, draw_up_batch
+from hadash.switching.planning import overlaps
+from hadash.switching.planning.overlaps import holders, index_of
+from hadash.switching.refusals import Busy, PlanChanged, Refused
+
+#: Radii that a refusal names, and reasons that it gives; the preview has all of them.
+_NAMED, _REASONS = 5, 20
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Who asks for what, why, and from where."""
+
+    user: User
+    wanted: Wanted
+    reason: str
+    address: str | None = None
+    #: The one in which it is asked for: nobody approves it there. Empty for a program.
+    browser: str = ""
+
+
+def request(asked: Asked, window: tuple[datetime, datetime] | None = None, digest: str = "") -> Batch:
+    """Ask for a batch that others have to approve.
+
+    :param window: from when to when its switches may start; ``None`` for as soon as it is approved, as long as it takes.
+    :param digest: of what was shown; empty for whatever it is now.
+    :raises PermissionDenied: the user may not request. :raises PlanChanged: it is not what was shown any more.
+    :raises Busy: somebody else holds part of it. :raises Refused: some of it cannot move, or nothing is left.
+    """
+    pair = asked.wanted.pair
+    if not may(asked.user, REQUEST, pair):
+        raise PermissionDenied("You may not request switches.")
+    reasons.given(
+        asked.reason, say("Say why: the approver reads it, and so does whoever looks at this later.")
+    )
+    if window is not None:
+        check_window(*window)
+    drawn = draw_up_batch(asked.wanted)
+    if digest and digest != drawn.digest:
+        raise PlanChanged(say("What would move has changed since you saw it. Look at it again."))
+    if drawn.against:
+        raise Refused(*_against(drawn.against, len(drawn.rows)))
+    if not drawn.moving:
+        raise Refused(say("There is nothing that could move."))
+    with transaction.atomic():
+        overlaps.lock()
+        held = index_of(holders(pair.name))
+        for row in drawn.moving:
+            holder = held.first(row.plan)
+            if holder is not None:
+                raise Busy(holder.sentence)
+        return _create(asked, drawn, window)
+
+
+def _against(rows: list[Row], count: int) -> list[Sentence]:
+    """What stands against a batch: which radii, and each reason once."""
+    names = [str(row.plan.scope) for row in rows[:_NAMED]]
+    reasons = {str(reason): reason for row in rows for reason in row.objections}
+    return [
+        say(
+            "%(some)s of %(all)s radii cannot move (%(names)s). Repair what stands against them, or leave them out.",
+            some=len(rows),
+            all=count,
+            names=[*names, "…"] if len(rows) > _NAMED else names,
+        ),
+        *list(reasons.values())[:_REASONS],
+    ]
+
+
+def _create(asked: Asked, drawn: Drawn, window: tuple[datetime, datetime] | None) -> Batch:
+    user, wanted = asked.user, asked.wanted
+    batch = Batch.objects.create(
+        pair=wanted.pair,
+        source=drawn.source,
+        target=wanted.target,
+        reason=asked.reason.strip(),
+        parallelism=wanted.parallelism,
+        digest=drawn.digest,
+        requested_by=user,
+        requested_in=asked.browser,
+        approvals_needed=policy_of(wanted.pair).approvals,
+        start_at=window[0] if window else None,
+        start_until=window[1] if window else None,
+        expires_at=window[1] if window else timezone.now() + timedelta(hours=settings.SWITCH_EXPIRY_HOURS),
+    )
+    items = drawn.items()
+    for item in items:
+        item.batch = batch
+    BatchItem.objects.bulk_create(items)
+    tell(
+        batch,
+        say(
+            "%(user)s requested the batch (radii: %(count)s, waves: %(waves)s).",
+            user=user.get_username(),
+            count=len(drawn.moving),
+            waves=len(drawn.waves),
+        ),
+        user,
+    )
+    record(
+        user,
+        "request",
+        batch.subject,
+        asked.address,
+        reason=batch.reason,
+        digest=batch.digest,
+        parallelism=batch.parallelism,
+        radii=[[row.wave, str(row.plan.scope), row.plan.digest] for row in drawn.moving],
+        left_out=[str(row.plan.scope) for row in drawn.left_out],
+    )
+    return batch

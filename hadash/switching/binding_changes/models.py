@@ -1,0 +1,158 @@
+"""Tables: changes of bindings by hand, and who has agreed to them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from django.conf import settings
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+from hadash.identity.identity import Identity, parse
+from hadash.identity.names import MAX_NAME_LENGTH
+from hadash.inventory.models import Pair
+from hadash.sentences import Sentence
+from hadash.switching.binding_changes.machine import OPEN, Status
+from hadash.switching.binding_changes.rule import Wanted
+from hadash.switching.keys import new_key
+from hadash.switching.plan import Plan, Scope
+
+
+def digest_of(pair: str, appid: str, edits: Mapping[Identity, str | None]) -> str:
+    """What an approval is given to: the same change of the same bindings has the same digest."""
+    said = {"pair": pair, "appid": appid, "edits": {i.key: cluster for i, cluster in edits.items()}}
+    return hashlib.blake2b(json.dumps(said, sort_keys=True).encode(), digest_size=16).hexdigest()
+
+
+class BindingChange(models.Model):
+    """Identities of one AppID that somebody wants to bind to where they are, or to unbind."""
+
+    STATUS_LABELS = [
+        (Status.AWAITING_APPROVAL.value, _("awaiting approval")),
+        (Status.APPROVED.value, _("being written")),
+        (Status.APPLIED.value, _("applied")),
+        (Status.FAILED.value, _("failed")),
+        (Status.DECLINED.value, _("declined")),
+        (Status.CANCELLED.value, _("cancelled")),
+        (Status.EXPIRED.value, _("expired")),
+    ]
+
+    #: Its name in ZooKeeper and in addresses; no switch has the same.
+    key = models.CharField(max_length=20, unique=True, default=new_key)
+    pair = models.ForeignKey(Pair, models.PROTECT, related_name="binding_changes")
+    appid = models.CharField(max_length=MAX_NAME_LENGTH)
+    #: Identity (its key) → the cluster that it is bound to, or null: it is unbound.
+    edits = models.JSONField()
+    digest = models.CharField(max_length=40)
+    reason = models.TextField(_("reason"))
+    #: InstanceIDs that were registered with the request.
+    registered = models.JSONField(default=list)
+
+    status = models.CharField(max_length=20, choices=STATUS_LABELS, default=Status.AWAITING_APPROVAL.value)
+    #: What came of it: sentences.
+    outcome = models.JSONField(default=list)
+    #: Of the transaction that has written it.
+    epoch = models.BigIntegerField(null=True)
+    #: Identity (its key) → its own binding before the change, or null.
+    before = models.JSONField(default=dict)
+    #: Fencing: only the worker with the newest one may write.
+    token = models.PositiveIntegerField(default=0)
+
+    requested_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="binding_changes")
+    requested_at = models.DateTimeField(auto_now_add=True)
+    #: The browser that it was requested in; empty for a program.
+    requested_in = models.CharField(max_length=40, blank=True)
+    #: How many have to approve it: the pair's policy when it was requested.
+    approvals_needed = models.PositiveSmallIntegerField(default=1)
+    expires_at = models.DateTimeField()
+    decided_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="+")
+    decided_at = models.DateTimeField(null=True)
+    decision_note = models.TextField(blank=True)
+    ended_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ("-requested_at",)
+        constraints = [
+            # Four eyes, whatever the code above it does.
+            models.CheckConstraint(
+                condition=models.Q(decided_by__isnull=True) | ~models.Q(decided_by=models.F("requested_by")),
+                name="binding_change_decided_by_somebody_else",
+            )
+        ]
+        indexes = [models.Index(fields=["status"])]
+
+    def __str__(self) -> str:
+        return f"bindings of {self.appid}"
+
+    @property
+    def subject(self) -> str:
+        """As the audit log calls it."""
+        return f"binding change {self.key} ({', '.join(map(str, self.the_edits))})"
+
+    @property
+    def current(self) -> Status:
+        return Status(self.status)
+
+    @property
+    def open(self) -> bool:
+        return self.current in OPEN
+
+    @property
+    def the_edits(self) -> dict[Identity, str | None]:
+        return {parse(key): cluster for key, cluster in self.edits.items()}
+
+    @property
+    def wanted(self) -> Wanted:
+        """What was asked for."""
+        edits = self.the_edits
+        return Wanted(
+            tuple(identity for identity, cluster in edits.items() if cluster is not None),
+            tuple(identity for identity, cluster in edits.items() if cluster is None),
+        )
+
+    @property
+    def radius(self) -> Plan:
+        """What it touches, so that a switch and a change can be told to overlap; nothing in it moves."""
+        return radius_of(self.pair.name, self.appid, self.the_edits)
+
+    @property
+    def outcome_sentences(self) -> list[Sentence]:
+        return [Sentence.from_json(value) for value in self.outcome]
+
+
+def radius_of(pair: str, appid: str, edits: Mapping[Identity, Any]) -> Plan:
+    """See :attr:`BindingChange.radius`."""
+    return Plan(
+        pair,
+        Scope.of(Identity(appid)),
+        source="",
+        target="",
+        identities=tuple(edits),
+        topics=tuple(sorted({topic for identity in edits for topic in identity.topics})),
+        groups=tuple(sorted({identity.group for identity in edits if identity.group is not None})),
+        mirrors=(),
+    )
+
+
+class BindingApproval(models.Model):
+    """One person's yes to one change."""
+
+    change = models.ForeignKey(BindingChange, models.CASCADE, related_name="approvals")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+")
+    at = models.DateTimeField(auto_now_add=True)
+    #: Of the change that was shown.
+    digest = models.CharField(max_length=40)
+    #: The browser in which it was given; empty for a program.
+    browser = models.CharField(max_length=40, blank=True)
+
+    class Meta:
+        ordering = ("at",)
+        constraints = [
+            models.UniqueConstraint(fields=["change", "user"], name="one_binding_approval_a_person")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.user} approves {self.change_id}"

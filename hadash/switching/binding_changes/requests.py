@@ -1,0 +1,186 @@
+"""Asking for a change of bindings by hand: what it would write, what stands against it, and the row that others decide on."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
+from django.utils import timezone
+
+from hadash.accounts.roles import REGISTER, REQUEST, may
+from hadash.audit.models import record
+from hadash.bindings.dialect import Dialect
+from hadash.bindings.errors import BindingConflict, BindingError
+from hadash.bindings.model import BindingDocument
+from hadash.governance.findings import in_two_pairs
+from hadash.identity.identity import Identity
+from hadash.inventory import selectors, services
+from hadash.inventory.dialects import dialect_of
+from hadash.inventory.models import AppID
+from hadash.inventory.services import NotRegistered
+from hadash.sentences import Sentence, say
+from hadash.switching.approvals import reasons
+from hadash.switching.approvals.policy import policy_of
+from hadash.switching.binding_changes.machine import OPEN
+from hadash.switching.binding_changes.models import BindingChange, digest_of, radius_of
+from hadash.switching.binding_changes.rule import Judgement, Known, Move, Wanted, judge
+from hadash.switching.planning import overlaps
+from hadash.switching.planning.appids_in_other_pairs import used_elsewhere
+from hadash.switching.refusals import Busy, EnginesAway, PlanChanged, Refused
+
+
+class WouldMove(Refused):
+    """A change by hand that would move somebody: a switch does that. ``moves`` are those who would."""
+
+    def __init__(self, moves: tuple[Move, ...], *reasons: Sentence) -> None:
+        super().__init__(*reasons)
+        self.moves = moves
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Who asks for what, why, and from where."""
+
+    user: User
+    appid: AppID
+    wanted: Wanted
+    reason: str
+    address: str | None = None
+    #: The one in which it is asked for: nobody approves it there. Empty for a program.
+    browser: str = ""
+    #: Whether InstanceIDs that are not registered are registered with it.
+    register: bool = False
+
+
+def known_of(appid: AppID) -> Known:
+    """What is known of an AppID besides its bindings."""
+    uses = {*selectors.seen(appid.pair, appid), *selectors.declared(appid.pair, appid)}
+    return Known(frozenset(uses), frozenset(appid.instances.values_list("name", flat=True)))
+
+
+def unregistered(wanted: Wanted, known: Known) -> list[str]:
+    """InstanceIDs that are to be bound and are not registered."""
+    names = {identity.instance_id for identity in wanted.bind} - {None}
+    return sorted(name for name in names if name is not None and name not in known.registered)
+
+
+def look(appid: AppID, wanted: Wanted, *, register: bool = False) -> Judgement:
+    """What a change would write as things are, and everything that stands against it.
+
+    :raises EnginesAway: ZooKeeper does not answer. :raises Refused: the document there cannot be read.
+    """
+    try:
+        dialect = dialect_of(appid.pair)
+        return look_at(appid, wanted, dialect, dialect.document(appid.name), register=register)
+    except BindingConflict as error:
+        raise Refused(say("%(error)s", error=error)) from None
+    except BindingError as error:
+        raise EnginesAway(say("%(error)s", error=error)) from None
+
+
+def look_at(
+    appid: AppID, wanted: Wanted, dialect: Dialect, document: BindingDocument, *, register: bool = False
+) -> Judgement:
+    """The same of a document that was read already. :raises BindingError: the engine's servers do not answer."""
+    known = known_of(appid)
+    if register:
+        known = replace(known, registered={*known.registered, *unregistered(wanted, known)})
+    found = judge(document, appid.pair.default.name, wanted, known)
+    served: dict[str, list[Identity]] = defaultdict(list)
+    for identity, cluster in found.edits.items():
+        own = document.binding_of(identity)
+        served[cluster or (own.cluster if own is not None else "")].append(identity)
+    against = [s for cluster, some in sorted(served.items()) for s in dialect.objections(some, cluster)]
+    if any(cluster is not None for cluster in found.edits.values()):  # (to unbind is the way out)
+        elsewhere = used_elsewhere(appid.pair, [appid.name])
+        against += [in_two_pairs(elsewhere)] if elsewhere else []
+    return replace(found, faults=(*found.faults, *against))
+
+
+def refuse(found: Judgement) -> None:
+    """:raises Refused: with everything that stands against it; as :class:`Busy` or :class:`WouldMove` if that is all."""
+    if found.faults:
+        raise Refused(*found.objections)
+    if found.busy:
+        raise Busy(*found.objections)
+    if found.moves:
+        raise WouldMove(found.moves, *found.objections)
+
+
+def request(asked: Asked, digest: str = "") -> BindingChange:
+    """Ask for a change that others have to approve.
+
+    :param digest: of what was shown; empty for whatever it is now.
+    :raises PermissionDenied: the user may not request, or not register what is to be registered with it.
+    :raises PlanChanged: it is not what was shown any more. :raises Busy: a switch or another change holds part of it.
+    :raises Refused: something stands against it; :class:`WouldMove` if it would move somebody.
+    """
+    user, appid, pair = asked.user, asked.appid, asked.appid.pair
+    if not may(user, REQUEST, pair):
+        raise PermissionDenied("You may not request changes of bindings.")
+    if asked.register and not may(user, REGISTER, pair):
+        raise PermissionDenied("You may not register InstanceIDs.")
+    reasons.given(
+        asked.reason, say("Say why: the approver reads it, and so does whoever looks at this later.")
+    )
+    found = look(appid, asked.wanted, register=asked.register)
+    refuse(found)
+    shown = digest_of(pair.name, appid.name, found.edits)
+    if digest and digest != shown:
+        raise PlanChanged(say("What would be written has changed since you saw it. Look at it again."))
+    with transaction.atomic():
+        return _create(asked, found, shown)
+
+
+def _create(asked: Asked, found: Judgement, digest: str) -> BindingChange:
+    """The row of a new change. In a transaction. :raises Busy: something else holds part of it."""
+    appid, pair = asked.appid, asked.appid.pair
+    overlaps.lock()
+    radius = radius_of(pair.name, appid.name, found.edits)
+    overlaps.refuse_overlap(radius)
+    for other in BindingChange.objects.filter(
+        pair=pair, appid=appid.name, status__in=[s.value for s in OPEN]
+    ):
+        if radius.overlaps(other.radius):
+            raise Busy(
+                say(
+                    "Change %(key)s of the bindings of %(appid)s (%(status)s) holds part of this. Wait for its end or cancel it.",
+                    key=other.key,
+                    appid=other.appid,
+                    status=other.get_status_display(),
+                )
+            )
+    registered = unregistered(asked.wanted, known_of(appid)) if asked.register else []
+    change = BindingChange.objects.create(
+        pair=pair,
+        appid=appid.name,
+        edits={identity.key: cluster for identity, cluster in found.edits.items()},
+        digest=digest,
+        reason=asked.reason.strip(),
+        registered=registered,
+        requested_by=asked.user,
+        requested_in=asked.browser,
+        approvals_needed=policy_of(pair).approvals,
+        expires_at=timezone.now() + timedelta(hours=settings.SWITCH_EXPIRY_HOURS),
+    )
+    # The first entry of the log comes after the last row: a row locks the pair, which others hold while they wait for the log.
+    try:
+        services.register_instances(asked.user, appid, registered, address=asked.address)
+    except NotRegistered as refusal:
+        raise Refused(refusal.sentence) from None
+    record(
+        asked.user,
+        "request",
+        change.subject,
+        asked.address,
+        edits=change.edits,
+        digest=digest,
+        registered=registered,
+        reason=change.reason,
+    )
+    return change

@@ -1,0 +1,36 @@
+"""What a stage has changed, as the audit log holds it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from enum import Enum
+from typing import Any
+
+from hadash.switching.stages.commands import AUDITED, Together
+
+
+def audited(command: Any, answer: Any) -> list[dict[str, Any]]:
+    """The effects of a command that was carried out; none for one that reads only.
+
+    >>> from hadash.bindings.model import BindingState
+    >>> from hadash.switching.stages.commands import WriteBindings
+    >>> audited(WriteBindings("east", BindingState.BLOCK), 7)
+    [{'effect': 'WriteBindings', 'cluster': 'east', 'state': 'block', 'answer': 7}]
+    """
+    if isinstance(command, Together):
+        return [one for each, its in zip(command.commands, answer, strict=True) for one in audited(each, its)]
+    if not isinstance(command, AUDITED):
+        return []
+    values = {field.name: _plain(getattr(command, field.name)) for field in fields(command)}
+    return [{"effect": type(command).__name__, **values, "answer": _plain(answer)}]
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(name): _plain(entry) for name, entry in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_plain(entry) for entry in value]
+    if isinstance(value, Enum):
+        return value.value
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)

@@ -1,0 +1,366 @@
+"""Running one stage of one switch: take over, carry out, keep the result, say what comes next.
+
+One executor at a time: it holds the newest token, in the database and in the switch's journal in ZooKeeper. A slower
+one that still thinks it is the executor fails at its next write.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db import InterfaceError, OperationalError, connection, transaction
+from django.db.models.functions import Now
+from django.utils import timezone
+
+from hadash.audit.models import stored
+from hadash.bindings.errors import (
+    AlreadyForwarded,
+    BindingError,
+    StaleWriter,
+    StoreUnavailable,
+    UnknownOutcome,
+)
+from hadash.bindings.model import Journal
+from hadash.inventory.dialects import dialect_of
+from hadash.inventory.gateways import GatewaySilent
+from hadash.kafka.errors import ConnectError, KafkaError
+from hadash.mirroring.services import MirrorError
+from hadash.sentences import Sentence, say
+from hadash.switching import transitions
+from hadash.switching.approvals.policy import limits_of
+from hadash.switching.approvals.windows import may_begin
+from hadash.switching.execution.effect_log import audited
+from hadash.switching.execution.effects import Effects
+from hadash.switching.execution.journal import read_back
+from hadash.switching.execution.leases import Renewal, newest_in_zookeeper, release, take
+from hadash.switching.execution.pauses import keep_pauses
+from hadash.switching.execution.stage_audit import record_stages
+from hadash.switching.execution.traffic import keep_traffic
+from hadash.switching.machine import (
+    ABORTABLE,
+    HOLDING,
+    STAGES,
+    Event,
+    Stage,
+    Status,
+    after_failure,
+    after_success,
+)
+from hadash.switching.models import StageRecord, Switch, log_event, log_once
+from hadash.switching.plan import Plan
+from hadash.switching.stages.commands import WRITES, Pause, Together, WriteBindings
+from hadash.switching.stages.context import Facts
+from hadash.switching.stages.run import StageFailed, StageRun, check_blocked
+from hadash.switching.stages.ways import run_of
+from hadash.telemetry import ids, tracing
+
+log = logging.getLogger(__name__)
+
+#: Stages at whose beginning a switch can still be called off as if it had never been asked for.
+BEGINNING = (Stage.PRECHECK, Stage.SETTLE)
+
+#: Stages that let the clients go on.
+RELEASING = (Stage.FORWARD, Stage.RETURN)
+
+#: Stages whose failure only a person can do something about, and the seconds between two attempts at them.
+LASTING = frozenset(stage for stage, rule in STAGES.items() if rule.on_failure is Event.GIVE_UP)
+AGAIN_SECONDS = 1.0
+
+#: While clients wait, somebody who aborts is heard at most so many seconds later: a question before each command is time for which
+#: they wait, too. (The end of a stage hears of it in any case.)
+HEAR_SECONDS = 0.1
+
+#: What a stage may meet in the world. Anything else is a bug, and is treated as a failure of the stage too.
+_EXPECTED = (BindingError, KafkaError, ConnectError, MirrorError, GatewaySilent)
+
+
+def run_stage(switch_pk: int, token: int) -> int | None:
+    """Run the stage that the switch is in. The token with which the next one is to be run; ``None`` for no next one.
+
+    Each call takes the next token: the same task, delivered once more (Redis does so when a worker's connection
+    breaks, although the worker goes on), finds that ``token`` is used up.
+
+    While clients wait, the next stage follows here at once: handing it over through the broker and another
+    thread costs more than the stage itself. Everything else is one stage a call.
+    """
+    switch = Switch.objects.select_related("source", "target", "pair").get(pk=switch_pk)
+    if switch.token != token or switch.current is not Status.RUNNING:
+        return None
+    own = None
+    try:
+        own = take(switch, token, newest_in_zookeeper(switch))
+        if own is None:
+            return None
+        with Renewal(switch, own):
+            return own if _Execution(switch, own).run() else None
+    except AlreadyForwarded as error:
+        # PostgreSQL has forgotten it since the stage began. It is run again at once, and reads back how far it came.
+        log.error("switch %s: %s", switch.key, error)
+        return own
+    except StaleWriter as error:
+        log.info("%s", error)
+    except StoreUnavailable as error:
+        # Before the stage could begin. The lease runs out, and it is tried again.
+        log.warning("switch %s cannot go on: %s", switch.key, error)
+        log_once(switch, say("%(error)s The switch goes on as soon as it answers.", error=error))
+        release(switch)
+    except BindingError as error:
+        # The same, for what a person has to correct: somebody has changed the engine's servers, or repairs a document.
+        log.warning("switch %s cannot go on: %s", switch.key, error)
+        log_once(switch, say("%(error)s The switch goes on as soon as that is corrected.", error=error))
+        release(switch)
+    return None
+
+
+class _Execution:
+    """One call's work on a switch: a stage, and those that have to follow without a pause."""
+
+    def __init__(self, switch: Switch, token: int) -> None:
+        self.switch = switch
+        self.token = token
+        self.stage = Stage(switch.stage)
+        self.facts = Facts(switch.facts, self._save_facts)
+        self.effects: Effects | None = None
+        #: By command, and by what the executor itself does around them: how often, and seconds in all.
+        self.timings: dict[str, list[float]] = {}
+        #: When it was last asked whether somebody aborts: by the clock that all workers share, and by this process' own.
+        self.heard: tuple[datetime, float] | None = None
+        self.limits = limits_of(switch.pair)
+        #: What this stage has changed, for the audit log.
+        self.done: list[dict[str, Any]] = []
+        #: The last attempt failed because ZooKeeper did not answer.
+        self.unreachable = False
+        #: The last attempt failed because a server did not do what it was asked to: it may in a moment.
+        self.let_down = False
+
+    def run(self) -> bool:
+        self.record = self._begin()
+        while True:
+            stage, key = self.stage.value, self.switch.key
+            with ids.bound(switch=key, stage=stage), tracing.span(f"stage {stage}", switch=key, stage=stage):
+                result = self._attempt()
+                with self._timed("keeping what came of the stage before"):
+                    follows, here = self._finish(*result)
+            if not here:
+                return follows
+
+    def _begin(self) -> StageRecord:
+        """Take the switch over, find out how far it has come, and note that its stage has begun."""
+        dialect = dialect_of(self.switch.pair)
+        before = dialect.take_over(self.switch.key, self.stage.value, self.token)
+        read_back(self.switch, self.token, dialect, before)
+        self.stage, self.facts.values = Stage(self.switch.stage), dict(self.switch.facts)
+        now = timezone.now()
+        interrupted = self.switch.stages.filter(result=StageRecord.Result.RUNNING)
+        if interrupted.update(result=StageRecord.Result.INTERRUPTED, ended_at=now):
+            log_event(
+                self.switch, say("The worker was lost in this stage; another one goes on."), self.stage.value
+            )
+        return self._new_record(self.stage, now)
+
+    def _new_record(self, stage: Stage, now: Any) -> StageRecord:
+        return StageRecord.objects.create(
+            switch=self.switch, stage=stage.value, token=self.token, started_at=now
+        )
+
+    def _attempt(self) -> tuple[bool, Sentence]:
+        """Carry the stage out: (whether it succeeded, its sentence).
+
+        Where nobody but a person could go on, the stage is tried again for a while first: a broker, Connect or ZooKeeper that
+        is started again is back in a moment. Forward and return, for which clients wait, whatever stopped them.
+        """
+        deadline = time.monotonic() + settings.SWITCH_FORWARD_SECONDS
+        while True:
+            succeeded, sentence = self._attempt_once()
+            again = self.stage in RELEASING or (self.stage in LASTING and self.let_down)
+            if succeeded or not again or time.monotonic() > deadline:
+                return succeeded, sentence
+            log_once(self.switch, sentence)
+            time.sleep(AGAIN_SECONDS)
+
+    def _attempt_once(self) -> tuple[bool, Sentence]:
+        self.unreachable = self.let_down = False
+        too_late = may_begin(self.switch) if self.stage in BEGINNING else None
+        if too_late is not None:
+            return False, too_late
+        try:
+            if self.effects is None:
+                journal = Journal(self.switch.key, self.stage.value, self.token)
+                self.effects = Effects(self.switch.the_plan(), journal, self.facts, self._say, self._fence)
+            self.effects.begin(self.stage)
+            return True, self._drive(
+                run_of(self.switch.the_kind, self.stage)(self.effects.plan, self.limits), self.effects
+            )
+        except (StaleWriter, AlreadyForwarded, OperationalError, InterfaceError):
+            raise  # without the database nothing can be noted: the lease runs out, and the stage is run again
+        except StageFailed as failure:
+            return False, failure.sentence
+        except _EXPECTED as error:
+            self.let_down = True
+            self.unreachable = isinstance(error, StoreUnavailable | UnknownOutcome)
+            return False, say("%(error)s", error=error)
+        except Exception as error:
+            log.exception("stage %s of switch %s failed unexpectedly", self.stage, self.switch.key)
+            return False, say(
+                "Unexpected error (%(kind)s): %(error)s", kind=type(error).__name__, error=error
+            )
+
+    def _drive(self, run: StageRun, effects: Effects) -> Sentence:
+        """Answer the stage's commands until it returns its sentence."""
+        self._check_abort()
+        answer: Any = None
+        while True:
+            try:
+                command = run.send(answer)
+            except StopIteration as end:
+                sentence: Sentence = end.value
+                return sentence
+            with self._timed("checks"):
+                self._check(effects.plan, command)
+            name = type(command).__name__
+            with self._timed(name), tracing.span(name):
+                answer = effects.carry_out(command)
+                self.done += audited(command, answer)
+
+    def _check(self, plan: Plan, command: Any) -> None:
+        """Whether the stage may go on with ``command``."""
+        if self.stage in HOLDING:
+            self._check_holding(plan, command)
+        elif isinstance(command, Pause):
+            self._check_abort()
+        parts = command.commands if isinstance(command, Together) else (command,)
+        if any(isinstance(part, WRITES) for part in parts):
+            self._fence()
+
+    @contextmanager
+    def _timed(self, what: str) -> Iterator[None]:
+        """Count the time of ``what`` for the stage that is run."""
+        began = time.perf_counter()
+        try:
+            yield
+        finally:
+            timing = self.timings.setdefault(what, [0, 0.0])
+            timing[0] += 1
+            timing[1] = round(timing[1] + time.perf_counter() - began, 6)
+
+    def _check_abort(self) -> Any:
+        """Who has asked to abort is heard at the start of a stage and when it waits; while clients wait, every
+        :data:`HEAR_SECONDS`. What time it is, by the clock that all workers share; ``None`` when nobody can abort any more."""
+        if self.stage not in ABORTABLE:
+            return None
+        query = Switch.objects.filter(pk=self.switch.pk).annotate(now=Now())
+        user, now = query.values_list("abort_requested_by__username", "now").get()
+        if user:
+            raise StageFailed(say("%(user)s aborted the switch.", user=user))
+        self.heard = now, time.monotonic()
+        return now
+
+    def _now(self) -> Any:
+        """As :meth:`_check_abort`, which is asked unless it was just now."""
+        if self.heard is not None:
+            at, then = self.heard
+            since = time.monotonic() - then
+            if since < HEAR_SECONDS:
+                return at + timedelta(seconds=since)
+        return self._check_abort()
+
+    def _check_holding(self, plan: Plan, command: Any) -> None:
+        """While clients wait, before each command: have they waited for too long, has somebody aborted?
+
+        They wait from the moment that the first Gateway hears of the block. When that was is kept, also for whoever takes over.
+        (After the last command of the last of these stages nothing is asked: forward frees them as soon as a return would.)
+        """
+        now = self._now()
+        began = self.facts.values.get("blocked_at")
+        if began is not None:
+            check_blocked((now - datetime.fromisoformat(began)).total_seconds(), plan, self.limits)
+        elif isinstance(command, WriteBindings):
+            self.facts.put("blocked_at", now.isoformat())
+
+    def _fence(self) -> None:
+        """Called directly before whatever changes the world outside of ZooKeeper, which has a fence of its own.
+
+        In a transaction the token stays ours until its end.
+
+        :raises StaleWriter: somebody else is the executor now.
+        """
+        mine = Switch.objects.filter(pk=self.switch.pk, token=self.token)
+        if connection.in_atomic_block:
+            mine = mine.select_for_update(of=("self",))
+        if not mine.exists():
+            raise StaleWriter(f"Executor {self.token} of switch {self.switch.key} was replaced.")
+
+    def _save_facts(self, values: dict[str, Any]) -> None:
+        """In ZooKeeper too: PostgreSQL may forget them, and the stages that follow cannot do without."""
+        if not Switch.objects.filter(pk=self.switch.pk, token=self.token).update(facts=values):
+            raise StaleWriter(f"Executor {self.token} of switch {self.switch.key} was replaced.")
+        journal = Journal(self.switch.key, self.stage.value, self.token)
+        dialect_of(self.switch.pair).keep_facts(journal, values)
+
+    def _say(self, sentence: Sentence) -> None:
+        log.info("switch %s, %s: %s", self.switch.key, self.stage, sentence)
+        log_event(self.switch, sentence, self.stage.value)
+
+    def _following(self, held: Switch, succeeded: bool) -> tuple[Stage | Event, bool]:
+        """What comes next, and whether it has to come at once."""
+        if succeeded and self.stage is Stage.PRECHECK and held.waits_for_go:
+            return Event.PAUSE, False
+        following = after_success(self.stage, held.the_kind) if succeeded else after_failure(self.stage)
+        at_once = isinstance(following, Stage) and (
+            STAGES[following].writes_blocked or following is Stage.RETURN
+        )
+        return following, at_once
+
+    def _finish(self, succeeded: bool, sentence: Sentence) -> tuple[bool, bool]:
+        """Keep the result, and begin what follows at once: (another stage follows, it follows here)."""
+        now = timezone.now()
+        with transaction.atomic():
+            held = Switch.objects.select_for_update(of=("self",)).get(pk=self.switch.pk)
+            if held.token != self.token:
+                return False, False
+            if succeeded and self.stage in ABORTABLE and held.abort_requested_by is not None:
+                # Asked for while the stage ended: it was accepted, so the switch must not go on.
+                succeeded = False
+                sentence = say("%(user)s aborted the switch.", user=held.abort_requested_by.get_username())
+            following, at_once = self._following(held, succeeded)
+            record = self.record
+            record.result = StageRecord.Result.DONE if succeeded else StageRecord.Result.FAILED
+            record.ended_at, record.sentence = now, sentence.to_json()
+            record.timings, self.timings = self.timings, {}
+            record.effects, self.done = stored(self.done), []
+            record.save()
+            self._say(sentence)
+            if not succeeded and self.unreachable and self.stage in RELEASING:
+                # Nobody could do more than wait: the lease runs out, and the stage is run again by itself.
+                record_stages(self.switch)
+                release(held)
+                return False, False
+            if isinstance(following, Stage):
+                values: dict[str, Any] = {"stage": following.value}
+                if not succeeded:
+                    values["outcome"] = sentence.to_json()
+                if not at_once:
+                    values["executor"] = ""  # it is handed over
+                Switch.objects.filter(pk=held.pk).update(**values)
+                if at_once:
+                    self.stage, self.record = following, self._new_record(following, now)
+                else:
+                    record_stages(self.switch)
+            elif following is Event.PAUSE:
+                transitions.pause(held)
+                record_stages(self.switch)
+            else:
+                returned = self.stage is Stage.RETURN and succeeded
+                transitions.end(held, following, held.outcome_sentence if returned else sentence)
+        if isinstance(following, Event) and following not in (Event.GIVE_UP, Event.PAUSE):
+            keep_pauses(self.switch)
+            keep_traffic(self.switch)
+            # Last: pages are told again, and the report of it is made.
+            Switch.objects.filter(pk=self.switch.pk).update(recorded_at=timezone.now())
+        return isinstance(following, Stage), at_once

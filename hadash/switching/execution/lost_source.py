@@ -1,0 +1,67 @@
+"""What is known of a source that cannot be asked: whether it is lost, what it held, who used it."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from django.conf import settings
+from django.utils import timezone
+
+from hadash.governance.findings import has_joined
+from hadash.inventory.models import Access, Cluster, Pair
+from hadash.kafka.cluster import ClusterClient
+from hadash.kafka.errors import KafkaError
+from hadash.kafka.values import Partition
+from hadash.mirroring.models import Mirror
+from hadash.mirroring.positions import positions_of
+from hadash.switching.plan import Plan
+from hadash.switching.stages.commands import Sighted
+
+
+def is_lost(client: ClusterClient, plan: Plan) -> bool:
+    """Whether the source does not answer, or a partition that moves has no leader there."""
+    try:
+        client.brokers()
+        found = client.topics(plan.topics)
+    except KafkaError:
+        return True
+    return any(topic not in found or -1 in found[topic].leaders for topic in plan.topics)
+
+
+def sighted(pair: Pair, source: Cluster, plan: Plan) -> Sighted:
+    """What was noted last of the source (see :func:`hadash.mirroring.looking.look`, :mod:`hadash.mirroring.positions`)."""
+    now = timezone.now()
+    topics = set(plan.topics)
+    mirrors = list(Mirror.objects.filter(pair=pair, name__in=plan.mirrors, sighted_at__isnull=False))
+    ends = {Partition(t, p): end for m in mirrors for t, p, end in m.sighted if t in topics}
+    seen_at = min((m.sighted_at for m in mirrors if m.sighted_at is not None), default=None)
+    positions, noted_at = positions_of(pair, source, plan.groups)
+    return Sighted(
+        ends,
+        (now - seen_at).total_seconds() if seen_at is not None else None,
+        {
+            group: {p: o for p, o in offsets.items() if p.topic in topics}
+            for group, offsets in positions.items()
+        },
+        (now - noted_at).total_seconds() if noted_at is not None else None,
+    )
+
+
+def users(pair: Pair, source: Cluster, plan: Plan) -> tuple[list[str], list[str]]:
+    """The clients that used what moves shortly before the source was seen last, and the groups that had members."""
+    mirrors = Mirror.objects.filter(pair=pair, name__in=plan.mirrors, sighted_at__isnull=False)
+    last = max((m.sighted_at for m in mirrors if m.sighted_at is not None), default=None) or timezone.now()
+    rows = Access.objects.filter(
+        pair=pair,
+        cluster=source.name,
+        appid__in=plan.appids,
+        last_seen__gte=last - timedelta(seconds=settings.SWITCH_USED_LATELY_SECONDS),
+    )
+    clients, groups = set(), set()
+    for row in rows:
+        if not plan.covers_use(row.appid, row.client_id, row.kind, row.resource):
+            continue
+        clients.add(plan.who(row.appid, row.client_id))
+        if row.kind == Access.Kind.GROUP and row.resource in plan.groups and has_joined(row.details):
+            groups.add(row.resource)
+    return sorted(clients), sorted(groups)

@@ -1,0 +1,152 @@
+"""What people do with a switch that runs or has stopped: let it go on, abort, retry, close."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
+from django.utils import timezone
+
+from hadash.accounts.roles import DECIDE, OPERATE, REQUEST, may
+from hadash.audit.models import record
+from hadash.bindings.errors import BindingError
+from hadash.bindings.model import BindingState
+from hadash.inventory.gateways import GatewaySilent, ask_every
+from hadash.sentences import say
+from hadash.switching.execution.effects import connected
+from hadash.switching.machine import (
+    ABORTABLE,
+    FIRST,
+    Event,
+    Stage,
+    Status,
+)
+from hadash.switching.models import Switch, log_event
+from hadash.switching.planning.current_bindings import bound_to
+from hadash.switching.refusals import EnginesAway, Refused
+from hadash.switching.retirement.services import switch_ended
+from hadash.switching.stages.commands import RecordSeen
+from hadash.switching.stages.context import seen_to_json, with_fact
+from hadash.switching.transitions import moved
+
+
+def go(user: User, switch: Switch, start: Callable[[Switch], None], address: str | None = None) -> Switch:
+    """Let a switch go on that waits for it. It begins with its checks once more: time has passed.
+
+    :raises PermissionDenied: ``user`` has no part in switches. :raises Refused: it does not wait (any more).
+    """
+    if not (may(user, REQUEST, switch.pair) or may(user, DECIDE, switch.pair)):
+        raise PermissionDenied("You may not let switches go on.")
+    with transaction.atomic():
+        held = moved(switch, Event.GO)
+        waited = timedelta(seconds=settings.SWITCH_GO_SECONDS)
+        if held.paused_at is not None and held.paused_at + waited < timezone.now():
+            raise Refused(say("It waited for a go for as long as it may, and is dropped. Ask for it anew."))
+        held.stage, held.go_at = FIRST.value, timezone.now()
+        held.save()
+        log_event(held, say("%(user)s lets it go on.", user=user.get_username()), held.stage, user)
+        record(user, "go", held.subject, address)
+        transaction.on_commit(lambda: start(held))
+    return held
+
+
+def abort(user: User, switch: Switch, address: str | None = None) -> Switch:
+    """Ask a running switch to return to the start.
+
+    :raises Refused: it is past forward, where going back is a switch of its own.
+    """
+    if not (may(user, REQUEST, switch.pair) or may(user, DECIDE, switch.pair)):
+        raise PermissionDenied("You may not abort switches.")
+    with transaction.atomic():
+        held = Switch.objects.select_for_update(of=("self",)).get(pk=switch.pk)
+        if held.current is not Status.RUNNING or Stage(held.stage) not in ABORTABLE:
+            raise Refused(
+                say("This switch cannot be aborted any more. When it has ended you can switch back.")
+            )
+        if held.abort_requested_by_id is None:
+            held.abort_requested_by = user
+            held.save(update_fields=["abort_requested_by"])
+            log_event(held, say("%(user)s asked to abort.", user=user.get_username()), held.stage, user)
+            record(user, "abort", held.subject, address, stage=held.stage)
+    return held
+
+
+def retry(user: User, switch: Switch, start: Callable[[Switch], None], address: str | None = None) -> Switch:
+    """Run the stage again in which a switch asked for a person."""
+    if not may(user, OPERATE, switch.pair):
+        raise PermissionDenied("You may not run switches.")
+    there = _still_there(switch) if switch.stage == Stage.VERIFY else None
+    with transaction.atomic():
+        held = moved(switch, Event.RETRY)
+        held.ended_at = None
+        if there is not None:
+            held.facts = with_fact(held.facts, "seen", there)
+        held.save()
+        log_event(held, say("%(user)s lets the stage run again.", user=user.get_username()), held.stage, user)
+        record(user, "retry", held.subject, address, stage=held.stage)
+        transaction.on_commit(lambda: start(held))
+    return held
+
+
+def _still_there(switch: Switch) -> dict[str, Any]:
+    """What a verify that a person lets run again has to see: those that are connected now. Clients that were stopped
+    meanwhile would otherwise hold the switch, and with it the way back, for ever."""
+    plan = switch.the_plan()
+    try:
+        found = connected(plan, ask_every, settings.SWITCH_ACTIVE_SECONDS)
+    except (BindingError, GatewaySilent) as error:
+        raise EnginesAway(say("%(error)s", error=error)) from None
+    there = {plan.who(*name) for name in found}
+    return seen_to_json(RecordSeen(tuple(sorted(there)), (), ()))
+
+
+def close_as_it_is(user: User, switch: Switch, reason: str, address: str | None = None) -> Switch:
+    """End a switch that needs attention and leave everything as it is, so that its radius is free again.
+
+    :raises Refused: without a reason, or when something is not whole yet: clients wait, or the mirror has not been
+        turned round. Then only the stage itself can go on.
+    """
+    if not may(user, OPERATE, switch.pair):
+        raise PermissionDenied("You may not close switches.")
+    if not reason.strip():
+        raise Refused(say("Say why you close it: whoever looks at this later reads it."))
+    where = _where_clients_are(switch)
+    with transaction.atomic():
+        held = moved(switch, Event.CLOSE)
+        if held.stage != Stage.VERIFY:
+            raise Refused(
+                say(
+                    "The stage “%(stage)s” has to be completed first: until then clients wait or the mirror does not "
+                    "follow them. Repair the cause and let it run again.",
+                    stage=held.stage,
+                )
+            )
+        outcome = say(
+            "%(user)s closed it, with %(scope)s on %(clusters)s: %(reason)s",
+            user=user.get_username(),
+            scope=switch.scope,
+            clusters=where,
+            reason=reason.strip(),
+        )
+        held.outcome, held.ended_at = outcome.to_json(), timezone.now()
+        held.save()
+        log_event(held, outcome, held.stage, user)
+        switch_ended(held)
+        record(user, "close", held.subject, address, stage=held.stage, reason=reason.strip())
+    return held
+
+
+def _where_clients_are(switch: Switch) -> list[str]:
+    """The clusters that the identities of a switch are bound to. :raises Refused: while one is not forwarded."""
+    try:
+        found = bound_to(switch.pair, switch.the_plan()).values()
+    except BindingError as error:
+        raise EnginesAway(say("%(error)s", error=error)) from None
+    if any(binding.state is not BindingState.FORWARD for binding in found):
+        raise Refused(say("Somebody changes the bindings of this switch at this moment. Try again."))
+    return sorted({binding.cluster for binding in found})

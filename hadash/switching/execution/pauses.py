@@ -1,0 +1,90 @@
+"""How long each client of a switch was without a record, as the Gateways saw it (:mod:`hadash.gateway.pauses`)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hadash.bindings.errors import StoreUnavailable
+from hadash.inventory.gateways import ask_all
+from hadash.switching.execution.effects import ask_about
+from hadash.switching.models import Switch
+from hadash.switching.plan import Plan
+
+log = logging.getLogger(__name__)
+
+#: Pauses of one switch that are kept, the longest: a batch may move many thousand clients.
+MOST_KEPT = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """From the last record before a client's bindings forwarded again to the first one after. Seconds since 1970."""
+
+    appid: str
+    client_id: str
+    #: produce or consume.
+    kind: str
+    since: float
+    #: ``None``: nothing had moved again when the switch ended.
+    until: float | None
+
+    @property
+    def seconds(self) -> float | None:
+        return None if self.until is None else self.until - self.since
+
+    def to_json(self) -> list[Any]:
+        return [self.appid, self.client_id, self.kind, self.since, self.until]
+
+
+def pauses_of(plan: Plan, entries: Iterable[Mapping[str, Any]]) -> list[Pause]:
+    """The pauses of the clients that a plan moves, the longest first (those that have not ended before all). Pure.
+
+    A client may be connected to several Gateways: it paused while nothing of it passed through any of them. What one of them calls
+    a pause in which another one passed records is none.
+
+    :param entries: of all Gateways.
+    """
+    since: dict[tuple[str, str, str], float] = {}
+    until: dict[tuple[str, str, str], float | None] = {}
+    for entry in entries:
+        key = str(entry["appid"]), str(entry["client_id"]), str(entry["kind"])
+        if not plan.covers(key[0], key[1]):
+            continue
+        ended = None if entry["until"] is None else float(entry["until"])
+        since[key] = max(float(entry["since"]), since.get(key, 0.0))
+        known = until.get(key)
+        until[key] = ended if known is None else known if ended is None else min(known, ended)
+    found = [Pause(*key, since[key], _not_before(since[key], until[key])) for key in since]
+    return sorted(found, key=_longest_first)
+
+
+def _not_before(since: float, until: float | None) -> float | None:
+    """(Gateways let go one after the other: a client may have written through one while another one still let it.)"""
+    return None if until is None else max(since, until)
+
+
+def _longest_first(pause: Pause) -> tuple[bool, float, str, str, str]:
+    return pause.seconds is not None, -(pause.seconds or 0.0), pause.appid, pause.client_id, pause.kind
+
+
+def keep_pauses(switch: Switch) -> None:
+    """Keep those of a switch that has ended: the Gateways forget them. Best effort, as :func:`hadash.switching.execution.traffic.keep_traffic`."""
+    plan = switch.the_plan()
+    try:
+        entries = ask_about(plan, ask_all, "/pauses", "pauses")
+    except StoreUnavailable as error:
+        log.warning("the pauses of the clients of switch %s are not kept: %s", switch.key, error)
+        return
+    began = switch.started_at.timestamp() if switch.started_at else 0.0
+    # (What ended before it began is of an earlier switch of the same AppID.)
+    of_this = (entry for entry in entries if entry["until"] is None or entry["until"] >= began)
+    kept = [pause.to_json() for pause in pauses_of(plan, of_this)[:MOST_KEPT]]
+    Switch.objects.filter(pk=switch.pk).update(pauses=kept)
+
+
+def kept_pauses(switch: Switch) -> list[Pause]:
+    """What :func:`keep_pauses` has kept."""
+    return [Pause(*values) for values in switch.pauses]

@@ -1,0 +1,278 @@
+"""The part of a pair that one question is about: everybody who could move with what is asked for, and all that they use.
+
+A pair may have a hundred thousand AppIDs, and most questions are about a few of them. What has to move is found in an estate that grows
+until nobody outside uses what moves inside: each rule of the closure is about one AppID and what it uses, so nothing beyond could
+have been reached. Everything is read at that moment; nothing is remembered that could be old.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from itertools import islice
+
+from django.db.models import Q, QuerySet
+
+from hadash.bindings.kept import Documents
+from hadash.bindings.model import BindingDocument
+from hadash.bindings.sizing import MOST_DOCUMENTS
+from hadash.inventory.dialects import documents_of
+from hadash.inventory.models import Access, AppID, Cluster, Declaration, InstanceID, Pair
+from hadash.inventory.relations import Relation
+from hadash.inventory.selectors import access_since
+from hadash.kafka.values import Acl
+from hadash.mirroring import standby
+from hadash.mirroring.models import Mirror
+from hadash.radius.nodes import GROUP, Use
+from hadash.switching.planning.access_edges import allowed_uses, declared_uses
+from hadash.switching.planning.radius import Estate, MirrorOf, Touched
+
+Uses = QuerySet[Access] | QuerySet[Declaration]
+
+#: Names in one question to the database: it takes some ten thousand.
+NAMES_AT_ONCE = 10_000
+
+
+class TooMany(Exception):
+    """More AppIDs use what would move than any change of bindings can hold.
+
+    ``count``: how many are known by then; ``estate``: those nearest to what was asked for.
+    """
+
+    def __init__(self, count: int, estate: Estate) -> None:
+        super().__init__(f"{count} AppIDs")
+        self.count = count
+        self.estate = estate
+
+
+#: What would move in an estate, of which the second is the part that was read last.
+Close = Callable[[Estate, Estate], Touched]
+
+
+class Unreadable(Exception):
+    """The binding documents of some AppIDs cannot be read. ``appids`` are theirs."""
+
+    def __init__(self, appids: list[str]) -> None:
+        super().__init__(", ".join(appids))
+        self.appids = appids
+
+
+def around(pair: Pair, asked: Cluster, target: Cluster, appids: Iterable[str], close: Close) -> Estate:
+    """The estate of all who could move with what ``close`` finds.
+
+    :param asked: the cluster whose rules are read. :param target: where it would move to. :param appids: where it begins.
+    :raises TooMany: see there. :raises Unreadable: a document of an AppID of the pair cannot be read.
+    :raises BindingError, KafkaError: ZooKeeper or the cluster does not answer.
+    """
+    reading = _Reading(pair, asked, documents_of(pair))
+    reading.refuse_unreadable()
+    known: set[str] = set()
+    wanted = set(appids)
+    asked_for = Touched()
+    while True:
+        part = reading.read(wanted)
+        known |= wanted
+        estate = reading.estate()
+        found = close(estate, part)
+        wanted = reading.users_of(found.topics - asked_for.topics, found.groups - asked_for.groups) - known
+        asked_for = Touched(asked_for.topics | found.topics, asked_for.groups | found.groups)
+        if not wanted:
+            return reading.estate(found.mirrored)
+        if reading.movable(known | wanted, target.name) > MOST_DOCUMENTS:
+            raise TooMany(len(known | wanted), estate)
+
+
+def whole_pair(pair: Pair, source: Cluster) -> None:
+    """:raises TooMany: more AppIDs are on ``source`` than any change of bindings can hold. (Fewer are counted by their plan.)"""
+    documents = documents_of(pair)
+    reading = _Reading(pair, source, documents)
+    # (One more than there may be, besides all that may be elsewhere.)
+    names = list(islice(reading.all_names(), MOST_DOCUMENTS + len(documents) + 1))
+    count = reading.movable(names, pair.other(source).name)
+    if count > MOST_DOCUMENTS:
+        raise TooMany(count, reading.estate())
+
+
+class _Reading:
+    """What was read so far."""
+
+    def __init__(self, pair: Pair, asked: Cluster, documents: Documents) -> None:
+        self._pair = pair
+        self._rules = standby.Rules(asked)
+        self._documents = documents
+        self._since = access_since()
+        #: Those whose bindings name Topics or groups, whoever uses them.
+        self._by_request = {a: d for a, d in documents.items() if d is not None and d.by_request}
+        self._uses: list[Use] = []
+        self._instances: dict[str, set[str]] = defaultdict(set)
+        self._own: dict[str, BindingDocument] = {}
+
+    def refuse_unreadable(self) -> None:
+        """(Whatever stands in one that cannot be read: it may bind what somebody else uses.)"""
+        unreadable = {appid for appid, document in self._documents.items() if document is None}
+        found = self._of_pair(unreadable) if unreadable else set()
+        if found:
+            raise Unreadable(sorted(found))
+
+    def estate(self, mirrored: Collection[str] = ()) -> Estate:
+        """Of those that were read, with the mirrors that carry one of ``mirrored``."""
+        return self._estate(self._uses, self._own, self._instances, self._mirrors(mirrored))
+
+    def _estate(
+        self,
+        uses: Iterable[Use],
+        documents: Mapping[str, BindingDocument],
+        instances: Mapping[str, Iterable[str]],
+        mirrors: Iterable[MirrorOf] = (),
+    ) -> Estate:
+        pair = self._pair
+        return Estate(
+            pair=pair.name,
+            clusters=(pair.first.name, pair.second.name),
+            default=pair.default.name,
+            uses=tuple(uses),
+            documents=documents,
+            instances={appid: frozenset(names) for appid, names in instances.items()},
+            mirrors=tuple(mirrors),
+        )
+
+    def movable(self, appids: Iterable[str], target: str) -> int:
+        """How many of these, if they use what moves, move as well or stand against it: those that are whole on another cluster than
+        ``target``. Of all others it depends."""
+        return sum(self._whole_on(appid) not in (None, target) for appid in appids)
+
+    def _whole_on(self, appid: str) -> str | None:
+        """The cluster of all that the AppID does; ``None`` for one that is bound in parts."""
+        document = self._documents.get(appid)
+        if document is None or not (document.default or document.instances or document.by_request):
+            return self._pair.default.name
+        if document.instances or document.by_request or document.default is None:
+            return None
+        return document.default.cluster
+
+    def all_names(self) -> Iterator[str]:
+        """The AppIDs of the pair that were seen."""
+        yield from self._lately().order_by("appid").values_list("appid", flat=True).distinct().iterator()
+
+    def _of_pair(self, names: Collection[str]) -> set[str]:
+        """Those of ``names`` that are AppIDs of the pair: registered, or seen."""
+        registered = _names(AppID.objects.filter(pair=self._pair), "name", names)
+        return {*registered, *_names(self._lately(), "appid", names)}
+
+    def read(self, appids: Collection[str]) -> Estate:
+        """Add all that is known of these, and return it."""
+        seen = [Use(*row) for row in self._seen(appids)]
+        declared = [Relation(*row) for row in self._declared(appids)]
+        found = [*seen, *declared_uses(declared, seen)]
+        found += self._allowed(sorted(set(appids) - {use.appid for use in found}))
+        self._uses += found
+        # (AppIDs of other pairs may have documents of the same names.)
+        bound = set(appids) & self._documents.keys()
+        documents = {
+            appid: document
+            for appid in {use.appid for use in found} & bound | self._of_pair(bound)
+            if (document := self._documents[appid]) is not None
+        }
+        instances: dict[str, set[str]] = defaultdict(set)
+        for part in _parts(appids):
+            rows = InstanceID.objects.filter(appid__pair=self._pair, appid__name__in=part)
+            for appid, name in rows.values_list("appid__name", "name"):
+                instances[appid].add(name)
+        self._own |= documents
+        self._instances |= instances
+        return self._estate(found, documents, instances)
+
+    def users_of(self, topics: Collection[str], groups: Collection[str]) -> set[str]:
+        """The AppIDs that use any of this: they were seen, are declared to, are bound for it by its name, or, of whom nothing is known,
+        may use it."""
+        seen, declared = self._lately(), Declaration.objects.filter(appid__pair=self._pair)
+        found = {
+            *_users(seen, topics, groups, "appid"),
+            *_users(declared, topics, groups, "appid__name"),
+            *self._of_pair(self._bound_for(set(topics), set(groups))),
+        }
+        if topics and not self._pair.generated:  # (nobody can be asked there, and all that there is was seen)
+            allowed = self._rules.users_of_topics(self._pair, sorted(topics)) - found
+            known = {*_names(seen, "appid", allowed), *_names(declared, "appid__name", allowed)}
+            found |= allowed - known
+        return found
+
+    def _bound_for(self, topics: set[str], groups: set[str]) -> set[str]:
+        return {
+            appid
+            for appid, document in self._by_request.items()
+            if not groups.isdisjoint(document.groups)
+            or not topics.isdisjoint(document.topics)
+            or any(not topics.isdisjoint(names) for names in document.topic_lists)
+        }
+
+    def _lately(self) -> QuerySet[Access]:
+        return Access.objects.filter(pair=self._pair, last_seen__gte=self._since)
+
+    def _seen(self, appids: Collection[str]) -> Iterator[tuple[str, str, str, str]]:
+        for part in _parts(appids):
+            rows = self._lately().filter(appid__in=part).order_by()
+            yield from rows.values_list("appid", "client_id", "kind", "resource").distinct()
+
+    def _declared(self, appids: Collection[str]) -> Iterator[tuple[str, str, str, str]]:
+        for part in _parts(appids):
+            rows = Declaration.objects.filter(appid__pair=self._pair, appid__name__in=part).order_by()
+            yield from rows.values_list("appid__name", "instance_id", "kind", "resource")
+
+    def _allowed(self, unseen: Collection[str]) -> list[Use]:
+        """What those of whom nothing is known may use: of the Topics that somebody uses, or a mirror carries."""
+        if not unseen or self._pair.generated:
+            return []
+        rules = self._rules.of(unseen)
+        return allowed_uses(standby.allowed_by(self._pair, rules, self._topics_of(rules)), [])
+
+    def _topics_of(self, rules: Iterable[Acl]) -> set[str]:
+        """The Topics of the pair that rules may be about."""
+        named = {r.resource for r in rules if r.resource_type == "TOPIC" and r.pattern != "PREFIXED"}
+        begun = {r.resource for r in rules if r.resource_type == "TOPIC" and r.pattern == "PREFIXED"}
+        is_named = Q(resource__in=named)
+        for prefix in begun:
+            is_named |= Q(resource__startswith=prefix)
+        used = self._lately().exclude(kind=GROUP).filter(is_named).order_by()
+        declared = Declaration.objects.filter(appid__pair=self._pair).exclude(kind=GROUP).filter(is_named)
+        mirrored = (
+            topic
+            for topics in Mirror.objects.filter(pair=self._pair).values_list("topics", flat=True)
+            for topic in topics
+            if topic in named or topic.startswith(tuple(begun))
+        )
+        return {
+            *used.values_list("resource", flat=True).distinct(),
+            *declared.order_by().values_list("resource", flat=True).distinct(),
+            *mirrored,
+        }
+
+    def _mirrors(self, topics: Collection[str]) -> Iterator[MirrorOf]:
+        """Those that carry one of ``topics``."""
+        found: dict[str, MirrorOf] = {}
+        for part in _parts(topics):
+            rows = Mirror.objects.filter(pair=self._pair, topics__has_any_keys=part)
+            for name, source, carried in rows.values_list("name", "source__name", "topics"):
+                found[name] = MirrorOf(name, source, frozenset(carried))
+        yield from (found[name] for name in sorted(found))
+
+
+def _users(rows: Uses, topics: Collection[str], groups: Collection[str], name: str) -> Iterator[str]:
+    """The AppIDs (``name`` is their column) of rows about these Topics or groups."""
+    for is_group, names in ((False, topics), (True, groups)):
+        of_kind = rows.filter(kind=GROUP) if is_group else rows.exclude(kind=GROUP)
+        for part in _parts(names):
+            found = of_kind.filter(resource__in=part).order_by()
+            yield from found.values_list(name, flat=True).distinct()
+
+
+def _names(rows: Uses | QuerySet[AppID], field: str, wanted: Collection[str]) -> Iterator[str]:
+    """Those of ``wanted`` that stand in a column."""
+    for part in _parts(wanted):
+        yield from rows.filter(**{f"{field}__in": part}).order_by().values_list(field, flat=True).distinct()
+
+
+def _parts(names: Iterable[str]) -> Iterator[list[str]]:
+    rest = iter(sorted(names))
+    while part := list(islice(rest, NAMES_AT_ONCE)):
+        yield part

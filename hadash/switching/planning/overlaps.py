@@ -1,0 +1,209 @@
+"""Who holds which radius: open switches, the items of open batches that have not moved yet, a retirement while it removes
+something, a change of bindings by hand while it is written. Two that overlap never go on together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from django.db import connection
+
+from hadash.sentences import Sentence, say
+from hadash.switching.batches import machine as batches
+from hadash.switching.batches.models import Batch, BatchItem
+from hadash.switching.binding_changes.machine import Status as ChangeStatus
+from hadash.switching.binding_changes.models import BindingChange
+from hadash.switching.machine import OPEN, Kind
+from hadash.switching.machine import Status as SwitchStatus
+from hadash.switching.models import Switch, Tail
+from hadash.switching.plan import Plan, PlanIndex, Scope
+from hadash.switching.refusals import BeingWritten, Busy
+from hadash.switching.retirement.machine import Status
+from hadash.switching.retirement.models import Retirement
+
+#: A switch that may be moving clients at this moment, or stopped in the middle of it.
+AT_WORK = (SwitchStatus.RUNNING, SwitchStatus.PAUSED, SwitchStatus.NEEDS_ATTENTION)
+
+#: One lock in the database for everything that decides whether two radii overlap: requests are rare and short.
+_RADIUS_LOCK = 0x68616461
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """What holds a radius: a switch, or a batch that is going to move it."""
+
+    held: Switch | Batch
+    scope: Scope
+    plan: Plan
+
+    @property
+    def kind(self) -> str:
+        """What it is, in one word of the API."""
+        return "batch" if isinstance(self.held, Batch) else "switch"
+
+    @property
+    def key(self) -> str:
+        return self.held.key
+
+    @property
+    def status(self) -> str:
+        return str(self.held.get_status_display())
+
+    @property
+    def sentence(self) -> Sentence:
+        """For whoever asks for part of it, too; in the language of that person, because the status is a word of it."""
+        if isinstance(self.held, Batch):
+            return self.lasting
+        return say(
+            "Switch %(key)s of %(scope)s (%(status)s) holds part of this radius. Wait for its end or cancel it.",
+            key=self.key,
+            scope=self.scope,
+            status=self.status,
+        )
+
+    @property
+    def lasting(self) -> Sentence:
+        """The same to be kept, and read in another language by others."""
+        if isinstance(self.held, Batch):
+            begun = self.held.current in batches.BEGUN
+            return say(
+                "Batch %(key)s holds part of this radius: it moves %(scope)s. Wait for its end, or stop and end it."
+                if begun
+                else "Batch %(key)s holds part of this radius: it moves %(scope)s. Wait for its end or cancel it.",
+                key=self.key,
+                scope=self.scope,
+            )
+        return say(
+            "Switch %(key)s of %(scope)s holds part of this radius. Wait for its end or cancel it.",
+            key=self.key,
+            scope=self.scope,
+        )
+
+
+def holders(pair: str, besides: Batch | None = None, forced: bool = False) -> list[Holder]:
+    """All that hold a radius of ``pair``.
+
+    :param besides: a batch that does not stand in its own way. (Its switches do, once they are there.)
+    :param forced: whether it is for a switch without the source. What a batch that does not run has still to move does not stand
+        in its way: with the source lost nobody could move it. (It fails by itself should the batch go on: its radius is held, and
+        then it is on the target.)
+    """
+    switches = Switch.objects.filter(pair__name=pair, status__in=[s.value for s in OPEN]).defer(
+        "traffic", "facts", "pauses"
+    )
+    items = BatchItem.objects.filter(
+        batch__pair__name=pair,
+        batch__status__in=[s.value for s in ({batches.Status.RUNNING} if forced else batches.OPEN)],
+        status__in=[s.value for s in batches.AHEAD],
+    ).select_related("batch")
+    if besides is not None:
+        items = items.exclude(batch=besides)
+    return [
+        *(Holder(switch, switch.scope, switch.the_plan()) for switch in switches),
+        *(Holder(item.batch, item.scope, item.the_plan()) for item in items),
+    ]
+
+
+def mirrors_moving(pair: str) -> set[str]:
+    """Names of the mirrors that running switches of ``pair`` use, and those of switches that wait for a person."""
+    at_work = Switch.objects.filter(pair__name=pair, status__in=[s.value for s in AT_WORK])
+    return {
+        mirror
+        for switch in at_work.defer("traffic", "facts", "pauses")
+        for mirror in switch.the_plan().mirrors
+    }
+
+
+def index_of(among: Iterable[Holder]) -> PlanIndex[Holder]:
+    """To find, for many plans, the one that holds part of what each would move."""
+    return PlanIndex((holder.plan, holder) for holder in among)
+
+
+def overlapping(plan: Plan, besides: Batch | None = None) -> Holder | None:
+    """What touches the same Topics, groups or identities now."""
+    held = holders(plan.pair, besides, forced=plan.kind is Kind.FORCED)
+    return next((holder for holder in held if plan.overlaps(holder.plan)), None)
+
+
+def lock() -> None:
+    """Until the end of the transaction nobody else takes a radius."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_RADIUS_LOCK])
+
+
+def retiring(plan: Plan) -> Retirement | None:
+    """A retirement that removes at this moment what ``plan`` would move."""
+    running = Retirement.objects.filter(switch__pair__name=plan.pair, status=Status.RUNNING.value)
+    for retirement in running.select_related("switch"):
+        if plan.overlaps(retirement.switch.the_plan()):
+            return retirement
+    return None
+
+
+def not_rebuilt(plan: Plan) -> Tail | None:
+    """The tail of a forced switch that stands in the way: its lost side is being built anew, or is not yet and ``plan`` would
+    send clients there. Its Topics hold what nobody else has, or are about to be deleted."""
+    tails = Tail.objects.exclude(status=Tail.Status.REBUILT).filter(switch__pair__name=plan.pair)
+    for tail in tails.select_related("switch__source"):
+        left = set(tail.switch.the_plan().mirrors) - set(tail.rebuilt)
+        meets = tail.status == Tail.Status.REBUILDING or plan.target == tail.switch.source.name
+        if meets and not left.isdisjoint(plan.mirrors):
+            return tail
+    return None
+
+
+def refuse_overlap(plan: Plan, besides: Batch | None = None) -> None:
+    """:raises Busy: an open switch, another batch, the end of a migration, or a lost side that is not rebuilt, holds part of what
+        ``plan`` touches.
+
+    :param besides: the batch that asks, if one does: what is said is kept, and read by others.
+    """
+    holder = overlapping(plan, besides)
+    if holder is not None:
+        raise Busy(holder.sentence if besides is None else holder.lasting)
+    refuse_while_ending(plan)
+
+
+def refuse_while_ending(plan: Plan) -> None:
+    """:raises Busy: the end of a migration, or a lost side that is not rebuilt, holds part of what ``plan`` touches."""
+    gone = retiring(plan)
+    if gone is not None:
+        raise Busy(
+            say(
+                "At this moment the old Topics of migration %(key)s are removed. Look at it, and ask again when it has ended.",
+                key=gone.switch.key,
+            )
+        )
+    tail = not_rebuilt(plan)
+    if tail is not None:
+        raise Busy(
+            say(
+                "%(cluster)s was lost in switch %(key)s and is not rebuilt yet. Look at it, and ask again when it is.",
+                cluster=tail.switch.source.name,
+                key=tail.switch.key,
+            )
+        )
+
+
+def refuse_while_bound_by_hand(plan: Plan) -> None:
+    """:raises BeingWritten: a worker is writing bindings of the radius that somebody has changed by hand."""
+    for change in BindingChange.objects.filter(pair__name=plan.pair, status=ChangeStatus.APPROVED.value):
+        if plan.overlaps(change.radius):
+            raise BeingWritten(
+                say(
+                    "Change %(key)s of the bindings of %(appid)s is being written. Try again in a moment.",
+                    key=change.key,
+                    appid=change.appid,
+                )
+            )
+
+
+def others_in_the_way(plan: Plan) -> list[Sentence]:
+    """What else refuses ``plan`` now, besides who holds its radius."""
+    found: list[Sentence] = []
+    for refuse in (refuse_while_ending, refuse_while_bound_by_hand):
+        try:
+            refuse(plan)
+        except Busy as busy:
+            found += busy.reasons
+    return found

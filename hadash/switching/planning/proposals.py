@@ -1,0 +1,172 @@
+"""Computing a plan from what is bound, observed, and allowed now."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import replace
+
+from hadash.bindings.errors import BindingError
+from hadash.inventory import selectors
+from hadash.inventory.dialects import dialect_of
+from hadash.inventory.models import Access, AppID, Cluster, InstanceID, Pair
+from hadash.kafka.errors import KafkaError
+from hadash.mirroring import standby
+from hadash.mirroring.models import Mirror
+from hadash.radius.nodes import Use
+from hadash.sentences import Sentence, say
+from hadash.switching.machine import Kind
+from hadash.switching.plan import Plan, Scope, ScopeKind
+from hadash.switching.planning import neighbourhood
+from hadash.switching.planning.access_edges import allowed_uses, declared_uses, topics_of
+from hadash.switching.planning.neighbourhood import TooMany
+from hadash.switching.planning.radius import Draft, Estate, GrowingRadius, MirrorOf, draw_up
+from hadash.switching.planning.readers import GrowingReaders, draw_up_readers
+from hadash.switching.planning.risks import findings_of, stops
+from hadash.switching.refusals import EnginesAway, Refused
+
+
+def draft_for(pair: Pair, scope: Scope, target: Cluster, kind: Kind = Kind.PLANNED) -> Draft:
+    """The plan that would move ``scope`` to ``target``, and what stands against it.
+
+    :raises EnginesAway: ZooKeeper or a cluster does not answer. :raises Refused: the target is none of the pair.
+    """
+    if target not in pair.clusters:
+        raise Refused(say("Cluster %(cluster)s is not in pair %(pair)s.", cluster=target, pair=pair))
+    source = pair.other(target)
+    # A lost source cannot be asked for its rules; what the target does not allow could not be used there anyway.
+    asked = target if kind is Kind.FORCED else source
+    draw = draw_up_readers if kind is Kind.READ_SPLIT else draw_up
+    try:
+        estate = estate_for(pair, scope, source, target, asked, kind)
+    except TooMany as many:
+        draft = draw(scope, source.name, target.name, many.estate)
+        return Draft(replace(draft.plan, kind=kind), (_too_many(many),), whole=False)
+    draft = draw(scope, source.name, target.name, estate)
+    draft = replace(draft, plan=replace(draft.plan, kind=kind))
+    (found,) = with_objections(pair, [draft], asked)
+    return found
+
+
+def _too_many(many: TooMany) -> Sentence:
+    return say(
+        "At least %(count)s AppIDs would move together, more than ZooKeeper takes in one transaction. Register "
+        "InstanceIDs where the work list says so, or move it in parts.",
+        count=many.count,
+    )
+
+
+def estate_for(
+    pair: Pair, scope: Scope, source: Cluster, target: Cluster, asked: Cluster, kind: Kind
+) -> Estate:
+    """All that a plan for ``scope`` is drawn up from: the part of the pair that it is about.
+
+    :param asked: the cluster whose rules are read. :raises TooMany: more AppIDs than any plan can move.
+    :raises EnginesAway: ZooKeeper or the cluster does not answer. :raises Refused: a binding document cannot be read.
+    """
+    try:
+        if scope.kind is ScopeKind.PAIR:
+            neighbourhood.whole_pair(pair, source)
+            return estate_of(pair, asked)
+        first = {thing.appid for thing in scope.things if thing.appid}
+        growing = GrowingReaders if kind is Kind.READ_SPLIT else GrowingRadius
+        close = growing(scope, source.name, target.name)
+        return neighbourhood.around(pair, asked, target, first, close)
+    except neighbourhood.Unreadable as unreadable:
+        raise _unreadable(unreadable.appids) from None
+    except (BindingError, KafkaError) as error:
+        raise EnginesAway(say("%(error)s", error=error)) from None
+
+
+def with_objections(pair: Pair, drafts: Iterable[Draft], asked: Cluster) -> list[Draft]:
+    """The same, also with what the pair's dialect of bindings and the rules about clients say against them.
+
+    :param asked: the cluster that is asked about Topics. :raises EnginesAway: ZooKeeper or the cluster does not answer.
+    """
+    dialect, given = dialect_of(pair), list(drafts)
+    if pair.generated:
+        there_is_nothing = say(
+            "Pair %(pair)s is generated: there are no clients and no servers behind it that could move.",
+            pair=pair,
+        )
+        return [replace(d, objections=(*d.objections, there_is_nothing)) for d in given]
+    try:
+        of_dialect = [dialect.objections(d.plan.identities, d.plan.source) for d in given]
+        found = findings_of([d.plan for d in given], pair, asked)
+    except (BindingError, KafkaError) as error:
+        raise EnginesAway(say("%(error)s", error=error)) from None
+    stopping = [
+        [f.sentence for f in here if stops(f, pair, d.plan.kind)]
+        for d, here in zip(given, found, strict=True)
+    ]
+    return [
+        replace(d, objections=(*d.objections, *said, *stopped), findings=tuple(here))
+        for d, said, stopped, here in zip(given, of_dialect, stopping, found, strict=True)
+    ]
+
+
+def plan_for(pair: Pair, scope: Scope, target: Cluster, kind: Kind = Kind.PLANNED) -> Plan:
+    """The same, where nothing stands against it.
+
+    :raises Refused: with every reason, not just the first.
+    """
+    draft = draft_for(pair, scope, target, kind)
+    if draft.objections:
+        raise Refused(*draft.objections)
+    return draft.plan
+
+
+def estate_of(pair: Pair, asked: Cluster) -> Estate:
+    """What is known of a pair now; of whom nothing was seen or declared is taken to use what the rules of ``asked`` let it
+    use.
+
+    :param asked: the cluster whose rules are read.
+    :raises EnginesAway: ZooKeeper or the cluster does not answer.
+    """
+    try:
+        found = dialect_of(pair).all_documents()
+        mirrors = tuple(
+            MirrorOf(m.name, m.source.name, frozenset(m.topics))
+            for m in Mirror.objects.filter(pair=pair).select_related("source")
+        )
+        uses = _observed(pair)
+        uses += declared_uses(selectors.declared(pair), uses)
+        topics = topics_of(uses, (topic for mirror in mirrors for topic in mirror.topics))
+        if not pair.generated:  # (then everybody was seen)
+            uses += allowed_uses(standby.allowed_to_use(pair, asked, sorted(topics)), uses)
+    except (BindingError, KafkaError) as error:
+        raise EnginesAway(say("%(error)s", error=error)) from None
+    # (AppIDs of other pairs have documents beside these.)
+    own = {use.appid for use in uses} | set(AppID.objects.filter(pair=pair).values_list("name", flat=True))
+    unreadable = sorted(appid for appid, document in found.items() if document is None and appid in own)
+    if unreadable:
+        raise _unreadable(unreadable)
+    documents = {a: document for a, document in found.items() if document is not None and a in own}
+    registered: dict[str, set[str]] = defaultdict(set)
+    names = InstanceID.objects.filter(appid__pair=pair).values_list("appid__name", "name")
+    for appid, name in names:
+        registered[appid].add(name)
+    return Estate(
+        pair=pair.name,
+        clusters=(pair.first.name, pair.second.name),
+        default=pair.default.name,
+        uses=tuple(uses),
+        documents=documents,
+        instances={appid: frozenset(found) for appid, found in registered.items()},
+        mirrors=mirrors,
+    )
+
+
+def _unreadable(appids: list[str]) -> Refused:
+    return Refused(
+        say(
+            "The binding document of %(appids)s in ZooKeeper cannot be read. Repair or delete it first.",
+            appids=appids,
+        )
+    )
+
+
+def _observed(pair: Pair) -> list[Use]:
+    found = Access.objects.filter(pair=pair, last_seen__gte=selectors.access_since())
+    rows = found.order_by().values_list("appid", "client_id", "kind", "resource").distinct()
+    return [Use(*row) for row in rows]

@@ -1,0 +1,461 @@
+"""From what was asked for to the plan of a switch, and what stands against it. Pure.
+
+A plan is drawn up even when it cannot be carried out, so that whoever asks sees what would move and every reason against
+it, not just the first.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+
+from hadash.bindings.model import Binding, BindingDocument, BindingState
+from hadash.bindings.sizing import fits
+from hadash.governance.findings import Finding
+from hadash.identity.identity import Identity
+from hadash.radius.closure import AccessGraph, Closure, Dimension, governing_of, identities_of
+from hadash.radius.nodes import (
+    APPID,
+    BOUND_GROUP,
+    BOUND_TOPICS,
+    GROUP,
+    INSTANCE,
+    TOPIC,
+    Thing,
+    Use,
+    group,
+    topic,
+)
+from hadash.sentences import Sentence, say
+from hadash.switching.machine import Kind, Stage
+from hadash.switching.plan import Member, Plan, Scope, ScopeKind, member_key
+
+#: Characters of a switch's key, at most; each binding that it writes holds it.
+KEY_LENGTH = 20
+
+#: Sentences of one kind that are listed; beyond it their number is told.
+MAX_REASONS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class MirrorOf:
+    """A mirror and the Topics that it carries; ``source`` is the cluster that is written to."""
+
+    name: str
+    source: str
+    topics: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Estate:
+    """What is known of a pair of clusters.
+
+    :param uses: observed, declared, or allowed to those who were never seen.
+    :param documents: the binding documents by AppID; :param instances: the registered InstanceIDs of each.
+    :param default: the cluster of whoever has no binding.
+    """
+
+    pair: str
+    clusters: tuple[str, str]
+    default: str
+    uses: tuple[Use, ...]
+    documents: Mapping[str, BindingDocument]
+    instances: Mapping[str, frozenset[str]]
+    mirrors: tuple[MirrorOf, ...]
+
+    def cluster_of(self, thing: Thing) -> str:
+        """The cluster of an identity: its own binding's, else that of its AppID, else the pair's default."""
+        document = self.documents.get(thing.appid)
+        if document is None:
+            return self.default
+        bound: Binding | None = None
+        if thing.kind == INSTANCE:
+            bound = document.instances.get(thing.names[0])
+        elif thing.kind != APPID:
+            identity = thing.identity
+            bound = document.binding_of(identity) if identity is not None else None
+        if bound is None:
+            bound = document.default
+        return self.default if bound is None else bound.cluster
+
+
+@dataclass(frozen=True, slots=True)
+class Touched:
+    """What would move. Whoever else uses ``topics`` or ``groups`` is part of the question; so are mirrors of ``mirrored``."""
+
+    topics: frozenset[str] = frozenset()
+    groups: frozenset[str] = frozenset()
+    mirrored: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A plan, and the reasons why it cannot be carried out."""
+
+    plan: Plan
+    objections: tuple[Sentence, ...] = ()
+    #: Uses by clients without an InstanceID that would stay behind: to widen the plan moves their AppIDs too.
+    uncovered: tuple[Use, ...] = ()
+    #: What rules say about the clients; those that stop the switch are among the objections.
+    findings: tuple[Finding, ...] = ()
+    #: Whether the plan has all that would move. Else it has what is nearest to what was asked for, and cannot be carried out.
+    whole: bool = True
+
+
+class GrowingRadius:
+    """What of others would move with ``scope``, in an estate that is read part by part: each AppID is whole in one of them, and each rule is about one
+    AppID. So there is a graph of each part, made once, and what moves in one of them is asked for in all others."""
+
+    def __init__(self, scope: Scope, source: str, target: str) -> None:
+        self._scope, self._source, self._target = scope, source, target
+        self._parts: list[tuple[AccessGraph, Estate]] = []
+        self._moving: set[Thing] = set()
+
+    def __call__(self, _estate: Estate, part: Estate) -> Touched:
+        """With one part more."""
+        self._parts.append((graph_of(self._scope, part), part))
+        before = -1
+        while before != len(self._moving):
+            before = len(self._moving)
+            for graph, own in self._parts:
+                closure = _closed(graph, self._scope, self._source, self._target, own, self._moving)
+                self._moving.update(closure.things(TOPIC, GROUP))
+        topics = frozenset(thing.names[0] for thing in self._moving if thing.kind == TOPIC)
+        groups = frozenset(thing.names[0] for thing in self._moving if thing.kind == GROUP)
+        return Touched(topics, groups, topics)
+
+
+def draw_up(scope: Scope, source: str, target: str, estate: Estate) -> Draft:
+    """The plan that moves ``scope`` from ``source`` to ``target``."""
+    graph = graph_of(scope, estate)
+    return draw_up_in(graph, scope, source, target, estate)
+
+
+def graph_of(scope: Scope, estate: Estate) -> AccessGraph:
+    """The graph in which the closure of ``scope`` is found; the same for all scopes of its dimension and choice, unless an
+    InstanceID is asked for that is not registered."""
+    instances = with_asked(estate, scope).instances
+    return AccessGraph(estate.uses, estate.documents, instances, scope.dimension, widen=scope.widen)
+
+
+def with_asked(estate: Estate, scope: Scope) -> Estate:
+    """With the InstanceID that is asked for, which need not be registered."""
+    if scope.kind is not ScopeKind.INSTANCE:
+        return estate
+    asked = estate.instances.get(scope.appid, frozenset()) | {scope.instance_id}
+    return replace(estate, instances={**estate.instances, scope.appid: asked})
+
+
+def draw_up_in(graph: AccessGraph, scope: Scope, source: str, target: str, estate: Estate) -> Draft:
+    """The same in a graph that was made before."""
+    is_there = partial(is_on, estate, target)
+    closure = _closed(graph, scope, source, target, estate)
+    topics, groups = closure.named(TOPIC), closure.named(GROUP)
+    carrying, objections = _mirrors(set(topics), source, estate.mirrors)
+    plan = Plan(
+        pair=estate.pair,
+        scope=scope,
+        source=source,
+        target=target,
+        identities=tuple(sorted(set(identities_of(closure, estate.documents, is_there)), key=order_of)),
+        topics=tuple(topics),
+        groups=tuple(groups),
+        mirrors=tuple(sorted(carrying)),
+        members=tuple(members_of(closure, estate)),
+    )
+    reasons = [
+        *nothing(plan, closure),
+        *uncovered_clients(closure.uncovered),
+        *_divided(closure, _as_they_move(estate, scope), source, target),
+        *_left_readers(closure, estate),
+        *too_large(plan, estate),
+        *objections,
+    ]
+    return Draft(plan, tuple(reasons), closure.uncovered)
+
+
+def _closed(
+    graph: AccessGraph, scope: Scope, source: str, target: str, estate: Estate, besides: Iterable[Thing] = ()
+) -> Closure:
+    """:param besides: what else moves."""
+    is_there = partial(is_on, estate, target)
+    asked = [*_asked(graph, scope, source, estate), *besides]
+    return graph.close(asked, is_there, there_by_default=estate.default == target)
+
+
+def _as_they_move(estate: Estate, scope: Scope) -> Estate:
+    """Where only whole AppIDs move, without the InstanceIDs that are merely registered: the graph does not know them, and
+    what such a client does is its AppID's."""
+    return replace(estate, instances={}) if scope.dimension is Dimension.APPID else estate
+
+
+def order_of(identity: Identity) -> tuple[str, str, tuple[str, ...], str]:
+    return identity.appid, identity.instance_id or "", identity.topics, identity.group or ""
+
+
+def is_on(estate: Estate, cluster: str, thing: Thing) -> bool:
+    """Whether an identity is bound to ``cluster``."""
+    return estate.cluster_of(thing) == cluster
+
+
+def _asked(graph: AccessGraph, scope: Scope, source: str, estate: Estate) -> list[Thing]:
+    return everything_on(graph, source, estate) if scope.kind is ScopeKind.PAIR else scope.things
+
+
+def everything_on(graph: AccessGraph, source: str, estate: Estate) -> list[Thing]:
+    """All that is bound to one cluster, or mirrored from there."""
+    identities = [
+        thing for thing in graph.things if thing.identity is not None and estate.cluster_of(thing) == source
+    ]
+    # Also what nobody uses at the moment: it is mirrored from there.
+    return [*identities, *(topic(name) for m in estate.mirrors if m.source == source for name in m.topics)]
+
+
+def members_of(closure: Closure, estate: Estate) -> Iterable[Member]:
+    """Each member with what pulled it in."""
+    kinds = _kinds_of_use(estate.uses)
+    for thing, because in closure.members.items():
+        if because is None:
+            yield Member(member_key(thing), already=thing in closure.already)
+        else:
+            use = kinds(because, thing)
+            yield Member(member_key(thing), member_key(because), use, thing in closure.already)
+
+
+def _kinds_of_use(uses: Iterable[Use]) -> Callable[[Thing, Thing], str]:
+    """What joins two members: the most telling of the uses between them."""
+    rank = ("produce", "consume", "group", "declared", "acl")
+    found: dict[tuple[str, str | None, str], str] = {}
+    for use in uses:
+        told = "declared" if use.declared else use.kind
+        for client_id in (use.client_id, None):
+            key = (use.appid, client_id, ("g:" if use.kind == GROUP else "t:") + use.resource)
+            if key not in found or rank.index(told) < rank.index(found[key]):
+                found[key] = told
+
+    def between(one: Thing, other: Thing) -> str:
+        identity, resource = (one, other) if one.appid else (other, one)
+        if resource.appid:
+            return ""
+        client_id = identity.names[0] if identity.kind == INSTANCE else None
+        prefix = "g:" if resource.kind == GROUP else "t:"
+        return found.get((identity.appid, client_id, prefix + resource.names[0]), "")
+
+    return between
+
+
+# -- what stands against it -----------------------------------------------------------------------------------------
+
+
+def nothing(plan: Plan, closure: Closure) -> list[Sentence]:
+    """That nobody would move."""
+    if plan.topics and plan.identities:
+        return []
+    if not plan.identities and closure.already:
+        return [say("%(who)s is bound to %(cluster)s already.", who=plan.scope, cluster=plan.target)]
+    if plan.kind is Kind.READ_SPLIT:
+        return [
+            say("Nobody is known to read through a Gateway what was asked for: there are no readers to move.")
+        ]
+    if plan.scope.kind is not ScopeKind.APPID and plan.scope.kind is not ScopeKind.INSTANCE:
+        return [say("Nobody is known to use it through a Gateway: there is nothing to move.")]
+    if closure.already:
+        return [
+            say(
+                "All that %(scope)s has used through a Gateway is bound to %(cluster)s already: there is nothing to move.",
+                scope=plan.scope,
+                cluster=plan.target,
+            )
+        ]
+    return [
+        say(
+            "%(scope)s has not used any Topic through a Gateway: there is nothing to move. "
+            "Start its clients at the Gateway first.",
+            scope=plan.scope,
+        )
+    ]
+
+
+def uncovered_clients(uses: tuple[Use, ...]) -> list[Sentence]:
+    """Who would stay for want of an InstanceID."""
+    sentences = {
+        "produce": "%(who)s writes to Topic %(what)s, has no InstanceID, and would stay.",
+        "group": "%(who)s is a member of group %(what)s, has no InstanceID, and would stay.",
+    }
+    otherwise = "%(who)s reads Topic %(what)s, has no InstanceID, and would stay."
+    declared = "%(who)s is declared to use %(what)s without an InstanceID, and would stay. Declare for which InstanceID."
+    return listed(
+        [
+            say(declared if u.declared else sentences.get(u.kind, otherwise), who=u.who, what=u.resource)
+            for u in uses
+        ]
+    )
+
+
+def _divided(closure: Closure, estate: Estate, source: str, target: str) -> list[Sentence]:
+    """Who is on the target already and writes to what moves only now; and who is on neither side.
+
+    A writer that was only declared has written nothing there, and is where its Topic will be.
+    """
+    moving = set(closure.named(TOPIC))
+    writers = [
+        use
+        for use in estate.uses
+        if use.kind == "produce" and not use.declared and use.resource in moving
+        if _governing(use, estate) in closure.already
+    ]
+    reasons = [
+        say(
+            "%(who)s is on %(cluster)s already and writes to Topic %(topic)s, which moves only now. Switch it back first.",
+            who=use.who,
+            cluster=target,
+            topic=use.resource,
+        )
+        for use in sorted(set(writers))
+    ]
+    return listed([*reasons, *of_no_side(closure, estate, source, target)])
+
+
+def of_no_side(closure: Closure, estate: Estate, source: str, target: str) -> list[Sentence]:
+    """Who moves and is on neither side."""
+    reasons = []
+    for thing in closure.things(APPID, INSTANCE, BOUND_TOPICS, BOUND_GROUP):
+        cluster = estate.cluster_of(thing)
+        if cluster not in (source, target):
+            reasons.append(
+                say(
+                    "%(who)s is bound to %(cluster)s, which is no cluster of this pair. Repair its binding first.",
+                    who=str(thing),
+                    cluster=cluster,
+                )
+            )
+    return reasons
+
+
+def _governing(use: Use, estate: Estate) -> Thing:
+    registered = use.client_id in estate.instances.get(use.appid, ())
+    return governing_of(use, estate.documents.get(use.appid), registered)
+
+
+def _left_readers(closure: Closure, estate: Estate) -> list[Sentence]:
+    """Groups that stay although a Topic that they read moves by itself: nobody would translate their offsets."""
+    groups: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for use in estate.uses:
+        if use.kind == GROUP:
+            groups[use.appid, use.client_id].add(use.resource)
+    left = {
+        (name, use.resource)
+        for use in estate.uses
+        if use.kind == "consume" and topic(use.resource) in closure
+        if _governing(use, estate).kind == BOUND_TOPICS
+        for name in groups[use.appid, use.client_id]
+        if group(name) not in closure
+    }
+    return listed(
+        [
+            say(
+                "Group %(group)s reads Topic %(topic)s, which would move without it: its offsets would not fit. "
+                "Move its AppID, or remove the Topic's own binding first.",
+                group=name,
+                topic=read,
+            )
+            for name, read in sorted(left)
+        ]
+    )
+
+
+def too_large(plan: Plan, estate: Estate) -> list[Sentence]:
+    """All bindings change in one transaction, and ZooKeeper takes a megabyte at once."""
+    cluster = max(plan.source, plan.target, key=len)
+    longest = Binding(cluster, BindingState.FORWARD, switch="0" * KEY_LENGTH, stage=Stage.FORWARD.value)
+    if fits(plan.identities, estate.documents, longest):
+        return []
+    return [
+        say(
+            "This changes %(count)s bindings at once, more than ZooKeeper takes in one transaction. Move it in parts.",
+            count=len(plan.identities),
+        )
+    ]
+
+
+def listed(reasons: list[Sentence]) -> list[Sentence]:
+    """Not more reasons of one kind than anybody reads."""
+    if len(reasons) <= MAX_REASONS:
+        return reasons
+    return [
+        *reasons[:MAX_REASONS],
+        say("… and %(count)s more of this kind.", count=len(reasons) - MAX_REASONS),
+    ]
+
+
+def _mirrors(topics: set[str], source: str, mirrors: Iterable[MirrorOf]) -> tuple[set[str], list[Sentence]]:
+    carrying: set[str] = set()
+    carried: set[str] = set()
+    reasons: list[Sentence] = []
+    for mirror in mirrors:
+        shared = mirror.topics & topics
+        if not shared:
+            continue
+        carrying.add(mirror.name)
+        carried |= shared
+        if mirror.source != source:
+            reasons.append(
+                say(
+                    "Mirror %(mirror)s copies from %(actual)s, but the switch would start on %(source)s.",
+                    mirror=mirror.name,
+                    actual=mirror.source,
+                    source=source,
+                )
+            )
+        left_behind = mirror.topics - topics
+        if left_behind:
+            reasons.append(
+                say(
+                    "Mirror %(mirror)s also carries %(topics)s, which would not move. Mirror them separately.",
+                    mirror=mirror.name,
+                    topics=sorted(left_behind),
+                )
+            )
+    if topics - carried:
+        reasons.append(
+            say("No mirror carries %(topics)s. Create one first.", topics=sorted(topics - carried))
+        )
+    return carrying, listed(reasons)
+
+
+# -- who is where -----------------------------------------------------------------------------------------------------
+
+
+def used_on(estate: Estate, cluster: str, topics: Iterable[str], groups: Iterable[str]) -> list[str]:
+    """Who belongs to ``cluster`` and uses one of these Topics or groups (or was declared, or is allowed to); sorted texts."""
+    names = {"group": set(groups)}
+    wanted = set(topics)
+    return sorted(
+        {
+            f"{use.who} {'declared' if use.declared else use.kind} {use.resource}"
+            for use in estate.uses
+            if use.resource in names.get(use.kind, wanted)
+            if estate.cluster_of(_governing(use, estate)) == cluster
+        }
+    )
+
+
+def bound_on(estate: Estate, cluster: str, topics: Iterable[str], groups: Iterable[str]) -> list[str]:
+    """Bindings of Topics and groups by themselves that keep one of these on ``cluster``; sorted texts."""
+    wanted, wanted_groups = set(topics), set(groups)
+    found: set[str] = set()
+    for appid, document in estate.documents.items():
+        named = {(name,): binding for name, binding in document.topics.items()} | dict(document.topic_lists)
+        found |= {
+            str(Identity(appid, topics=names))
+            for names, binding in named.items()
+            if binding.cluster == cluster and wanted & set(names)
+        }
+        found |= {
+            str(Identity(appid, group=name))
+            for name, binding in document.groups.items()
+            if binding.cluster == cluster and name in wanted_groups
+        }
+    return sorted(found)

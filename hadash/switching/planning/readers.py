@@ -1,0 +1,198 @@
+"""Who moves in a read split, and what stands against it. Pure; beside ``radius.py``.
+
+Only consumers move, so a Topic pulls nobody in: its other users stay where they are. What has to move together are the
+members of a group, because a group cannot live in two clusters. So the radius is the closure over groups alone, which makes
+it whole, smallest, and explained for the same reasons as that of every other switch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import partial
+
+from hadash.radius.closure import AccessGraph, Closure, Dimension, governing_of, identities_of
+from hadash.radius.nodes import APPID, BOUND_TOPICS, GROUP, INSTANCE, Thing, Use, topic
+from hadash.sentences import Sentence, say
+from hadash.switching.machine import Kind
+from hadash.switching.plan import Member, Plan, Scope, ScopeKind, member_key
+from hadash.switching.planning.radius import (
+    Draft,
+    Estate,
+    Touched,
+    is_on,
+    listed,
+    members_of,
+    nothing,
+    of_no_side,
+    order_of,
+    too_large,
+    uncovered_clients,
+    with_asked,
+)
+
+
+def draw_up_readers(scope: Scope, source: str, target: str, estate: Estate) -> Draft:
+    """The plan that moves the readers in ``scope`` from ``source`` to ``target``, and all reasons against it."""
+    if scope.kind is ScopeKind.PAIR:
+        plan = Plan(estate.pair, scope, source, target, (), (), (), (), kind=Kind.READ_SPLIT)
+        return Draft(
+            plan,
+            (
+                say(
+                    "A read split moves an AppID, an InstanceID, or the readers of Topics. Ask for one of these."
+                ),
+            ),
+        )
+    estate = with_asked(estate, scope)
+    # Whole Topics that are bound by themselves would pull in their writers: who reads by such a binding is named below.
+    bare = _without_topics(estate, scope)
+    there = partial(is_on, estate, target)
+    closure = _closed(scope, target, estate, bare)
+    moving = _uses_of(closure, bare)
+    read = sorted({u.resource for u in moving if u.kind == "consume"})
+    carrying = sorted(m.name for m in estate.mirrors if m.topics & set(read))
+    plan = Plan(
+        pair=estate.pair,
+        scope=scope,
+        source=source,
+        target=target,
+        identities=tuple(sorted(set(identities_of(closure, bare.documents, there)), key=order_of)),
+        topics=tuple(read),
+        groups=tuple(closure.named(GROUP)),
+        mirrors=tuple(carrying),
+        members=(*members_of(closure, estate), *_read(closure, bare, moving)),
+        kind=Kind.READ_SPLIT,
+    )
+    reasons = [
+        *nothing(plan, closure),
+        *uncovered_clients(closure.uncovered),
+        *_writers(moving),
+        *_unknown(scope, estate, moving),
+        *_bound_by_topic(moving, estate),
+        *of_no_side(closure, estate, source, target),
+        *too_large(plan, estate),
+        *_unmirrored(read, estate),
+    ]
+    return Draft(plan, tuple(reasons), closure.uncovered)
+
+
+@dataclass(frozen=True)
+class GrowingReaders:
+    """What of others a read split of ``scope`` moves, as far as an estate knows: members of the same groups."""
+
+    scope: Scope
+    source: str
+    target: str
+
+    def __call__(self, estate: Estate, _part: Estate) -> Touched:
+        scope, estate = self.scope, with_asked(estate, self.scope)
+        closure = _closed(scope, self.target, estate, _without_topics(estate, scope))
+        read = frozenset(use.resource for use in estate.uses if use.kind == "consume")
+        return Touched(frozenset(scope.topics), frozenset(closure.named(GROUP)), read)
+
+
+def _closed(scope: Scope, target: str, estate: Estate, bare: Estate) -> Closure:
+    """:param bare: the same estate without bindings of Topics."""
+    asked = set(scope.topics)
+    uses = [u for u in estate.uses if u.kind == GROUP or (u.kind == "consume" and u.resource in asked)]
+    graph = AccessGraph(uses, bare.documents, bare.instances, scope.dimension, widen=scope.widen)
+    there = partial(is_on, estate, target)
+    return graph.close(scope.things, there, there_by_default=estate.default == target)
+
+
+def _without_topics(estate: Estate, scope: Scope) -> Estate:
+    """Without bindings of Topics; and, where only whole AppIDs move, without what is merely registered."""
+    documents = {
+        appid: replace(document, topics={}, topic_lists={}) for appid, document in estate.documents.items()
+    }
+    by_instance = scope.dimension is Dimension.INSTANCE
+    return replace(estate, documents=documents, instances=estate.instances if by_instance else {})
+
+
+def _uses_of(closure: Closure, estate: Estate) -> list[Use]:
+    """All that the clients do that move, whatever Topic it is about, sorted."""
+    appids = {thing.appid for thing in closure.things(APPID, INSTANCE)}
+    return sorted(
+        use
+        for use in {use for use in estate.uses if use.appid in appids}
+        if (who := _who(use, estate)) in closure and who not in closure.already
+    )
+
+
+def _read(closure: Closure, estate: Estate, moving: Iterable[Use]) -> list[Member]:
+    """The Topics that come into the plan because somebody who moves reads them."""
+    found: dict[str, Member] = {}
+    for use in moving:
+        if use.kind == "consume" and topic(use.resource) not in closure:
+            because = member_key(_who(use, estate))
+            told = "declared" if use.declared else use.kind
+            found.setdefault(use.resource, Member(member_key(topic(use.resource)), because, told))
+    return list(found.values())
+
+
+def _who(use: Use, estate: Estate) -> Thing:
+    """The identity that a use belongs to."""
+    registered = use.client_id in estate.instances.get(use.appid, ())
+    return governing_of(use, estate.documents.get(use.appid), registered)
+
+
+# -- what stands against it -----------------------------------------------------------------------------------------
+
+
+def _writers(moving: Iterable[Use]) -> list[Sentence]:
+    return listed(
+        [
+            say(
+                "%(who)s also writes (to Topic %(topic)s), and a read split moves only who reads. Ask for the reading "
+                "InstanceIDs by themselves, or for a planned switch.",
+                who=use.who,
+                topic=use.resource,
+            )
+            for use in moving
+            if use.kind == "produce"
+        ]
+    )
+
+
+def _unknown(scope: Scope, estate: Estate, moving: list[Use]) -> list[Sentence]:
+    """Of whom nothing was seen or declared, and who may read what is asked for: nobody knows whether he also writes."""
+    asked = {use for use in estate.uses if use.kind == "acl" and use.resource in scope.topics}
+    return listed(
+        [
+            say(
+                "%(who)s may use Topic %(topic)s and was never seen, so nobody knows whether it reads or writes. "
+                "Declare what it does.",
+                who=use.who,
+                topic=use.resource,
+            )
+            for use in sorted(asked | {use for use in moving if use.kind == "acl"})
+        ]
+    )
+
+
+def _bound_by_topic(moving: Iterable[Use], estate: Estate) -> list[Sentence]:
+    """Who reads by a binding of the Topic would not be sent over by the binding that a read split writes."""
+    found = {
+        (str(_who(use, estate)), use)
+        for use in moving
+        if use.kind == "consume" and _who(use, estate).kind == BOUND_TOPICS
+    }
+    return listed(
+        [
+            say(
+                "%(who)s reads Topic %(topic)s by a binding of its own (%(binding)s), which a read split does not move. "
+                "Remove that binding first.",
+                who=use.who,
+                topic=use.resource,
+                binding=binding,
+            )
+            for binding, use in sorted(found)
+        ]
+    )
+
+
+def _unmirrored(read: Iterable[str], estate: Estate) -> list[Sentence]:
+    """A mirror in either direction will do: its source is where the Topic is written, its target where its copy is."""
+    lacking = sorted(set(read) - {name for mirror in estate.mirrors for name in mirror.topics})
+    return [say("No mirror carries %(topics)s. Create one first.", topics=lacking)] if lacking else []

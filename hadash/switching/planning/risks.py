@@ -1,0 +1,93 @@
+"""What the rules of governance say about the clients that a plan moves, and which of it stops the switch."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+
+from hadash.governance.findings import Circumstances, Finding, Seen, findings
+from hadash.inventory.models import Access, Cluster, Pair
+from hadash.inventory.selectors import access_since
+from hadash.kafka.cluster import client_for
+from hadash.mirroring.models import Anchor
+from hadash.switching.approvals.policy import limits_of, stopping
+from hadash.switching.machine import Kind
+from hadash.switching.plan import Plan
+from hadash.switching.planning.appids_in_other_pairs import used_elsewhere
+
+#: Kinds that are told of findings and not stopped by them: they change nothing, or cannot wait.
+TOLD_ONLY = frozenset({Kind.REHEARSAL, Kind.EMERGENCY, Kind.FORCED})
+
+
+def findings_of(plans: Sequence[Plan], pair: Pair, asked: Cluster) -> list[list[Finding]]:
+    """What is found about the clients that move, for each plan, the gravest first.
+
+    :param asked: the cluster that is asked how many replicas Topics have. :raises KafkaError: it does not answer.
+    """
+    seen = _seen({appid for plan in plans for appid in plan.appids}, pair)
+    used = [_moving([row for appid in plan.appids for row in seen.get(appid, ())], plan) for plan in plans]
+    elsewhere = used_elsewhere(pair, {appid for plan in plans for appid in plan.appids})
+    if not any(used) and not elsewhere:
+        return [[] for _ in plans]
+    replicas = client_for(asked.access).topics({topic for plan in plans for topic in plan.topics})
+    replicated = frozenset(name for name, info in replicas.items() if info.replication_factor > 1)
+    circumstances = Circumstances(replicated, _same_offsets(pair, plans), limits_of(pair).settle)
+    return [
+        findings(rows, replace(circumstances, elsewhere=_only(elsewhere, plan)))
+        for rows, plan in zip(used, plans, strict=True)
+    ]
+
+
+def _only(elsewhere: Mapping[str, tuple[str, ...]], plan: Plan) -> dict[str, tuple[str, ...]]:
+    """Of those whose bindings ``plan`` writes."""
+    written = {identity.appid for identity in plan.identities}
+    return {appid: pairs for appid, pairs in elsewhere.items() if appid in written}
+
+
+def _seen(appids: Collection[str], pair: Pair) -> dict[str, list[Seen]]:
+    rows = Access.objects.filter(pair=pair, appid__in=appids, last_seen__gte=access_since())
+    found: dict[str, list[Seen]] = {}
+    for row in rows.only("appid", "client_id", "kind", "resource", "library", "version", "details"):
+        seen = Seen(row.appid, row.client_id, row.kind, row.resource, row.library, row.version, row.details)
+        found.setdefault(row.appid, []).append(seen)
+    return found
+
+
+def _moving(rows: Sequence[Seen], plan: Plan) -> list[Seen]:
+    """What was seen of the clients that move, and is about what moves."""
+    uses = [
+        row
+        for row in rows
+        if row.kind != Access.Kind.GROUP
+        and row.resource in plan.topics
+        and plan.covers_use(row.appid, row.client_id, row.kind, row.resource)
+    ]
+    # Who moves with one Topic only may be a member of a group that stays. That has a reason against it of its own
+    # (``radius.py``); here it must not be taken for a reader without a group.
+    by_topic = {(r.appid, r.client_id) for r in uses if not plan.covers(r.appid, r.client_id)}
+    members = [
+        row
+        for row in rows
+        if row.kind == Access.Kind.GROUP
+        and (
+            (row.resource in plan.groups and plan.covers(row.appid, row.client_id))
+            or (row.appid, row.client_id) in by_topic
+        )
+    ]
+    return [*uses, *members]
+
+
+def _same_offsets(pair: Pair, plans: Sequence[Plan]) -> frozenset[str]:
+    """Topics of which every partition has the same offsets on both sides."""
+    anchors = Anchor.objects.filter(
+        mirror__pair=pair, mirror__name__in={m for plan in plans for m in plan.mirrors}
+    )
+    same: dict[str, bool] = {}
+    for topic, source, target in anchors.values_list("topic", "source_offset", "target_offset"):
+        same[topic] = same.get(topic, True) and source == target
+    return frozenset(topic for topic, equal in same.items() if equal)
+
+
+def stops(finding: Finding, pair: Pair, kind: Kind) -> bool:
+    """Whether a switch of this kind is refused because of it."""
+    return kind not in TOLD_ONLY and finding.code.value in stopping(pair)

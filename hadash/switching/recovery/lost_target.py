@@ -1,0 +1,87 @@
+"""A target that is lost after forward and before the mirror was turned round. Its clients are bound to it, and every record up to
+where the mirror was drained is on the source: a forced switch takes them back. But that one goes from where the mirror copies
+from, and the mirror cannot be turned without its new source. So it is turned on record, copies nothing, and waits for the
+rebuilding that follows every forced switch."""
+
+from __future__ import annotations
+
+from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
+from django.utils import timezone
+
+from hadash.accounts.roles import FORCE, may
+from hadash.audit.models import record
+from hadash.kafka.values import Partition
+from hadash.mirroring.models import Mirror
+from hadash.mirroring.offsets import Corresponding
+from hadash.mirroring.services import cluster_client, turn_on_record
+from hadash.sentences import say
+from hadash.switching.execution.lost_source import is_lost
+from hadash.switching.machine import Event, Stage
+from hadash.switching.models import Switch, log_event
+from hadash.switching.refusals import Refused
+from hadash.switching.retirement.services import switch_ended
+from hadash.switching.transitions import moved
+
+
+def give_up(user: User, switch: Switch, confirmed: str, reason: str, address: str | None = None) -> Switch:
+    """End a switch whose target is lost before its mirror was turned, so that a forced switch can take its clients back.
+
+    Nothing is written to a cluster, to Connect or to ZooKeeper: the clients stay where they are.
+
+    :param confirmed: the target's name once more.
+    :raises PermissionDenied: the user may not force switches.
+    :raises Refused: the target answers, the switch is not in that stage, or the words are missing.
+    """
+    if not may(user, FORCE, switch.pair):
+        raise PermissionDenied("You may not decide about a lost cluster.")
+    source, target = switch.source.name, switch.target.name
+    if confirmed.strip() != target:
+        raise Refused(say("Type %(cluster)s to confirm that it is lost.", cluster=target))
+    if not reason.strip():
+        raise Refused(say("Say why you close it: whoever looks at this later reads it."))
+    plan = switch.the_plan()
+    if not is_lost(cluster_client(switch.target), plan):
+        raise Refused(
+            say(
+                "%(cluster)s answers, and every partition that moves has a leader there. Let the stage run again.",
+                cluster=target,
+            )
+        )
+    with transaction.atomic():
+        held = moved(switch, Event.CLOSE)
+        if held.stage != Stage.REVERSE:
+            raise Refused(say("Only a switch whose mirror could not be turned round can be ended that way."))
+        ends = {
+            Partition(topic, partition): Corresponding(before, after)
+            for topic, partition, before, after in held.facts["drained"]
+        }
+        mirrors = Mirror.objects.select_for_update(of=("self",)).filter(
+            pair=held.pair, name__in=plan.mirrors, source=held.source
+        )
+        for mirror in mirrors.select_related("pair__first", "pair__second"):
+            turn_on_record(mirror, {p: point for p, point in ends.items() if p.topic in mirror.topics})
+        outcome = say(
+            "%(user)s gave %(target)s up: %(reason)s Ask for a forced switch from %(target)s to %(source)s.",
+            user=user.get_username(),
+            target=target,
+            source=source,
+            reason=_sentence(reason),
+        )
+        held.outcome, held.ended_at = outcome.to_json(), timezone.now()
+        held.save()
+        log_event(held, outcome, held.stage, user)
+        switch_ended(held)
+        record(user, "give up", held.subject, address, stage=held.stage, reason=reason.strip())
+    return held
+
+
+def _sentence(reason: str) -> str:
+    """With a full stop, whatever its language.
+
+    >>> _sentence(" The site burns"), _sentence("机房断电。")
+    ('The site burns.', '机房断电。')
+    """
+    said = reason.strip()
+    return said if said[-1] in ".!?。！？" else f"{said}."

@@ -1,0 +1,71 @@
+"""What ended switches, changes by hand and Gateways leave in ZooKeeper: removed when nobody can need it any more.
+
+What switches leave stays for some days, because a PostgreSQL that comes back from a backup learns from it how far its switches have
+come. Of a switch that PostgreSQL does not know it stays for good, for the same reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import timedelta
+
+from django.conf import settings
+from django.utils import timezone
+from kazoo.client import KazooClient
+
+from hadash.bindings import layout
+from hadash.bindings.client import reaching
+from hadash.bindings.returning import remove_expired
+from hadash.identity.names import decode
+from hadash.inventory.gateways import zookeeper
+from hadash.inventory.installation import claimed
+from hadash.switching.binding_changes.machine import OPEN as OPEN_CHANGES
+from hadash.switching.binding_changes.models import BindingChange
+from hadash.switching.machine import ENDED
+from hadash.switching.models import Switch
+
+#: Keys that are asked for in one question to the database.
+AT_ONCE = 500
+
+
+def remove_old_journals() -> int:
+    """Remove journals and placements of what ended more than ``SWITCH_JOURNAL_DAYS`` ago; how many.
+
+    :raises StoreUnavailable: ZooKeeper does not answer; the next time removes the rest.
+    """
+    client = claimed(zookeeper())
+    with reaching():
+        keys = [decode(child) for child in client.get_children(layout.SWITCHES)]
+        removed = 0
+        for first in range(0, len(keys), AT_ONCE):
+            removed += _remove(client, _ended(keys[first : first + AT_ONCE]))
+    return removed
+
+
+def remove_old_departures() -> None:
+    """Remove what Gateways have noted that are gone for longer than their clients may come back.
+
+    :raises StoreUnavailable: ZooKeeper does not answer; the next time removes the rest.
+    """
+    client = claimed(zookeeper())
+    with reaching():
+        remove_expired(client)
+
+
+def _ended(keys: Iterable[str]) -> list[str]:
+    """Those of ``keys`` that ended long enough ago."""
+    before = timezone.now() - timedelta(days=settings.SWITCH_JOURNAL_DAYS)
+    old = {"key__in": list(keys), "ended_at__lt": before}
+    switches = Switch.objects.filter(status__in=[status.value for status in ENDED], **old)
+    changes = BindingChange.objects.filter(**old).exclude(
+        status__in=[status.value for status in OPEN_CHANGES]
+    )
+    return [*switches.values_list("key", flat=True), *changes.values_list("key", flat=True)]
+
+
+def _remove(client: KazooClient, keys: Iterable[str]) -> int:
+    count = 0
+    for key in keys:
+        client.delete(layout.switch(key), recursive=True)
+        count += 1
+    return count

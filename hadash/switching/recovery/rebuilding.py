@@ -1,0 +1,89 @@
+"""Rebuilding the standby side of a healthy mirror, as an administrator asks for it: who stands in the way, and the
+audit log.
+
+(After a forced switch the lost side is rebuilt through its tail: see ``tails.py``.)
+"""
+
+from __future__ import annotations
+
+from django.db import transaction
+
+from hadash.audit.models import record
+from hadash.mirroring import rebuild
+from hadash.mirroring.models import Mirror
+from hadash.sentences import say
+from hadash.switching.models import Tail
+from hadash.switching.planning import overlaps
+from hadash.switching.planning.proposals import estate_of
+from hadash.switching.planning.radius import bound_on, used_on
+from hadash.switching.refusals import Busy, Refused
+
+
+def rebuild_standby(mirror: Mirror, confirmed: str, by: str, discard_originals: bool = False) -> None:
+    """Delete the mirror's Topics on its standby, create them again, and copy from the first record on. May be
+    repeated after it was cut off.
+
+    :param confirmed: the name of the standby's cluster once more. :param by: who asked, for the audit log.
+    :param discard_originals: also if the standby holds records that may be no copies.
+    :raises Refused: the words are missing, or clients are bound to the standby. :raises Busy: an open switch, a
+        batch or a lost side that is not rebuilt holds the mirror. :raises EnginesAway: it is not known who is bound
+        where. :raises NotCopies: the standby holds records that may be no copies; the mirror is as it was.
+    :raises MirrorError, KafkaError, ConnectError: it could not be done; the mirror stays marked, and nobody uses it.
+    """
+    standby = mirror.target
+    if confirmed.strip() != standby.name:
+        raise Refused(
+            say(
+                "Mirror %(mirror)s has its standby on %(cluster)s. Confirm with that name that its Topics there "
+                "are deleted.",
+                mirror=mirror.name,
+                cluster=standby.name,
+            )
+        )
+    _refuse_clients(mirror)
+    if not discard_originals:
+        rebuild.refuse_originals(mirror)
+    with transaction.atomic():
+        overlaps.lock()  # a switch that is requested from now on finds the mirror marked
+        _refuse_held(mirror)
+        rebuild.mark(mirror)
+        details = {"standby": standby.name, "topics": mirror.topics, "discard_originals": discard_originals}
+        record(None, "rebuild standby", _subject(mirror), by=by, **details)
+    rebuild.rebuild_standby(mirror, discard_originals=discard_originals)
+    record(None, "standby rebuilt", _subject(mirror), by=by, **details)
+
+
+def _subject(mirror: Mirror) -> str:
+    return f"mirror {mirror.name} of pair {mirror.pair.name}"
+
+
+def _refuse_held(mirror: Mirror) -> None:
+    holder = next((h for h in overlaps.holders(mirror.pair.name) if mirror.name in h.plan.mirrors), None)
+    if holder is not None:
+        raise Busy(holder.sentence)
+    tails = Tail.objects.exclude(status=Tail.Status.REBUILT).filter(switch__pair=mirror.pair)
+    for tail in tails.select_related("switch__source"):
+        if mirror.name in set(tail.switch.the_plan().mirrors) - set(tail.rebuilt):
+            raise Busy(
+                say(
+                    "%(cluster)s was lost in switch %(key)s and is not rebuilt yet. Rebuild it there.",
+                    cluster=tail.switch.source.name,
+                    key=tail.switch.key,
+                )
+            )
+
+
+def _refuse_clients(mirror: Mirror) -> None:
+    """A client that reads the standby would lose its place, and what it has not read yet."""
+    estate = estate_of(mirror.pair, mirror.target)
+    name = mirror.target.name
+    bound = [*bound_on(estate, name, mirror.topics, ()), *used_on(estate, name, mirror.topics, ())]
+    if bound:
+        raise Refused(
+            say(
+                "%(who)s is bound to %(cluster)s and uses Topics of this mirror there. Move it to %(source)s first.",
+                who=bound,
+                cluster=name,
+                source=mirror.source.name,
+            )
+        )

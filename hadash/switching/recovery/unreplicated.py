@@ -1,0 +1,290 @@
+"""The tail of a lost source: what it held that the mirror had not copied when its clients were sent over without it.
+
+When the source answers again it is closed to writers and asked for its tail. A person reads the report, sees to these records
+(or not), and has the other side rebuilt; until then it is no standby.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
+from django.utils import timezone
+
+from hadash.accounts.roles import FORCE, may
+from hadash.audit.models import record
+from hadash.kafka.errors import ConnectError, KafkaError, TopicsUnknown
+from hadash.kafka.values import Partition
+from hadash.mirroring.models import Mirror
+from hadash.mirroring.offsets import Corresponding
+from hadash.mirroring.rebuild import NotReported, rebuild, tail_of
+from hadash.mirroring.services import MirrorError
+from hadash.mirroring.standby import deny_writes
+from hadash.sentences import say
+from hadash.switching.models import Switch, Tail, log_event
+from hadash.switching.planning import overlaps
+from hadash.switching.refusals import Busy, Refused
+from hadash.switching.stages.context import points_from_json, points_to_json
+
+log = logging.getLogger(__name__)
+
+
+def open_tail(key: str, ends: Mapping[Partition, Corresponding]) -> None:
+    """Note that the source of switch ``key`` has to be asked. May be repeated."""
+    points = points_to_json(ends)
+    Tail.objects.get_or_create(switch=Switch.objects.get(key=key), defaults={"points": points})
+
+
+# -- when the source is back --------------------------------------------------------------------------------------
+
+
+def look_for_tails() -> None:
+    """Ask every lost source that has not reported its tail yet."""
+    waiting = Tail.objects.filter(status=Tail.Status.WAITING).select_related(
+        "switch__pair__first", "switch__pair__second", "switch__source"
+    )
+    for tail in waiting:
+        try:
+            _look(tail)
+        except Exception:  # one that goes wrong does not keep the others
+            log.exception("the tail of switch %s could not be asked for", tail.switch.key)
+
+
+def _look(tail: Tail) -> None:
+    switch = tail.switch
+    plan = switch.the_plan()
+    try:
+        # First of all: whoever finds it back must not write to it.
+        denied = deny_writes(switch.pair, switch.source, plan.topics)
+        found, gone = _tail_of(tail)
+    except KafkaError as error:
+        unknown_since = tail.unknown_since or timezone.now() if isinstance(error, TopicsUnknown) else None
+        waiting = Tail.objects.filter(pk=tail.pk, status=Tail.Status.WAITING)
+        waiting.update(fault=str(error), unknown_since=unknown_since)
+        return
+    with transaction.atomic():
+        held = Tail.objects.select_for_update(of=("self",)).get(pk=tail.pk)
+        if held.status != Tail.Status.WAITING:
+            return
+        held.status, held.fault, held.reported_at = Tail.Status.REPORTED, "", timezone.now()
+        held.found = [[p.topic, p.partition, first, end] for p, (first, end) in found.items()]
+        held.save()
+        records = held.records
+        sentence = say(
+            "%(source)s is back. It holds %(records)s records that were not mirrored; nobody can write to it.",
+            source=switch.source.name,
+            records=records,
+        )
+        log_event(switch, sentence)
+        unproved = perhaps_mirrored(held)
+        if unproved:
+            log_event(
+                switch,
+                say(
+                    "Up to %(records)s of them may have been mirrored: that they were is not proved.",
+                    records=unproved,
+                ),
+            )
+        if gone:
+            log_event(
+                switch,
+                say(
+                    "%(topics)s do not exist on %(source)s any more: what was not mirrored of them is lost.",
+                    topics=list(gone),
+                    source=switch.source.name,
+                ),
+            )
+        record(
+            None,
+            "report tail",
+            switch.subject,
+            records=records,
+            perhaps_mirrored=unproved,
+            partitions=held.found,
+            denials=denied,
+            gone=list(gone),
+        )
+
+
+def _tail_of(tail: Tail) -> tuple[dict[Partition, tuple[int, int]], tuple[str, ...]]:
+    """The tail, and the Topics that the source has lost for good.
+
+    :raises TopicsUnknown: it does not know all Topics, and may only be starting.
+    """
+    source, points = tail.switch.source, tail.the_points()
+    try:
+        return tail_of(source, points), ()
+    except TopicsUnknown as error:
+        since = tail.unknown_since
+        if since is None or timezone.now() - since < timedelta(seconds=settings.TAIL_UNKNOWN_SECONDS):
+            raise
+        return tail_of(source, points, error.topics), error.topics
+
+
+# -- what becomes of it -------------------------------------------------------------------------------------------
+
+
+def ask_to_rebuild(
+    user: User,
+    switch: Switch,
+    confirmed: str,
+    note: str,
+    start: Callable[[Tail], None],
+    address: str | None = None,
+) -> Tail:
+    """Have the lost side built anew: its Topics are deleted, with their tail, and mirrored from the first record on.
+
+    :param confirmed: the name of the cluster once more. :param note: what became of the tail.
+    :param start: called when it is decided; tasks pass what carries it out.
+    :raises PermissionDenied: the user may not force switches.
+    :raises Refused: the tail is not reported yet, the words are missing, or an open switch holds its mirrors.
+    """
+    if not may(user, FORCE, switch.pair):
+        raise PermissionDenied("You may not decide about a lost cluster.")
+    name = switch.source.name
+    if confirmed.strip() != name:
+        raise Refused(
+            say("Type %(cluster)s to confirm that its Topics are deleted and made anew.", cluster=name)
+        )
+    if not note.strip():
+        raise Refused(say("Say what became of the tail: whoever misses these records reads it."))
+    plan = switch.the_plan()
+    with transaction.atomic():
+        overlaps.lock()
+        held = Tail.objects.select_for_update(of=("self",)).filter(switch=switch).first()
+        if held is None:
+            raise Refused(say("This switch has left no tail."))
+        if held.status not in (Tail.Status.REPORTED, Tail.Status.FAILED):
+            raise Refused(
+                say("Its tail is %(status)s: there is nothing to decide.", status=held.get_status_display())
+            )
+        left = set(plan.mirrors) - set(held.rebuilt)
+        holder = next((h for h in overlaps.holders(plan.pair) if not left.isdisjoint(h.plan.mirrors)), None)
+        if holder is not None:
+            raise Busy(holder.sentence)
+        held.status, held.fault = Tail.Status.REBUILDING, ""
+        held.decided_by, held.decided_at, held.note = user, timezone.now(), note.strip()
+        held.save()
+        sentence = say(
+            "%(user)s has %(source)s rebuilt: %(note)s",
+            user=user.get_username(),
+            source=name,
+            note=held.note,
+        )
+        log_event(switch, sentence, actor=user)
+        record(user, "rebuild", switch.subject, address, records=held.records, note=held.note)
+        transaction.on_commit(lambda: start(held))
+    return held
+
+
+def carry_out(tail: Tail) -> None:
+    """Rebuild what was decided on. May be repeated after it was cut off.
+
+    While a server does not answer it is tried again at each look, for ``TAIL_REBUILD_SECONDS``; a mirror that cannot be made
+    is for a person. Nobody uses what is deleted: no switch goes there (:func:`hadash.switching.planning.overlaps.not_rebuilt`).
+    """
+    switch = tail.switch
+    if tail.status != Tail.Status.REBUILDING:
+        return
+    try:
+        for mirror in _mirrors_of(switch):
+            if mirror.name in tail.rebuilt:
+                continue
+            rebuild(mirror, switch.source, reported(tail))
+            tail.rebuilt = [*tail.rebuilt, mirror.name]
+            tail.save(update_fields=["rebuilt"])
+    except (KafkaError, ConnectError) as error:
+        decided_at = tail.decided_at or timezone.now()
+        if timezone.now() - decided_at > timedelta(seconds=settings.TAIL_REBUILD_SECONDS):
+            _end(tail, Tail.Status.FAILED, str(error))
+            return
+        Tail.objects.filter(pk=tail.pk, status=Tail.Status.REBUILDING).update(fault=str(error))
+        return
+    except NotReported as error:
+        _ask_again(tail, str(error))
+        return
+    except MirrorError as error:
+        _end(tail, Tail.Status.FAILED, str(error))
+        return
+    _end(tail, Tail.Status.REBUILT, "")
+
+
+def reported(tail: Tail) -> dict[Partition, int]:
+    """Up to which offset it is known what the lost side holds, by partition: to where the mirror had it, or to the end of
+    what was reported."""
+    mirrored = {p: point.source for p, point in tail.the_points().items()}
+    return mirrored | {Partition(topic, p): end for topic, p, _first, end in tail.found}
+
+
+def perhaps_mirrored(tail: Tail) -> int:
+    """How many records of a reported tail the mirror may hold, although it is not proved that they are those: by count it
+    holds as many."""
+    counted = points_from_json(tail.switch.facts.get("drained", ()))
+    return sum(
+        max(min(counted[partition].source, end) - first, 0)
+        for topic, p, first, end in tail.found
+        if (partition := Partition(topic, p)) in counted
+    )
+
+
+def _ask_again(tail: Tail, fault: str) -> None:
+    """What was decided on is less than what would be deleted: the lost side is asked once more, and a person decides again."""
+    with transaction.atomic():
+        held = Tail.objects.select_for_update(of=("self",)).get(pk=tail.pk)
+        if held.status != Tail.Status.REBUILDING:
+            return
+        held.status, held.fault, held.unknown_since = Tail.Status.WAITING, fault, None
+        held.save()
+        switch = tail.switch
+        log_event(
+            switch,
+            say(
+                "%(source)s is not rebuilt: %(fault)s It is asked again for what it holds, and somebody has to decide again.",
+                source=switch.source.name,
+                fault=fault,
+            ),
+        )
+        record(None, "rebuild refused", switch.subject, fault=fault)
+
+
+def _mirrors_of(switch: Switch) -> list[Mirror]:
+    found = Mirror.objects.filter(pair=switch.pair, name__in=switch.the_plan().mirrors)
+    return list(found.select_related("source", "pair__first", "pair__second"))
+
+
+def _end(tail: Tail, status: Tail.Status, fault: str) -> None:
+    with transaction.atomic():
+        held = Tail.objects.select_for_update(of=("self",)).get(pk=tail.pk)
+        if held.status != Tail.Status.REBUILDING:
+            return
+        held.status, held.fault = status, fault
+        held.save()
+        switch, name = tail.switch, tail.switch.source.name
+        if fault:
+            log_event(switch, say("%(source)s could not be rebuilt: %(fault)s", source=name, fault=fault))
+        else:
+            log_event(switch, say("%(source)s is rebuilt and mirrored again.", source=name))
+        record(None, "rebuilt" if not fault else "rebuild failed", switch.subject, fault=fault)
+
+
+def loss_of(switch: Switch) -> dict[str, Any] | None:
+    """What a forced switch is known to have lost: ``records`` that its source was seen to hold and the target had not, and how
+    many seconds before it was ``seen``; ``None`` before it is assessed, and for every other kind."""
+    found = switch.facts.get("loss")
+    if found is None:
+        return None
+    return {"records": sum(count for _topic, _partition, count in found["records"]), "seen": found["age"]}
+
+
+def shown(tail: Tail) -> list[dict[str, Any]]:
+    """The tail as pages and programs show it: partition, first offset, end, records."""
+    return [
+        {"topic": topic, "partition": partition, "first": first, "end": end, "records": end - first}
+        for topic, partition, first, end in tail.found
+    ]

@@ -1,0 +1,223 @@
+"""A read split: consumers go to the mirror of what they read, or come home from it, while writes go on. Pure; see ``stages.py``.
+
+The side that is written to never stands still, so nothing can be proved to be drained. It need not be: the readers have
+committed and wait, so it is enough that the target holds what the source held when they were stopped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from typing import Any
+
+from hadash.kafka.values import Partition
+from hadash.mirroring.offsets import Corresponding, ending_at, held_by_both
+from hadash.sentences import Sentence, say
+from hadash.switching.plan import Plan
+from hadash.switching.stages import commands as do
+from hadash.switching.stages.positions import together, uncommitted_positions
+from hadash.switching.stages.run import Limits, StageFailed, StageRun, drained
+from hadash.switching.stages.translation import (
+    are_set,
+    nothing_is_lost,
+    same_records,
+    set_offsets,
+    translated,
+    with_metadata,
+)
+from hadash.switching.stages.verification import not_arrived, unread
+
+#: Where both sides of each partition correspond.
+Points = Mapping[Partition, Corresponding]
+
+
+def check_mirrors_read_from(plan: Plan, limits: Limits) -> Generator[do.Command, Any, None]:
+    """Readers go only to mirrors that run and are not far behind. To come home no mirror has to run."""
+    written = yield do.ReadWritten()
+    gone = sorted(set(plan.topics) - set(written))
+    if gone:
+        raise StageFailed(say("No mirror carries %(topics)s any more. Request the switch anew.", topics=gone))
+    for mirror, state, fault, lag in (yield do.CheckMirrors(plan.source, thorough=True)):
+        check_mirror(mirror, state, fault, lag, limits)
+
+
+def check_mirror(mirror: str, state: str, fault: str, lag: int | None, limits: Limits) -> None:
+    """:raises StageFailed: a mirror does not run, or is too far behind to begin."""
+    if state != "running":
+        raise StageFailed(
+            say(
+                "Mirror %(mirror)s is not running (%(state)s). %(fault)s",
+                mirror=mirror,
+                state=state,
+                fault=fault,
+            )
+        )
+    if lag is None or lag > limits.max_lag:
+        raise StageFailed(
+            say(
+                "Mirror %(mirror)s is %(lag)s records behind; at most %(limit)s are allowed to start a switch.",
+                mirror=mirror,
+                lag="?" if lag is None else lag,
+                limit=limits.max_lag,
+            )
+        )
+
+
+def check_readers(plan: Plan, limits: Limits) -> Generator[do.Command, Any, None]:
+    """Each reader keeps its place in a group, and the target still has what each group has to read."""
+    loners = yield do.CheckSelfAssigned()
+    if loners:
+        raise StageFailed(
+            say(
+                "%(clients)s: it reads without being a member of a group, so its place cannot be carried over to "
+                "%(cluster)s. Let it subscribe in a group, or leave it out.",
+                clients=sorted(loners),
+                cluster=plan.target,
+            )
+        )
+    committed = yield do.ReadGroupOffsets(plan.source)
+    anchors = yield from _anchors(plan)
+    positions = yield from uncommitted_positions(plan, limits, committed, anchors.keys())
+    yield from nothing_is_lost(plan, together(committed, positions), anchors)
+
+
+def follow(plan: Plan, limits: Limits) -> StageRun:
+    """Wait until the target holds what the source held when its readers stopped; set their offsets there, read them back."""
+    anchors = yield from _anchors(plan)
+    points = yield from _stopped_at(plan, anchors)
+    yield from _until_held(plan, limits, points)
+    difference = yield do.CompareTails(points)
+    if difference is not None:
+        raise StageFailed(difference)
+    yield do.RecordDrained(points)
+    if not plan.groups:
+        return say("No consumer group moves: no offsets to translate.")
+    commits = yield do.ReadCommits(plan.source)
+    wanted = yield from translated(plan, limits, commits, points, anchors)
+    yield from set_offsets(plan, with_metadata(wanted, commits), points)
+    yield from same_records(wanted, points, limits)
+    if (yield do.ReadCommits(plan.source)) != commits:
+        raise StageFailed(
+            say(
+                "Somebody commits offsets on %(cluster)s although these clients are blocked: "
+                "a member of their groups does not use the Gateway.",
+                cluster=plan.source,
+            )
+        )
+    return are_set(plan, wanted)
+
+
+def _anchors(plan: Plan) -> Generator[do.Command, Any, dict[Partition, Corresponding]]:
+    """Where both sides correspond, by the switch's direction: its source may be the mirror. :raises StageFailed: of a
+    partition it is not known."""
+    anchors = yield do.ReadAnchors()
+    written = yield do.ReadWritten()
+    ends = yield do.ReadEnds(plan.source)
+    unknown = sorted(set(ends) - set(anchors))
+    if unknown:
+        raise StageFailed(
+            say(
+                "Of %(partitions)s it is not known which records of both sides correspond.",
+                partitions=unknown,
+            )
+        )
+    return {
+        p: anchors[p]
+        if written[p.topic] == plan.source
+        else Corresponding(anchors[p].target, anchors[p].source)
+        for p in ends
+    }
+
+
+def _stopped_at(plan: Plan, anchors: Points) -> Generator[do.Command, Any, dict[Partition, Corresponding]]:
+    """Where the source ends now that its readers have stopped, and which offset of the target that is.
+
+    :raises StageFailed: the mirror holds what its source does not, so that both sides cannot be compared.
+    """
+    written = yield do.ReadWritten()
+    # Of each mirror its copy first: read the other way round, a busy one could seem ahead of its source.
+    before = yield do.ReadEnds(plan.target)
+    source_ends = yield do.ReadEnds(plan.source)
+    after = yield do.ReadEnds(plan.target)
+    points = {p: ending_at(anchor, source_ends[p]) for p, anchor in anchors.items()}
+    for partition, point in sorted(points.items()):
+        copied_here = written[partition.topic] != plan.source
+        excess = point.target - after[partition] if copied_here else before[partition] - point.target
+        if excess > 0:
+            raise StageFailed(
+                say(
+                    "The mirror of %(partition)s holds %(count)s records that its source does not.",
+                    partition=partition,
+                    count=excess,
+                )
+            )
+    return points
+
+
+def _until_held(plan: Plan, limits: Limits, points: Points) -> Generator[do.Command, Any, None]:
+    """Wait until the target holds every record before ``points``."""
+    began = yield do.Pause(0)
+    told = False
+    while True:
+        ends = yield do.ReadEnds(plan.target)
+        missing = sum(max(point.target - ends[p], 0) for p, point in points.items())
+        if not missing:
+            return
+        elapsed = (yield do.Pause(limits.fast_poll)) - began
+        if elapsed > limits.drain:
+            raise StageFailed(
+                say(
+                    "The mirror still lacks %(records)s records after %(seconds)s s.",
+                    records=missing,
+                    seconds=limits.drain,
+                )
+            )
+        if elapsed > 0.5 and not told:
+            told = True
+            yield do.Say(say("Waiting for the mirror: %(records)s records to go.", records=missing))
+
+
+def verify_readers(plan: Plan, limits: Limits) -> StageRun:
+    """Every reader is seen on the target and reads on there, what both sides wrote."""
+    stopped_at = yield from drained()
+    seen: do.RecordSeen = yield do.ReadSeen()
+    held_since: float | None = None
+    elapsed = yield do.Pause(0)
+    while True:
+        waiting = yield from _missing(plan, seen, stopped_at, elapsed)
+        elapsed = yield do.Pause(limits.poll)
+        if waiting is None:
+            held_since = elapsed if held_since is None else held_since
+            if elapsed - held_since < limits.verify_hold:
+                continue
+            waiting = yield from _differs(plan)
+            if waiting is None:
+                return say(
+                    "Every reader works on %(cluster)s (%(count)s in all); writes go on where they were.",
+                    count=len(seen.clients),
+                    cluster=plan.target,
+                )
+        held_since = None
+        if elapsed > limits.verify:
+            raise StageFailed(waiting)
+
+
+def _missing(
+    plan: Plan, seen: do.RecordSeen, stopped_at: Points, elapsed: float
+) -> Generator[do.Command, Any, Sentence | None]:
+    """What still stands against success; ``None`` when nothing does."""
+    ends = yield do.ReadEnds(plan.target)
+    waiting = yield from not_arrived(plan, seen)
+    if waiting is not None:
+        return waiting
+    grown = {p.topic for p, point in stopped_at.items() if ends[p] > point.target}
+    return unread(plan, seen, grown, (yield do.ReadActivity(plan.target, elapsed)))
+
+
+def _differs(plan: Plan) -> Generator[do.Command, Any, Sentence | None]:
+    """Whether the last records that both sides hold are different ones: somebody writes to the mirror."""
+    anchors = yield from _anchors(plan)
+    source_ends = yield do.ReadEnds(plan.source)
+    target_ends = yield do.ReadEnds(plan.target)
+    points = {p: held_by_both(anchor, source_ends[p], target_ends[p]) for p, anchor in anchors.items()}
+    difference: Sentence | None = yield do.CompareTails(points)
+    return difference

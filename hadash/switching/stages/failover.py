@@ -1,0 +1,294 @@
+"""A forced switch: the source is lost, and clients go on with what the mirror has copied. Pure; see ``stages.py``.
+
+Nothing is asked of the source. What it was seen to hold last says what is lost (the RPO), and where groups stood last says
+what is read again. When it comes back it is asked for its tail: see :mod:`hadash.switching.recovery.unreplicated`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from typing import Any
+
+from hadash.bindings.model import BindingState
+from hadash.kafka.values import Partition
+from hadash.mirroring.offsets import (
+    Corresponding,
+    before_repeats,
+    mirrored_up_to,
+    proved_up_to,
+    skipped,
+    translate_groups,
+)
+from hadash.sentences import say
+from hadash.switching.plan import Plan
+from hadash.switching.stages import commands as do
+from hadash.switching.stages.precheck import check_bindings, check_gateways, check_plan, check_unused_groups
+from hadash.switching.stages.quota_checks import tell_hosts, tell_quotas
+from hadash.switching.stages.run import Limits, StageFailed, StageRun, drained
+from hadash.switching.stages.steps import heard, in_effect, obeyed
+from hadash.switching.stages.translation import offsets_of, set_offsets, with_metadata
+
+
+def precheck(plan: Plan, limits: Limits) -> StageRun:
+    """What must hold of the target and the Gateways, and that the source is lost indeed. Changes nothing."""
+    yield from check_plan(plan)
+    leaders = yield from _checks(plan)
+    yield do.PublishPlacement(leaders)
+    yield from tell_quotas(plan)
+    yield from tell_hosts(plan)
+    clients, groups = yield do.ReadUsers()
+    yield do.RecordSeen(tuple(clients), tuple(groups), ())
+    return say(
+        "%(source)s is lost, and %(target)s is ready (Topics: %(topics)s, groups: %(groups)s, clients: %(clients)s). "
+        "ACLs, quotas and users of %(source)s cannot be compared.",
+        source=plan.source,
+        target=plan.target,
+        topics=len(plan.topics),
+        groups=len(plan.groups),
+        clients=len(clients),
+    )
+
+
+def preflight(plan: Plan, limits: Limits) -> StageRun:
+    """The checks of :func:`precheck` that whoever asks hears of at once."""
+    yield from _checks(plan)
+    return say("All checks hold.")
+
+
+def _checks(plan: Plan) -> Generator[do.Command, Any, dict[str, tuple[int, ...]]]:
+    fault = yield do.CheckCluster(plan.target)
+    if fault:
+        raise StageFailed(
+            say("Cluster %(cluster)s does not answer: %(fault)s", cluster=plan.target, fault=fault)
+        )
+    if not (yield do.CheckLost()):
+        raise StageFailed(
+            say(
+                "%(source)s answers, and every partition that moves has a leader there. "
+                "Ask for a planned switch: it loses nothing.",
+                source=plan.source,
+            )
+        )
+    yield from check_bindings(plan)
+    yield from check_gateways()
+    leaders = yield from _leaders(plan)
+    yield from check_unused_groups(plan)
+    return leaders
+
+
+def _leaders(plan: Plan) -> Generator[do.Command, Any, dict[str, tuple[int, ...]]]:
+    """Who leads what moves on the target. :raises StageFailed: nobody, or it is not known what the mirror has copied."""
+    found: dict[str, tuple[int, ...]] = yield do.ReadTopics(plan.target)
+    anchors = yield do.ReadAnchors()
+    for topic in plan.topics:
+        if topic not in found:
+            raise StageFailed(
+                say("Topic %(topic)s does not exist on %(cluster)s.", topic=topic, cluster=plan.target)
+            )
+        if -1 in found[topic]:
+            raise StageFailed(
+                say(
+                    "A partition of %(topic)s on %(cluster)s has no leader.", topic=topic, cluster=plan.target
+                )
+            )
+        unknown = [p for i in range(len(found[topic])) if (p := Partition(topic, i)) not in anchors]
+        if unknown:
+            raise StageFailed(
+                say(
+                    "Of %(partitions)s it is not known which records of both sides correspond.",
+                    partitions=unknown,
+                )
+            )
+    return {topic: found[topic] for topic in plan.topics}
+
+
+def block(plan: Plan, limits: Limits) -> StageRun:
+    """From here on no Gateway sends anything to the source, should it come back."""
+    epoch = yield do.WriteBindings(plan.source, BindingState.BLOCK)
+    yield from obeyed(epoch, limits.block, limits.fast_poll)
+    return say(
+        "No Gateway sends anything to %(cluster)s any more (epoch %(epoch)s).",
+        cluster=plan.source,
+        epoch=epoch,
+    )
+
+
+def assess(plan: Plan, limits: Limits) -> StageRun:
+    """Hold the mirror, so that the target stands still, and count what it does not hold."""
+    yield do.HoldMirrors()
+    yield do.AllowWrites(plan.target)
+    yield from heard(plan, limits.block, limits.fast_poll)
+    anchors = yield do.ReadAnchors()
+    copied = yield do.ReadCopied()
+    target_ends = yield do.ReadEnds(plan.target)
+    counted = {p: Corresponding(mirrored_up_to(anchors[p], end), end) for p, end in target_ends.items()}
+    proved = {
+        p: Corresponding(proved_up_to(anchors[p], end, copied.get(p)), end) for p, end in target_ends.items()
+    }
+    yield from _tell_of_unproved(plan, counted, proved)
+    sighted: do.Sighted = yield do.ReadSighted()
+    lost = _lost(proved, sighted.ends)
+    yield do.RecordDrained(counted)
+    yield do.RecordLoss(lost, sighted.ends_age, proved)
+    if sighted.ends_age is None:
+        return say(
+            "It is not known what %(cluster)s held: it was never seen. Its tail is counted when it comes back.",
+            cluster=plan.source,
+        )
+    return say(
+        "%(cluster)s was seen %(age)s s ago; of what it held then %(target)s lacks %(records)s records. "
+        "Its tail is counted when it comes back.",
+        cluster=plan.source,
+        target=plan.target,
+        age=round(sighted.ends_age, 1),
+        records=sum(lost.values()),
+    )
+
+
+def _tell_of_unproved(
+    plan: Plan, counted: Mapping[Partition, Corresponding], proved: Mapping[Partition, Corresponding]
+) -> Generator[do.Command, Any, None]:
+    """Say where the target holds more than its mirror is proved to have copied.
+
+    Two points of each partition are kept, both with the target's end. What is *proved* says what is lost, so that too much is reported
+    and nothing is deleted unreported. What is *counted* translates group offsets: a record that is too many in the target moves what
+    follows it back, never forward, so the first copy of a source's record lies at or behind the place that counting from the anchor
+    gives it (before the anchor: :func:`before_repeats`). A group that goes on there reads some records again and skips none; with the proved point, which is fewer records before the
+    same end, it would begin too late by as many as are too many.
+    """
+    excess = {p: counted[p].source - proved[p].source for p in counted if counted[p] != proved[p]}
+    if excess:
+        yield do.Say(
+            say(
+                "The mirror of %(partitions)s holds %(count)s records more than it is proved to have copied: a Connect worker "
+                "copied them twice or had not committed them, or somebody else wrote them. What %(source)s holds is reported from "
+                "where the proof ends, and groups read some records again.",
+                partitions=sorted(excess),
+                count=sum(excess.values()),
+                source=plan.source,
+            )
+        )
+
+
+def _lost(proved: Mapping[Partition, Corresponding], seen: Mapping[Partition, int]) -> dict[Partition, int]:
+    """Records by partition that the source was seen to hold and the target is not proved to.
+
+    >>> p = Partition("orders", 0)
+    >>> _lost({p: Corresponding(source=90, target=50)}, {p: 100})
+    {Partition(topic='orders', partition=0): 10}
+    """
+    return {p: max(seen[p] - point.source, 0) for p, point in proved.items() if p in seen}
+
+
+def translate(plan: Plan, limits: Limits) -> StageRun:
+    """Set every group's offsets on the target to where it was seen last, or to the end if the mirror did not come so far."""
+    ends = yield from drained()
+    if not plan.groups:
+        return say("No consumer group moves: no offsets to translate.")
+    sighted: do.Sighted = yield do.ReadSighted()
+    starts = yield do.ReadStarts(plan.target)
+    noted = offsets_of(sighted.positions)
+    anchors, repeated = (yield do.ReadAnchors()), (yield do.ReadRepeated())
+    counted = translate_groups(noted, ends, {}, starts)
+    wanted = before_repeats(counted, noted, anchors, repeated, starts)
+    # A group of which nothing was noted may have been here before: from there on it reads again, and skips nothing.
+    standing = yield do.ReadCommits(plan.target)
+    earlier = {
+        group: {p: committed for p, committed in standing.get(group, {}).items() if p in ends}
+        for group in plan.groups
+        if group not in wanted
+    }
+    stays = {group: commits for group, commits in earlier.items() if commits}
+    yield from set_offsets(plan, {**with_metadata(wanted, sighted.positions), **stays}, ends)
+    yield from _tell_of_skipped(plan, list(skipped(noted, ends, {}, starts)))
+    if stays:
+        yield do.Say(
+            say(
+                "Where group %(groups)s stood is not known: it goes on from where it was on %(cluster)s before.",
+                groups=sorted(stays),
+                cluster=plan.target,
+            )
+        )
+    unknown = sorted(set(earlier) - set(stays))
+    if unknown:
+        yield do.Say(
+            say(
+                "Where group %(groups)s stood is not known: it begins where its auto.offset.reset says.",
+                groups=unknown,
+            )
+        )
+    return say(
+        "Group offsets are set on %(cluster)s and read back (%(count)s in all), as they were seen %(age)s s ago: what was read "
+        "since then is read again.",
+        count=sum(len(offsets) for offsets in wanted.values()),
+        cluster=plan.target,
+        age="?" if sighted.positions_age is None else round(sighted.positions_age, 1),
+    )
+
+
+def _tell_of_skipped(plan: Plan, gone: list[tuple[str, Partition, int]]) -> Generator[do.Command, Any, None]:
+    """Say what groups cannot read any more. The other side is lost, so nothing is refused for it; and nobody knows what that had
+    deleted too.
+
+    :param gone: (group, partition, records).
+    """
+    if gone:
+        yield do.Say(
+            say(
+                "Group %(groups)s had still to read up to %(count)s records of %(partitions)s that %(cluster)s has deleted "
+                "already: it goes on with the first ones there.",
+                groups=sorted({group for group, _, _ in gone}),
+                count=sum(count for _, _, count in gone),
+                partitions=sorted({partition for _, partition, _ in gone}),
+                cluster=plan.target,
+            )
+        )
+
+
+def forward(plan: Plan, limits: Limits) -> StageRun:
+    """The clients belong to the target, and the source has to be asked for its tail."""
+    proved = yield do.ReadProved()
+    if proved is None:  # assessed by an earlier hadash, that knew the counted points only; clients wait
+        proved = yield from drained()
+    epoch = yield do.WriteBindings(plan.target, BindingState.FORWARD)
+    yield from in_effect(epoch, limits.forward, limits.fast_poll)
+    yield do.OpenTail(proved)
+    return say(
+        "%(scope)s is on %(cluster)s (epoch %(epoch)s).", scope=plan.scope, cluster=plan.target, epoch=epoch
+    )
+
+
+def verify(plan: Plan, limits: Limits) -> StageRun:
+    """Every client that was seen shortly before the loss is seen on the target, and groups have members there."""
+    seen: do.RecordSeen = yield do.ReadSeen()
+    held_since: float | None = None
+    while True:
+        waiting = yield from _missing(plan, seen)
+        elapsed = yield do.Pause(limits.poll)
+        if waiting is None:
+            held_since = elapsed if held_since is None else held_since
+            if elapsed - held_since >= limits.verify_hold:
+                return say(
+                    "Every client works on %(cluster)s (%(count)s in all).",
+                    count=len(seen.clients),
+                    cluster=plan.target,
+                )
+            continue
+        held_since = None
+        if elapsed > limits.verify:
+            raise StageFailed(waiting)
+
+
+def _missing(plan: Plan, seen: do.RecordSeen) -> Generator[do.Command, Any, Any]:
+    """What still stands against success; ``None`` when nothing does."""
+    clients = yield do.ReadClients()
+    late = sorted(c for c in seen.clients if plan.target not in clients.get(c, set()))
+    if late:
+        return say("Waiting for %(clients)s to be seen on %(cluster)s.", clients=late, cluster=plan.target)
+    members = yield do.ReadMembers(plan.target)
+    empty = sorted(group for group in seen.groups if not members.get(group))
+    if empty:
+        return say(
+            "Waiting for group %(groups)s to have members on %(cluster)s.", groups=empty, cluster=plan.target
+        )
+    return None

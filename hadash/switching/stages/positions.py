@@ -1,0 +1,185 @@
+"""Where members of groups read partitions that their group has committed nothing of. Pure.
+
+A library that has delivered nothing of a partition commits nothing for it (librdkafka, franz-go, Sarama, KafkaJS). On the other cluster its
+member would begin where its ``auto.offset.reset`` says: with ``latest`` behind what was written while it moved. A switch is
+no restart, so the position of the member is carried over like a commit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Generator, Iterable, Mapping
+from typing import Any, NamedTuple
+
+from hadash.kafka.values import Partition
+from hadash.sentences import say
+from hadash.switching.plan import Plan
+from hadash.switching.stages import commands as do
+from hadash.switching.stages.run import Limits, StageFailed
+
+
+class Reader(NamedTuple):
+    """A member as its connections name it. ``host`` is empty when no Gateway has seen it: any host may be its."""
+
+    client_id: str
+    host: str = ""
+
+
+#: Group → partition → the members that were given it; ``None`` for a group that rebalances, of which its coordinator does not tell.
+Assigned = Mapping[str, Mapping[Partition, frozenset[Reader]] | None]
+
+#: Who, partition, and the lowest offset that it has asked for.
+Fetched = Iterable[tuple[Reader, Partition, int]]
+
+#: Group → partition → offset.
+Offsets = dict[str, dict[Partition, int]]
+
+
+def uncommitted(
+    assigned: Assigned, committed: Mapping[str, Mapping[Partition, int]], partitions: Collection[Partition]
+) -> dict[str, dict[Partition, frozenset[Reader]]]:
+    """Of each group the partitions that a member was given and the group has committed nothing of.
+
+    :param partitions: those that move; others are left out.
+    """
+    found = {
+        group: {
+            partition: readers
+            for partition, readers in (given or {}).items()
+            if partition in partitions and partition not in committed.get(group, {})
+        }
+        for group, given in assigned.items()
+    }
+    return {group: lacking for group, lacking in found.items() if lacking}
+
+
+def positions_of(
+    lacking: Mapping[str, Mapping[Partition, frozenset[Reader]]], fetched: Fetched
+) -> tuple[Offsets, list[tuple[str, Partition]]]:
+    """Where the members read; and the (group, partition) of which nobody knows it.
+
+    Several clients of one name on one host may have asked for the same partition: the lowest offset skips nothing.
+
+    >>> p, bill, web = Partition("orders", 0), Reader("bill-1", "10.0.0.1"), Reader("web-1", "10.0.0.1")
+    >>> other = Reader("bill-1", "10.0.0.2")
+    >>> positions_of({"billing": {p: frozenset({bill})}}, [(bill, p, 7), (bill, p, 5), (web, p, 3), (other, p, 0)])
+    ({'billing': {Partition(topic='orders', partition=0): 5}}, [])
+    """
+    lowest: dict[tuple[Reader, Partition], int] = {}
+    for reader, partition, offset in fetched:
+        for name in (reader, Reader(reader.client_id)):
+            key = name, partition
+            lowest[key] = min(offset, lowest.get(key, offset))
+    found: Offsets = {}
+    unknown: list[tuple[str, Partition]] = []
+    for group, given in sorted(lacking.items()):
+        for partition, readers in sorted(given.items()):
+            offsets = [lowest[reader, partition] for reader in readers if (reader, partition) in lowest]
+            if offsets:
+                found.setdefault(group, {})[partition] = min(offsets)
+            else:
+                unknown.append((group, partition))
+    return found, unknown
+
+
+def uncommitted_positions(
+    plan: Plan,
+    limits: Limits,
+    committed: Mapping[str, Mapping[Partition, int]],
+    partitions: Collection[Partition],
+) -> Generator[do.Command, Any, Offsets]:
+    """The positions of members on partitions without a commit, by group.
+
+    :raises StageFailed: of one that holds records nobody knows where its member reads it, or who reads it.
+    """
+    assigned = yield from _assigned(plan, limits)
+    if rebalancing := sorted(group for group, given in assigned.items() if given is None):
+        raise StageFailed(
+            say(
+                "Group %(groups)s rebalances, so it is not known which of its members read which partitions. Ask again when it is stable.",
+                groups=rebalancing,
+            )
+        )
+    return (yield from _positions(plan, uncommitted(assigned, committed, partitions)))
+
+
+def _assigned(plan: Plan, limits: Limits) -> Generator[do.Command, Any, Assigned]:
+    """Who reads what; a group that rebalances at this moment is waited for."""
+    began = yield do.Pause(0)
+    while True:
+        assigned: Assigned = yield do.ReadAssigned(plan.source)
+        if None not in assigned.values() or (yield do.Pause(limits.poll)) - began > limits.active:
+            return assigned
+
+
+def _positions(
+    plan: Plan, lacking: Mapping[str, Mapping[Partition, frozenset[Reader]]]
+) -> Generator[do.Command, Any, Offsets]:
+    if not lacking:
+        return {}
+    clients = frozenset(
+        reader.client_id for given in lacking.values() for readers in given.values() for reader in readers
+    )
+    found, unknown = positions_of(lacking, (yield do.ReadPositions(clients)))
+    if unknown:
+        starts = yield do.ReadStarts(plan.source)
+        ends = yield do.ReadEnds(plan.source)
+        for group, partition in unknown:
+            if starts[partition] != ends[partition]:
+                raise _unknown(plan, unknown)
+            found.setdefault(group, {})[partition] = ends[partition]
+    return found
+
+
+def note_positions(plan: Plan, limits: Limits) -> Generator[do.Command, Any, None]:
+    """Keep where members read before they are asked to rejoin: then their coordinator tells nobody who reads what, and some libraries
+    end the connections on which they read.
+
+    :raises StageFailed: as of :func:`uncommitted_positions`.
+    """
+    if not plan.groups:
+        return
+    noted = yield do.ReadReading()
+    if noted is not None and None in (yield do.ReadAssigned(plan.source)).values():
+        return  # an earlier executor has noted it, and they rejoin already
+    committed = yield do.ReadGroupOffsets(plan.source)
+    partitions = (yield do.ReadAnchors()).keys()
+    yield do.RecordReading((yield from uncommitted_positions(plan, limits, committed, partitions)))
+
+
+def noted_positions(
+    plan: Plan,
+    limits: Limits,
+    committed: Mapping[str, Mapping[Partition, int]],
+    partitions: Collection[Partition],
+) -> Generator[do.Command, Any, Offsets]:
+    """What was noted, without what has been committed since then. (Nothing was, where nobody was asked to rejoin.)"""
+    noted: Offsets | None = yield do.ReadReading()
+    if noted is None:
+        return (yield from uncommitted_positions(plan, limits, committed, partitions))
+    left = {
+        group: {p: o for p, o in offsets.items() if p in partitions and p not in committed.get(group, {})}
+        for group, offsets in noted.items()
+    }
+    return {group: offsets for group, offsets in left.items() if offsets}
+
+
+def _unknown(plan: Plan, unknown: list[tuple[str, Partition]]) -> StageFailed:
+    return StageFailed(
+        say(
+            "It is not known where group %(groups)s reads %(partitions)s on %(cluster)s: the group has committed nothing there, and "
+            "no Gateway has seen its members fetch from it. Let them commit once, or restart them, then ask again.",
+            groups=sorted({group for group, _ in unknown}),
+            partitions=sorted({partition for _, partition in unknown}),
+            cluster=plan.source,
+        )
+    )
+
+
+def together(
+    committed: Mapping[str, Mapping[Partition, int]], positions: Mapping[str, Mapping[Partition, int]]
+) -> Offsets:
+    """Commits and positions of each group; where there is a commit it counts."""
+    return {
+        group: {**positions.get(group, {}), **committed.get(group, {})}
+        for group in committed.keys() | positions.keys()
+    }

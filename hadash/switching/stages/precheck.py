@@ -1,0 +1,347 @@
+"""Precheck: everything that must hold before a client notices anything. Pure; see ``stages.py``."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable
+from typing import Any
+
+from hadash.bindings.model import BindingState
+from hadash.kafka.values import Partition
+from hadash.sentences import say
+from hadash.switching.machine import Kind
+from hadash.switching.plan import Plan
+from hadash.switching.stages import commands as do
+from hadash.switching.stages.assignors import UsedAssignors
+from hadash.switching.stages.catch_up import check_mirror, check_mirrors_read_from, check_readers
+from hadash.switching.stages.positions import together, uncommitted_positions
+from hadash.switching.stages.quota_checks import QuotaCheck, check_quotas, copy_quotas
+from hadash.switching.stages.reading_on import check_reading_on
+from hadash.switching.stages.run import Limits, StageFailed, StageRun
+from hadash.switching.stages.self_assigned import check_self_assigned
+from hadash.switching.stages.steps import excluded_and_running
+from hadash.switching.stages.translation import nothing_is_lost
+
+
+def precheck(plan: Plan, limits: Limits) -> StageRun:
+    """Everything that must hold before a client notices anything. Changes nothing but missing ACLs and quotas."""
+    yield from check_plan(plan)
+    leaders, quotas = yield from _checks(plan, limits)
+    copied = yield do.CopyAcls()
+    if copied:
+        yield do.Say(
+            say(
+                "Copied %(count)s ACLs of %(appid)s to %(cluster)s.",
+                count=copied,
+                appid=plan.appids,
+                cluster=plan.target,
+            )
+        )
+    yield from copy_quotas(plan, quotas)
+    yield do.PublishPlacement(leaders)
+    clients = yield do.ReadClients(limits.active)
+    members = yield do.ReadMembers(plan.source)
+    activity = yield do.ReadActivity(plan.source, limits.active)
+    yield do.RecordSeen(
+        tuple(sorted(clients)), tuple(sorted(g for g, ids in members.items() if ids)), tuple(sorted(activity))
+    )
+    return say(
+        "All checks hold (Topics: %(topics)s, groups: %(groups)s, clients: %(clients)s).",
+        topics=len(plan.topics),
+        groups=len(plan.groups),
+        clients=len(clients),
+    )
+
+
+def precheck_only(plan: Plan, limits: Limits) -> StageRun:
+    """The precheck of a rehearsal: the same checks, and not even ACLs are copied."""
+    yield from check_plan(plan)
+    _, quotas = yield from _checks(plan, limits)
+    if quotas.missing:
+        yield do.Say(
+            say(
+                "A switch would copy quotas to %(cluster)s: %(quotas)s.",
+                cluster=plan.target,
+                quotas=quotas.missing,
+            )
+        )
+    return say(
+        "All checks hold (Topics: %(topics)s, groups: %(groups)s).",
+        topics=len(plan.topics),
+        groups=len(plan.groups),
+    )
+
+
+def preflight(plan: Plan, limits: Limits) -> StageRun:
+    """The checks of :func:`precheck` that read only: whoever asks for a switch hears of a fault at once."""
+    yield from _checks(plan, limits)
+    return say("All checks hold.")
+
+
+def _checks(
+    plan: Plan, limits: Limits
+) -> Generator[do.Command, Any, tuple[dict[str, tuple[int, ...]], QuotaCheck]]:
+    """→ the leaders of the Topics on the target, and how the quotas compare."""
+    for cluster in (plan.source, plan.target):
+        fault = yield do.CheckCluster(cluster)
+        if fault:
+            raise StageFailed(
+                say("Cluster %(cluster)s does not answer: %(fault)s", cluster=cluster, fault=fault)
+            )
+    yield from check_bindings(plan)
+    yield from check_gateways()
+    split = plan.kind is Kind.READ_SPLIT
+    yield from (check_mirrors_read_from if split else _check_mirrors)(plan, limits)
+    leaders = yield from _check_topics(plan)
+    yield from check_assignors(plan, limits)
+    yield from _check_groups(plan, limits)
+    points = yield do.ReadAnchors()
+    if split:
+        yield from check_readers(plan, limits)
+    else:
+        yield from check_self_assigned(plan, limits, points)
+    yield from check_reading_on(plan, limits, points)
+    yield from _check_sign_in(plan)
+    yield from _check_denials(plan)
+    yield from _check_hosts(plan)
+    quotas = yield from check_quotas(plan, limits)
+    if not (split or limits.accept_acks_1):
+        yield from _check_acks(plan)
+    return leaders, quotas
+
+
+def check_plan(plan: Plan) -> Generator[do.Command, Any, None]:
+    """Since the approval somebody may have begun to use what moves."""
+    current = yield do.ComputePlan()
+    if isinstance(current, list):
+        raise StageFailed(current[0])
+    if current != plan:
+        raise StageFailed(
+            say(
+                "What would move has changed since the approval (now: %(topics)s; groups: %(groups)s). "
+                "Request the switch anew.",
+                topics=current.topics,
+                groups=current.groups,
+            )
+        )
+
+
+def check_bindings(plan: Plan) -> Generator[do.Command, Any, None]:
+    found = yield do.ReadBindings()
+    for identity in plan.identities:
+        cluster, state = found[str(identity)] or (plan.source, BindingState.FORWARD)
+        if state is not BindingState.FORWARD:
+            raise StageFailed(say("%(who)s is being moved by another switch.", who=identity))
+        if cluster != plan.source:
+            raise StageFailed(
+                say(
+                    "%(who)s is on %(cluster)s now, not on %(source)s: the plan is out of date. Request it anew.",
+                    who=identity,
+                    cluster=cluster,
+                    source=plan.source,
+                )
+            )
+
+
+def check_gateways() -> Generator[do.Command, Any, None]:
+    found = yield do.ReadGateways()
+    contradicting = [m.id for m in found if m.excluded and m.live]
+    if contradicting:
+        raise StageFailed(excluded_and_running(contradicting))
+    members = [m for m in found if not m.excluded]
+    if not any(m.live for m in members):
+        raise StageFailed(say("No Gateway is running: clients could not be moved. Start one."))
+    silent = [m.id for m in members if not m.live]
+    if silent:
+        raise StageFailed(
+            say(
+                "Gateway %(gateways)s does not answer, so nobody knows what it lets through. Start it again.",
+                gateways=silent,
+            )
+        )
+
+
+def _check_mirrors(plan: Plan, limits: Limits) -> Generator[do.Command, Any, None]:
+    found = yield do.CheckMirrors(thorough=True)
+    gone = sorted(set(plan.mirrors) - {mirror for mirror, *_ in found})
+    if gone:
+        raise StageFailed(
+            say("Mirror %(mirrors)s does not exist any more. Request the switch anew.", mirrors=gone)
+        )
+    for mirror, state, fault, lag in found:
+        check_mirror(mirror, state, fault, lag, limits)
+
+
+def _check_topics(plan: Plan) -> Generator[do.Command, Any, dict[str, tuple[int, ...]]]:
+    source = yield do.ReadTopics(plan.source)
+    target = yield do.ReadTopics(plan.target)
+    for topic in plan.topics:
+        for cluster, found in ((plan.source, source), (plan.target, target)):
+            if topic not in found:
+                raise StageFailed(
+                    say("Topic %(topic)s does not exist on %(cluster)s.", topic=topic, cluster=cluster)
+                )
+            if -1 in found[topic]:
+                raise StageFailed(
+                    say(
+                        "A partition of %(topic)s on %(cluster)s has no leader.", topic=topic, cluster=cluster
+                    )
+                )
+        if len(source[topic]) != len(target[topic]):
+            raise StageFailed(
+                say(
+                    "Topic %(topic)s has %(here)s partitions on %(source)s and %(there)s on %(target)s.",
+                    topic=topic,
+                    here=len(source[topic]),
+                    there=len(target[topic]),
+                    source=plan.source,
+                    target=plan.target,
+                )
+            )
+    anchors = yield do.ReadAnchors()
+    unknown = sorted(
+        p
+        for topic in plan.topics
+        for p in (Partition(topic, index) for index in range(len(source[topic])))
+        if p not in anchors
+    )
+    if unknown:
+        raise StageFailed(
+            say(
+                "Of %(partitions)s it is not known which records of both sides correspond: a partition that was added "
+                "counts as soon as its mirror has been looked at.",
+                partitions=unknown,
+            )
+        )
+    return {topic: target[topic] for topic in plan.topics}
+
+
+def _check_groups(plan: Plan, limits: Limits) -> Generator[do.Command, Any, None]:
+    committed = yield do.ReadGroupOffsets(plan.source)
+    for group, offsets in committed.items():
+        others = sorted({p.topic for p in offsets} - set(plan.topics))
+        if others:
+            raise StageFailed(
+                say(
+                    "Group %(group)s has offsets on %(topics)s too, which would not move: it would begin anew there. "
+                    "Let its clients use them through a Gateway, or delete these offsets if nobody needs them.",
+                    group=group,
+                    topics=others,
+                )
+            )
+    if plan.kind is not Kind.READ_SPLIT:  # its source may be the mirror: see :func:`check_readers`
+        anchors = yield do.ReadAnchors()
+        positions = yield from uncommitted_positions(plan, limits, committed, anchors.keys())
+        yield from nothing_is_lost(plan, together(committed, positions), anchors)
+    yield from check_unused_groups(plan)
+
+
+def check_unused_groups(plan: Plan) -> Generator[do.Command, Any, None]:
+    """Offsets of a group with members cannot be written."""
+    members = yield do.ReadMembers(plan.target)
+    used = sorted(group for group, ids in members.items() if ids)
+    if used:
+        raise StageFailed(
+            say(
+                "Group %(groups)s has members on %(cluster)s already: its offsets could not be written. "
+                "Stop them, or wait until their sessions end.",
+                groups=used,
+                cluster=plan.target,
+            )
+        )
+
+
+def _check_sign_in(plan: Plan) -> Generator[do.Command, Any, None]:
+    for appid, (here, there) in sorted((yield do.CheckSignIn()).items()):
+        yield from _check_sign_in_of(plan, appid, here, there)
+
+
+def _check_sign_in_of(
+    plan: Plan, appid: str, here: Iterable[str], there: Iterable[str]
+) -> Generator[do.Command, Any, None]:
+    lacking = sorted(set(here) - set(there))
+    if lacking:
+        raise StageFailed(
+            say(
+                "%(appid)s can sign in to %(source)s with %(mechanisms)s, but not to %(target)s. "
+                "Create the user there with the same password: hadash-manage create_user does.",
+                appid=appid,
+                source=plan.source,
+                target=plan.target,
+                mechanisms=lacking,
+            )
+        )
+    if not here:
+        yield do.Say(
+            say(
+                "%(appid)s has no SCRAM password; whether it can sign in to %(target)s with PLAIN cannot be checked.",
+                appid=appid,
+                target=plan.target,
+            )
+        )
+
+
+def _check_denials(plan: Plan) -> Generator[do.Command, Any, None]:
+    denied = yield do.CheckDenials()
+    if denied:
+        raise StageFailed(
+            say(
+                "%(target)s denies what %(source)s allows (%(rules)s): clients could not work there. "
+                "Remove the rule, or make it on both clusters.",
+                target=plan.target,
+                source=plan.source,
+                rules=denied,
+            )
+        )
+
+
+def _check_hosts(plan: Plan) -> Generator[do.Command, Any, None]:
+    """Nobody knows from which address the target's brokers will see these clients."""
+    rules = yield do.CheckHosts()
+    if rules:
+        raise StageFailed(
+            say(
+                "What these clients may do depends on their address (%(rules)s), and brokers see the Gateway's. "
+                "Make these rules for every host (*), or name the addresses that brokers see in HADASH_SWITCH_ACL_HOSTS.",
+                rules=rules,
+            )
+        )
+
+
+def _check_acks(plan: Plan) -> Generator[do.Command, Any, None]:
+    """What one replica alone has acknowledged is not visible yet: neither the mirror nor a proof can see it."""
+    found = yield do.CheckAcks()
+    if found:
+        raise StageFailed(
+            say(
+                "%(clients)s: what is acknowledged before it is replicated cannot be proved to be mirrored. "
+                "Set acks=all, or accept the risk with HADASH_SWITCH_ACCEPT_ACKS_1.",
+                clients=found,
+            )
+        )
+
+
+def check_assignors(plan: Plan, limits: Limits) -> Generator[do.Command, Any, None]:
+    """Members with cooperative rebalancing read on while they rejoin, and keep their positions over it: they could
+    not settle, and would go on at the source's offsets."""
+    began = yield do.Pause(0)
+    while True:
+        used: UsedAssignors = yield do.CheckAssignors()
+        if used.cooperative:
+            raise StageFailed(
+                say(
+                    "Cooperative rebalancing cannot be moved yet: %(groups)s. Let these consumers use an eager assignor "
+                    "(range, roundrobin, sticky).",
+                    groups=used.cooperative,
+                )
+            )
+        if not used.unknown:
+            return
+        # A group that rebalances at this moment has no assignor for a second or two.
+        if (yield do.Pause(limits.poll)) - began > limits.active:
+            raise StageFailed(
+                say(
+                    "It is not known how these groups rebalance: %(groups)s. Their members may read on while they rejoin. Wait until "
+                    "the groups are stable; if their assignor is eager, name it in HADASH_SWITCH_EAGER_ASSIGNORS.",
+                    groups=used.unknown,
+                )
+            )

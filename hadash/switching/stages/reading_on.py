@@ -1,0 +1,82 @@
+"""Libraries whose consumers go on from their own positions when they rejoin their group, instead of from what it has committed. Pure.
+
+Such a client asks the new cluster for the offsets of the old one. Where they differ it skips records, or reads again from where its
+fallback leads. Some read on until they have rejoined (@platformatic/kafka). Others keep the position of each partition that they have
+before and after a rebalance, also with an eager assignor (kafka-python since 3.0, with the cooperative protocol of KIP-429). Their
+assignor does not tell, and neither do their FETCH requests: aiokafka fetches during a rebalance too, and throws away what comes. So the
+libraries are named here, and are known by what they say of themselves (KIP-511).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Generator, Mapping
+from typing import Any
+
+from hadash.kafka.values import Partition
+from hadash.mirroring.offsets import Corresponding
+from hadash.sentences import say
+from hadash.switching.machine import Kind
+from hadash.switching.plan import Plan
+from hadash.switching.stages import commands as do
+from hadash.switching.stages.run import Limits, StageFailed
+
+#: As they name themselves, from which major version on. ``HADASH_SWITCH_READING_ON`` adds those of an estate.
+READING_ON = {"platformatic-kafka": 1, "kafka-python": 3}
+
+
+def reads_on(library: str, version: str, others: Collection[str] = ()) -> bool:
+    """Whether consumers of a library go on from their own positions. One that does not say its version may be any.
+
+    :param others: libraries of an estate, in every version.
+
+    >>> reads_on("kafka-python", "3.0.12"), reads_on("kafka-python", "2.3.1"), reads_on("kafka-python", "")
+    (True, False, True)
+    >>> reads_on("acme", "1", others=("acme",)), reads_on("librdkafka", "2.13.0")
+    (True, False)
+    """
+    if library in others:
+        return True
+    first = READING_ON.get(library)
+    major = re.match(r"\d+", version)
+    return first is not None and (major is None or int(major[0]) >= first)
+
+
+def with_other_offsets(points: Mapping[Partition, Corresponding]) -> set[str]:
+    """The Topics of which a partition has other offsets on the other side."""
+    return {partition.topic for partition, point in points.items() if point.source != point.target}
+
+
+def check_reading_on(
+    plan: Plan, limits: Limits, points: Mapping[Partition, Corresponding]
+) -> Generator[do.Command, Any, None]:
+    """Members that go on from their own positions may move only where both clusters have the same offsets.
+
+    :param points: where both sides correspond. :raises StageFailed: there is one, and offsets differ.
+    """
+    topics = sorted(with_other_offsets(points))
+    if not topics:
+        return
+    clients: list[str] = yield do.CheckReadingOn()
+    if not clients:
+        return
+    if limits.accept_self_assigned or plan.kind is Kind.EMERGENCY:
+        yield do.Say(
+            say(
+                "%(clients)s go on from their own positions when they rejoin their group, and offsets are others on %(cluster)s.",
+                clients=clients,
+                cluster=plan.target,
+            )
+        )
+        return
+    raise StageFailed(
+        say(
+            "%(clients)s go on from their own positions when they rejoin their group: they would ask %(cluster)s for the offsets of "
+            "%(source)s, which are others there (%(topics)s). Use a library that begins at what the group has committed, stop them for the "
+            "switch, or leave them out.",
+            clients=clients,
+            cluster=plan.target,
+            source=plan.source,
+            topics=topics,
+        )
+    )

@@ -1,0 +1,69 @@
+"""A rehearsal: what a switch would meet, without touching a client. Reads only. Pure; see ``stages.py``."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
+
+from hadash.kafka.values import Partition
+from hadash.mirroring.offsets import Corresponding, ending_at, translate_groups
+from hadash.sentences import say
+from hadash.switching.plan import Plan
+from hadash.switching.stages import commands as do
+from hadash.switching.stages.run import Limits, StageFailed, StageRun
+
+
+def rehearse(plan: Plan, limits: Limits) -> StageRun:
+    """What drain and translate would meet. Writes go on, so the mirror has to reach what the source held at one moment."""
+    began = yield do.Pause(0)
+    points = yield from _points_now(plan)
+    while True:
+        target_ends = yield do.ReadEnds(plan.target)
+        missing = sum(max(point.target - target_ends[p], 0) for p, point in points.items())
+        elapsed = (yield do.Pause(0)) - began
+        if not missing:
+            break
+        if elapsed > limits.drain:
+            raise StageFailed(
+                say(
+                    "The mirror still lacked %(records)s records of that moment after %(seconds)s s: "
+                    "a switch would have returned.",
+                    records=missing,
+                    seconds=limits.drain,
+                )
+            )
+        yield do.Pause(limits.poll)
+    difference = yield do.CompareTails(points)
+    if difference is not None:
+        raise StageFailed(difference)
+    groups = yield from _translatable(plan, points)
+    return say(
+        "Rehearsed: %(seconds)s s later the mirror held all that the source had (%(partitions)s partitions, the last records "
+        "compared), and the offsets of all groups (%(groups)s) can be translated. Nothing was changed.",
+        seconds=round(elapsed, 2),
+        partitions=len(points),
+        groups=groups,
+    )
+
+
+def _points_now(plan: Plan) -> Generator[do.Command, Any, dict[Partition, Corresponding]]:
+    """Where both sides would end if the source stopped at this moment."""
+    anchors = yield do.ReadAnchors()
+    ends = yield do.ReadEnds(plan.source)
+    unknown = sorted(set(ends) - set(anchors))
+    if unknown:
+        raise StageFailed(
+            say(
+                "Of %(partitions)s it is not known which records of both sides correspond.",
+                partitions=unknown,
+            )
+        )
+    return {p: ending_at(anchors[p], end) for p, end in ends.items()}
+
+
+def _translatable(plan: Plan, points: dict[Partition, Corresponding]) -> Generator[do.Command, Any, int]:
+    """How many groups have offsets that could be set on the target; none is set."""
+    committed = yield do.ReadGroupOffsets(plan.source)
+    starts = yield do.ReadStarts(plan.source)
+    translate_groups(committed, points, starts, (yield do.ReadStarts(plan.target)))
+    return sum(1 for offsets in committed.values() if offsets)

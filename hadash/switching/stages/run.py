@@ -1,0 +1,80 @@
+"""What every stage is made of: a generator of commands, the failure that ends it, and the limits that it keeps. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Any
+
+from hadash.kafka.values import Partition
+from hadash.mirroring.offsets import Corresponding
+from hadash.sentences import Sentence, say
+from hadash.switching.machine import Kind
+from hadash.switching.plan import Plan
+from hadash.switching.stages import commands as do
+
+#: A stage in the making: yields commands, is sent their answers, returns its outcome.
+StageRun = Generator[do.Command, Any, Sentence]
+
+
+class StageFailed(Exception):
+    """A stage that cannot be completed. ``sentence`` says why and what to do."""
+
+    def __init__(self, sentence: Sentence) -> None:
+        super().__init__(str(sentence))
+        self.sentence = sentence
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How long stages wait, in seconds, and how much lag they accept; see ``hadash/settings.py``."""
+
+    gather: float = 3.0
+    settle: float = 45.0
+    block: float = 10.0
+    drain: float = 10.0
+    #: For all stages together in which clients wait, until forward begins.
+    blocked: float = 25.0
+    forward: float = 60.0
+    reverse: float = 60.0
+    verify: float = 60.0
+    verify_hold: float = 2.0
+    active: float = 5.0
+    max_lag: int = 5000
+    accept_acks_1: bool = False
+    #: Whether it is only said that the target lets clients do less, or that nobody knows.
+    accept_quotas: bool = False
+    #: Whether clients that assign partitions themselves are only named, by the rules of the pair.
+    accept_self_assigned: bool = False
+    tail_records: int = 16
+    poll: float = 0.1
+    fast_poll: float = 0.01
+
+
+def drained() -> Generator[do.Command, Any, dict[Partition, Corresponding]]:
+    """What drain has proved to correspond. :raises StageFailed: it was not recorded."""
+    ends = yield do.ReadDrained()
+    if ends is None:
+        raise StageFailed(say("The drained point of this switch is not known."))
+    found: dict[Partition, Corresponding] = ends
+    return found
+
+
+def check_blocked(seconds: float, plan: Plan, limits: Limits) -> None:
+    """Before forward each stage keeps a limit of its own, or none, and clients wait for all of them together.
+
+    A forced switch has no limit: there is nothing to go back to.
+
+    :param seconds: since the block began. :raises StageFailed: clients have waited for too long.
+    """
+    if plan.kind is Kind.FORCED or seconds <= limits.blocked:
+        return
+    raise StageFailed(
+        say(
+            "Clients have waited for %(seconds)s s, and soon they would give up what they hold back: at most %(limit)s s are allowed. "
+            "They go on on %(cluster)s.",
+            seconds=round(seconds, 1),
+            limit=limits.blocked,
+            cluster=plan.source,
+        )
+    )

@@ -1,0 +1,142 @@
+"""Steps that several stages take. Pure; see ``stages.py``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator, Sequence
+from typing import Any
+
+from hadash.sentences import Sentence, say
+from hadash.switching.plan import Plan
+from hadash.switching.stages import commands as do
+from hadash.switching.stages.run import StageFailed
+
+
+def in_effect(epoch: int, seconds: float, poll: float) -> Generator[do.Command, Any, None]:
+    """Wait until every engine has put ``epoch`` into effect: nothing of before it is in flight."""
+    return _everywhere(do.ReadWaiting(epoch), epoch, seconds, poll)
+
+
+def obeyed(epoch: int, seconds: float, poll: float) -> Generator[do.Command, Any, None]:
+    """Wait until every engine obeys ``epoch``, whatever of before it is still in flight to a cluster that is lost."""
+    return _everywhere(do.ReadNotTold(epoch), epoch, seconds, poll)
+
+
+def _everywhere(
+    question: do.ReadWaiting | do.ReadNotTold, epoch: int, seconds: float, poll: float
+) -> Generator[do.Command, Any, None]:
+    began = yield do.Pause(0)
+    told = False
+    while True:
+        waiting = yield question
+        if not waiting.late:
+            return
+        elapsed = (yield do.Pause(poll)) - began
+        sentence = say(
+            "Waiting for %(gateways)s to apply epoch %(epoch)s (%(done)s of %(all)s have).",
+            gateways=waiting.late,
+            epoch=epoch,
+            done=waiting.engines - len(waiting.late),
+            all=waiting.engines,
+        )
+        if elapsed > seconds and waiting.excluded:
+            raise StageFailed(excluded_and_running(waiting.excluded))
+        if elapsed > seconds:
+            raise StageFailed(
+                say(
+                    "%(gateways)s did not put epoch %(epoch)s into effect within %(seconds)s s.",
+                    gateways=waiting.late,
+                    epoch=epoch,
+                    seconds=seconds,
+                )
+            )
+        if elapsed > 1 and not told:
+            told = True
+            yield do.Say(sentence)
+
+
+def excluded_and_running(gateways: Sequence[str]) -> Sentence:
+    """That these contradict somebody's word, and what to do."""
+    return say(
+        "Gateway %(gateways)s is excluded, but it runs and may serve clients. Let switches wait for it again (on the "
+        "overview), or stop it.",
+        gateways=list(gateways),
+    )
+
+
+#: Seconds between two looks at whether clients may still come back: nobody is held meanwhile.
+RETURN_POLL_SECONDS = 1.0
+
+
+def come_back(seconds: float) -> Generator[do.Command, Any, None]:
+    """Wait, before anybody is held, until clients of Gateways that have gone had the time to come back: what they
+    send again may be on the source already, and on the target it would be there twice."""
+    began = yield do.Pause(0)
+    told = False
+    while expected := (yield do.ReadExpectedBack()):
+        left = max(each.seconds for each in expected)
+        gateways = sorted({each.gateway for each in expected})
+        if (elapsed := (yield do.Pause(0)) - began) > seconds:
+            raise StageFailed(
+                say(
+                    "For %(waited)s s Gateways have gone (%(gateways)s) whose clients may send again what was "
+                    "not answered. "
+                    "Ask for the switch again in %(seconds)s s.",
+                    waited=round(elapsed),
+                    gateways=gateways,
+                    seconds=math.ceil(left),
+                )
+            )
+        if not told:
+            told = True
+            yield do.Say(
+                say(
+                    "Waiting %(seconds)s s for clients of Gateway %(gateways)s, which has gone, to come back.",
+                    seconds=math.ceil(left),
+                    gateways=gateways,
+                )
+            )
+        yield do.Pause(min(left, RETURN_POLL_SECONDS))
+
+
+def nobody_comes_back() -> Generator[do.Command, Any, None]:
+    """With the block in effect: no Gateway may have gone since :func:`come_back`. The block would catch what its
+    clients send again, and forward would send it to the target."""
+    expected = yield do.ReadExpectedBack()
+    if expected:
+        raise StageFailed(
+            say(
+                "Gateway %(gateways)s has gone since the switch began, and its clients may send again what it "
+                "had not answered. "
+                "Ask for the switch again in %(seconds)s s.",
+                gateways=sorted({each.gateway for each in expected}),
+                seconds=math.ceil(max(each.seconds for each in expected)),
+            )
+        )
+
+
+def heard(plan: Plan, seconds: float, poll: float) -> Generator[do.Command, Any, None]:
+    """Wait until every leader on the target knows what the AppIDs may do there. Whom one of them refuses does not try again."""
+    began = yield do.Pause(0)
+    told = False
+    while late := (yield do.ReadLateBrokers(plan.target)):
+        elapsed = (yield do.Pause(poll)) - began
+        if elapsed > seconds:
+            raise StageFailed(
+                say(
+                    "Broker %(brokers)s of %(cluster)s has not heard within %(seconds)s s who may write there. "
+                    "Is its connection to ZooKeeper, or to its controller, whole?",
+                    brokers=late,
+                    cluster=plan.target,
+                    seconds=seconds,
+                )
+            )
+        if elapsed > 1 and not told:
+            told = True
+            yield do.Say(
+                say(
+                    "Waiting for broker %(brokers)s of %(cluster)s to hear who may write there.",
+                    brokers=late,
+                    cluster=plan.target,
+                )
+            )

@@ -1,0 +1,232 @@
+"""Translate: the groups that move go on at the same records on the target. Pure; see ``stages.py``."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from typing import Any
+
+from hadash.kafka.values import Committed, Partition
+from hadash.mirroring.offsets import Corresponding, furthest_back, skipped, stale_offsets, translate_groups
+from hadash.sentences import Sentence, say
+from hadash.switching.plan import Plan
+from hadash.switching.stages import commands as do
+from hadash.switching.stages.positions import noted_positions, together
+from hadash.switching.stages.run import Limits, StageFailed, StageRun, drained
+
+#: Offsets by group and partition, and commits.
+GroupOffsets = Mapping[str, Mapping[Partition, int]]
+GroupCommits = Mapping[str, Mapping[Partition, Committed]]
+
+
+def translate(plan: Plan, limits: Limits) -> StageRun:
+    """Set every group's offsets on the target to the same records, and read them back."""
+    ends = yield from drained()
+    if not plan.groups:
+        yield from _stands_still(plan, ends)
+        return say("No consumer group moves: no offsets to translate.")
+    commits = yield do.ReadCommits(plan.source)
+    wanted = yield from translated(plan, limits, commits, ends, (yield do.ReadAnchors()))
+    yield from set_offsets(plan, with_metadata(wanted, commits), ends)
+    yield from same_records(wanted, ends, limits)
+    yield from _stands_still(plan, ends)
+    return are_set(plan, wanted)
+
+
+def translated(
+    plan: Plan,
+    limits: Limits,
+    commits: GroupCommits,
+    ends: Mapping[Partition, Corresponding],
+    anchors: Mapping[Partition, Corresponding],
+) -> Generator[do.Command, Any, dict[str, dict[Partition, int]]]:
+    """Every group's offsets for the target: of what it has committed, and of where its members read what it has not.
+
+    :param ends: where both sides correspond; from ``anchors`` on they do so offset by offset.
+    :raises StageFailed: records would be skipped or read again, or a position is not known.
+    """
+    committed = offsets_of(commits)
+    positions = yield from noted_positions(plan, limits, committed, ends.keys())
+    if positions:
+        yield do.Say(
+            say(
+                "Group %(groups)s has committed nothing of %(partitions)s: its members go on where they read.",
+                groups=sorted(positions),
+                partitions=sorted({partition for offsets in positions.values() for partition in offsets}),
+            )
+        )
+    following = together(committed, positions)
+    starts, target_starts = yield from nothing_is_skipped(plan, following, ends)
+    found = translate_groups(following, ends, starts, target_starts)
+    yield from go_on_at_same_record(plan, following, found, starts, ends, anchors)
+    return found
+
+
+def offsets_of(commits: GroupCommits) -> dict[str, dict[Partition, int]]:
+    """Commits without their metadata."""
+    return {
+        group: {p: committed.offset for p, committed in found.items()} for group, found in commits.items()
+    }
+
+
+def with_metadata(wanted: GroupOffsets, commits: GroupCommits) -> dict[str, dict[Partition, Committed]]:
+    """Translated offsets with the metadata of the commits that they were made of.
+
+    >>> p = Partition("orders", 0)
+    >>> with_metadata({"billing": {p: 55}}, {"billing": {p: Committed(95, "batch 7")}})
+    {'billing': {Partition(topic='orders', partition=0): Committed(offset=55, metadata='batch 7')}}
+    """
+    nothing = Committed(0)
+    return {
+        group: {
+            p: commits.get(group, {}).get(p, nothing)._replace(offset=offset) for p, offset in offsets.items()
+        }
+        for group, offsets in wanted.items()
+    }
+
+
+def nothing_is_skipped(
+    plan: Plan, committed: GroupOffsets, points: Mapping[Partition, Corresponding]
+) -> Generator[do.Command, Any, tuple[dict[Partition, int], dict[Partition, int]]]:
+    """The first offsets of (source, target). Retention works on each side by itself: what a group has still to read must not
+    be gone on the target, because the source has it.
+
+    :param points: where both sides correspond, by the switch's direction. :raises StageFailed: it is gone.
+    """
+    source_starts, target_starts = yield do.Together((do.ReadStarts(plan.source), do.ReadStarts(plan.target)))
+    for group, partition, count in skipped(committed, points, source_starts, target_starts):
+        raise StageFailed(
+            say(
+                "Group %(group)s has still to read %(count)s records of %(partition)s that %(cluster)s has deleted "
+                "already. Let it catch up first.",
+                group=group,
+                count=count,
+                partition=partition,
+                cluster=plan.target,
+            )
+        )
+    return source_starts, target_starts
+
+
+def nothing_is_lost(
+    plan: Plan, following: GroupOffsets, anchors: Mapping[Partition, Corresponding]
+) -> Generator[do.Command, Any, None]:
+    """Before anybody waits: groups could go on at the same records on the target as it is now.
+
+    :raises StageFailed: as of :func:`nothing_is_skipped` and :func:`go_on_at_same_record`.
+    """
+    starts, target_starts = yield from nothing_is_skipped(plan, following, anchors)
+    found = translate_groups(following, anchors, starts, target_starts)
+    yield from go_on_at_same_record(plan, following, found, starts, anchors, anchors)
+
+
+def go_on_at_same_record(
+    plan: Plan,
+    following: GroupOffsets,
+    translated: GroupOffsets,
+    source_starts: Mapping[Partition, int],
+    ends: Mapping[Partition, Corresponding],
+    anchors: Mapping[Partition, Corresponding],
+) -> Generator[do.Command, Any, None]:
+    """Groups that stand before an anchor: between it and them an offset may hold a record on one side only (markers of
+    transactions, compaction), so counting is no proof. What they read next is compared.
+
+    :param following: where groups stand on the source. :raises StageFailed: it is not the same record on both sides.
+    """
+    for group, offsets in sorted(following.items()):
+        points = {
+            p: Corresponding(max(offset, source_starts[p]), translated[group][p])
+            for p, offset in offsets.items()
+            if p in anchors and p in ends and offset < anchors[p].source
+        }
+        if not points:
+            continue
+        same: Mapping[Partition, bool] = yield do.CompareNext(points, ends)
+        if differing := sorted(p for p in points if not same[p]):
+            raise StageFailed(
+                say(
+                    "Group %(group)s stands on %(partitions)s before offsets that hold a record on one cluster only (markers of "
+                    "transactions, or compacted), so it is not known where it goes on on %(cluster)s. Let it catch up first.",
+                    group=group,
+                    partitions=differing,
+                    cluster=plan.target,
+                )
+            )
+
+
+def are_set(plan: Plan, wanted: GroupOffsets) -> Sentence:
+    """What is said when :func:`set_offsets` has done its work."""
+    return say(
+        "Group offsets are set on %(cluster)s and read back (%(count)s in all).",
+        count=sum(len(offsets) for offsets in wanted.values()),
+        cluster=plan.target,
+    )
+
+
+def set_offsets(
+    plan: Plan, wanted: GroupCommits, ends: Mapping[Partition, Corresponding]
+) -> Generator[do.Command, Any, None]:
+    """Write the groups' offsets on the target, take away what an earlier stay has left there, and read both back.
+
+    :param ends: the partitions that move; what groups have committed on others is left alone.
+    :raises StageFailed: the target does not hold what was written.
+    """
+    standing = yield do.ReadGroupOffsets(plan.target)
+    stale = stale_offsets(standing, wanted, ends)
+    if stale:
+        yield do.RemoveGroupOffsets(stale)
+    yield do.WriteGroupOffsets(wanted)
+    written = yield do.ReadCommits(plan.target)
+    for group, commits in wanted.items():
+        for partition, committed in commits.items():
+            found = written.get(group, {}).get(partition)
+            if found != committed:
+                raise StageFailed(
+                    say(
+                        "Group %(group)s on %(cluster)s stands at %(found)s on %(partition)s instead of %(offset)s.",
+                        group=group,
+                        cluster=plan.target,
+                        partition=partition,
+                        found="?" if found is None else found.offset,
+                        offset=committed.offset,
+                    )
+                )
+    left = stale_offsets(written, wanted, ends)
+    if left:
+        raise StageFailed(
+            say(
+                "Group %(group)s still has offsets of an earlier stay on %(cluster)s that could not be removed.",
+                group=min(left),
+                cluster=plan.target,
+            )
+        )
+
+
+def same_records(
+    wanted: GroupOffsets, ends: Mapping[Partition, Corresponding], limits: Limits
+) -> Generator[do.Command, Any, None]:
+    """What groups read next is the same on both sides. Of those at the end it was proved with ``ends``; before that records
+    may be there that the mirror has copied twice."""
+    points = furthest_back(wanted, ends, limits.tail_records)
+    if points:
+        difference = yield do.CompareTails(points)
+        if difference is not None:
+            raise StageFailed(difference)
+
+
+def _stands_still(plan: Plan, ends: Mapping[Partition, Corresponding]) -> Generator[do.Command, Any, None]:
+    """The last look before the clients are sent over: both sides are as they were when the mirror was drained."""
+    target_ends, source_ends = yield do.Together((do.ReadEnds(plan.target), do.ReadEnds(plan.source)))
+    for cluster, found, before in (
+        (plan.source, source_ends, {p: point.source for p, point in ends.items()}),
+        (plan.target, target_ends, {p: point.target for p, point in ends.items()}),
+    ):
+        grown = sorted(p for p, end in before.items() if found[p] != end)
+        if grown:
+            raise StageFailed(
+                say(
+                    "%(partitions)s on %(cluster)s has grown since the mirror was drained: "
+                    "somebody writes past the Gateway.",
+                    partitions=grown,
+                    cluster=cluster,
+                )
+            )

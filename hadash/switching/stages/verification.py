@@ -1,0 +1,149 @@
+"""Verify: the clients have arrived, work where they are, and nothing bypasses the Gateways. Pure; see ``stages.py``."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from typing import Any
+
+from hadash.kafka.values import Partition
+from hadash.mirroring.offsets import Corresponding
+from hadash.sentences import Sentence, say
+from hadash.switching.plan import Plan
+from hadash.switching.stages import commands as do
+from hadash.switching.stages.run import Limits, StageFailed, StageRun, drained
+
+
+def verify(plan: Plan, limits: Limits) -> StageRun:
+    """Every client that was there before is seen on the target, works there, and nothing bypasses it."""
+    ends = yield from drained()
+    seen: do.RecordSeen = yield do.ReadSeen()
+    held_since: float | None = None
+    elapsed = yield do.Pause(0)
+    told = False
+    while True:
+        # Each time: when the turned mirror has copied records twice it is counted anew meanwhile.
+        turned = yield do.ReadAnchors()
+        points = {p: Corresponding(turned[p].target, turned[p].source) for p in ends}
+        waiting = yield from _missing_on_target(plan, seen, ends, points, elapsed)
+        elapsed = yield do.Pause(limits.poll)
+        if waiting is None:
+            held_since = elapsed if held_since is None else held_since
+            if elapsed - held_since < limits.verify_hold:
+                continue
+            difference = yield from _stray_writes(plan, points)
+            if difference is None:
+                return say(
+                    "Every client works on %(cluster)s (%(count)s in all).",
+                    count=len(seen.clients),
+                    cluster=plan.target,
+                )
+            if not told:
+                told = True
+                yield do.Say(difference)
+            waiting = say(
+                "%(cluster)s has other records than %(target)s since the switch: somebody still writes there.",
+                cluster=plan.source,
+                target=plan.target,
+            )
+        held_since = None
+        if elapsed > limits.verify:
+            raise StageFailed(waiting)
+
+
+def _stray_writes(
+    plan: Plan, points: Mapping[Partition, Corresponding]
+) -> Generator[do.Command, Any, Sentence | None]:
+    """What the old source got since the drained point must be what the turned mirror brought it, in order.
+
+    By count alone a write past the Gateways hides behind the records that the mirror still lacks.
+
+    :param points: where both sides correspond, by the switch's direction.
+    """
+    source_ends = yield do.ReadEnds(plan.source)
+    mirrored = {
+        p: Corresponding(source_ends[p], point.target + source_ends[p] - point.source)
+        for p, point in points.items()
+    }
+    difference: Sentence | None = yield do.CompareTails(mirrored)
+    return difference
+
+
+def _missing_on_target(
+    plan: Plan,
+    seen: do.RecordSeen,
+    ends: Mapping[Partition, Corresponding],
+    points: Mapping[Partition, Corresponding],
+    elapsed: float,
+) -> Generator[do.Command, Any, Sentence | None]:
+    """What still stands against success; ``None`` when nothing does.
+
+    :param ends: the drained point.
+    :param points: where both sides correspond, by the switch's direction.
+    """
+    # The source first: what the mirror copies back counts for both, so the source never grows by more.
+    source_ends = yield do.ReadEnds(plan.source)
+    target_ends = yield do.ReadEnds(plan.target)
+    for partition, point in points.items():
+        extra = (source_ends[partition] - point.source) - (target_ends[partition] - point.target)
+        if extra > 0:
+            return say(
+                "%(partition)s on %(cluster)s has %(count)s records that %(target)s has not: "
+                "somebody still writes there.",
+                partition=partition,
+                cluster=plan.source,
+                target=plan.target,
+                count=extra,
+            )
+    waiting = yield from not_arrived(plan, seen)
+    if waiting is not None:
+        return waiting
+    grown = {p.topic for p, point in ends.items() if target_ends[p] > point.target}
+    return (yield from _idle_on_target(plan, seen, grown, elapsed))
+
+
+def not_arrived(plan: Plan, seen: do.RecordSeen) -> Generator[do.Command, Any, Sentence | None]:
+    """Which clients are not on the target, and which groups have no members there; ``None`` when all are."""
+    clients = yield do.ReadClients()
+    late = sorted(c for c in seen.clients if plan.target not in clients.get(c, set()))
+    if late:
+        return say("Waiting for %(clients)s to be seen on %(cluster)s.", clients=late, cluster=plan.target)
+    members = yield do.ReadMembers(plan.target)
+    empty = sorted(group for group in seen.groups if not members.get(group))
+    if empty:
+        return say(
+            "Waiting for group %(groups)s to have members on %(cluster)s.", groups=empty, cluster=plan.target
+        )
+    return None
+
+
+def _idle_on_target(
+    plan: Plan, seen: do.RecordSeen, grown: set[str], elapsed: float
+) -> Generator[do.Command, Any, Sentence | None]:
+    """Whatever was written and read shortly before the switch has to be so again.
+
+    :param grown: Topics with records that can only be read on the target.
+    """
+    going_on = yield do.ReadActivity(plan.target, elapsed)
+    idle = [topic for kind, topic in seen.activity if kind == "produce" and (kind, topic) not in going_on]
+    if idle:
+        return say(
+            "Waiting for writes to %(topics)s to arrive on %(cluster)s.", topics=idle, cluster=plan.target
+        )
+    return unread(plan, seen, grown, going_on)
+
+
+def unread(
+    plan: Plan, seen: do.RecordSeen, grown: set[str], going_on: set[tuple[str, str]]
+) -> Sentence | None:
+    """Which Topics were read shortly before the switch, have new records, and are not read on the target; ``None`` for none.
+
+    :param going_on: what is done on the target now (see :class:`hadash.switching.stages.commands.ReadActivity`).
+    """
+    topics = [
+        topic
+        for kind, topic in seen.activity
+        if kind == "consume" and topic in grown and (kind, topic) not in going_on
+    ]
+    if topics:
+        return say("Waiting for %(topics)s to be read on %(cluster)s.", topics=topics, cluster=plan.target)
+    return None

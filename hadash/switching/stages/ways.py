@@ -1,0 +1,228 @@
+"""The stages. Each re-reads the truth, asks for one thing at a time, and ends with a sentence.
+
+Every stage is idempotent: killed at any point and begun again, it comes to the same end. Before forward a stage
+that cannot do its work raises :class:`StageFailed`, and the switch returns to the start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from typing import Any
+
+from hadash.bindings.model import BindingState
+from hadash.mirroring.proof import Behind, Contradiction, compare_ends
+from hadash.sentences import say
+from hadash.switching.machine import Kind, Stage
+from hadash.switching.plan import Plan
+from hadash.switching.stages import commands as do
+from hadash.switching.stages import failover
+from hadash.switching.stages.catch_up import follow, verify_readers
+from hadash.switching.stages.positions import note_positions
+from hadash.switching.stages.precheck import check_assignors, precheck, precheck_only
+from hadash.switching.stages.rehearsal import rehearse
+from hadash.switching.stages.run import Limits, StageFailed, StageRun, drained
+from hadash.switching.stages.self_assigned import nobody_is_stranded
+from hadash.switching.stages.steps import come_back, heard, in_effect, nobody_comes_back
+from hadash.switching.stages.translation import translate
+from hadash.switching.stages.verification import verify
+
+
+def settle(plan: Plan, limits: Limits) -> StageRun:
+    """Consumers commit and park their rejoin, together. Reads and writes go on."""
+    yield from come_back(limits.settle)
+    began = yield do.Pause(0)
+    if (yield do.ReadReading()) is None:  # else an earlier executor may have asked members to rejoin already
+        yield from check_assignors(plan, limits)  # since the precheck somebody may have joined
+    yield from note_positions(plan, limits)
+    yield do.WarmUp()
+    if plan.kind is not Kind.READ_SPLIT:  # whoever only reads needs no writing, and a mirror stays closed
+        yield do.AllowWrites(plan.target)
+        yield from heard(plan, limits.settle, limits.poll)
+    waiting = yield from _members(plan)
+    if waiting:
+        yield from _gather(plan, limits, waiting)
+    # Also when nobody is there: from now on a join is parked, so that whoever comes has nothing to commit.
+    epoch = yield do.WriteBindings(plan.source, BindingState.SETTLE)
+    yield from in_effect(epoch, limits.block, limits.fast_poll)
+    while True:
+        # Anew each time: one that left is no member any more, and one that joined has to commit too.
+        waiting = yield from _members(plan)
+        states = yield do.ReadSettled()
+        late = sorted(m for m in waiting if states.get(m) not in ("parked", "joining"))
+        if not late:
+            break
+        if (yield do.Pause(limits.fast_poll * 3)) - began > limits.settle:
+            group, member = late[0]
+            raise StageFailed(
+                say(
+                    "Member %(member)s of group %(group)s did not commit and rejoin within %(seconds)s s. "
+                    "Does it use the Gateway?",
+                    member=member,
+                    group=group,
+                    seconds=limits.settle,
+                )
+            )
+    if not waiting:
+        return say("No consumer is in a group: nothing to settle.")
+    return say("Every group member has committed and waits to rejoin (%(count)s in all).", count=len(waiting))
+
+
+def _members(plan: Plan) -> Generator[do.Command, Any, set[tuple[str, str]]]:
+    """(group, member id) of everybody who is in a group on the source."""
+    members = yield do.ReadMembers(plan.source)
+    return {(group, member) for group, ids in members.items() for member in ids}
+
+
+def _gather(plan: Plan, limits: Limits, waiting: set[tuple[str, str]]) -> Generator[do.Command, Any, None]:
+    """Hold heartbeats for a while, so that all members are told at the same moment."""
+    epoch = yield do.WriteBindings(plan.source, BindingState.GATHER)
+    yield from in_effect(epoch, limits.block, limits.fast_poll)
+    began = yield do.Pause(0)
+    while True:
+        states = yield do.ReadSettled()
+        if all(states.get(member) in ("held", "parked", "joining") for member in waiting):
+            return
+        if (yield do.Pause(limits.poll)) - began > limits.gather:
+            return
+
+
+def block(plan: Plan, limits: Limits) -> StageRun:
+    """From here on nothing new reaches the source."""
+    epoch = yield do.WriteBindings(plan.source, BindingState.BLOCK)
+    yield from in_effect(epoch, limits.block, limits.fast_poll)
+    yield from nobody_comes_back()
+    if plan.kind is Kind.READ_SPLIT:
+        return say(
+            "The readers on %(cluster)s wait, no commit of theirs is under way (epoch %(epoch)s).",
+            cluster=plan.source,
+            epoch=epoch,
+        )
+    return say(
+        "Writes to %(cluster)s are blocked, nothing is in flight (epoch %(epoch)s).",
+        cluster=plan.source,
+        epoch=epoch,
+    )
+
+
+def drain(plan: Plan, limits: Limits) -> StageRun:
+    """Wait for the mirror, then prove that both sides end with the same records."""
+    anchors = yield do.ReadAnchors()
+    began = yield do.Pause(0)
+    told = False
+    while True:
+        # The target first: should the source still grow, it is the source that is seen to.
+        target_ends = yield do.ReadEnds(plan.target)
+        source_ends = yield do.ReadEnds(plan.source)
+        verdict = compare_ends(anchors, source_ends, target_ends)
+        if isinstance(verdict, Contradiction):
+            raise StageFailed(verdict.reason)
+        if not isinstance(verdict, Behind):
+            # Paused before the clients go over: a Connect worker that starts again would copy from its last committed
+            # offset, and write old records behind the new ones.
+            difference, self_assigned, _ = yield do.Together(
+                (do.CompareTails(verdict.ends), do.CheckSelfAssigned(), do.PauseMirrors())
+            )
+            if difference is not None:
+                raise StageFailed(difference)
+            yield from nobody_is_stranded(plan, limits, verdict.ends, self_assigned)
+            if (yield do.ReadEnds(plan.source)) != source_ends:
+                raise StageFailed(
+                    say(
+                        "%(cluster)s still grows although its writes are blocked: somebody writes past the Gateway.",
+                        cluster=plan.source,
+                    )
+                )
+            yield do.RecordDrained(verdict.ends)
+            return say(
+                "The mirror is drained: every partition ends with the same records on both sides (%(count)s in all).",
+                count=len(verdict.ends),
+            )
+        elapsed = (yield do.Pause(limits.fast_poll)) - began
+        if elapsed > limits.drain:
+            raise StageFailed(
+                say(
+                    "The mirror still lacks %(records)s records after %(seconds)s s.",
+                    records=verdict.records,
+                    seconds=limits.drain,
+                )
+            )
+        if elapsed > 0.5 and not told:
+            told = True
+            yield do.Say(say("Waiting for the mirror: %(records)s records to go.", records=verdict.records))
+
+
+def forward(plan: Plan, limits: Limits) -> StageRun:
+    """The clients belong to the target from the moment that every Gateway has this epoch."""
+    epoch = yield do.WriteBindings(plan.target, BindingState.FORWARD)
+    yield from in_effect(epoch, limits.forward, limits.fast_poll)
+    return say(
+        "%(scope)s is on %(cluster)s (epoch %(epoch)s).", scope=plan.scope, cluster=plan.target, epoch=epoch
+    )
+
+
+def reverse(plan: Plan, limits: Limits) -> StageRun:
+    """The mirror now copies the other way, from the drained point on; the old source takes no client's writes."""
+    ends = yield from drained()
+    yield do.DenyWrites(plan.source)
+    yield do.ReverseMirrors(ends)
+    began = yield do.Pause(0)
+    while True:
+        found = yield do.CheckMirrors()
+        idle = [mirror for mirror, state, _, _ in found if state != "running"]
+        if not idle:
+            return say(
+                "The mirror copies from %(source)s to %(target)s.", source=plan.target, target=plan.source
+            )
+        if (yield do.Pause(limits.poll)) - began > limits.reverse:
+            raise StageFailed(
+                say(
+                    "Mirror %(mirrors)s does not run in the new direction: restart its connector.",
+                    mirrors=idle,
+                )
+            )
+
+
+def return_to_start(plan: Plan, limits: Limits) -> StageRun:
+    """Undo: everything as it was before the switch. Safe from any stage before forward."""
+    epoch = yield do.WriteBindings(plan.source, BindingState.FORWARD)
+    yield from in_effect(epoch, limits.forward, limits.poll)
+    if plan.kind is not Kind.READ_SPLIT:  # the target of readers that come home is where others write
+        yield do.ResumeMirrors()
+        yield do.DenyWrites(plan.target)
+    return say("%(scope)s works on %(cluster)s as before.", scope=plan.scope, cluster=plan.source)
+
+
+#: What each stage runs.
+RUNS: dict[Stage, Callable[[Plan, Limits], StageRun]] = {
+    Stage.PRECHECK: precheck,
+    Stage.SETTLE: settle,
+    Stage.BLOCK: block,
+    Stage.DRAIN: drain,
+    Stage.TRANSLATE: translate,
+    Stage.FOLLOW: follow,
+    Stage.FORWARD: forward,
+    Stage.REVERSE: reverse,
+    Stage.VERIFY: verify,
+    Stage.RETURN: return_to_start,
+    Stage.REHEARSE: rehearse,
+    Stage.ASSESS: failover.assess,
+}
+
+
+#: What is run instead in a switch of a kind.
+RUNS_OF: dict[Kind, dict[Stage, Callable[[Plan, Limits], StageRun]]] = {
+    Kind.REHEARSAL: {Stage.PRECHECK: precheck_only},
+    Kind.FORCED: {
+        Stage.PRECHECK: failover.precheck,
+        Stage.BLOCK: failover.block,
+        Stage.TRANSLATE: failover.translate,
+        Stage.FORWARD: failover.forward,
+        Stage.VERIFY: failover.verify,
+    },
+    Kind.READ_SPLIT: {Stage.VERIFY: verify_readers},
+}
+
+
+def run_of(kind: Kind, stage: Stage) -> Callable[[Plan, Limits], StageRun]:
+    """What a stage runs in a switch of this kind."""
+    return RUNS_OF.get(kind, {}).get(stage) or RUNS[stage]
