@@ -9,10 +9,10 @@ from hadash.dashboard.batches import Progress
 from hadash.dashboard.templatetags.hadash import sentence
 from hadash.switching.approvals import four_eyes
 from hadash.switching.batches.models import Batch, BatchEvent, BatchItem
-from hadash.switching.batches.plans import LEFT_OUT, Drawn
+from hadash.switching.batches.plans import LEFT_OUT, BatchPlan
 
 
-def draft(found: Drawn) -> dict[str, Any]:
+def draft(found: BatchPlan) -> dict[str, Any]:
     """``BatchDraftShape``."""
     return {
         "source": found.source.name,
@@ -31,7 +31,7 @@ def draft(found: Drawn) -> dict[str, Any]:
                 "bindings": len(row.plan.identities),
                 "clients": row.clients,
                 "records_at_risk": row.lag,
-                "objections": [sentence(reason) for reason in row.objections],
+                "blockers": [sentence(reason) for reason in row.blockers],
             }
             for row in found.rows
         ],

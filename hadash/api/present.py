@@ -132,7 +132,7 @@ def draft(preview: Preview, pair: Pair) -> dict[str, Any]:
         "plan_digest": plan.digest,
         "whole": found.whole,
         "checks": preview.checks.value,
-        "objections": [sentence(reason) for reason in preview.objections],
+        "blockers": [sentence(reason) for reason in preview.blockers],
         "uncovered": [
             {"appid": use.appid, "client_id": use.client_id, "kind": use.kind, "resource": use.resource}
             for use in found.uncovered

@@ -58,7 +58,7 @@ class Dialect(Protocol):
         """Replace them. Refused when ``journal.token`` was replaced."""
         ...
 
-    def objections(self, identities: Sequence[Identity], cluster: str) -> list[Sentence]:
+    def blockers(self, identities: Sequence[Identity], cluster: str) -> list[Sentence]:
         """Why the engine could not move ``identities`` away from ``cluster``; nothing is written."""
         ...
 

@@ -29,7 +29,7 @@ class NativeDialect(BindingStore):
     def __init__(self, client: KazooClient) -> None:
         super().__init__(client)
 
-    def objections(self, identities: Sequence[Identity], cluster: str) -> list[Sentence]:
+    def blockers(self, identities: Sequence[Identity], cluster: str) -> list[Sentence]:
         """None: a Gateway knows every identity, and obeys nothing but these bindings."""
         return []
 

@@ -197,10 +197,10 @@ def _plan(api: Api, options: argparse.Namespace, out: Console) -> int:
     out.print(show.plan(draft))
     if draft["held_by"]:
         return REFUSED
-    # (Its objections say then that nobody knows: a script may try again, which it need not after a refusal.)
+    # (Its blockers say then that nobody knows: a script may try again, which it need not after a refusal.)
     if draft["checks"] == "unknown":
         return NO_ANSWER
-    return REFUSED if draft["objections"] else 0
+    return REFUSED if draft["blockers"] else 0
 
 
 def _request(api: Api, options: argparse.Namespace, out: Console) -> int:

@@ -97,7 +97,7 @@ def plan(draft: dict[str, Any]) -> RenderableType:
     ]
     if holder := draft["held_by"]:
         parts.append(Text(f"✗ {holder['kind']} {holder['key']} holds part of it", "red"))
-    parts += [Text(f"✗ {reason}", "red") for reason in draft["objections"]]
+    parts += [Text(f"✗ {reason}", "red") for reason in draft["blockers"]]
     if note := _OF_CHECKS.get(draft["checks"]):
         parts.append(Text(note, style="dim"))
     return Group(*parts)
@@ -107,7 +107,7 @@ def plan(draft: dict[str, Any]) -> RenderableType:
 _OF_CHECKS = {
     "hold": "All checks hold.",
     "failed": "The checks stop at the first that fails: there may be more.",
-    "not made": "Clusters, Gateways, mirrors and users are checked when the plan has no objections.",
+    "not made": "Clusters, Gateways, mirrors and users are checked when the plan has no blockers.",
 }
 
 

@@ -48,9 +48,9 @@ def draft(found: dict[str, Any]) -> RenderableType:
     parts: list[RenderableType] = [head, table]
     if len(radii) > LISTED:
         parts.append(Text(f"… and {len(radii) - LISTED} more", style="dim"))
-    against = [row for row in radii if row["objections"] and row["wave"]]
-    parts += [Text(f"✗ {row['what']}: {' '.join(row['objections'])}", "red") for row in against[:LISTED]]
-    parts += [Text(f"– {row['what']}: {' '.join(row['objections'])}", "dim") for row in left_out[:LISTED]]
+    against = [row for row in radii if row["blockers"] and row["wave"]]
+    parts += [Text(f"✗ {row['what']}: {' '.join(row['blockers'])}", "red") for row in against[:LISTED]]
+    parts += [Text(f"– {row['what']}: {' '.join(row['blockers'])}", "dim") for row in left_out[:LISTED]]
     return Group(*parts)
 
 

@@ -19,10 +19,10 @@ from hadash.inventory.models import AppID, Pair
 from hadash.inventory.relations import CONSUME, PRODUCE
 from hadash.inventory.relations_csv import MAX_BYTES
 from hadash.radius.closure import Dimension
+from hadash.radius.scope import Scope, ScopeKind, node_named
 from hadash.sentences import Sentence, say
 from hadash.switching.machine import AT_ONCE, Kind
 from hadash.switching.models import POLICY_FIELDS, Policy
-from hadash.switching.plan import Scope, ScopeKind, thing_named
 
 #: What separates Topics in a field: people paste lists, and a Chinese keyboard has commas of its own.
 _SEPARATORS = re.compile(r"[\s,;，；、]+")
@@ -242,7 +242,7 @@ class RequestForm(forms.Form):
         values = self.cleaned_data if self.is_bound else self.initial
         keys = tuple((values.get("roots") or "").split("\n"))
         try:
-            return keys if all(thing_named(key) for key in keys) else ()
+            return keys if all(node_named(key) for key in keys) else ()
         except ValueError:
             return ()
 

@@ -14,8 +14,8 @@ from django.conf import settings
 from hadash.dashboard import states
 from hadash.dashboard.charts.chart import Chart
 from hadash.dashboard.graph.focusing import flows_of
+from hadash.dashboard.graph.nodes import Focus
 from hadash.dashboard.graph.surroundings import surroundings_of
-from hadash.dashboard.graph.things import Focus
 from hadash.dashboard.groups.listing import GroupRow, listing
 from hadash.dashboard.groups.looking import look_at
 from hadash.dashboard.states import State

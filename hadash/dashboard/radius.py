@@ -13,15 +13,16 @@ from hadash.dashboard import states
 from hadash.dashboard.charts.blast_radius import MOST_DRAWN, Link, blast_radius
 from hadash.dashboard.charts.chart import Chart
 from hadash.dashboard.charts.island_map import Turn
-from hadash.dashboard.graph.things import SYMBOLS, focus_of
+from hadash.dashboard.graph.nodes import SYMBOLS, focus_of
 from hadash.identity.identity import parse
 from hadash.inventory.models import Pair
 from hadash.mirroring.models import Mirror
 from hadash.radius.nodes import GROUP, TOPIC
+from hadash.radius.scope import Member, node_named
 from hadash.sentences import Sentence, say
 from hadash.switching.machine import STAGES, WAY, WAYS, Kind, Status
 from hadash.switching.models import Switch
-from hadash.switching.plan import Member, Plan, thing_named
+from hadash.switching.plan import Plan
 
 #: Members that a page lists; a radius can hold thousands.
 SHOWN_MEMBERS = 200
@@ -109,18 +110,18 @@ def _steps(plan: Plan) -> dict[str, int]:
 
 
 def _link(member: Member, plan: Plan, turn: Turn) -> Link:
-    thing = thing_named(member.key)
+    node = node_named(member.key)
     return Link(
         member.key,
         member.because,
         _kind(member.key),
-        SYMBOLS[thing.kind],
+        SYMBOLS[node.kind],
         _name(member.key),
         _why(member),
         _chain(member, plan.by_key),
         member.already,
         turn,
-        focus_of(plan.pair, thing.kind, thing.appid, thing.names).href,
+        focus_of(plan.pair, node.kind, node.appid, node.names).href,
     )
 
 
@@ -173,7 +174,7 @@ def _chain(member: Member, by_key: Mapping[str, Member]) -> tuple[str, ...]:
 
 
 def carried(plan: Plan) -> str:
-    """What a plan moves, one thing a line, for the form that asks for it: when it has changed by then, the page says how."""
+    """What a plan moves, one node a line, for the form that asks for it: when it has changed by then, the page says how."""
     names = sorted(_moved(plan))
     return "\n".join(names) if len(names) <= CARRIED_NAMES else ""
 

@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy as _
 
 from hadash.accounts.roles import VIEW, may_somewhere, pairs_where
 from hadash.dashboard.graph.names import names_of
-from hadash.dashboard.graph.things import Focus
+from hadash.dashboard.graph.nodes import Focus
 from hadash.dashboard.reading import first_of
 from hadash.governance import selectors as governance
 from hadash.governance.models import Finding, Run

@@ -19,7 +19,7 @@ from django.utils import timezone
 from hadash.kafka.values import Partition, Record
 from hadash.mirroring.content import KINDS, Difference, differences, pairs_of
 from hadash.mirroring.models import Mirror
-from hadash.mirroring.offsets import Corresponding, held_by_both
+from hadash.mirroring.offsets import OffsetSync, held_by_both
 from hadash.mirroring.services import anchors_of, cluster_client
 
 log = logging.getLogger(__name__)
@@ -46,7 +46,7 @@ def due(mirror: Mirror) -> bool:
 
 def compare(
     mirror: Mirror,
-    points: Mapping[Partition, Corresponding],
+    points: Mapping[Partition, OffsetSync],
     source_ends: Mapping[Partition, int],
     target_ends: Mapping[Partition, int],
 ) -> list[Difference]:
@@ -104,7 +104,7 @@ def save(mirror: Mirror, before: datetime | None) -> None:
 
 
 def _read(
-    mirror: Mirror, spans: Spans, points: Mapping[Partition, Corresponding]
+    mirror: Mirror, spans: Spans, points: Mapping[Partition, OffsetSync]
 ) -> dict[Partition, tuple[list[Record], list[Record]]]:
     """The records of ``spans`` (offsets of the source) from both sides, at the same time."""
     shifted = {
@@ -120,7 +120,7 @@ def _read(
     return {p: (ours[p], theirs[p]) for p in spans}
 
 
-def _reached(span: tuple[int, int], ours: list[Record], theirs: list[Record], point: Corresponding) -> int:
+def _reached(span: tuple[int, int], ours: list[Record], theirs: list[Record], point: OffsetSync) -> int:
     """How far both sides of a span were read: the limit of bytes can end one of them early, after one record at least."""
     if not ours or not theirs:
         return span[1]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from hadash.kafka.values import Partition, Record
-from hadash.mirroring.offsets import Corresponding
+from hadash.mirroring.offsets import OffsetSync
 
 #: What of two records can differ, in the order in which it is said.
 KINDS = ("key", "value", "headers", "time")
@@ -24,7 +24,7 @@ class Difference:
 
 
 def pairs_of(
-    source: Sequence[Record], target: Sequence[Record], point: Corresponding
+    source: Sequence[Record], target: Sequence[Record], point: OffsetSync
 ) -> list[tuple[Record, Record]]:
     """Records that correspond, as (source, target); those of which one side lacks the counterpart are left out.
 

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hadash.kafka.values import Record
-from hadash.mirroring.offsets import Corresponding, mirrored_up_to
+from hadash.mirroring.offsets import OffsetSync, mirrored_up_to
 from hadash.mirroring.recount import PROOF
 
 
@@ -47,14 +47,14 @@ class Gap:
     ``resumes_at``: the target's offset of the first record after the lost ones; ``None`` if it is not known.
     """
 
-    point: Corresponding
+    point: OffsetSync
     without_record: int
     lost: int = 0
     lost_before: int | None = None
     resumes_at: int | None = None
 
 
-def find_gap(source: Read, target: Read, known: Corresponding, copied: int | None = None) -> Gap | None:
+def find_gap(source: Read, target: Read, known: OffsetSync, copied: int | None = None) -> Gap | None:
     """The gap after ``known``; ``None`` if there is none, or none can be proved: not enough was read, or the mirror has
     left out records that the source still holds.
 
@@ -65,7 +65,7 @@ def find_gap(source: Read, target: Read, known: Corresponding, copied: int | Non
     found = _where(source, target, known, copied)
     if found is None:
         return None
-    point = Corresponding(found, target.end)
+    point = OffsetSync(found, target.end)
     missing = (point.source - known.source) - (point.target - known.target)
     if missing <= 0:
         return None
@@ -92,7 +92,7 @@ def _copies(held: Sequence[Record], target: Read, first: int) -> bool:
     return theirs == [record.checksum for record in held]
 
 
-def _where(source: Read, target: Read, known: Corresponding, copied: int | None) -> int | None:
+def _where(source: Read, target: Read, known: OffsetSync, copied: int | None) -> int | None:
     """The source offset that follows the target's last record."""
     if not source.records:
         # No record is left to copy: whatever the target holds is older.

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from hadash.kafka.values import Partition
-from hadash.mirroring.offsets import Corresponding, mirrored_up_to
+from hadash.mirroring.offsets import OffsetSync, mirrored_up_to
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Lag:
 
 
 def measure(
-    anchors: Mapping[Partition, Corresponding],
+    anchors: Mapping[Partition, OffsetSync],
     source_ends: Mapping[Partition, int],
     target_ends: Mapping[Partition, int],
 ) -> Lag:

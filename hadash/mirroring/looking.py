@@ -19,7 +19,7 @@ from hadash.kafka.values import Partition
 from hadash.mirroring import comparing, resync, upkeep
 from hadash.mirroring.lag import measure, seconds_behind
 from hadash.mirroring.models import Anchor, LagSample, Mirror
-from hadash.mirroring.offsets import Corresponding, mirrored_up_to
+from hadash.mirroring.offsets import OffsetSync, mirrored_up_to
 from hadash.mirroring.services import (
     MirrorError,
     anchor,
@@ -140,7 +140,7 @@ def _look(
         mirror.sighted_at = now
         lag = measure(anchors, source_ends, target_ends)
         copies = state is Mirror.State.RUNNING and not mirror.turning
-        found: dict[Partition, Corresponding] = {}
+        found: dict[Partition, OffsetSync] = {}
         if lag.excess and copies:
             found |= resync.after_copies(mirror, {p: anchors[p] for p in lag.excess})
         if lag.records and copies:
@@ -230,7 +230,7 @@ def _ends(
     return cluster_client(mirror.source).end_offsets(partitions), target_ends
 
 
-def _anchors_now(mirror: Mirror) -> tuple[dict[Partition, Corresponding], set[Partition]]:
+def _anchors_now(mirror: Mirror) -> tuple[dict[Partition, OffsetSync], set[Partition]]:
     """The anchors, with those of partitions that were added since, and the partitions that cannot have one (yet).
 
     A partition that begins with its first record on both sides has been copied from there on.
@@ -242,7 +242,7 @@ def _anchors_now(mirror: Mirror) -> tuple[dict[Partition, Corresponding], set[Pa
         return anchors, new
     both = new & set(partitions_of(there, mirror.topics))
     here_starts, there_starts = here.start_offsets(both), there.start_offsets(both)
-    added = {p: Corresponding(0, 0) for p in both if here_starts[p] == there_starts[p] == 0}
+    added = {p: OffsetSync(0, 0) for p in both if here_starts[p] == there_starts[p] == 0}
     Anchor.objects.bulk_create(
         (anchor(mirror, p, point) for p, point in added.items()), ignore_conflicts=True
     )
@@ -255,11 +255,11 @@ _last_ends: dict[int, dict[Partition, tuple[int, int]]] = {}
 
 def _over_gaps(
     mirror: Mirror,
-    anchors: Mapping[Partition, Corresponding],
+    anchors: Mapping[Partition, OffsetSync],
     source_ends: Mapping[Partition, int],
     target_ends: Mapping[Partition, int],
     thorough: bool,
-) -> dict[Partition, Corresponding]:
+) -> dict[Partition, OffsetSync]:
     """New anchors of partitions that seem to lag because offsets of the source have no copy.
 
     Looked into are those that did not move since the last look, those of which Connect says that it has copied
@@ -279,7 +279,7 @@ def _over_gaps(
     return resync.after_gaps(mirror, suspect, copied) if suspect else {}
 
 
-def _catch_up(mirror: Mirror, anchors: dict[Partition, Corresponding], held: Held) -> None:
+def _catch_up(mirror: Mirror, anchors: dict[Partition, OffsetSync], held: Held) -> None:
     """Wait until the target holds what the source held. ``anchors`` get those of gaps that show meanwhile.
 
     :raises MirrorError: it does not come, so a switch would block its clients in vain.
@@ -312,7 +312,7 @@ def _catch_up(mirror: Mirror, anchors: dict[Partition, Corresponding], held: Hel
 
 def _content(
     mirror: Mirror,
-    anchors: dict[Partition, Corresponding],
+    anchors: dict[Partition, OffsetSync],
     source_ends: Mapping[Partition, int],
     target_ends: Mapping[Partition, int],
     compare: bool,
@@ -342,7 +342,7 @@ def _content(
 
 def _compare(
     mirror: Mirror,
-    anchors: dict[Partition, Corresponding],
+    anchors: dict[Partition, OffsetSync],
     source_ends: Mapping[Partition, int],
     target_ends: Mapping[Partition, int],
 ) -> None:
@@ -380,7 +380,7 @@ _HISTORY_LENGTH = 300
 def _seconds(
     mirror: Mirror,
     now: float,
-    anchors: Mapping[Partition, Corresponding],
+    anchors: Mapping[Partition, OffsetSync],
     source_ends: Mapping[Partition, int],
     target_ends: Mapping[Partition, int],
 ) -> float | None:

@@ -14,23 +14,23 @@ from hadash.kafka.values import Committed, Partition
 
 
 @dataclass(frozen=True, slots=True)
-class Corresponding:
+class OffsetSync:
     """The same point of a partition on both sides."""
 
     source: int
     target: int
 
 
-def mirrored_up_to(anchor: Corresponding, target_end: int) -> int:
+def mirrored_up_to(anchor: OffsetSync, target_end: int) -> int:
     """The source offset up to which the mirror holds the records.
 
-    >>> mirrored_up_to(Corresponding(source=100, target=0), target_end=40)
+    >>> mirrored_up_to(OffsetSync(source=100, target=0), target_end=40)
     140
     """
     return anchor.source + (target_end - anchor.target)
 
 
-def proved_up_to(anchor: Corresponding, target_end: int, last_copied: int | None) -> int:
+def proved_up_to(anchor: OffsetSync, target_end: int, last_copied: int | None) -> int:
     """The source offset up to which it is proved that the mirror holds the records.
 
     The target can hold more than that: records that a Connect worker copied twice because it died, or somebody else's. Each
@@ -39,53 +39,53 @@ def proved_up_to(anchor: Corresponding, target_end: int, last_copied: int | None
 
     :param last_copied: as of :func:`written_up_to`.
 
-    >>> proved_up_to(Corresponding(source=100, target=0), target_end=45, last_copied=139)
+    >>> proved_up_to(OffsetSync(source=100, target=0), target_end=45, last_copied=139)
     140
-    >>> proved_up_to(Corresponding(source=100, target=0), target_end=45, last_copied=None)
+    >>> proved_up_to(OffsetSync(source=100, target=0), target_end=45, last_copied=None)
     100
     """
     committed = anchor.source if last_copied is None else max(last_copied + 1, anchor.source)
     return min(mirrored_up_to(anchor, target_end), committed)
 
 
-def written_up_to(anchor: Corresponding, last_copied: int | None) -> int:
+def written_up_to(anchor: OffsetSync, last_copied: int | None) -> int:
     """The target offset up to which a mirror has written: whatever lies beyond it, somebody else wrote.
 
     :param last_copied: offset of the last record of the source that it has copied; ``None`` for none.
 
-    >>> written_up_to(Corresponding(source=100, target=40), last_copied=104)
+    >>> written_up_to(OffsetSync(source=100, target=40), last_copied=104)
     45
     """
     return anchor.target + (0 if last_copied is None else max(last_copied + 1 - anchor.source, 0))
 
 
-def ending_at(anchor: Corresponding, source_end: int) -> Corresponding:
+def ending_at(anchor: OffsetSync, source_end: int) -> OffsetSync:
     """Where both sides would end if the source ended at ``source_end``.
 
-    >>> ending_at(Corresponding(source=100, target=0), source_end=140)
-    Corresponding(source=140, target=40)
+    >>> ending_at(OffsetSync(source=100, target=0), source_end=140)
+    OffsetSync(source=140, target=40)
     """
-    return Corresponding(source_end, anchor.target + source_end - anchor.source)
+    return OffsetSync(source_end, anchor.target + source_end - anchor.source)
 
 
-def held_by_both(anchor: Corresponding, source_end: int, target_end: int) -> Corresponding:
+def held_by_both(anchor: OffsetSync, source_end: int, target_end: int) -> OffsetSync:
     """The end of what both sides hold, whichever of them is the mirror.
 
-    >>> held_by_both(Corresponding(source=100, target=0), source_end=140, target_end=38)
-    Corresponding(source=138, target=38)
+    >>> held_by_both(OffsetSync(source=100, target=0), source_end=140, target_end=38)
+    OffsetSync(source=138, target=38)
     """
     target = min(ending_at(anchor, source_end).target, target_end)
-    return Corresponding(anchor.source + target - anchor.target, target)
+    return OffsetSync(anchor.source + target - anchor.target, target)
 
 
-def translate(committed: int, ends: Corresponding, source_start: int = 0, target_start: int = 0) -> int:
+def translate(committed: int, ends: OffsetSync, source_start: int = 0, target_start: int = 0) -> int:
     """The committed offset on the target for ``committed`` on the source, with the tail proved equal.
 
     Both consumers then read the same record next. An offset before the source's first record (deleted by
     retention) counts as that first record; one beyond the end as the end. Retention works on each side by itself:
     where the target has deleted more, its first record is next (who must not lose what is between asks :func:`skipped`).
 
-    >>> translate(95, Corresponding(source=100, target=60))
+    >>> translate(95, OffsetSync(source=100, target=60))
     55
     """
     committed = min(max(committed, source_start), ends.source)
@@ -94,7 +94,7 @@ def translate(committed: int, ends: Corresponding, source_start: int = 0, target
 
 def translate_groups(
     committed: Mapping[str, Mapping[Partition, int]],
-    ends: Mapping[Partition, Corresponding],
+    ends: Mapping[Partition, OffsetSync],
     source_starts: Mapping[Partition, int],
     target_starts: Mapping[Partition, int],
 ) -> dict[str, dict[Partition, int]]:
@@ -114,7 +114,7 @@ def translate_groups(
 def before_repeats(
     translated: Mapping[str, Mapping[Partition, int]],
     committed: Mapping[str, Mapping[Partition, int]],
-    anchors: Mapping[Partition, Corresponding],
+    anchors: Mapping[Partition, OffsetSync],
     repeated: Mapping[Partition, int],
     target_starts: Mapping[Partition, int],
 ) -> dict[str, dict[Partition, int]]:
@@ -123,7 +123,7 @@ def before_repeats(
 
     :param committed: where the groups stood on the source. :param repeated: as of :class:`hadash.mirroring.models.Anchor`.
 
-    >>> end, at = Corresponding(100, 105), {"p": Corresponding(90, 95)}
+    >>> end, at = OffsetSync(100, 105), {"p": OffsetSync(90, 95)}
     >>> before_repeats({"a": {"p": 25}, "b": {"p": 97}}, {"a": {"p": 20}, "b": {"p": 92}}, at, {"p": 5}, {"p": 0})
     {'a': {'p': 20}, 'b': {'p': 97}}
     """
@@ -140,7 +140,7 @@ def before_repeats(
 
 def skipped(
     committed: Mapping[str, Mapping[Partition, int]],
-    points: Mapping[Partition, Corresponding],
+    points: Mapping[Partition, OffsetSync],
     source_starts: Mapping[Partition, int],
     target_starts: Mapping[Partition, int],
 ) -> Iterator[tuple[str, Partition, int]]:
@@ -160,16 +160,16 @@ def skipped(
 
 
 def furthest_back(
-    translated: Mapping[str, Mapping[Partition, int]], ends: Mapping[Partition, Corresponding], count: int
-) -> dict[Partition, Corresponding]:
+    translated: Mapping[str, Mapping[Partition, int]], ends: Mapping[Partition, OffsetSync], count: int
+) -> dict[Partition, OffsetSync]:
     """Of each partition the point ``count`` records after the group that is furthest back; without those within ``count`` of
     the end. If the records before such a point are the same on both sides, the mirror has copied once what comes after.
 
     :param translated: offsets of groups on the target.
 
-    >>> end = Corresponding(source=100, target=60)
+    >>> end = OffsetSync(source=100, target=60)
     >>> furthest_back({"a": {"p": 20}, "b": {"p": 50}}, {"p": end}, 16)
-    {'p': Corresponding(source=76, target=36)}
+    {'p': OffsetSync(source=76, target=36)}
     >>> furthest_back({"b": {"p": 50}}, {"p": end}, 16)
     {}
     """
@@ -178,7 +178,7 @@ def furthest_back(
         for partition, offset in offsets.items():
             lowest[partition] = min(offset, lowest.get(partition, offset))
     return {
-        p: Corresponding(ends[p].source - (ends[p].target - offset) + count, offset + count)
+        p: OffsetSync(ends[p].source - (ends[p].target - offset) + count, offset + count)
         for p, offset in lowest.items()
         if offset + count < ends[p].target
     }
@@ -187,7 +187,7 @@ def furthest_back(
 def stale_offsets(
     standing: Mapping[str, Mapping[Partition, Any]],
     wanted: Mapping[str, Mapping[Partition, Any]],
-    ends: Mapping[Partition, Corresponding],
+    ends: Mapping[Partition, OffsetSync],
 ) -> dict[str, frozenset[Partition]]:
     """What groups have committed on the target and not on the source: left there by an earlier stay.
 
@@ -223,7 +223,7 @@ def to_try(
     return found
 
 
-def resume_after(ends: Mapping[Partition, Corresponding]) -> dict[Partition, int]:
+def resume_after(ends: Mapping[Partition, OffsetSync]) -> dict[Partition, int]:
     """Where the opposite mirror goes on: the last record, by source partition of the *new* direction, that
     both sides hold. -1 where there is none. Everything after it is new, so nothing can go round in a loop."""
     return {partition: point.target - 1 for partition, point in ends.items()}

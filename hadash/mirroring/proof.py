@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from hadash.kafka.values import Partition, Record
-from hadash.mirroring.offsets import Corresponding, mirrored_up_to
+from hadash.mirroring.offsets import OffsetSync, mirrored_up_to
 from hadash.sentences import Sentence, say
 
 
@@ -25,7 +25,7 @@ class Behind:
 class CaughtUp:
     """By count the mirror holds everything; the tails are still to be compared."""
 
-    ends: Mapping[Partition, Corresponding]
+    ends: Mapping[Partition, OffsetSync]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Contradiction:
 
 
 def compare_ends(
-    anchors: Mapping[Partition, Corresponding],
+    anchors: Mapping[Partition, OffsetSync],
     source_ends: Mapping[Partition, int],
     target_ends: Mapping[Partition, int],
 ) -> Behind | CaughtUp | Contradiction:
@@ -62,7 +62,7 @@ def compare_ends(
                 )
             )
         behind += lag
-        ends[partition] = Corresponding(source_end, target_ends[partition])
+        ends[partition] = OffsetSync(source_end, target_ends[partition])
     return Behind(behind) if behind else CaughtUp(ends)
 
 

@@ -20,7 +20,7 @@ from hadash.kafka.errors import KafkaError, TopicsUnknown
 from hadash.kafka.values import Partition, TopicInfo
 from hadash.mirroring import comparing
 from hadash.mirroring.models import Mirror
-from hadash.mirroring.offsets import Corresponding, ending_at, written_up_to
+from hadash.mirroring.offsets import OffsetSync, ending_at, written_up_to
 from hadash.mirroring.services import (
     Fence,
     MirrorError,
@@ -197,7 +197,7 @@ def _rebuild(
                 *("topic_settings", "comparison", "compared_at", "gaps"),
             ]
         )
-        save_anchors(mirror, {p: Corresponding(starts[p], 0) for p in partitions})
+        save_anchors(mirror, {p: OffsetSync(starts[p], 0) for p in partitions})
     start(mirror, source, None, fence)
     _await_running(mirror)
     if mirror.rebuilding:
@@ -310,7 +310,7 @@ def _create_topics(client: ClusterClient, topics: Mapping[str, tuple[int, int, M
 
 
 def tail_of(
-    lost: Cluster, points: dict[Partition, Corresponding], gone: Collection[str] = ()
+    lost: Cluster, points: dict[Partition, OffsetSync], gone: Collection[str] = ()
 ) -> dict[Partition, tuple[int, int]]:
     """What ``lost`` holds beyond ``points``: by partition the first and the end offset, where there is anything. A partition
     that has no point was never mirrored: all of it.

@@ -10,15 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hadash.kafka.values import Record
-from hadash.mirroring.offsets import Corresponding
+from hadash.mirroring.offsets import OffsetSync
 
 #: Records in a row that have to agree for a distance to be believed.
 PROOF = 16
 
 
-def recount(
-    source: Sequence[Record], target: Sequence[Record], anchor: Corresponding
-) -> Corresponding | None:
+def recount(source: Sequence[Record], target: Sequence[Record], anchor: OffsetSync) -> OffsetSync | None:
     """The point after the target's last record, on both sides.
 
     :param source: the last records of a partition, in order; the mirror may not have copied all of them yet.
@@ -58,5 +56,5 @@ def recount(
             return None
         distance = again[0]
         if distance == before:
-            return Corresponding(end - found[0], end) if agree(before, at) else None
+            return OffsetSync(end - found[0], end) if agree(before, at) else None
     return None

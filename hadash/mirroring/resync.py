@@ -22,7 +22,7 @@ from hadash.kafka.tail import TAIL_SECONDS
 from hadash.kafka.values import Partition
 from hadash.mirroring.gaps import Gap, Read, find_gap
 from hadash.mirroring.models import Mirror
-from hadash.mirroring.offsets import Corresponding
+from hadash.mirroring.offsets import OffsetSync
 from hadash.mirroring.recount import PROOF, recount
 from hadash.mirroring.services import cluster_client
 
@@ -41,13 +41,13 @@ RECOUNT_FAR_RECORDS = 50_000
 RECOUNT_FAR_SECONDS = 15.0
 RECOUNT_AGAIN_SECONDS = 30.0
 
-Points = dict[Partition, Corresponding]
+Points = dict[Partition, OffsetSync]
 
 #: By mirror, when this process has last read far back for it.
 _looked_far: dict[int, float] = {}
 
 
-def after_copies(mirror: Mirror, anchors: Mapping[Partition, Corresponding]) -> Points:
+def after_copies(mirror: Mirror, anchors: Mapping[Partition, OffsetSync]) -> Points:
     """New anchors of those partitions of which it is proved that the mirror has only copied records twice.
 
     Its Connect worker died. The copies stay in the target: who reads it from its beginning reads them twice. Where
@@ -75,7 +75,7 @@ def after_copies(mirror: Mirror, anchors: Mapping[Partition, Corresponding]) -> 
 
 
 def after_gaps(
-    mirror: Mirror, anchors: Mapping[Partition, Corresponding], copied: Mapping[Partition, int]
+    mirror: Mirror, anchors: Mapping[Partition, OffsetSync], copied: Mapping[Partition, int]
 ) -> Points:
     """New anchors of those partitions of which it is proved that offsets of the source have no copy. What they held
     is said, and kept on the mirror.
@@ -122,7 +122,7 @@ def after_gaps(
 
 def _keep(
     mirror: Mirror,
-    known: Mapping[Partition, Corresponding],
+    known: Mapping[Partition, OffsetSync],
     points: Points,
     entries: Mapping[Partition, Mapping[str, Any]] | None = None,
     repeated: Mapping[Partition, int] | None = None,
@@ -148,7 +148,7 @@ def _keep(
     return kept
 
 
-def _move(mirror: Mirror, p: Partition, known: Corresponding, point: Corresponding, twice: int) -> bool:
+def _move(mirror: Mirror, p: Partition, known: OffsetSync, point: OffsetSync, twice: int) -> bool:
     """Whether the anchor was still ``known``: then it is ``point`` now."""
     there = mirror.anchors.filter(
         topic=p.topic, partition=p.partition, source_offset=known.source, target_offset=known.target
@@ -183,9 +183,7 @@ def _last_records(
     return {p: (sides[1][p], sides[0][p]) for p in wanted}
 
 
-def _recounted(
-    mirror: Mirror, anchors: Mapping[Partition, Corresponding], count: int, seconds: float
-) -> Points:
+def _recounted(mirror: Mirror, anchors: Mapping[Partition, OffsetSync], count: int, seconds: float) -> Points:
     """Where both sides correspond again, as far as the last ``count`` records of both prove it."""
     read = _last_records(mirror, anchors, count, seconds)
     points = {p: recount(read[p][0].records, read[p][1].records, known) for p, known in anchors.items()}
@@ -194,7 +192,7 @@ def _recounted(
 
 def _gaps(
     mirror: Mirror,
-    anchors: Mapping[Partition, Corresponding],
+    anchors: Mapping[Partition, OffsetSync],
     copied: Mapping[Partition, int],
     count: int,
     seconds: float,

@@ -20,7 +20,7 @@ from hadash.kafka.values import Partition, TopicInfo
 from hadash.mirroring.connector import Endpoint, connector_config, connector_name
 from hadash.mirroring.limits import Limits
 from hadash.mirroring.models import Anchor, Mirror
-from hadash.mirroring.offsets import Corresponding, never_back, resume_after
+from hadash.mirroring.offsets import OffsetSync, never_back, resume_after
 from hadash.mirroring.standby import deny_writes
 from hadash.mirroring.standby_topics import Needs, make_active, make_standby, needs
 from hadash.mirroring.topic_settings import new_configs
@@ -67,18 +67,18 @@ def _partitions(topics: Mapping[str, TopicInfo]) -> list[Partition]:
     ]
 
 
-def anchors_of(mirror: Mirror) -> dict[Partition, Corresponding]:
+def anchors_of(mirror: Mirror) -> dict[Partition, OffsetSync]:
     return _points(mirror.anchors.all())
 
 
-def anchors_of_topics(mirrors: Iterable[Mirror], topics: Iterable[str]) -> dict[Partition, Corresponding]:
+def anchors_of_topics(mirrors: Iterable[Mirror], topics: Iterable[str]) -> dict[Partition, OffsetSync]:
     """Of these Topics only, in one question: clients wait for it."""
     return _points(Anchor.objects.filter(mirror__in=mirrors, topic__in=topics))
 
 
-def _points(anchors: QuerySet[Anchor]) -> dict[Partition, Corresponding]:
+def _points(anchors: QuerySet[Anchor]) -> dict[Partition, OffsetSync]:
     rows = anchors.values_list("topic", "partition", "source_offset", "target_offset")
-    return {Partition(topic, index): Corresponding(source, target) for topic, index, source, target in rows}
+    return {Partition(topic, index): OffsetSync(source, target) for topic, index, source, target in rows}
 
 
 def _endpoint(cluster: Cluster) -> Endpoint:
@@ -160,7 +160,7 @@ def create_mirror(pair: Pair, name: str, topics: Iterable[str], source: Cluster)
         mirror = Mirror.objects.create(
             pair=pair, name=name, topics=wanted, source=source, topic_settings=needed.active
         )
-        save_anchors(mirror, {p: Corresponding(starts[p], ends[p]) for p in partitions})
+        save_anchors(mirror, {p: OffsetSync(starts[p], ends[p]) for p in partitions})
     make_standby(target, needed.standby)  # also where the Topic was there
     deny_writes(pair, target, wanted)
     start(mirror, source)
@@ -204,7 +204,7 @@ def await_topics(client: ClusterClient, topics: list[str]) -> dict[Partition, in
         time.sleep(POLL_SECONDS)
 
 
-def save_anchors(mirror: Mirror, points: Mapping[Partition, Corresponding]) -> None:
+def save_anchors(mirror: Mirror, points: Mapping[Partition, OffsetSync]) -> None:
     """The anchors of a new mirror, or of one that is turned round: what a side holds twice it goes on holding."""
     repeated = {
         Partition(a.topic, a.partition): {
@@ -222,7 +222,7 @@ def repeated_in(mirror: Mirror) -> dict[Partition, int]:
     return {Partition(a.topic, a.partition): a.target_repeated for a in mirror.anchors.all()}
 
 
-def anchor(mirror: Mirror, partition: Partition, point: Corresponding, **repeated: int) -> Anchor:
+def anchor(mirror: Mirror, partition: Partition, point: OffsetSync, **repeated: int) -> Anchor:
     return Anchor(
         **repeated,
         mirror=mirror,
@@ -319,7 +319,7 @@ def pause_before_turning(mirrors: Sequence[Mirror], fence: Fence = nobody_else) 
             order.result()
 
 
-def turn_on_record(mirror: Mirror, ends: Mapping[Partition, Corresponding]) -> None:
+def turn_on_record(mirror: Mirror, ends: Mapping[Partition, OffsetSync]) -> None:
     """The half of :func:`reverse` that needs nobody, for a new source that is lost. Nothing copies: it counts as turning until
     somebody rebuilds the other side.
 
@@ -329,7 +329,7 @@ def turn_on_record(mirror: Mirror, ends: Mapping[Partition, Corresponding]) -> N
         mirror.source, mirror.turning = mirror.pair.other(mirror.source), True
         mirror.sighted, mirror.sighted_at = [], None
         mirror.save(update_fields=["source", "turning", "sighted", "sighted_at"])
-        save_anchors(mirror, {p: Corresponding(point.target, point.source) for p, point in ends.items()})
+        save_anchors(mirror, {p: OffsetSync(point.target, point.source) for p, point in ends.items()})
 
 
 def hold(mirrors: Sequence[Mirror], active: Cluster, fence: Fence = nobody_else) -> None:
@@ -384,7 +384,7 @@ def is_held_back(mirror: Mirror) -> bool:
     return status is not None and status.state in ("PAUSED", "STOPPED")
 
 
-def reverse(mirror: Mirror, ends: Mapping[Partition, Corresponding], fence: Fence = nobody_else) -> None:
+def reverse(mirror: Mirror, ends: Mapping[Partition, OffsetSync], fence: Fence = nobody_else) -> None:
     """Turn a drained mirror round: stop the old direction, then start the new one after the drained point.
 
     May be repeated: the old connector is stopped, with its tasks gone, before the new one runs; the new one copies
@@ -407,7 +407,7 @@ def reverse(mirror: Mirror, ends: Mapping[Partition, Corresponding], fence: Fenc
         fence()
         mirror.source, mirror.turning = new_source, False
         mirror.save(update_fields=["source", "turning"])
-        save_anchors(mirror, {p: Corresponding(point.target, point.source) for p, point in ends.items()})
+        save_anchors(mirror, {p: OffsetSync(point.target, point.source) for p, point in ends.items()})
 
 
 def _change_roles(mirror: Mirror, active: Cluster) -> None:

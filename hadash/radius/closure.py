@@ -1,4 +1,4 @@
-"""Everything that has to move when one thing moves, and why each of it does. Pure.
+"""Everything that has to move when one node moves, and why each of it does. Pure.
 
 Every rule has the form "if this moves, that moves": whoever uses a Topic moves with it, and brings along whatever it uses. So
 the rules are the edges of a graph, and what has to move is what can be reached in it. That is the smallest set which is
@@ -33,8 +33,8 @@ from hadash.radius.nodes import (
     GROUP,
     INSTANCE,
     TOPIC,
-    Thing,
-    Use,
+    AccessEdge,
+    Node,
     group,
     topic,
 )
@@ -55,68 +55,68 @@ class Closure:
     a large estate may hang together."""
 
     def __init__(
-        self, graph: AccessGraph, order: Array, because: Array, there: Array | None, unknown: Sequence[Thing]
+        self, graph: AccessGraph, order: Array, because: Array, there: Array | None, unknown: Sequence[Node]
     ) -> None:
         self._graph = graph
         self._order = order
         self._because = because
         self._there = there
         self._unknown = tuple(unknown)
-        self._inside = np.zeros(len(graph.things), bool)
+        self._inside = np.zeros(len(graph.nodes), bool)
         self._inside[order] = True
 
-    def __contains__(self, thing: Thing) -> bool:
-        number = self._graph.number(thing)
-        return thing in self._unknown if number is None else bool(self._inside[number])
+    def __contains__(self, node: Node) -> bool:
+        number = self._graph.number(node)
+        return node in self._unknown if number is None else bool(self._inside[number])
 
     def __len__(self) -> int:
         return len(self._order) + len(self._unknown)
 
-    def things(self, *kinds: str) -> list[Thing]:
+    def nodes(self, *kinds: str) -> list[Node]:
         """The members of some kinds, sorted."""
-        things = self._graph.things
+        nodes = self._graph.nodes
         found = [
-            things[number]
+            nodes[number]
             for kind in kinds
             for number in np.flatnonzero(self._inside[self._graph.range_of(kind)])
             + self._graph.range_of(kind).start
         ]
-        return sorted([*found, *(thing for thing in self._unknown if thing.kind in kinds)])
+        return sorted([*found, *(node for node in self._unknown if node.kind in kinds)])
 
     def named(self, kind: str) -> list[str]:
         """The names of the members that are Topics, or groups, sorted."""
-        return [thing.names[0] for thing in self.things(kind)]
+        return [node.names[0] for node in self.nodes(kind)]
 
     @cached_property
-    def members(self) -> Mapping[Thing, Thing | None]:
+    def members(self) -> Mapping[Node, Node | None]:
         """Each member with what pulled it in (``None`` for what was asked for), nearest first."""
-        things, because = self._graph.things, self._because
-        found: dict[Thing, Thing | None] = dict.fromkeys(self._unknown)
+        nodes, because = self._graph.nodes, self._because
+        found: dict[Node, Node | None] = dict.fromkeys(self._unknown)
         for number in self._order:
             before = because[number]
-            found[things[number]] = things[before] if 0 <= before < len(things) else None
+            found[nodes[number]] = nodes[before] if 0 <= before < len(nodes) else None
         return found
 
     @cached_property
-    def already(self) -> frozenset[Thing]:
+    def already(self) -> frozenset[Node]:
         """Members that are on the target already: they pull in nothing, and nothing is written for them."""
         if self._there is None:
             return frozenset()
-        return frozenset(self._graph.things[number] for number in self._order if self._there[number])
+        return frozenset(self._graph.nodes[number] for number in self._order if self._there[number])
 
     @cached_property
-    def uncovered(self) -> tuple[Use, ...]:
+    def uncovered(self) -> tuple[AccessEdge, ...]:
         """Uses of what moves by clients that would stay."""
         found = {
             use
-            for thing, uses in self._graph.uncovered.items()
-            if thing in self
+            for node, uses in self._graph.uncovered.items()
+            if node in self
             for use in uses
-            if Thing(APPID, use.appid, ()) not in self
+            if Node(APPID, use.appid, ()) not in self
         }
         return tuple(sorted(found))
 
-    def chain(self, member: Thing) -> list[Thing]:
+    def chain(self, member: Node) -> list[Node]:
         """From what was asked for to ``member``."""
         found = [member]
         while (before := self.members[found[-1]]) is not None:
@@ -135,7 +135,7 @@ class AccessGraph:
 
     def __init__(
         self,
-        uses: Iterable[Use],
+        uses: Iterable[AccessEdge],
         documents: Mapping[str, Document[Any]],
         instances: Mapping[str, Iterable[str]],
         dimension: Dimension = Dimension.INSTANCE,
@@ -152,7 +152,7 @@ class AccessGraph:
         for appid, document in documents.items():
             self._instances[appid].update(document.instances)
         #: By Topic or group: uses by clients that would stay behind.
-        self.uncovered: dict[Thing, list[Use]] = defaultdict(list)
+        self.uncovered: dict[Node, list[AccessEdge]] = defaultdict(list)
         rules = _Rules()
         self._add_uses(rules, list(uses), widen)
         self._add_instances(rules)
@@ -160,37 +160,37 @@ class AccessGraph:
         self._put_in_order(rules)
 
     def _put_in_order(self, rules: _Rules) -> None:
-        """Number the things by their names: whatever the order of the uses, the way that is found is the same."""
+        """Number the nodes by their names: whatever the order of the uses, the way that is found is the same."""
         first_numbers = rules.numbers
-        self.things = sorted(first_numbers)
-        self._numbers = {thing: number for number, thing in enumerate(self.things)}
-        moved = np.empty(len(self.things), np.int64)
-        for thing, first in first_numbers.items():
-            moved[first] = self._numbers[thing]
-        count = len(self.things)
+        self.nodes = sorted(first_numbers)
+        self._numbers = {node: number for number, node in enumerate(self.nodes)}
+        moved = np.empty(len(self.nodes), np.int64)
+        for node, first in first_numbers.items():
+            moved[first] = self._numbers[node]
+        count = len(self.nodes)
         ones, others = (moved[np.frombuffer(ends, np.int64)] for ends in (rules.ones, rules.others))
         # (A place that is named twice is one; the root, from which all that is asked for is reached, is added later.)
         self._edges = csr_array((np.ones(len(ones), np.int8), (ones, others)), shape=(count, count))
         self._edges.sum_duplicates()
         self._edges.data[:] = 1  # whatever the sum has become in eight bits
-        self._ranges = _ranges([thing.kind for thing in self.things])
-        self._documented = [n for n, thing in enumerate(self.things) if thing.appid in self._documents]
+        self._ranges = _ranges([node.kind for node in self.nodes])
+        self._documented = [n for n, node in enumerate(self.nodes) if node.appid in self._documents]
 
-    def __contains__(self, thing: Thing) -> bool:
-        return thing in self._numbers
+    def __contains__(self, node: Node) -> bool:
+        return node in self._numbers
 
-    def number(self, thing: Thing) -> int | None:
-        """Its place in ``things``, which are sorted; ``None`` when nobody knows it."""
-        return self._numbers.get(thing)
+    def number(self, node: Node) -> int | None:
+        """Its place in ``nodes``, which are sorted; ``None`` when nobody knows it."""
+        return self._numbers.get(node)
 
     def range_of(self, kind: str) -> slice:
-        """Where the things of a kind are."""
+        """Where the nodes of a kind are."""
         return self._ranges.get(kind, slice(0, 0))
 
     def close(
         self,
-        asked: Iterable[Thing],
-        is_there: Callable[[Thing], bool] | None = None,
+        asked: Iterable[Node],
+        is_there: Callable[[Node], bool] | None = None,
         *,
         there_by_default: bool = False,
     ) -> Closure:
@@ -200,35 +200,35 @@ class AccessGraph:
         :param there_by_default: whether those without a document are.
         """
         wanted = sorted(set(asked))
-        numbers = [self._numbers[thing] for thing in wanted if thing in self._numbers]
+        numbers = [self._numbers[node] for node in wanted if node in self._numbers]
         edges, there = self.cut(is_there, there_by_default=there_by_default)
         order, because = _reached(edges, numbers)
         return Closure(self, order, because, there, [t for t in wanted if t not in self._numbers])
 
     def cut(
-        self, is_there: Callable[[Thing], bool] | None = None, *, there_by_default: bool = False
+        self, is_there: Callable[[Node], bool] | None = None, *, there_by_default: bool = False
     ) -> tuple[csr_array, Array | None]:
         """(what follows from what, without what follows from those who are there; which those are, ``None`` for nobody).
 
-        Both by the numbers of the things. Parameters as of :meth:`close`.
+        Both by the numbers of the nodes. Parameters as of :meth:`close`.
         """
         there = self._there(is_there, there_by_default)
         return (self._edges if there is None else _cut(self._edges, there)), there
 
-    def _there(self, is_there: Callable[[Thing], bool] | None, by_default: bool) -> Array | None:
+    def _there(self, is_there: Callable[[Node], bool] | None, by_default: bool) -> Array | None:
         if is_there is None and not by_default:
             return None
-        found = np.full(len(self.things), by_default)
+        found = np.full(len(self.nodes), by_default)
         for kind in (TOPIC, GROUP):
             found[self.range_of(kind)] = False
         if is_there is not None:
             for number in self._documented:
-                found[number] = is_there(self.things[number])
+                found[number] = is_there(self.nodes[number])
         return found if found.any() else None
 
     # -- the rules ------------------------------------------------------------------------------------------------
 
-    def _add_uses(self, rules: _Rules, uses: list[Use], widen: bool) -> None:
+    def _add_uses(self, rules: _Rules, uses: list[AccessEdge], widen: bool) -> None:
         instances = self._instances
         covered = {
             (use.appid, use.kind == GROUP, use.resource)
@@ -243,10 +243,10 @@ class AccessGraph:
                 rules.both(governing, resource)
                 if registered and governing.kind != INSTANCE:
                     # Moved by itself it would get a binding, which comes before that of the Topic.
-                    rules.follows(Thing(INSTANCE, use.appid, (use.client_id,)), resource)
+                    rules.follows(Node(INSTANCE, use.appid, (use.client_id,)), resource)
                 continue
             # A whole AppID moves with all that any of its clients uses.
-            whole = Thing(APPID, use.appid, ())
+            whole = Node(APPID, use.appid, ())
             rules.follows(whole, resource)
             if not widen and (use.appid, use.kind == GROUP, use.resource) in covered:
                 self.uncovered[resource].append(use)
@@ -257,39 +257,39 @@ class AccessGraph:
         """The whole of an AppID includes those of its clients that could move by themselves."""
         for appid, names in self._instances.items():
             for name in names:
-                rules.follows(Thing(APPID, appid, ()), Thing(INSTANCE, appid, (name,)))
+                rules.follows(Node(APPID, appid, ()), Node(INSTANCE, appid, (name,)))
                 if self._dimension is Dimension.APPID:
-                    rules.follows(Thing(INSTANCE, appid, (name,)), Thing(APPID, appid, ()))
+                    rules.follows(Node(INSTANCE, appid, (name,)), Node(APPID, appid, ()))
 
     def _add_bound(self, rules: _Rules) -> None:
         """All Topics of a bound list move together, and a group takes the binding of its own along."""
         for appid, document in self._documents.items():
             for name in document.topics:
-                rules.both(Thing(BOUND_TOPICS, appid, (name,)), topic(name))
+                rules.both(Node(BOUND_TOPICS, appid, (name,)), topic(name))
             for names in document.topic_lists:
                 for name in names:
                     if name not in document.topics:
-                        rules.both(Thing(BOUND_TOPICS, appid, names), topic(name))
+                        rules.both(Node(BOUND_TOPICS, appid, names), topic(name))
             for name in document.groups:
-                rules.both(Thing(BOUND_GROUP, appid, (name,)), group(name))
+                rules.both(Node(BOUND_GROUP, appid, (name,)), group(name))
 
 
 class _Rules:
-    """What follows from what, while the graph is put together: things are numbered as they come."""
+    """What follows from what, while the graph is put together: nodes are numbered as they come."""
 
     def __init__(self) -> None:
-        self.numbers: dict[Thing, int] = {}
+        self.numbers: dict[Node, int] = {}
         self.ones, self.others = array("q"), array("q")
 
-    def _number(self, thing: Thing) -> int:
-        return self.numbers.setdefault(thing, len(self.numbers))
+    def _number(self, node: Node) -> int:
+        return self.numbers.setdefault(node, len(self.numbers))
 
-    def follows(self, one: Thing, other: Thing) -> None:
+    def follows(self, one: Node, other: Node) -> None:
         """When ``one`` moves, ``other`` does."""
         self.ones.append(self._number(one))
         self.others.append(self._number(other))
 
-    def both(self, one: Thing, other: Thing) -> None:
+    def both(self, one: Node, other: Node) -> None:
         """Neither moves without the other."""
         self.follows(one, other)
         self.follows(other, one)
@@ -319,7 +319,7 @@ def _reached(edges: csr_array, numbers: Sequence[int]) -> tuple[Array, Array]:
     count = edges.shape[0]
     if not numbers:
         return np.empty(0, np.int64), np.full(count, -1)
-    # One more thing, the root, leads to all that was asked for.
+    # One more node, the root, leads to all that was asked for.
     rooted = csr_array(
         (
             np.concatenate((edges.data, np.ones(len(numbers), edges.data.dtype))),
@@ -332,26 +332,26 @@ def _reached(edges: csr_array, numbers: Sequence[int]) -> tuple[Array, Array]:
     return order[1:], because
 
 
-def bound_topics(document: Document[Any], name: str) -> Thing | None:
+def bound_topics(document: Document[Any], name: str) -> Node | None:
     """The identity of a Topic, or of a list that holds it, that has a binding of its own."""
     if name in document.topics:
-        return Thing(BOUND_TOPICS, document.appid, (name,))
+        return Node(BOUND_TOPICS, document.appid, (name,))
     for names in document.topic_lists:
         if name in names:
-            return Thing(BOUND_TOPICS, document.appid, names)
+            return Node(BOUND_TOPICS, document.appid, names)
     return None
 
 
-def governing_of(use: Use, document: Document[Any] | None, registered: bool) -> Thing:
+def governing_of(use: AccessEdge, document: Document[Any] | None, registered: bool) -> Node:
     """The identity whose binding says where a use goes, or would say so if it had one; as :mod:`hadash.identity.resolve`.
 
     A group's own binding is not asked: the clients that are its members read by their AppID, and move with it.
 
     :param registered: whether the client.id is an InstanceID, also without a binding.
     """
-    instance = Thing(INSTANCE, use.appid, (use.client_id,))
+    instance = Node(INSTANCE, use.appid, (use.client_id,))
     if document is None:
-        return instance if registered else Thing(APPID, use.appid, ())
+        return instance if registered else Node(APPID, use.appid, ())
     if use.client_id in document.instances:
         return instance
     named = names_topic(use.client_id, use.appid)
@@ -361,7 +361,7 @@ def governing_of(use: Use, document: Document[Any] | None, registered: bool) -> 
     by_topic = bound_topics(document, use.resource) if use.kind != GROUP else None
     if by_topic is not None:
         return by_topic
-    return instance if registered else Thing(APPID, use.appid, ())
+    return instance if registered else Node(APPID, use.appid, ())
 
 
 def names_topic(client_id: str, appid: str) -> str | None:
@@ -371,24 +371,24 @@ def names_topic(client_id: str, appid: str) -> str | None:
 
 
 def identities_of(
-    closure: Closure, documents: Mapping[str, Document[Any]], is_there: Callable[[Thing], bool]
+    closure: Closure, documents: Mapping[str, Document[Any]], is_there: Callable[[Node], bool]
 ) -> Iterator[Identity]:
     """The identities whose bindings are written.
 
     With a whole AppID go those of its InstanceIDs that have a binding of their own, so that no narrower binding stays
     behind; the others have none and need none.
     """
-    for member in closure.things(APPID, INSTANCE, BOUND_TOPICS, BOUND_GROUP):
+    for member in closure.nodes(APPID, INSTANCE, BOUND_TOPICS, BOUND_GROUP):
         identity = member.identity
         assert identity is not None
         if member in closure.already:
             continue  # what it uses stays, too
-        whole = Thing(APPID, member.appid, ())
+        whole = Node(APPID, member.appid, ())
         if member.kind == INSTANCE and whole in closure and whole not in closure.already:
             continue
         yield identity
         document = documents.get(member.appid)
         if member.kind == APPID and document is not None:
             for name in document.instances:
-                if not is_there(Thing(INSTANCE, member.appid, (name,))):
+                if not is_there(Node(INSTANCE, member.appid, (name,))):
                     yield Identity(member.appid, name)

@@ -1,4 +1,4 @@
-"""What a radius is made of: uses, and the things that move. Pure."""
+"""What a radius is made of: uses, and the nodes that move. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hadash.identity.identity import Identity
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Use:
+class AccessEdge:
     """A client uses something. ``kind`` is produce or consume (of a Topic), group (it is a member) or acl (it was never seen, but
     may use the Topic)."""
 
@@ -25,7 +25,7 @@ class Use:
         return f"{self.appid} › {self.client_id}" if self.client_id else self.appid
 
 
-class Thing(NamedTuple):
+class Node(NamedTuple):
     """A node of the graph: a Topic, a group, or an identity whose binding is written. What does not apply is empty."""
 
     kind: str
@@ -50,25 +50,25 @@ class Thing(NamedTuple):
         return str(self.identity or self.names[0])
 
 
-#: Kinds of things.
+#: Kinds of nodes.
 APPID, INSTANCE, BOUND_TOPICS, BOUND_GROUP = "appid", "instance", "bound topics", "bound group"
 TOPIC, GROUP = "topic", "group"
 
 
-def topic(name: str) -> Thing:
-    return Thing(TOPIC, "", (name,))
+def topic(name: str) -> Node:
+    return Node(TOPIC, "", (name,))
 
 
-def group(name: str) -> Thing:
-    return Thing(GROUP, "", (name,))
+def group(name: str) -> Node:
+    return Node(GROUP, "", (name,))
 
 
-def thing_of(identity: Identity) -> Thing:
+def node_of(identity: Identity) -> Node:
     """The node of an identity."""
     if identity.instance_id is not None:
-        return Thing(INSTANCE, identity.appid, (identity.instance_id,))
+        return Node(INSTANCE, identity.appid, (identity.instance_id,))
     if identity.group is not None:
-        return Thing(BOUND_GROUP, identity.appid, (identity.group,))
+        return Node(BOUND_GROUP, identity.appid, (identity.group,))
     if identity.topics:
-        return Thing(BOUND_TOPICS, identity.appid, identity.topics)
-    return Thing(APPID, identity.appid, ())
+        return Node(BOUND_TOPICS, identity.appid, identity.topics)
+    return Node(APPID, identity.appid, ())

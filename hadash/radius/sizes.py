@@ -1,7 +1,7 @@
-"""How much moves with each thing of an estate: the size of every blast radius at once. Pure.
+"""How much moves with each node of an estate: the size of every blast radius at once. Pure.
 
-To close each thing by itself would take as many searches as there are things. But things that pull in each other have the
-same radius, and in an estate whose AppIDs are shared half of all things do: these are found once, and whatever leads to them
+To close each node by itself would take as many searches as there are nodes. But nodes that pull in each other have the
+same radius, and in an estate whose AppIDs are shared half of all nodes do: these are found once, and whatever leads to them
 only adds what it pulls in besides.
 """
 
@@ -12,20 +12,20 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 
-#: Sets of things that pull in each other are looked at by themselves from this size on; smaller ones are passed through.
+#: Sets of nodes that pull in each other are looked at by themselves from this size on; smaller ones are passed through.
 LARGE = 64
-#: And no more of them than this: each takes a bit of every thing.
+#: And no more of them than this: each takes a bit of every node.
 MOST_LARGE = 512
 
 Numbers = NDArray[np.int64]
 
 
 def radius_sizes(edges: csr_array, counts: NDArray[np.bool_] | None = None) -> Numbers:
-    """For each thing, how many things move when it does, itself included.
+    """For each node, how many nodes move when it does, itself included.
 
-    :param edges: what follows from what, by the numbers of the things (:meth:`AccessGraph.cut
+    :param edges: what follows from what, by the numbers of the nodes (:meth:`AccessGraph.cut
         <hadash.radius.closure.AccessGraph.cut>`).
-    :param counts: which things count; ``None`` for all.
+    :param counts: which nodes count; ``None`` for all.
     """
     count = edges.shape[0]
     if not count:
@@ -37,13 +37,13 @@ def radius_sizes(edges: csr_array, counts: NDArray[np.bool_] | None = None) -> N
 
 
 def islands(edges: csr_array) -> tuple[int, Numbers]:
-    """(how many there are, the number of each thing's island): things that hang together in any way."""
+    """(how many there are, the number of each node's island): nodes that hang together in any way."""
     found, labels = connected_components(edges, directed=False)
     return int(found), labels.astype(np.int64)
 
 
 def _between(edges: csr_array, of_thing: Numbers, sets: int) -> csr_array:
-    """What follows from what, for sets of things that pull in each other."""
+    """What follows from what, for sets of nodes that pull in each other."""
     ones = of_thing[np.repeat(np.arange(edges.shape[0]), np.diff(edges.indptr))]
     others = of_thing[edges.indices]
     across = ones != others
@@ -109,7 +109,7 @@ class _Reached:
         return self._inside[ones]
 
     def weight_of(self, ones: frozenset[int]) -> int:
-        """How many things these are."""
+        """How many nodes these are."""
         if ones not in self._weight:
             self._weight[ones] = int(self._weights[self.inside(ones)].sum())
         return self._weight[ones]

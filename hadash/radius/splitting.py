@@ -18,6 +18,7 @@ from scipy.sparse.csgraph import breadth_first_order, connected_components
 
 from hadash.bindings.model import BindingDocument
 from hadash.radius.closure import AccessGraph, Array, Dimension
+from hadash.radius.fleet import Estate, everything_on, is_on
 from hadash.radius.nodes import (
     APPID,
     BOUND_GROUP,
@@ -25,36 +26,35 @@ from hadash.radius.nodes import (
     GROUP,
     INSTANCE,
     TOPIC,
-    Thing,
-    Use,
+    AccessEdge,
+    Node,
     group,
     topic,
 )
-from hadash.switching.plan import Scope, ScopeKind, member_key
-from hadash.switching.planning.radius import Draft, Estate, draw_up, everything_on, is_on
+from hadash.radius.scope import Scope, ScopeKind, member_key
 
-#: Which of several things that lead to each other a scope names: the one that people ask for.
+#: Which of several nodes that lead to each other a scope names: the one that people ask for.
 _RANK = {kind: rank for rank, kind in enumerate((APPID, INSTANCE, TOPIC, GROUP, BOUND_TOPICS, BOUND_GROUP))}
 
 
 @dataclass(frozen=True, slots=True)
 class Radius:
-    """What has to move together. ``things`` are sorted; ``scope`` asks for all of them."""
+    """What has to move together. ``nodes`` are sorted; ``scope`` asks for all of them."""
 
     scope: Scope
-    things: tuple[Thing, ...]
+    nodes: tuple[Node, ...]
 
 
 def radii_of(
     estate: Estate,
     source: str,
     target: str,
-    asked: Iterable[Thing] | None = None,
+    asked: Iterable[Node] | None = None,
     dimension: Dimension = Dimension.INSTANCE,
     *,
     widen: bool = False,
 ) -> list[Radius]:
-    """The radii of ``asked`` (``None``: of everything on ``source``), the one with the fewest things first.
+    """The radii of ``asked`` (``None``: of everything on ``source``), the one with the fewest nodes first.
 
     Who is on ``target`` already joins nothing, and is a radius of its own only when it was asked for.
     """
@@ -63,13 +63,6 @@ def radii_of(
     return _Split(
         graph, estate, target, wanted, Scope(ScopeKind.SEVERAL, dimension=dimension, widen=widen)
     ).radii()
-
-
-def drafts_of(radii: Sequence[Radius], estate: Estate, source: str, target: str) -> Iterator[Draft]:
-    """The plan of each radius, and what stands against it: as of the whole estate, at the cost of its own part."""
-    parts = _Parts(estate)
-    for radius in radii:
-        yield draw_up(radius.scope, source, target, parts.of(radius))
 
 
 def radii_again(scopes: Sequence[Scope], estate: Estate, target: str) -> Iterator[Radius]:
@@ -81,40 +74,40 @@ def radii_again(scopes: Sequence[Scope], estate: Estate, target: str) -> Iterato
     )
     for scope in scopes:
         closure = graph.close(
-            scope.things, partial(is_on, estate, target), there_by_default=estate.default == target
+            scope.nodes, partial(is_on, estate, target), there_by_default=estate.default == target
         )
         yield Radius(scope, tuple(sorted(set(closure.members) - closure.already)))
 
 
 class _Split:
-    """One split. Numbers are places in ``things``: those of the graph, then what was asked for and nobody knows."""
+    """One split. Numbers are places in ``nodes``: those of the graph, then what was asked for and nobody knows."""
 
     def __init__(
-        self, graph: AccessGraph, estate: Estate, target: str, asked: set[Thing], likeness: Scope
+        self, graph: AccessGraph, estate: Estate, target: str, asked: set[Node], likeness: Scope
     ) -> None:
         self._estate, self._likeness = estate, likeness
-        unknown = sorted(thing for thing in asked if thing not in graph)
-        self.things = [*graph.things, *unknown]
-        self._numbers = {thing: number for number, thing in enumerate(self.things)}
-        self._asked = np.zeros(len(self.things), bool)
-        self._asked[[self._numbers[thing] for thing in asked]] = True
+        unknown = sorted(node for node in asked if node not in graph)
+        self.nodes = [*graph.nodes, *unknown]
+        self._numbers = {node: number for number, node in enumerate(self.nodes)}
+        self._asked = np.zeros(len(self.nodes), bool)
+        self._asked[[self._numbers[node] for node in asked]] = True
         edges, there = graph.cut(partial(is_on, estate, target), there_by_default=estate.default == target)
-        self._there = np.zeros(len(self.things), bool)
+        self._there = np.zeros(len(self.nodes), bool)
         if there is not None:
             self._there[: len(there)] = there
         ones, others = edges.nonzero()
         kept = ~self._there[others]  # (what is there already follows, and joins nothing)
-        self._edges = _matrix(len(self.things), ones[kept], others[kept])
+        self._edges = _matrix(len(self.nodes), ones[kept], others[kept])
 
     def radii(self) -> list[Radius]:
         inside = self._reached()
         circles, first = self._circles(inside)
         found = [self._radius(part, circles, first) for part in self._parts(inside)]
-        return sorted(found, key=lambda radius: (len(radius.things), radius.things))
+        return sorted(found, key=lambda radius: (len(radius.nodes), radius.nodes))
 
     def _reached(self) -> Array:
         """What moves with anything that was asked for."""
-        count = len(self.things)
+        count = len(self.nodes)
         starts = np.flatnonzero(self._asked)
         inside = np.zeros(count, bool)
         if len(starts):
@@ -132,7 +125,7 @@ class _Split:
         kept = inside[ones] & inside[others]
         more = np.array([*self._one_document(inside), *self._one_mirror(inside)], np.int64).reshape(-1, 2)
         joined = _matrix(
-            len(self.things), np.append(ones[kept], more[:, 0]), np.append(others[kept], more[:, 1])
+            len(self.nodes), np.append(ones[kept], more[:, 0]), np.append(others[kept], more[:, 1])
         )
         _, labels = connected_components(joined, directed=False)
         numbers = np.flatnonzero(inside)
@@ -143,8 +136,8 @@ class _Split:
     def _one_document(self, inside: Array) -> Iterator[tuple[int, int]]:
         """A whole AppID and its narrower bindings are one: a switch of the one holds the document of the other."""
         for number in np.flatnonzero(inside & ~self._there):
-            thing = self.things[number]
-            whole = self._numbers.get(Thing(APPID, thing.appid, ())) if thing.appid else None
+            node = self.nodes[number]
+            whole = self._numbers.get(Node(APPID, node.appid, ())) if node.appid else None
             if whole is not None and whole != number and inside[whole] and not self._there[whole]:
                 yield whole, int(number)
 
@@ -154,19 +147,17 @@ class _Split:
         for mirror in self._estate.mirrors:
             numbers = [self._numbers.get(topic(name)) for name in sorted(mirror.topics)]
             carried = [number for number in numbers if number is not None and inside[number]]
-            first = next(
-                (n for n in carried if self.things[n].names[0] in used), carried[0] if carried else 0
-            )
+            first = next((n for n in carried if self.nodes[n].names[0] in used), carried[0] if carried else 0)
             for number in carried:
-                if self.things[number].names[0] not in used and number != first:
+                if self.nodes[number].names[0] not in used and number != first:
                     yield first, number
 
     def _circles(self, inside: Array) -> tuple[Array, Array]:
-        """(by number the circle of things that lead to each other; by circle whether nothing else leads into it)."""
+        """(by number the circle of nodes that lead to each other; by circle whether nothing else leads into it)."""
         ones, others = self._edges.nonzero()
         kept = inside[ones] & inside[others]
         ones, others = ones[kept], others[kept]
-        graph = _matrix(len(self.things), ones, others)
+        graph = _matrix(len(self.nodes), ones, others)
         count, circles = connected_components(graph, directed=True, connection="strong")
         first = np.ones(count, bool)
         first[circles[others][circles[ones] != circles[others]]] = False
@@ -174,43 +165,43 @@ class _Split:
 
     def _radius(self, part: Array, circles: Array, first: Array) -> Radius:
         """``part`` with the fewest roots from which all of it is reached: one of each circle that nothing leads into."""
-        best: dict[int, Thing] = {}
+        best: dict[int, Node] = {}
         for number in part:
-            thing, circle = self.things[number], int(circles[number])
+            node, circle = self.nodes[number], int(circles[number])
             if first[circle] and (
-                circle not in best or self._preferred(thing) < self._preferred(best[circle])
+                circle not in best or self._preferred(node) < self._preferred(best[circle])
             ):
-                best[circle] = thing
+                best[circle] = node
         roots = sorted(best.values(), key=self._preferred)
-        return Radius(self._scope(roots), tuple(sorted(self.things[number] for number in part)))
+        return Radius(self._scope(roots), tuple(sorted(self.nodes[number] for number in part)))
 
-    def _preferred(self, thing: Thing) -> tuple[bool, int, Thing]:
-        return not self._asked[self._numbers[thing]], _RANK[thing.kind], thing
+    def _preferred(self, node: Node) -> tuple[bool, int, Node]:
+        return not self._asked[self._numbers[node]], _RANK[node.kind], node
 
-    def _scope(self, roots: list[Thing]) -> Scope:
+    def _scope(self, roots: list[Node]) -> Scope:
         identity = roots[0].identity
         if len(roots) == 1 and identity is not None and roots[0].kind in (APPID, INSTANCE):
             kind = ScopeKind.APPID if roots[0].kind == APPID else ScopeKind.INSTANCE
             return replace(
                 self._likeness, kind=kind, appid=identity.appid, instance_id=identity.instance_id or ""
             )
-        if all(thing.kind == TOPIC for thing in roots):
-            names = tuple(sorted(thing.names[0] for thing in roots))
+        if all(node.kind == TOPIC for node in roots):
+            names = tuple(sorted(node.names[0] for node in roots))
             return replace(self._likeness, kind=ScopeKind.TOPICS, topics=names)
-        return replace(self._likeness, roots=tuple(member_key(thing) for thing in roots))
+        return replace(self._likeness, roots=tuple(member_key(node) for node in roots))
 
 
 def _matrix(count: int, ones: Array, others: Array) -> csr_array:
     return csr_array(coo_array((np.ones(len(ones), np.int8), (ones, others)), shape=(count, count)))
 
 
-class _Parts:
+class Parts:
     """The part of an estate that one radius has to do with, found without looking through all of it each time."""
 
     def __init__(self, estate: Estate) -> None:
         self._estate = estate
-        self._by_appid: dict[str, list[Use]] = defaultdict(list)
-        self._by_resource: dict[tuple[bool, str], list[Use]] = defaultdict(list)
+        self._by_appid: dict[str, list[AccessEdge]] = defaultdict(list)
+        self._by_resource: dict[tuple[bool, str], list[AccessEdge]] = defaultdict(list)
         for use in estate.uses:
             self._by_appid[use.appid].append(use)
             self._by_resource[use.kind == GROUP, use.resource].append(use)
@@ -225,9 +216,9 @@ class _Parts:
         return found
 
     @cached_property
-    def _bound(self) -> Mapping[Thing, list[str]]:
+    def _bound(self) -> Mapping[Node, list[str]]:
         """By Topic or group: the AppIDs that have a binding of its own for it, whether they use it or not."""
-        found: dict[Thing, list[str]] = defaultdict(list)
+        found: dict[Node, list[str]] = defaultdict(list)
         for appid, document in self._estate.documents.items():
             for name in {*document.topics, *(n for names in document.topic_lists for n in names)}:
                 found[topic(name)].append(appid)
@@ -237,20 +228,20 @@ class _Parts:
 
     def of(self, radius: Radius) -> Estate:
         """All that its AppIDs use, all who use its Topics and groups or have bindings for them, and their mirrors."""
-        uses: dict[Use, None] = {}
-        for thing in radius.things:
+        uses: dict[AccessEdge, None] = {}
+        for node in radius.nodes:
             found = (
-                self._by_appid[thing.appid]
-                if thing.appid
-                else self._by_resource[thing.kind == GROUP, thing.names[0]]
+                self._by_appid[node.appid]
+                if node.appid
+                else self._by_resource[node.kind == GROUP, node.names[0]]
             )
             uses.update(dict.fromkeys(found))
             # (Also of those who are on the target with it: in which groups its readers are.)
-            for appid in self._bound.get(thing, ()):
+            for appid in self._bound.get(node, ()):
                 uses.update(dict.fromkeys(self._by_appid[appid]))
-        appids = {use.appid for use in uses} | {thing.appid for thing in radius.things if thing.appid}
-        appids.update(appid for thing in radius.things for appid in self._bound.get(thing, ()))
-        carried = [name for thing in radius.things if thing.kind == TOPIC for name in thing.names]
+        appids = {use.appid for use in uses} | {node.appid for node in radius.nodes if node.appid}
+        appids.update(appid for node in radius.nodes for appid in self._bound.get(node, ()))
+        carried = [name for node in radius.nodes if node.kind == TOPIC for name in node.names]
         mirrors = sorted({place for name in carried for place in self._mirrors.get(name, ())})
         documents: dict[str, BindingDocument] = {
             a: self._estate.documents[a] for a in appids if a in self._estate.documents

@@ -16,14 +16,15 @@ from hadash.governance.findings import RULES
 from hadash.identity.names import MAX_NAME_LENGTH
 from hadash.inventory.models import Cluster, Pair
 from hadash.kafka.values import Partition
-from hadash.mirroring.offsets import Corresponding
+from hadash.mirroring.offsets import OffsetSync
+from hadash.radius.scope import Scope
 from hadash.sentences import Sentence
 from hadash.switching.batches.models import Batch as Batch  # (its tables are this application's, too)
 from hadash.switching.binding_changes.models import BindingApproval as BindingApproval
 from hadash.switching.binding_changes.models import BindingChange as BindingChange
 from hadash.switching.keys import new_key
 from hadash.switching.machine import OPEN, Kind, Status
-from hadash.switching.plan import Plan, Scope
+from hadash.switching.plan import Plan
 
 
 def _seconds(label: Any, least: float, most: float = 3600) -> Any:
@@ -83,7 +84,7 @@ class Switch(models.Model):
     instance_id = models.CharField(max_length=MAX_NAME_LENGTH, blank=True)
     source = models.ForeignKey(Cluster, models.PROTECT, related_name="+")
     target = models.ForeignKey(Cluster, models.PROTECT, related_name="+")
-    #: What was asked for: a :class:`hadash.switching.plan.Scope`. The plan holds it too, but lists do not read plans.
+    #: What was asked for: a :class:`hadash.radius.scope.Scope`. The plan holds it too, but lists do not read plans.
     asked = models.JSONField()
     plan = models.JSONField()
     plan_digest = models.CharField(max_length=40)
@@ -259,8 +260,8 @@ class Tail(models.Model):
         """How many records it has; 0 while it is not reported."""
         return sum(end - first for _topic, _partition, first, end in self.found)
 
-    def the_points(self) -> dict[Partition, Corresponding]:
-        return {Partition(t, p): Corresponding(source, target) for t, p, source, target in self.points}
+    def the_points(self) -> dict[Partition, OffsetSync]:
+        return {Partition(t, p): OffsetSync(source, target) for t, p, source, target in self.points}
 
 
 class Approval(models.Model):

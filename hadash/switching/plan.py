@@ -6,146 +6,16 @@ import hashlib
 import json
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
-from enum import StrEnum
 from functools import cached_property
 from typing import Any, Generic, TypeVar
 
 from hadash.identity.identity import Identity, parse
-from hadash.radius.closure import Dimension, names_topic
-from hadash.radius.nodes import BOUND_TOPICS, GROUP, INSTANCE, TOPIC, Thing, group, thing_of, topic
+from hadash.radius.closure import names_topic
+from hadash.radius.nodes import BOUND_TOPICS, INSTANCE
+from hadash.radius.scope import Member, Scope, node_named
 from hadash.switching.machine import Kind
 
-#: Of several things, how many a text names.
-SHOWN_ROOTS = 3
-
 Owner = TypeVar("Owner")
-
-
-class ScopeKind(StrEnum):
-    """What somebody asked to move."""
-
-    APPID = "appid"
-    INSTANCE = "instance"
-    TOPICS = "topics"
-    #: Everything that is on one cluster of the pair.
-    PAIR = "pair"
-    #: Several things that only move together: a radius that no single one of them reaches all of.
-    SEVERAL = "several"
-
-
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """What was asked for, and how its closure is to be found: the same question can be asked again."""
-
-    kind: ScopeKind
-    appid: str = ""
-    instance_id: str = ""
-    topics: tuple[str, ...] = ()
-    dimension: Dimension = Dimension.INSTANCE
-    #: Whether clients without an InstanceID move their whole AppID, or stand against the switch.
-    widen: bool = False
-    #: The several things, each as :func:`member_key` writes it.
-    roots: tuple[str, ...] = ()
-
-    @classmethod
-    def of(cls, identity: Identity, *, widen: bool = False) -> Scope:
-        """An AppID, or one InstanceID of it."""
-        kind = ScopeKind.APPID if identity.instance_id is None else ScopeKind.INSTANCE
-        return cls(kind, identity.appid, identity.instance_id or "", widen=widen)
-
-    @property
-    def identity(self) -> Identity | None:
-        """``None`` when Topics or the whole pair were asked for."""
-        return Identity(self.appid, self.instance_id or None) if self.appid else None
-
-    @property
-    def things(self) -> list[Thing]:
-        """Where its closure begins; of a whole pair that depends on who is where."""
-        if self.identity is not None:
-            return [thing_of(self.identity)]
-        if self.roots:
-            return [thing_named(key) for key in self.roots]
-        return [topic(name) for name in self.topics]
-
-    def __str__(self) -> str:
-        """
-        >>> str(Scope(ScopeKind.TOPICS, topics=("orders", "returns")))
-        'Topic orders, returns'
-        >>> str(Scope(ScopeKind.SEVERAL, roots=("appid:shop", "instance:crm+sync", "topic:orders", "appid:web")))
-        'shop, crm › sync, orders +1'
-        """
-        if self.kind is ScopeKind.PAIR:
-            return "everything"
-        if self.roots:
-            more = f" +{len(self.roots) - SHOWN_ROOTS}" if len(self.roots) > SHOWN_ROOTS else ""
-            return ", ".join(str(thing) for thing in self.things[:SHOWN_ROOTS]) + more
-        return str(self.identity) if self.identity is not None else f"Topic {', '.join(self.topics)}"
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "kind": self.kind.value,
-            "appid": self.appid,
-            "instance_id": self.instance_id,
-            "topics": list(self.topics),
-            "dimension": self.dimension.value,
-            "widen": self.widen,
-            # (Only where it says something: what was approved before there were any has the same digest still.)
-            **({"roots": list(self.roots)} if self.roots else {}),
-        }
-
-    @classmethod
-    def from_json(cls, value: dict[str, Any]) -> Scope:
-        return cls(
-            ScopeKind(value["kind"]),
-            value["appid"],
-            value["instance_id"],
-            tuple(value["topics"]),
-            Dimension(value["dimension"]),
-            value["widen"],
-            tuple(value.get("roots", ())),
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Member:
-    """One thing that moves, and the one that pulls it in; ``because`` is empty for what was asked for.
-
-    Both are texts of :func:`member_key`. ``use`` says how the two belong together: produce, consume, group, declared, acl, or
-    empty when one is part of the other.
-    """
-
-    key: str
-    because: str = ""
-    use: str = ""
-    #: It is on the target already: nothing is written for it.
-    already: bool = False
-
-
-def member_key(thing: Thing) -> str:
-    """A thing as it is written in a plan: its kind, and an identity's key or a name.
-
-    >>> member_key(topic("orders"))
-    'topic:orders'
-    """
-    identity = thing.identity
-    return f"{thing.kind}:{identity.key if identity is not None else thing.names[0]}"
-
-
-def thing_named(key: str) -> Thing:
-    """The thing that :func:`member_key` wrote.
-
-    :raises ValueError: the text names none.
-
-    >>> thing_named("instance:shop+web") == thing_of(Identity("shop", "web"))
-    True
-    """
-    kind, _, name = key.partition(":")
-    if kind in (TOPIC, GROUP) and name:
-        return topic(name) if kind == TOPIC else group(name)
-    thing = thing_of(parse(name))
-    if thing.kind != kind:
-        raise ValueError(f"{key!r} names nothing that moves.")
-    return thing
 
 
 @dataclass(frozen=True)
@@ -153,7 +23,7 @@ class Plan:
     """The radius of one switch.
 
     ``identities`` are those whose bindings are written: never a wide one without the narrower ones that would stay behind.
-    ``members`` say why each thing moves; they explain the radius, and are no part of what is approved.
+    ``members`` say why each node moves; they explain the radius, and are no part of what is approved.
     """
 
     pair: str
@@ -222,8 +92,8 @@ class Plan:
     @cached_property
     def _there_already(self) -> frozenset[tuple[str, str, str]]:
         """(kind, AppID, name) of the InstanceIDs and bound Topics that are on the target already."""
-        things = [thing_named(m.key) for m in self.members if m.already]
-        return frozenset((thing.kind, thing.appid, name) for thing in things for name in thing.names)
+        nodes = [node_named(m.key) for m in self.members if m.already]
+        return frozenset((node.kind, node.appid, name) for node in nodes for name in node.names)
 
     def _stays(self, appid: str, client_id: str) -> bool:
         """Whether a client.id has a binding of its own, or names a Topic that has one, and is not moved by this plan: one
@@ -280,7 +150,7 @@ class Plan:
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
     def overlaps(self, other: Plan) -> bool:
-        """Whether both would move the same thing, or one of them part of what the other moves."""
+        """Whether both would move the same node, or one of them part of what the other moves."""
         return bool(
             _meet(self.topics, other.topics)
             or _meet(self.groups, other.groups)
@@ -316,12 +186,12 @@ class PlanIndex(Generic[Owner]):
         self._first: dict[Hashable, int] = {}
         for place, (plan, owner) in enumerate(plans):
             self._owners.append(owner)
-            for thing in plan.touched:
-                self._first.setdefault(thing, place)
+            for node in plan.touched:
+                self._first.setdefault(node, place)
 
     def first(self, plan: Plan) -> Owner | None:
         """The first one whose plan :meth:`Plan.overlaps` with ``plan``."""
-        place = min((self._first[thing] for thing in plan.meeting if thing in self._first), default=None)
+        place = min((self._first[node] for node in plan.meeting if node in self._first), default=None)
         return None if place is None else self._owners[place]
 
 

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from hadash.radius.closure import AccessGraph, governing_of
-from hadash.radius.nodes import APPID, BOUND_TOPICS, GROUP, INSTANCE, TOPIC, Thing, Use, group, topic
+from hadash.radius.fleet import Estate, is_on
+from hadash.radius.nodes import APPID, BOUND_TOPICS, GROUP, INSTANCE, TOPIC, AccessEdge, Node, group, topic
 from hadash.radius.sizes import islands, radius_sizes
-from hadash.switching.planning.radius import Estate, is_on
 from spark.transform.cutting import Island, cut
 
 Known = TypeVar("Known")
@@ -46,7 +46,7 @@ def advise(
     cannot: Container[str] = (),
     critical: Set[str] = frozenset(),
 ) -> list[Advice]:
-    """What to register, first things first: islands with critical AppIDs, then the largest; on each in the order in which it is
+    """What to register, the most urgent first: islands with critical AppIDs, then the largest; on each in the order in which it is
     to be done, which begins with what shrinks the radii of the critical ones.
 
     Whoever has no InstanceID moves with the whole AppID here ("widen"): nobody is left behind to make a radius small.
@@ -75,7 +75,7 @@ class _Part:
 
 def _islands(estate: Estate, cannot: Container[str], critical: Set[str]) -> list[_Part]:
     """Those that matter most first; only those in which there is something to register."""
-    of_appid: dict[str, list[Use]] = defaultdict(list)
+    of_appid: dict[str, list[AccessEdge]] = defaultdict(list)
     for use in sorted(set(estate.uses)):
         of_appid[use.appid].append(use)
     parts = []
@@ -99,7 +99,7 @@ def _of(by_appid: Mapping[str, Known], appids: Iterable[str]) -> dict[str, Known
     return {appid: by_appid[appid] for appid in appids if appid in by_appid}
 
 
-def _hanging_together(of_appid: Mapping[str, list[Use]]) -> list[list[str]]:
+def _hanging_together(of_appid: Mapping[str, list[AccessEdge]]) -> list[list[str]]:
     """The AppIDs of each island, sorted."""
     appids = list(of_appid)
     numbers: dict[str, int] = {}
@@ -116,10 +116,12 @@ def _hanging_together(of_appid: Mapping[str, list[Use]]) -> list[list[str]]:
     return list(found.values())
 
 
-def _add(island: Island, appid: str, uses: list[Use], estate: Estate, cannot_be_registered: bool) -> None:
+def _add(
+    island: Island, appid: str, uses: list[AccessEdge], estate: Estate, cannot_be_registered: bool
+) -> None:
     """What ties the Topics and groups of one AppID together, and what of it registering its clients would loosen."""
     document, known = estate.documents.get(appid), estate.instances.get(appid, frozenset())
-    tied: dict[Thing, set[str]] = defaultdict(set)
+    tied: dict[Node, set[str]] = defaultdict(set)
     loose: dict[str, set[str]] = defaultdict(set)
     whole: set[str] = set()
     for use in uses:
@@ -130,9 +132,9 @@ def _add(island: Island, appid: str, uses: list[Use], estate: Estate, cannot_be_
             loose[use.client_id].add(_resource(use))
         else:
             whole.add(_resource(use))
-    for thing, resources in tied.items():
-        if thing.kind == BOUND_TOPICS:
-            resources |= {_name(topic(name)) for name in thing.names}
+    for node, resources in tied.items():
+        if node.kind == BOUND_TOPICS:
+            resources |= {_name(topic(name)) for name in node.names}
     island.fixed += tied.values()
     # Where one client has no client.id, the whole AppID moves with it, whatever is registered.
     if loose and len(loose) + len(tied) > 1 and not whole and not cannot_be_registered:
@@ -171,10 +173,10 @@ def _largest_radii(estate: Estate, critical: Set[str]) -> tuple[int, int | None]
     """How many Topics and groups move together at most, whichever way; and how many when one of ``critical`` does. (InstanceIDs do
     not count: registering them makes more of them.)"""
     graph = AccessGraph(estate.uses, estate.documents, estate.instances, widen=True)
-    counts = np.zeros(len(graph.things), bool)
+    counts = np.zeros(len(graph.nodes), bool)
     for kind in (TOPIC, GROUP):
         counts[graph.range_of(kind)] = True
-    sizes = np.zeros(len(graph.things), np.int64)
+    sizes = np.zeros(len(graph.nodes), np.int64)
     for target in estate.clusters:
         edges, _ = graph.cut(partial(is_on, estate, target), there_by_default=estate.default == target)
         sizes = np.maximum(sizes, radius_sizes(edges, counts))
@@ -187,13 +189,13 @@ def _most(sizes: NDArray[np.int64]) -> int:
 
 
 def _are_in(graph: AccessGraph, resources: Set[str]) -> NDArray[np.bool_]:
-    return np.fromiter((_name(thing) in resources for thing in graph.things), bool, len(graph.things))
+    return np.fromiter((_name(node) in resources for node in graph.nodes), bool, len(graph.nodes))
 
 
-def _resource(use: Use) -> str:
+def _resource(use: AccessEdge) -> str:
     return _name(group(use.resource) if use.kind == GROUP else topic(use.resource))
 
 
-def _name(thing: Thing) -> str:
+def _name(node: Node) -> str:
     """A Topic and a group of one name are two; an identity is none of them."""
-    return f"{thing.kind}:{thing.names[0]}" if thing.kind in (TOPIC, GROUP) else ""
+    return f"{node.kind}:{node.names[0]}" if node.kind in (TOPIC, GROUP) else ""

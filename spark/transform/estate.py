@@ -1,4 +1,4 @@
-"""From the rows of one pair to what the plan of a switch is made from (:class:`hadash.switching.planning.radius.Estate`). Pure; no Spark."""
+"""From the rows of one pair to what the plan of a switch is made from (:class:`hadash.radius.fleet.Estate`). Pure; no Spark."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Any
 
 from hadash.bindings.model import BindingDocument
 from hadash.inventory.relations import Relation
-from hadash.radius.nodes import Use
+from hadash.radius.fleet import Estate, MirrorOf
+from hadash.radius.nodes import AccessEdge
 from hadash.switching.planning.access_edges import allowed_uses, declared_uses, topics_of
-from hadash.switching.planning.radius import Estate, MirrorOf
 
 
 class NoPair(ValueError):
     """The registry does not say which clusters a pair has."""
 
 
-def estate_of(pair: str, seen: Iterable[Use], registry: Iterable[Mapping[str, Any]]) -> Estate:
+def estate_of(pair: str, seen: Iterable[AccessEdge], registry: Iterable[Mapping[str, Any]]) -> Estate:
     """:param registry: rows of :data:`spark.schemas.REGISTRY`, of this pair.
     :raises NoPair: they do not say which clusters it has.
     """

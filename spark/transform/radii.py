@@ -1,4 +1,4 @@
-"""The blast radius of every thing of an estate, as the plan of a switch would find it. Pure; no Spark."""
+"""The blast radius of every node of an estate, as the plan of a switch would find it. Pure; no Spark."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import Any
 import numpy as np
 
 from hadash.radius.closure import AccessGraph, Dimension, governing_of
-from hadash.radius.nodes import GROUP, TOPIC, Thing
+from hadash.radius.fleet import Estate, is_on
+from hadash.radius.nodes import GROUP, TOPIC, Node
 from hadash.radius.sizes import islands, radius_sizes
-from hadash.switching.planning.radius import Estate, is_on
 from spark.transform.layout import Position, drawn_of, neighbours_of
 
 
 def node_rows(
     estate: Estate, before: Mapping[tuple[str, str, tuple[str, ...]], Position] | None = None
 ) -> Iterator[dict[str, Any]]:
-    """Rows of :data:`spark.schemas.NODES_DRAWN`, in the order of the things.
+    """Rows of :data:`spark.schemas.NODES_DRAWN`, in the order of the nodes.
 
-    :param before: where things were drawn the last time, by kind, AppID and names.
+    :param before: where nodes were drawn the last time, by kind, AppID and names.
     """
     graphs = {d: AccessGraph(estate.uses, estate.documents, estate.instances, d) for d in Dimension}
     sizes = {d: _sizes(graph, estate) for d, graph in graphs.items()}
@@ -28,20 +28,20 @@ def node_rows(
     edges, _ = main.cut()
     _, labels = islands(edges)
     neighbours = neighbours_of(edges)
-    were = {n: before[place] for n, place in enumerate(main.things) if place in before} if before else {}
+    were = {n: before[place] for n, place in enumerate(main.nodes) if place in before} if before else {}
     drawn = {each.number: each for each in drawn_of(edges, labels, neighbours, were)}
     places = {(TOPIC, topic): mirror.source for mirror in estate.mirrors for topic in mirror.topics}
     places |= {(GROUP, group): cluster for group, cluster in _clusters_of_groups(estate).items()}
-    for number, thing in enumerate(main.things):
-        cluster = _cluster_of(thing, estate, places)
+    for number, node in enumerate(main.nodes):
+        cluster = _cluster_of(node, estate, places)
         target = estate.clusters[cluster == estate.clusters[0]]
-        place = other.number(thing)
+        place = other.number(node)
         on_map = drawn.get(number)
         yield {
             "pair": estate.pair,
-            "kind": thing.kind,
-            "appid": thing.appid,
-            "names": list(thing.names),
+            "kind": node.kind,
+            "appid": node.appid,
+            "names": list(node.names),
             "cluster": cluster,
             "island": int(labels[number]),
             "radius_instance": int(sizes[Dimension.INSTANCE][target][number]),
@@ -55,7 +55,7 @@ def node_rows(
 
 
 def _sizes(graph: AccessGraph, estate: Estate) -> dict[str, np.ndarray[Any, Any]]:
-    """By target, how many things move with each; who is there already pulls in nothing."""
+    """By target, how many nodes move with each; who is there already pulls in nothing."""
     return {
         target: radius_sizes(
             graph.cut(partial(is_on, estate, target), there_by_default=estate.default == target)[0]
@@ -75,8 +75,8 @@ def _clusters_of_groups(estate: Estate) -> dict[str, str]:
     return {group: next(iter(clusters)) for group, clusters in found.items() if len(clusters) == 1}
 
 
-def _cluster_of(thing: Thing, estate: Estate, places: Mapping[tuple[str, str], str]) -> str:
+def _cluster_of(node: Node, estate: Estate, places: Mapping[tuple[str, str], str]) -> str:
     """Where an identity is bound; a Topic is on the cluster that it is mirrored from, a group where its members are; else the pair's
     default."""
-    found = places.get((thing.kind, thing.names[0])) if thing.identity is None else estate.cluster_of(thing)
+    found = places.get((node.kind, node.names[0])) if node.identity is None else estate.cluster_of(node)
     return found if found in estate.clusters else estate.default

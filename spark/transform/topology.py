@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from hadash.lake.access import LISTING, USES
-from hadash.radius.nodes import GROUP, TOPIC, Use
+from hadash.radius.nodes import GROUP, TOPIC, AccessEdge
 from spark.schemas import EDGES, ISLANDS, MARKS, NODES_DRAWN, SHARING
 from spark.transform.estate import NoPair, estate_of
 from spark.transform.layout import Position
@@ -99,7 +99,7 @@ def _node_rows(rows: pa.Table, before: Mapping[str, Mapping[Named, Position]]) -
     is_seen = pc.equal(rows["what"], SEEN)
     seen = rows.filter(is_seen)
     columns = (seen[name].to_pylist() for name in ("appid", "name", "kind", "resource"))
-    uses = [Use(a, c or "", k, r) for a, c, k, r in zip(*columns, strict=True)]
+    uses = [AccessEdge(a, c or "", k, r) for a, c, k, r in zip(*columns, strict=True)]
     registry = rows.filter(pc.invert(is_seen)).to_pylist()
     try:
         yield from node_rows(estate_of(pair, uses, registry), before.get(pair))

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from hadash.radius.nodes import Use
+from hadash.radius.nodes import AccessEdge
 from spark.schemas import ADVICE, CRITICAL
 from spark.transform.advice import advise
 from spark.transform.estate import NoPair, estate_of
@@ -59,7 +59,7 @@ def _step_rows(rows: pa.Table, most: int, least_radius: int) -> Iterator[dict[st
     is_seen = pc.equal(rows["what"], SEEN)
     seen = rows.filter(is_seen)
     columns = (seen[name].to_pylist() for name in ("appid", "name", "kind", "resource"))
-    uses = [Use(a, c or "", k, r) for a, c, k, r in zip(*columns, strict=True)]
+    uses = [AccessEdge(a, c or "", k, r) for a, c, k, r in zip(*columns, strict=True)]
     registry = rows.filter(pc.invert(is_seen)).to_pylist()
     pair = rows["pair"][0].as_py()
     try:

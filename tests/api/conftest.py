@@ -38,7 +38,7 @@ from hadash.switching.approvals import decisions
 from hadash.switching.approvals import requests as switch_requests
 from hadash.switching.models import Blackout
 from hadash.switching.plan import Plan
-from hadash.switching.planning.radius import Draft
+from hadash.switching.planning.radius import PlanProposal
 
 NAMES = {
     "vera": "viewer",
@@ -101,7 +101,7 @@ def planned(monkeypatch: pytest.MonkeyPatch, plan: Plan) -> None:
     for module in (switch_requests, decisions):
         monkeypatch.setattr(module, "plan_for", lambda *_: plan)
     for view in (switches, requests, pages):
-        monkeypatch.setattr(view, "draft_for", lambda *_: Draft(plan))
+        monkeypatch.setattr(view, "proposal_for", lambda *_: PlanProposal(plan))
     monkeypatch.setattr(switch_requests, "check_now", lambda plan: None)
     # A batch is planned from an estate in which five AppIDs share nothing.
     World().take_over(monkeypatch)

@@ -41,7 +41,7 @@ def test_from_the_preview_to_zookeeper(
     vera, olga, arne = program("vera"), program("olga"), program("arne")
     shown = vera.post("binding-changes/preview/", wanted).json()
     assert shown["edits"] == [{"identity": "shop+shop-carts", "cluster": "east"}]
-    assert (shown["objections"], shown["moves"]) == ([], [])
+    assert (shown["blockers"], shown["moves"]) == ([], [])
 
     asked = olga.post("binding-changes/", {**wanted, "reason": "One known client", "digest": shown["digest"]})
     assert asked.status_code == 201

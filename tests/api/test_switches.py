@@ -20,7 +20,7 @@ from hadash.switching.approvals.requests import check_now
 from hadash.switching.machine import Kind
 from hadash.switching.models import Switch
 from hadash.switching.plan import Plan
-from hadash.switching.planning.radius import Draft
+from hadash.switching.planning.radius import PlanProposal
 from hadash.switching.refusals import EnginesAway, Refused
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
@@ -34,7 +34,7 @@ def test_the_plan_says_what_moves_and_why(
     draft = answer.json()
     assert draft["plan_digest"] == plan.digest
     assert draft["plan"]["topics"] == ["carts"]
-    assert (draft["checks"], draft["objections"]) == ("hold", [])
+    assert (draft["checks"], draft["blockers"]) == ("hold", [])
     assert [(m["name"], m["why"], m["chain"]) for m in draft["members"]] == [
         ("shop", "asked for", ["shop"]),
         ("carts", "shop writes to it", ["shop", "carts"]),
@@ -125,7 +125,7 @@ def test_a_read_split_is_planned_approved_and_scheduled_as_what_it_is(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(
-        "hadash.api.views.switches.draft_for", lambda *asked: Draft(replace(plan, kind=asked[3]))
+        "hadash.api.views.switches.proposal_for", lambda *asked: PlanProposal(replace(plan, kind=asked[3]))
     )
     asked = {k: wanted[k] for k in ("pair", "scope", "target")} | {"kind": "read-split"}
     assert program("vera").post("plans/", asked).json()["kind"] == "read-split"
@@ -187,7 +187,7 @@ def test_what_the_services_say(
     code: int,
     kind: str,
 ) -> None:
-    """And the plan of the same moment says it, too: it is never without objections."""
+    """And the plan of the same moment says it, too: it is never without blockers."""
 
     def fail(plan: Plan) -> None:
         raise error
@@ -196,7 +196,7 @@ def test_what_the_services_say(
     olga = program("olga")
     if isinstance(error, Refused):
         draft = olga.post("plans/", {k: wanted[k] for k in ("pair", "scope", "target")}).json()
-        assert draft["objections"][-len(error.reasons) :] == [str(reason) for reason in error.reasons]
+        assert draft["blockers"][-len(error.reasons) :] == [str(reason) for reason in error.reasons]
         assert draft["checks"] == ("unknown" if isinstance(error, EnginesAway) else "failed")
     answer = olga.post("switches/", wanted)
     body = answer.json()
@@ -219,7 +219,7 @@ def test_checks_that_take_too_long_are_not_known_to_hold(
     olga = program("olga")
     draft = olga.post("plans/", {k: wanted[k] for k in ("pair", "scope", "target")}).json()
     late = "The checks had not ended after 0 s: some server is slow. Ask again."
-    assert (draft["checks"], draft["objections"][-1]) == ("unknown", late)
+    assert (draft["checks"], draft["blockers"][-1]) == ("unknown", late)
     answer = olga.post("switches/", wanted)
     assert (answer.status_code, answer.json()["detail"]) == (503, late)
     assert not Switch.objects.exists()
@@ -315,7 +315,7 @@ class TestRestore:
         from hadash.switching.recovery import restoring
 
         back = replace(plan, kind=Kind.RESTORE, source="west", target="east")
-        monkeypatch.setattr(switches, "draft_for", lambda *_: Draft(back))
+        monkeypatch.setattr(switches, "proposal_for", lambda *_: PlanProposal(back))
         olga = program("olga")
         scope = olga.get(f"switches/{finished.key}/").json()["scope_back"]
         asked = {
@@ -326,7 +326,7 @@ class TestRestore:
             "restores": finished.key,
         }
         held = olga.post("plans/", asked).json()
-        assert (held["checks"], held["objections"]) == ("hold", [])
+        assert (held["checks"], held["blockers"]) == ("hold", [])
 
         monkeypatch.setattr(
             restoring, "bound_to", lambda pair, plan: {i: Binding("east") for i in plan.identities}
@@ -334,9 +334,9 @@ class TestRestore:
         planned = olga.post("plans/", asked).json()
         requested = olga.post("switches/", {**wanted, **asked})
         assert requested.status_code == 409
-        assert (planned["checks"], planned["objections"]) == ("not made", requested.json()["reasons"])
+        assert (planned["checks"], planned["blockers"]) == ("not made", requested.json()["reasons"])
         without = {name: value for name, value in asked.items() if name != "restores"}
-        assert olga.post("plans/", without).json()["objections"] == ["Say which switch it goes back from."]
+        assert olga.post("plans/", without).json()["blockers"] == ["Say which switch it goes back from."]
         assert olga.post("plans/", {**asked, "kind": "planned"}).json()["errors"] == {
             "restores": ["Not for this kind."]
         }

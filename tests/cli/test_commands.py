@@ -33,14 +33,15 @@ from hadash.cli import bindings
 from hadash.cli.__main__ import main
 from hadash.cli.client import Api
 from hadash.identity.identity import Identity
+from hadash.radius.scope import Member, Scope, ScopeKind
 from hadash.sentences import say
 from hadash.switching.approvals import requests
 from hadash.switching.batches.models import Batch
 from hadash.switching.machine import Kind
 from hadash.switching.models import BindingChange, Switch
-from hadash.switching.plan import Member, Plan, Scope, ScopeKind
+from hadash.switching.plan import Plan
 from hadash.switching.planning.overlaps import Holder
-from hadash.switching.planning.radius import Draft
+from hadash.switching.planning.radius import PlanProposal
 from hadash.switching.refusals import EnginesAway, Refused
 from hadash.switching.retirement.models import Retirement
 
@@ -156,7 +157,7 @@ def test_a_read_split(
 ) -> None:
     split = replace(plan, kind=Kind.READ_SPLIT)
     monkeypatch.setattr(
-        "hadash.api.views.switches.draft_for", lambda *asked: Draft(replace(plan, kind=asked[3]))
+        "hadash.api.views.switches.proposal_for", lambda *asked: PlanProposal(replace(plan, kind=asked[3]))
     )
     monkeypatch.setattr("hadash.switching.approvals.requests.plan_for", lambda *_: split)
     code, text = run("vera", "plan", *WANTED, "--kind", "read-split")
@@ -418,7 +419,7 @@ def test_names_are_no_markup(
         Member("topic:[/x]", "appid:shop", "produce"),
     )
     monkeypatch.setattr(
-        "hadash.api.views.switches.draft_for", lambda *_: Draft(replace(plan, members=members))
+        "hadash.api.views.switches.proposal_for", lambda *_: PlanProposal(replace(plan, members=members))
     )
     text = run("vera", "plan", *WANTED)[1]
     assert "web[blue]" in text

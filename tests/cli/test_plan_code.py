@@ -14,7 +14,7 @@ from hadash.cli import __main__ as cli
 
 
 @pytest.mark.parametrize(
-    ("checks", "objections", "held_by", "code"),
+    ("checks", "blockers", "held_by", "code"),
     [
         ("hold", [], None, 0),
         ("failed", ["No mirror."], None, 1),
@@ -25,10 +25,10 @@ from hadash.cli import __main__ as cli
     ],
 )
 def test_refused_and_unknown_are_told_apart(
-    monkeypatch: pytest.MonkeyPatch, checks: str, objections: list[str], held_by: Any, code: int
+    monkeypatch: pytest.MonkeyPatch, checks: str, blockers: list[str], held_by: Any, code: int
 ) -> None:
     monkeypatch.setattr(cli, "_asked", lambda options: {})
     monkeypatch.setattr(cli.show, "plan", lambda draft: "")
-    draft = {"checks": checks, "objections": objections, "held_by": held_by}
+    draft = {"checks": checks, "blockers": blockers, "held_by": held_by}
     api: Any = SimpleNamespace(post=lambda path, body: draft)
     assert cli._plan(api, argparse.Namespace(), Console(file=io.StringIO())) == code

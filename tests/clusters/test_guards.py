@@ -19,12 +19,13 @@ from hadash.identity.identity import Identity
 from hadash.inventory import services as inventory
 from hadash.inventory.models import Access, Cluster, Pair
 from hadash.kafka.values import Acl, Committed, Partition
-from hadash.mirroring.offsets import Corresponding
+from hadash.mirroring.offsets import OffsetSync
 from hadash.mirroring.services import cluster_client
+from hadash.radius.scope import Scope
 from hadash.sentences import Sentence
-from hadash.switching.execution.effects import Effects, Facts
+from hadash.switching.execution.effects import CommandHandler, Facts
 from hadash.switching.machine import Kind, Stage
-from hadash.switching.plan import Plan, Scope
+from hadash.switching.plan import Plan
 from hadash.switching.stages import commands as do
 from hadash.switching.stages.run import Limits, StageFailed
 from hadash.switching.stages.self_assigned import check_self_assigned
@@ -61,18 +62,18 @@ class Moving:
     def ask(self, command: do.Command) -> Any:
         return self._effects().carry_out(command)
 
-    def run(self, stage: Stage, ends: dict[Partition, Corresponding]) -> str:
+    def run(self, stage: Stage, ends: dict[Partition, OffsetSync]) -> str:
         """Run a stage as the executor does, after the mirror has been proved to be drained at ``ends``."""
         effects = self._effects()
         effects.carry_out(do.RecordDrained(ends))
         return str(self._drive(run_of(self.plan.kind, stage)(self.plan, Limits()), effects))
 
-    def check_self_assigned(self, points: Mapping[Partition, Corresponding]) -> None:
+    def check_self_assigned(self, points: Mapping[Partition, OffsetSync]) -> None:
         """As precheck does, and drain."""
         self._drive(check_self_assigned(self.plan, Limits(), points), self._effects())
 
     @staticmethod
-    def _drive(run: Generator[do.Command, Any, Any], effects: Effects) -> Any:
+    def _drive(run: Generator[do.Command, Any, Any], effects: CommandHandler) -> Any:
         answer: Any = None
         while True:
             try:
@@ -80,11 +81,11 @@ class Moving:
             except StopIteration as end:
                 return end.value
 
-    def _effects(self) -> Effects:
+    def _effects(self) -> CommandHandler:
         def say(sentence: Sentence) -> None:
             self.said.append(str(sentence))
 
-        return Effects(self.plan, None, Facts(), say)
+        return CommandHandler(self.plan, None, Facts(), say)
 
     def config(self, **more: Any) -> dict[str, Any]:
         return self.app.config(self.gateway.bootstrap, **more)
@@ -150,8 +151,8 @@ class TestSelfAssigned:
         finally:
             consumer.close()
 
-    def ends(self, moving: Moving, target: int) -> dict[Partition, Corresponding]:
-        return {moving.partition(0): Corresponding(1, target), moving.partition(1): Corresponding(0, 0)}
+    def ends(self, moving: Moving, target: int) -> dict[Partition, OffsetSync]:
+        return {moving.partition(0): OffsetSync(1, target), moving.partition(1): OffsetSync(0, 0)}
 
     def test_it_is_named_and_no_member(self, moving: Moving, flink: Consumer) -> None:
         assert moving.ask(do.CheckSelfAssigned()) == {"flink": frozenset({moving.topic})}
@@ -221,10 +222,10 @@ class TestPositions:
 
     LATEST = {"auto_offset_reset": "latest", "enable_auto_commit": True}
 
-    def ends(self, moving: Moving, *targets: int) -> dict[Partition, Corresponding]:
+    def ends(self, moving: Moving, *targets: int) -> dict[Partition, OffsetSync]:
         """The drained point: where the source ends, and the target's offset of the same record."""
         east = moving.ask(do.ReadEnds("east"))
-        return {p: Corresponding(east[p], target) for p, target in zip(sorted(east), targets, strict=True)}
+        return {p: OffsetSync(east[p], target) for p, target in zip(sorted(east), targets, strict=True)}
 
     def test_with_latest_a_partition_that_nothing_came_from(self, moving: Moving) -> None:
         """librdkafka commits nothing for it; on west its reader would begin behind what came first."""
@@ -282,7 +283,7 @@ def test_metadata_of_a_commit_is_carried_over(moving: Moving) -> None:
     west = moving.app.config(moving.app.clusters.described["west"].bootstrap_servers)
     produce(west, moving.topic, *[b"0"] * 4)
     moving.run(
-        Stage.TRANSLATE, {moving.partition(0): Corresponding(4, 4), moving.partition(1): Corresponding(0, 0)}
+        Stage.TRANSLATE, {moving.partition(0): OffsetSync(4, 4), moving.partition(1): OffsetSync(0, 0)}
     )
     commits = [moving.ask(do.ReadCommits(cluster))[moving.group] for cluster in ("east", "west")]
     assert commits[0] == commits[1]

@@ -24,10 +24,11 @@ from hadash.inventory.models import Pair
 from hadash.kafka.cluster import ClusterClient
 from hadash.kafka.errors import ClusterUnavailable, KafkaError
 from hadash.kafka.values import DEFAULT, QuotaEntity
+from hadash.radius.scope import Scope
 from hadash.switching.execution import quotas as switching_quotas
-from hadash.switching.execution.effects import Effects, Facts
+from hadash.switching.execution.effects import CommandHandler, Facts
 from hadash.switching.machine import Kind
-from hadash.switching.plan import Plan, Scope
+from hadash.switching.plan import Plan
 from hadash.switching.stages import commands as do
 from hadash.switching.stages.quota_checks import QuotaCheck, QuotasFound
 
@@ -102,9 +103,9 @@ class Switch:
         return Plan("main", Scope.of(identities[0]), "east", "west", identities, (), (), (), kind=kind)
 
     def ask(self, command: do.Command, *instances: str, kind: Kind = Kind.PLANNED) -> Any:
-        return Effects(self.plan(*instances, kind=kind), None, Facts(), lambda sentence: None).carry_out(
-            command
-        )
+        return CommandHandler(
+            self.plan(*instances, kind=kind), None, Facts(), lambda sentence: None
+        ).carry_out(command)
 
     def client(self, name: str) -> QuotaEntity:
         return QuotaEntity(user=self.app.appid, client_id=name)

@@ -31,13 +31,14 @@ from hadash.kafka.values import Partition
 from hadash.mirroring import ending, standby
 from hadash.mirroring import services as mirroring
 from hadash.mirroring.models import Mirror, WriteDenial
-from hadash.mirroring.offsets import Corresponding
+from hadash.mirroring.offsets import OffsetSync
 from hadash.mirroring.topic_settings import NO_TIME_LIMITS
+from hadash.radius.scope import Scope
 from hadash.sandbox import seeding
 from hadash.sandbox.world import World
 from hadash.switching.machine import Kind
 from hadash.switching.models import Switch
-from hadash.switching.plan import Plan, Scope
+from hadash.switching.plan import Plan
 from hadash.switching.retirement import removing, services
 from hadash.switching.retirement.machine import Status
 from hadash.switching.retirement.models import Retirement
@@ -116,7 +117,7 @@ def migrated(pair: Pair, app: App, kafka: Clusters, zookeeper: KazooClient) -> I
     AppID.objects.create(pair=pair, name=app.appid)
     mirror = mirroring.create_mirror(pair, name, [topic], east)
     eventually(lambda: records(west, topic) == BEFORE, "the mirror has copied", patience=MIRROR_PATIENCE)
-    mirroring.reverse(mirror, {Partition(topic, 0): Corresponding(BEFORE, BEFORE)})
+    mirroring.reverse(mirror, {Partition(topic, 0): OffsetSync(BEFORE, BEFORE)})
     standby.allow_writes(west, [topic])
     standby.deny_writes(pair, east, [topic])
     identity = Identity(app.appid)

@@ -15,12 +15,13 @@ from hadash.inventory.models import Cluster, Pair
 from hadash.kafka.values import Partition
 from hadash.mirroring import services as mirroring
 from hadash.mirroring.models import Mirror
-from hadash.mirroring.offsets import Corresponding
+from hadash.mirroring.offsets import OffsetSync
 from hadash.mirroring.rebuild import NotReported, rebuild, tail_of
-from hadash.switching.execution.effects import Effects
+from hadash.radius.scope import Scope
+from hadash.switching.execution.effects import CommandHandler
 from hadash.switching.machine import Kind, Stage
-from hadash.switching.plan import Plan, Scope
-from hadash.switching.stages.context import Facts
+from hadash.switching.plan import Plan
+from hadash.switching.stages.context import StageContext
 from hadash.switching.stages.run import Limits
 from hadash.switching.stages.ways import run_of
 
@@ -58,8 +59,8 @@ def end_of(cluster: Cluster, partition: Partition) -> int:
 def assess(plan: Plan) -> tuple[list[str], dict[str, Any]]:
     """Run the stage: what it says, and the facts that it keeps."""
     said: list[str] = []
-    facts = Facts()
-    effects = Effects(plan, None, facts, lambda sentence: said.append(str(sentence)))
+    facts = StageContext()
+    effects = CommandHandler(plan, None, facts, lambda sentence: said.append(str(sentence)))
     run = run_of(Kind.FORCED, Stage.ASSESS)(plan, Limits())
     answer: Any = None
     while True:
@@ -96,7 +97,7 @@ def test_what_was_copied_twice_hides_no_loss_and_nothing_unreported_is_deleted(
     assert facts["drained"] == [[topic, 0, COPIED + TWICE, COPIED + TWICE]]
     assert facts["loss"]["proved"] == [[topic, 0, COPIED, COPIED + TWICE]]
 
-    tail = tail_of(east, {partition: Corresponding(COPIED, COPIED + TWICE)})
+    tail = tail_of(east, {partition: OffsetSync(COPIED, COPIED + TWICE)})
     assert tail == {partition: (COPIED, COPIED + LOST)}
     mirror.refresh_from_db()
     with pytest.raises(NotReported, match="Nothing was deleted"):

@@ -29,13 +29,14 @@ from hadash.dashboard.views import streaming
 from hadash.identity.identity import Identity
 from hadash.inventory.models import Access, AppID, InstanceID, Pair, Worker
 from hadash.mirroring.models import LagSample, Mirror
+from hadash.radius.scope import Member, Scope, ScopeKind
 from hadash.sentences import say
 from hadash.switching.batches.models import Batch, BatchItem, tell
 from hadash.switching.batches.models import digest_of as digest_of_batch
 from hadash.switching.binding_changes import applying, requests, unregistering
 from hadash.switching.binding_changes.models import BindingChange, digest_of
 from hadash.switching.models import StageRecord, Switch, log_event
-from hadash.switching.plan import Member, Plan, Scope, ScopeKind
+from hadash.switching.plan import Plan
 
 
 @pytest.fixture(autouse=True)

@@ -11,17 +11,17 @@ from django.utils import timezone
 
 from hadash.governance.models import Edge, Island, Mark, Node, Run
 from hadash.inventory.models import Pair
-from hadash.radius.nodes import GROUP, TOPIC, Use
-from hadash.switching.planning.radius import Estate
+from hadash.radius.fleet import Estate
+from hadash.radius.nodes import GROUP, TOPIC, AccessEdge
 from spark.transform.packing import packed
 from spark.transform.radii import node_rows
 
 
 def publish_graph(
-    pair: Pair, uses: Iterable[Use], *, west: Iterable[str] = (), at: datetime | None = None
+    pair: Pair, uses: Iterable[AccessEdge], *, west: Iterable[str] = (), at: datetime | None = None
 ) -> Run:
     """:param west: the Topics that are mirrored from west, with whoever uses them there."""
-    from hadash.switching.planning.radius import MirrorOf
+    from hadash.radius.fleet import MirrorOf
 
     used, at = list(uses), at or timezone.now()
     run = Run.objects.create(job=Run.Job.TOPOLOGY, state=Run.State.PUBLISHED, began_at=at, ended_at=at)
@@ -54,7 +54,7 @@ def _islands(run: Run, pair: Pair, rows: list[dict[str, Any]]) -> None:
         hub = max(own, key=lambda row: (row["neighbours"], -row["number"]))
         clusters = {row["cluster"] for row in own}
         Island.objects.create(
-            run=run, pair=pair.name, island=island, kind=hub["kind"], appid=hub["appid"], names=hub["names"], things=len(own),
+            run=run, pair=pair.name, island=island, kind=hub["kind"], appid=hub["appid"], names=hub["names"], nodes=len(own),
             appids=len({row["appid"] for row in own} - {""}),
             identities=sum(row["kind"] not in (TOPIC, GROUP) for row in own),
             topics=sum(row["kind"] == TOPIC for row in own), groups=sum(row["kind"] == GROUP for row in own),
@@ -66,12 +66,12 @@ def _islands(run: Run, pair: Pair, rows: list[dict[str, Any]]) -> None:
 
 def uses_of(
     appid: str, *, produce: Iterable[str] = (), consume: Iterable[str] = (), group: str = ""
-) -> list[Use]:
+) -> list[AccessEdge]:
     """Those of one client of an AppID."""
     client = f"{appid}-1"
-    found = [Use(appid, client, "produce", topic) for topic in produce]
-    found += [Use(appid, client, "consume", topic) for topic in consume]
-    return [*found, Use(appid, client, "group", group)] if group else found
+    found = [AccessEdge(appid, client, "produce", topic) for topic in produce]
+    found += [AccessEdge(appid, client, "consume", topic) for topic in consume]
+    return [*found, AccessEdge(appid, client, "group", group)] if group else found
 
 
 #: The shop writes what two others read; a ledger has its own Topic.

@@ -30,7 +30,7 @@ from hadash.switching.approvals import requests as switch_requests
 from hadash.switching.machine import Kind
 from hadash.switching.models import Approval, Switch
 from hadash.switching.plan import Plan
-from hadash.switching.planning.radius import Draft
+from hadash.switching.planning.radius import PlanProposal
 from hadash.switching.refusals import EnginesAway, Refused
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
@@ -41,7 +41,7 @@ def planned(monkeypatch: pytest.MonkeyPatch, plan: Plan) -> None:
     """Planning and checking without ZooKeeper and Kafka."""
     for module in (switch_requests, decisions):
         monkeypatch.setattr(module, "plan_for", lambda *_: plan)
-    monkeypatch.setattr(requests, "draft_for", lambda *_: Draft(plan))
+    monkeypatch.setattr(requests, "proposal_for", lambda *_: PlanProposal(plan))
     monkeypatch.setattr(switch_requests, "check_now", lambda plan: None)
 
 
@@ -151,7 +151,7 @@ def test_a_refused_request_keeps_what_was_typed(
 
     for module in (switch_requests, decisions):
         monkeypatch.setattr(module, "plan_for", refuse)
-    monkeypatch.setattr(requests, "draft_for", refuse)
+    monkeypatch.setattr(requests, "proposal_for", refuse)
     response = as_olga.post(
         reverse("request-switch"),
         {"appid": estate.shop.pk, "scope": "instance", "instance": "购物车", "reason": "Because"},
@@ -217,7 +217,7 @@ class TestWhatWasShown:
         before["shown"] = before["shown"].replace("\n", "\r\n")  # as browsers send it
         other = replace(plan, topics=(*plan.topics[1:], "payments"))
         monkeypatch.setattr(switch_requests, "plan_for", lambda *_: other)
-        monkeypatch.setattr(requests, "draft_for", lambda *_: Draft(other))
+        monkeypatch.setattr(requests, "proposal_for", lambda *_: PlanProposal(other))
         answer = asker.post(reverse("request-switch"), {**asked, **before})
         text = answer.content.decode()
         assert answer.status_code == 409
@@ -260,10 +260,10 @@ class TestWhatWasShown:
         planned: None,
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
-        def refuse(*_: Any) -> Draft:
+        def refuse(*_: Any) -> PlanProposal:
             raise EnginesAway(say("The source does not answer."))
 
-        monkeypatch.setattr(requests, "draft_for", refuse)
+        monkeypatch.setattr(requests, "proposal_for", refuse)
         asked = {**fields, "kind_of_switch": "emergency", "confirmed": "west"}
         answer = asker.post(reverse("request-switch"), asked)
         assert (answer.status_code, Switch.objects.count()) == (409, 0)
@@ -300,7 +300,7 @@ def test_the_form_is_there_though_a_cluster_is_away(
     as_olga: Client, estate: SimpleNamespace, engines: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A forced switch is asked for when a cluster is lost: the page loads the plan after it is shown."""
-    monkeypatch.setattr(requests, "draft_for", never)
+    monkeypatch.setattr(requests, "proposal_for", never)
     text = as_olga.get(reverse("request-switch"), {"appid": estate.shop.pk}).content.decode()
     assert f'hx-get="{reverse("request-preview")}" hx-trigger="load, ' in text
     assert "It is being worked out" in text
@@ -354,7 +354,7 @@ class TestChecks:
         def away(*_: Any) -> None:
             raise EnginesAway(say("%(error)s", error="east does not answer"))
 
-        monkeypatch.setattr(requests, "draft_for", away)
+        monkeypatch.setattr(requests, "proposal_for", away)
         text = as_olga.get(reverse(page), fields).content.decode()
         assert "Whether this can move is not known:" in text
         assert "east does not answer" in text
@@ -805,8 +805,8 @@ class TestGoingBack:
     ) -> None:
         from hadash.switching.recovery import restoring
 
-        back = Draft(replace(plan, kind=Kind.RESTORE, source="west", target="east"))
-        monkeypatch.setattr(requests, "draft_for", lambda *_: back)
+        back = PlanProposal(replace(plan, kind=Kind.RESTORE, source="west", target="east"))
+        monkeypatch.setattr(requests, "proposal_for", lambda *_: back)
         page = as_olga.get(reverse("switch", args=[finished.key])).content.decode()
         [query] = re.findall(r'href="/switches/request/\?([^"]+)">Switch back', page)
         fields = dict(parse_qsl(unescape(query)))

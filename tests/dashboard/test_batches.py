@@ -283,8 +283,8 @@ def test_a_switch_of_several_things_can_be_asked_back(
     from dataclasses import replace
 
     from hadash.dashboard.views import requests
-    from hadash.switching.plan import Scope, ScopeKind
-    from hadash.switching.planning.radius import Draft
+    from hadash.radius.scope import Scope, ScopeKind
+    from hadash.switching.planning.radius import PlanProposal
 
     scope = Scope(ScopeKind.SEVERAL, roots=("appid:audit", "appid:shop"))
     moved = replace(plan, scope=scope)
@@ -294,7 +294,7 @@ def test_a_switch_of_several_things_can_be_asked_back(
     back = as_olga.get(f"/switches/{switch.key}/").context["back"]
     asked: list[Scope] = []
     monkeypatch.setattr(
-        requests, "draft_for", lambda pair, scope, target, kind: asked.append(scope) or Draft(moved)
+        requests, "proposal_for", lambda pair, scope, target, kind: asked.append(scope) or PlanProposal(moved)
     )
     form = as_olga.get(f"/switches/request/?{back}").content.decode()
     assert 'name="roots" value="appid:audit\nappid:shop"' in form

@@ -16,8 +16,8 @@ from hadash.dashboard.charts import flows
 from hadash.dashboard.charts.flows import APPID, CLIENT, CLUSTER, MOST_NAMED, TOPIC, Flow, Place
 from hadash.dashboard.charts.island_map import Turn
 from hadash.dashboard.graph import maps, surroundings
+from hadash.dashboard.graph.nodes import Focus
 from hadash.dashboard.graph.surroundings import surroundings_of
-from hadash.dashboard.graph.things import Focus
 from hadash.governance.models import Island, Mark, Run
 from hadash.inventory.models import Pair
 

@@ -26,7 +26,7 @@ from hadash.switching.approvals import requests as switch_requests
 from hadash.switching.machine import Stage
 from hadash.switching.models import StageRecord, Switch
 from hadash.switching.plan import Plan
-from hadash.switching.planning.radius import Draft
+from hadash.switching.planning.radius import PlanProposal
 
 pytestmark = [pytest.mark.stack, pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -44,12 +44,12 @@ def pages(
     make_change: Callable[..., Any],
 ) -> dict[str, str]:
     """The address of each, by name, with something on it; Olga may do everything there."""
-    monkeypatch.setattr(requests, "draft_for", lambda *_: Draft(plan))
+    monkeypatch.setattr(requests, "proposal_for", lambda *_: PlanProposal(plan))
     changed = replace(plan, topics=(*plan.topics, "payments"))
     broken = say(
         "%(error)s", error=f"Cluster west could not be asked: {'w' * 200}.example:9092 is not known."
     )
-    monkeypatch.setattr(switches, "draft_for", lambda *_: Draft(changed, (broken,)))
+    monkeypatch.setattr(switches, "proposal_for", lambda *_: PlanProposal(changed, (broken,)))
     monkeypatch.setattr(switch_requests, "check_now", lambda _: None)
     now = timezone.now()
     people.olga.groups.set(Group.objects.filter(name__in=("operator", "approver", "administrator")))

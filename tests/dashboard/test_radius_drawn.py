@@ -12,8 +12,9 @@ from django.urls import reverse
 
 from hadash.dashboard import radius
 from hadash.dashboard.charts.blast_radius import MOST_DRAWN
-from hadash.switching.plan import Member, Plan
-from hadash.switching.planning.radius import Draft
+from hadash.radius.scope import Member
+from hadash.switching.plan import Plan
+from hadash.switching.planning.radius import PlanProposal
 
 SHOP = Member("appid:shop")
 ORDERS = Member("topic:orders", "appid:shop", "produce")
@@ -68,7 +69,7 @@ class TestPages:
     ) -> None:
         from hadash.dashboard.views import requests
 
-        monkeypatch.setattr(requests, "draft_for", lambda *_: Draft(shop))
+        monkeypatch.setattr(requests, "proposal_for", lambda *_: PlanProposal(shop))
         asked = {"appid": estate.shop.pk, "scope": "appid"}
         page = as_olga.get(reverse("request-preview"), asked).content.decode()
         assert "1 of 3 was asked for" in page
@@ -89,7 +90,7 @@ class TestPages:
 
         switch = make_switch(plan=shop.to_json())
         now = replace(shop, members=(SHOP, ORDERS, CLICKS), topics=(*shop.topics, "clicks"))
-        monkeypatch.setattr(switches, "draft_for", lambda *_: Draft(now))
+        monkeypatch.setattr(switches, "proposal_for", lambda *_: PlanProposal(now))
         address = reverse("switch-standing", args=[switch.key])
         page = as_arne.get(address).content.decode()
         assert "Since the request: 1 new, 1 gone." in page

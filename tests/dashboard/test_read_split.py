@@ -17,12 +17,13 @@ from hadash.dashboard import live, radius
 from hadash.dashboard.words import stage_purpose
 from hadash.identity.identity import Identity
 from hadash.inventory.gateways import GatewaySilent
+from hadash.radius.scope import Scope
 from hadash.sentences import say
 from hadash.switching.approvals import requests as switch_requests
 from hadash.switching.approvals.requests import check_now
 from hadash.switching.machine import WAYS, Kind, Stage
 from hadash.switching.models import StageRecord, Switch
-from hadash.switching.plan import Plan, Scope
+from hadash.switching.plan import Plan
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
 
@@ -48,15 +49,15 @@ def planned(monkeypatch: pytest.MonkeyPatch, split: Plan) -> list[Kind]:
     """Planning without ZooKeeper and Kafka; the kinds for which it was done."""
     from hadash.dashboard.views import requests
     from hadash.switching.approvals import requests as switch_requests
-    from hadash.switching.planning.radius import Draft
+    from hadash.switching.planning.radius import PlanProposal
 
     kinds: list[Kind] = []
 
-    def draw(pair: Any, scope: Any, target: Any, kind: Kind) -> Draft:
+    def draw(pair: Any, scope: Any, target: Any, kind: Kind) -> PlanProposal:
         kinds.append(kind)
-        return Draft(replace(split, kind=kind))
+        return PlanProposal(replace(split, kind=kind))
 
-    monkeypatch.setattr(requests, "draft_for", draw)
+    monkeypatch.setattr(requests, "proposal_for", draw)
     monkeypatch.setattr(switch_requests, "plan_for", lambda *asked: draw(*asked).plan)
     monkeypatch.setattr(switch_requests, "check_now", lambda plan: None)
     return kinds
@@ -147,7 +148,7 @@ def test_while_a_gateway_does_not_answer_it_is_not_asked_for(
         raise GatewaySilent("Gateway gw-1 does not answer at http://gw-1/clients (timed out).")
 
     monkeypatch.setattr(switch_requests, "check_now", check_now)
-    monkeypatch.setattr(switch_requests.Effects, "carry_out", silent)
+    monkeypatch.setattr(switch_requests.CommandHandler, "carry_out", silent)
     answer = as_olga.post(
         reverse("request-switch"),
         {

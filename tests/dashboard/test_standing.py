@@ -14,7 +14,7 @@ from django.urls import reverse
 from hadash.dashboard.views import switches
 from hadash.sentences import say
 from hadash.switching.plan import Plan
-from hadash.switching.planning.radius import Draft
+from hadash.switching.planning.radius import PlanProposal
 from hadash.switching.refusals import EnginesAway
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
@@ -27,8 +27,8 @@ class TestHowItStandsNow:
     def look(self, as_arne: Client, engines: Any, make_switch: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
         switch = make_switch()
 
-        def look_at(draft: Callable[..., Draft]) -> str:
-            monkeypatch.setattr(switches, "draft_for", draft)
+        def look_at(draft: Callable[..., PlanProposal]) -> str:
+            monkeypatch.setattr(switches, "proposal_for", draft)
             page = as_arne.get(reverse("switch", args=[switch.key])).content.decode()
             address = reverse("switch-standing", args=[switch.key])
             assert f'hx-get="{address}"' in page
@@ -37,17 +37,17 @@ class TestHowItStandsNow:
         return look_at
 
     def test_nothing_is_said_when_it_is_as_it_was(self, look: Any, plan: Plan) -> None:
-        assert look(lambda *_: Draft(plan)).strip() == ""
+        assert look(lambda *_: PlanProposal(plan)).strip() == ""
 
     def test_what_moves_now_and_what_does_not_any_more(self, look: Any, plan: Plan) -> None:
-        text = look(lambda *_: Draft(replace(plan, topics=(*plan.topics[1:], "payments"))))
+        text = look(lambda *_: PlanProposal(replace(plan, topics=(*plan.topics[1:], "payments"))))
         assert "has to be requested anew" in text
         assert "It moves now, too: payments." in text
         assert f"It does not move any more: {plan.topics[0]}." in text
 
     def test_what_stands_against_it_now(self, look: Any, plan: Plan) -> None:
         text = look(
-            lambda *_: Draft(
+            lambda *_: PlanProposal(
                 plan, (say("No mirror carries %(topics)s. Create one first.", topics=["carts"]),)
             )
         )
@@ -55,7 +55,7 @@ class TestHowItStandsNow:
         assert "requested anew" not in text
 
     def test_engines_that_are_away_are_said(self, look: Any) -> None:
-        def away(*_: Any) -> Draft:
+        def away(*_: Any) -> PlanProposal:
             raise EnginesAway(say("%(error)s", error="ZooKeeper does not answer."))
 
         assert "ZooKeeper does not answer." in look(away)

@@ -14,7 +14,7 @@ from hadash.dashboard import uncovered
 from hadash.dashboard.uncovered import Client, Uncovered
 from hadash.governance.models import AdviceStep, Coverage, Run
 from hadash.inventory.models import AppID
-from hadash.radius.nodes import Use
+from hadash.radius.nodes import AccessEdge
 
 ONE = Uncovered("main", "shop", "checkout@example.com", 1, 4, 2, (Client("web-1", 2), Client("", 1)), 40, 7)
 
@@ -60,8 +60,8 @@ def published(estate: SimpleNamespace) -> None:
     AdviceStep.objects.create(
         run=runs[Run.Job.ADVICE], pair="main", place=1, appid="shop", before=40, after=7
     )
-    uses = [Use("shop", name, "produce", "carts") for name in ("shop-carts", "web-2", "")]
-    publish_graph(estate.pair, [*uses, *(Use("购物", f"c-{n}", "consume", "carts") for n in range(9))])
+    uses = [AccessEdge("shop", name, "produce", "carts") for name in ("shop-carts", "web-2", "")]
+    publish_graph(estate.pair, [*uses, *(AccessEdge("购物", f"c-{n}", "consume", "carts") for n in range(9))])
 
 
 @pytest.mark.stack

@@ -78,7 +78,7 @@ class TestRequests:
     def test_the_plan_says_what_the_request_is_refused_for(
         self, fault: str | None, request: pytest.FixtureRequest, trial: Trial, bindings: BindingStore
     ) -> None:
-        """Or that nobody knows: with a fault it is never without objections, and without one neither has any."""
+        """Or that nobody knows: with a fault it is never without blockers, and without one neither has any."""
         if fault is not None:
             request.getfixturevalue(fault)
         scope = {"kind": "instance", "appid": "shop", "instance_id": "shop-stock"}
@@ -89,10 +89,10 @@ class TestRequests:
         made = outcome(trial.operator, "switches/", {**asked, "reason": "Is it so?"})
         if fault is None:
             trial.operator.post(f"switches/{made['key']}/cancel/", reason="It was.")
-            assert (plan["checks"], plan["objections"]) == ("hold", [])
-        elif "objections" in plan:
+            assert (plan["checks"], plan["blockers"]) == ("hold", [])
+        elif "blockers" in plan:
             assert plan["checks"] != "hold"
-            assert facts(made["reasons"]) <= facts(plan["objections"])
+            assert facts(made["reasons"]) <= facts(plan["blockers"])
         else:
             assert facts(plan["reasons"]) == facts(made["reasons"]), "it could not even be planned"
 

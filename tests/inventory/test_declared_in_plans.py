@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 
 from hadash.inventory import declarations
 from hadash.inventory.models import AppID
-from hadash.radius.nodes import Use
+from hadash.radius.nodes import AccessEdge
 from hadash.switching.planning import proposals
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
@@ -29,7 +29,7 @@ def allowed(monkeypatch: pytest.MonkeyPatch) -> set[tuple[str, str]]:
     return rights
 
 
-def uses(appid: AppID) -> set[Use]:
+def uses(appid: AppID) -> set[AccessEdge]:
     return set(proposals.estate_of(appid.pair, appid.pair.first).uses)
 
 
@@ -40,9 +40,9 @@ def test_what_was_declared_counts_where_it_was_not_seen(
     declarations.declare(olga, shop, "web-1", ["orders", "carts"], ["produce"], groups=["nightly"])
     declarations.declare(olga, shop, "", ["orders"], ["produce"])  # web-1 does so
     assert uses(shop) == {
-        Use("shop", "web-1", "produce", "orders"),
-        Use("shop", "web-1", "produce", "carts", declared=True),
-        Use("shop", "web-1", "group", "nightly", declared=True),
+        AccessEdge("shop", "web-1", "produce", "orders"),
+        AccessEdge("shop", "web-1", "produce", "carts", declared=True),
+        AccessEdge("shop", "web-1", "group", "nightly", declared=True),
     }
 
 
@@ -52,7 +52,7 @@ def test_what_was_seen_too_long_ago_counts_while_it_is_declared(
     see("shop", "monthly", "consume", "orders", days=25)
     assert uses(shop) == set()
     declarations.declare(olga, shop, "monthly", ["orders"], ["consume"])
-    assert uses(shop) == {Use("shop", "monthly", "consume", "orders", declared=True)}
+    assert uses(shop) == {AccessEdge("shop", "monthly", "consume", "orders", declared=True)}
 
 
 def test_an_appid_with_a_declaration_needs_no_acl_to_be_known(
@@ -62,6 +62,6 @@ def test_an_appid_with_a_declaration_needs_no_acl_to_be_known(
     declarations.declare(olga, shop, "", ["orders"], ["produce"])
     allowed |= {("shop", "orders"), ("shop", "carts"), ("crm", "orders")}
     assert uses(shop) == {
-        Use("shop", "", "produce", "orders", declared=True),
-        Use("crm", "", "acl", "orders"),
+        AccessEdge("shop", "", "produce", "orders", declared=True),
+        AccessEdge("crm", "", "acl", "orders"),
     }

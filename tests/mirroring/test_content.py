@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hadash.kafka.tail import checksum_of, parts_of
 from hadash.kafka.values import Partition, Record
 from hadash.mirroring.content import Difference, differences, pairs_of
-from hadash.mirroring.offsets import Corresponding
+from hadash.mirroring.offsets import OffsetSync
 
 ORDERS = Partition("orders", 0)
 
@@ -34,7 +34,7 @@ def record(
     return Record(offset, checksum_of(parts), parts)
 
 
-def found(source: list[Record], target: list[Record], point: Corresponding) -> list[Difference]:
+def found(source: list[Record], target: list[Record], point: OffsetSync) -> list[Difference]:
     return differences(ORDERS, pairs_of(source, target, point))
 
 
@@ -49,12 +49,12 @@ def found(source: list[Record], target: list[Record], point: Corresponding) -> l
     ],
 )
 def test_what_differs_is_named(copy: Record, kind: str) -> None:
-    assert found([record(0)], [copy], Corresponding(0, 0)) == [Difference(ORDERS, kind, 0, 0, 1)]
+    assert found([record(0)], [copy], OffsetSync(0, 0)) == [Difference(ORDERS, kind, 0, 0, 1)]
 
 
 def test_the_time_that_a_broker_has_set_is_the_same_time() -> None:
     create, append = 1, 2
-    assert found([record(0, kind=append)], [record(0, kind=create)], Corresponding(0, 0)) == []
+    assert found([record(0, kind=append)], [record(0, kind=create)], OffsetSync(0, 0)) == []
 
 
 @pytest.mark.parametrize(
@@ -86,8 +86,8 @@ def test_equal_checksums_mean_equal_records(
 def test_records_correspond_by_their_distance_to_the_point() -> None:
     source = [record(10 + n, value=b"%d" % n) for n in range(4)]
     target = [record(5 + n, value=b"%d" % n) for n in range(3)]
-    assert found(source, target, Corresponding(10, 5)) == []
-    assert found(source, target, Corresponding(11, 5)) == [Difference(ORDERS, "value", 11, 13, 3)]
+    assert found(source, target, OffsetSync(10, 5)) == []
+    assert found(source, target, OffsetSync(11, 5)) == [Difference(ORDERS, "value", 11, 13, 3)]
 
 
 def test_before_the_point_only_records_that_are_surely_the_same_are_compared() -> None:
@@ -95,8 +95,8 @@ def test_before_the_point_only_records_that_are_surely_the_same_are_compared() -
     wrong = [("a", b"wrong")]
     source = [record(n, value=b"%d" % n) for n in range(4)]
     same = [record(n, value=b"%d" % n, headers=wrong) for n in range(4)]
-    assert found(source, same, Corresponding(4, 4)) == [Difference(ORDERS, "headers", 0, 3, 4)]
+    assert found(source, same, OffsetSync(4, 4)) == [Difference(ORDERS, "headers", 0, 3, 4)]
     shifted = [record(n, value=b"%d" % max(n - 1, 0), headers=wrong) for n in range(4)]
-    assert found(source, shifted, Corresponding(4, 4)) == []
+    assert found(source, shifted, OffsetSync(4, 4)) == []
     alike = [record(n, time=n) for n in range(4)]
-    assert found(alike, [record(n, time=max(n - 1, 0)) for n in range(4)], Corresponding(4, 4)) == []
+    assert found(alike, [record(n, time=max(n - 1, 0)) for n in range(4)], OffsetSync(4, 4)) == []

@@ -25,12 +25,13 @@ from hadash.kafka.cluster import ClusterClient
 from hadash.kafka.values import Partition
 from hadash.mirroring import looking, rebuild, topic_settings, upkeep
 from hadash.mirroring import services as mirroring
-from hadash.mirroring.offsets import Corresponding
+from hadash.mirroring.offsets import OffsetSync
 from hadash.mirroring.proof import compare_tails
 from hadash.mirroring.services import MirrorError
 from hadash.mirroring.topic_settings import MAX_MESSAGE_BYTES, TIMESTAMP_TYPE
+from hadash.radius.scope import Scope
 from hadash.sentences import say
-from hadash.switching.plan import Plan, Scope
+from hadash.switching.plan import Plan
 from hadash.switching.planning import overlaps
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
@@ -329,7 +330,7 @@ def test_times_that_the_broker_sets_are_kept_and_follow_the_active_side(
     assert compare_tails(*tails) is None
     assert topic.look() == ("running", "", 0)
 
-    mirroring.reverse(topic.mirror, {topic.partition: Corresponding(3, 3)})
+    mirroring.reverse(topic.mirror, {topic.partition: OffsetSync(3, 3)})
     assert topic.settings("west")[TIMESTAMP_TYPE] == "LogAppendTime"
     assert (
         topic.settings("west")[MAX_MESSAGE_BYTES]
@@ -380,7 +381,7 @@ def test_records_older_than_their_topic_takes_by_now_are_copied(mirrored: Callab
     assert topic.records("west") == topic.records("east")
     assert topic.look() == ("running", "", 0)
 
-    mirroring.reverse(topic.mirror, {topic.partition: Corresponding(1, 1)})
+    mirroring.reverse(topic.mirror, {topic.partition: OffsetSync(1, 1)})
     assert [topic.settings("west")[key] for key in limits] == [hour] * 2
     assert [topic.settings("east")[key] for key in limits] == [topic_settings.NO_LIMIT_MS] * 2
 
@@ -401,7 +402,7 @@ def test_offsets_of_transaction_markers_are_no_lag(
     topic.await_copies(7)
     topic.await_ends(9, 7)
     eventually(lambda: topic.look(thorough=False) == ("running", "", 0), "a lag of nothing")
-    assert mirroring.anchors_of(topic.mirror)[topic.partition] == Corresponding(9, 7)
+    assert mirroring.anchors_of(topic.mirror)[topic.partition] == OffsetSync(9, 7)
     assert topic.look() == ("running", "", 0)
 
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from hadash.kafka.values import Record
 from hadash.mirroring.gaps import Gap, Read, find_gap
-from hadash.mirroring.offsets import Corresponding
+from hadash.mirroring.offsets import OffsetSync
 
-ANCHOR = Corresponding(0, 0)
+ANCHOR = OffsetSync(0, 0)
 MARKER = None
 
 
@@ -35,12 +35,12 @@ def numbers(first: int, end: int) -> list[object]:
 
 def test_a_marker_at_the_end() -> None:
     source, target = log(*numbers(0, 5), MARKER), log(*numbers(0, 5))
-    assert find_gap(source, target, ANCHOR) == Gap(Corresponding(6, 5), without_record=1)
+    assert find_gap(source, target, ANCHOR) == Gap(OffsetSync(6, 5), without_record=1)
 
 
 def test_markers_before_records_that_are_still_to_be_copied() -> None:
     source = log(*numbers(0, 20), MARKER, *numbers(20, 40), MARKER, *numbers(40, 60))
-    assert find_gap(source, log(*numbers(0, 50)), ANCHOR) == Gap(Corresponding(52, 50), without_record=2)
+    assert find_gap(source, log(*numbers(0, 50)), ANCHOR) == Gap(OffsetSync(52, 50), without_record=2)
 
 
 def test_what_is_still_to_be_copied_is_no_gap() -> None:
@@ -50,11 +50,11 @@ def test_what_is_still_to_be_copied_is_no_gap() -> None:
 
 def test_records_that_look_the_same_prove_nothing_unless_connect_has_copied_them_all() -> None:
     source, target = log(*["beat"] * 40, MARKER), log(*["beat"] * 40)
-    assert find_gap(source, target, ANCHOR) == Gap(Corresponding(41, 40), 1), "the only place that fits"
+    assert find_gap(source, target, ANCHOR) == Gap(OffsetSync(41, 40), 1), "the only place that fits"
     source = log(*["beat"] * 43, MARKER)
     assert find_gap(source, target, ANCHOR, copied=39) is None, "three are still to come"
     source = log(*["beat"] * 20, MARKER, MARKER, MARKER, *["beat"] * 20)
-    assert find_gap(source, target, ANCHOR, copied=42) == Gap(Corresponding(43, 40), 3)
+    assert find_gap(source, target, ANCHOR, copied=42) == Gap(OffsetSync(43, 40), 3)
 
 
 def test_other_records_at_the_end_of_the_target_prove_nothing() -> None:
@@ -73,29 +73,27 @@ def test_too_few_records_of_a_longer_log_prove_nothing() -> None:
 def test_records_that_were_deleted_before_they_were_copied() -> None:
     """50 were copied, then the source deleted all before 80."""
     source, target = log(*numbers(80, 100), start=80), log(*numbers(0, 50), *numbers(80, 100))
-    assert find_gap(source, target, ANCHOR) == Gap(Corresponding(100, 70), 0, 30, 80, 50)
+    assert find_gap(source, target, ANCHOR) == Gap(OffsetSync(100, 70), 0, 30, 80, 50)
 
 
 def test_deleted_records_and_markers_are_told_apart() -> None:
     source = log(*numbers(80, 100), MARKER, MARKER, *numbers(100, 110), start=80)
     target = log(*numbers(0, 50), *numbers(80, 110))
-    assert find_gap(source, target, ANCHOR) == Gap(Corresponding(112, 80), 2, 30, 80, 50)
+    assert find_gap(source, target, ANCHOR) == Gap(OffsetSync(112, 80), 2, 30, 80, 50)
 
 
 def test_where_not_everything_was_read_a_loss_has_no_place() -> None:
     source, target = log(*numbers(80, 200), start=80, read=30), log(*numbers(0, 50), *numbers(80, 200))
-    assert find_gap(source, target, ANCHOR) == Gap(Corresponding(200, 170), 0, 30)
+    assert find_gap(source, target, ANCHOR) == Gap(OffsetSync(200, 170), 0, 30)
 
 
 def test_a_source_that_has_deleted_everything() -> None:
-    assert find_gap(log(start=100), log(*numbers(0, 50)), ANCHOR) == Gap(
-        Corresponding(100, 50), 0, 50, 100, 50
-    )
+    assert find_gap(log(start=100), log(*numbers(0, 50)), ANCHOR) == Gap(OffsetSync(100, 50), 0, 50, 100, 50)
 
 
 def test_retention_that_takes_only_what_was_copied_is_no_loss() -> None:
     source, target = log(*numbers(30, 50), MARKER, start=30), log(*numbers(0, 50))
-    assert find_gap(source, target, ANCHOR) == Gap(Corresponding(51, 50), 1)
+    assert find_gap(source, target, ANCHOR) == Gap(OffsetSync(51, 50), 1)
 
 
 @pytest.mark.parametrize("read", [64, 10_000])
@@ -123,15 +121,15 @@ def test_records_left_out_after_a_loss_are_not_said_to_be_deleted() -> None:
 
 def test_a_marker_long_after_the_point_that_was_known_needs_no_reading_back_to_it() -> None:
     source, target = log(*numbers(0, 1000), MARKER, read=64), log(*numbers(0, 1000), read=64)
-    assert find_gap(source, target, ANCHOR) == Gap(Corresponding(1001, 1000), 1)
+    assert find_gap(source, target, ANCHOR) == Gap(OffsetSync(1001, 1000), 1)
 
 
-@pytest.mark.parametrize("known", [Corresponding(0, 0), Corresponding(21, 20)])
-def test_whatever_was_known_before_the_end_is_the_same(known: Corresponding) -> None:
+@pytest.mark.parametrize("known", [OffsetSync(0, 0), OffsetSync(21, 20)])
+def test_whatever_was_known_before_the_end_is_the_same(known: OffsetSync) -> None:
     source, target = log(*numbers(0, 20), MARKER, *numbers(20, 40), MARKER), log(*numbers(0, 40))
     found = find_gap(source, target, known)
     assert found is not None
-    assert found.point == Corresponding(42, 40)
+    assert found.point == OffsetSync(42, 40)
 
 
 @given(

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from hadash.kafka.values import Partition
 from hadash.mirroring.lag import Lag, measure, seconds_behind
-from hadash.mirroring.offsets import Corresponding
+from hadash.mirroring.offsets import OffsetSync
 
 ORDERS, CARTS, NEW = Partition("orders", 0), Partition("carts", 0), Partition("new", 0)
-ANCHORS = {ORDERS: Corresponding(100, 0), CARTS: Corresponding(7, 3)}
+ANCHORS = {ORDERS: OffsetSync(100, 0), CARTS: OffsetSync(7, 3)}
 
 
 # -- in records -------------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from hadash.kafka.errors import ClusterUnavailable, KafkaError
 from hadash.kafka.values import Partition, Record
 from hadash.mirroring import looking, resync
 from hadash.mirroring.models import Anchor, LagSample, Mirror
-from hadash.mirroring.offsets import Corresponding
+from hadash.mirroring.offsets import OffsetSync
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
 
@@ -251,7 +251,7 @@ def test_of_two_looks_at_once_only_one_counts_what_was_copied_twice(
     pair: Pair, clusters: dict[str, Exception], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mirror, p = Mirror.objects.get(name="carts"), Partition("carts", 0)
-    known, point = Corresponding(0, 0), Corresponding(60, 80)
+    known, point = OffsetSync(0, 0), OffsetSync(60, 80)
     monkeypatch.setattr(resync, "_recounted", lambda *_: {p: point})
     assert resync.after_copies(mirror, {p: known}) == {p: point}
     assert resync.after_copies(Mirror.objects.get(name="carts"), {p: known}) == {}

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from hadash.kafka.values import Committed, Partition
 from hadash.mirroring.offsets import (
-    Corresponding,
+    OffsetSync,
     mirrored_up_to,
     never_back,
     resume_after,
@@ -35,14 +35,14 @@ def copied_partitions(draw: st.DrawFn) -> dict[str, int]:
 @given(copied_partitions())
 def test_both_consumers_read_the_same_record_next(copied: dict[str, int]) -> None:
     """The n-th record of the source is the n-th of the target."""
-    ends = Corresponding(copied["start"] + copied["count"], copied["count"])
+    ends = OffsetSync(copied["start"] + copied["count"], copied["count"])
     found = translate(copied["committed"], ends, copied["start"])
     assert found == copied["committed"] - copied["start"]
 
 
 @given(offsets, offsets, st.integers(0, 10**6))
 def test_the_distance_from_the_end_is_kept(source: int, target: int, behind: int) -> None:
-    found = translate(source - behind, Corresponding(source, target), source_start=-(10**12))
+    found = translate(source - behind, OffsetSync(source, target), source_start=-(10**12))
     assert found == max(target - behind, 0)
 
 
@@ -51,22 +51,22 @@ def test_an_offset_never_leaves_the_target(
     committed: int, source: int, start: int, target: int, target_start: int
 ) -> None:
     target = max(target, target_start)
-    found = translate(committed, Corresponding(max(source, start), target), start, target_start)
+    found = translate(committed, OffsetSync(max(source, start), target), start, target_start)
     assert target_start <= found <= target
 
 
 @given(copied_partitions(), st.integers(0, 100))
 def test_translating_keeps_the_order(copied: dict[str, int], more: int) -> None:
-    ends = Corresponding(copied["start"] + copied["count"], copied["count"])
+    ends = OffsetSync(copied["start"] + copied["count"], copied["count"])
     assert translate(copied["committed"], ends) <= translate(copied["committed"] + more, ends)
 
 
 @given(copied_partitions())
 def test_there_and_back_is_the_same_offset(copied: dict[str, int]) -> None:
     """Switching there and back again, nothing written in between."""
-    ends = Corresponding(copied["start"] + copied["count"], copied["count"])
+    ends = OffsetSync(copied["start"] + copied["count"], copied["count"])
     there = translate(copied["committed"], ends, copied["start"])
-    assert translate(there, Corresponding(ends.target, ends.source)) == copied["committed"]
+    assert translate(there, OffsetSync(ends.target, ends.source)) == copied["committed"]
 
 
 @pytest.mark.parametrize(
@@ -81,13 +81,13 @@ def test_there_and_back_is_the_same_offset(copied: dict[str, int]) -> None:
     ],
 )
 def test_clamps(committed: int, start: int, found: int, why: str) -> None:
-    assert translate(committed, Corresponding(source=100, target=60), start) == found, why
+    assert translate(committed, OffsetSync(source=100, target=60), start) == found, why
 
 
 @given(offsets, offsets, st.integers(0, 10**6))
 def test_mirrored_up_to(source: int, target: int, copied: int) -> None:
     """Every record copied since the anchor moves it on by one."""
-    anchor = Corresponding(source, target)
+    anchor = OffsetSync(source, target)
     assert mirrored_up_to(anchor, target) == source
     assert mirrored_up_to(anchor, target + copied) == source + copied
 
@@ -96,7 +96,7 @@ def test_groups_keep_only_what_is_proved() -> None:
     """A partition without proved ends is not in the radius."""
     found = translate_groups(
         {"billing": {ORDERS: 95, CARTS: 7}, "idle": {}, "crm": {CARTS: 1}},
-        {ORDERS: Corresponding(100, 60)},
+        {ORDERS: OffsetSync(100, 60)},
         {ORDERS: 0},
         {ORDERS: 0},
     )
@@ -115,7 +115,7 @@ def test_groups_keep_only_what_is_proved() -> None:
     ],
 )
 def test_retention_works_on_each_side_by_itself(source_start: int, target_start: int, found: int) -> None:
-    ends = {ORDERS: Corresponding(100, 60)}
+    ends = {ORDERS: OffsetSync(100, 60)}
     translated = translate_groups(
         {"billing": {ORDERS: 50}}, ends, {ORDERS: source_start}, {ORDERS: target_start}
     )
@@ -123,14 +123,14 @@ def test_retention_works_on_each_side_by_itself(source_start: int, target_start:
 
 
 def test_without_first_records_nothing_has_been_deleted() -> None:
-    assert translate_groups({"billing": {ORDERS: 50}}, {ORDERS: Corresponding(100, 60)}, {}, {}) == {
+    assert translate_groups({"billing": {ORDERS: 50}}, {ORDERS: OffsetSync(100, 60)}, {}, {}) == {
         "billing": {ORDERS: 10}
     }
 
 
 @pytest.mark.parametrize(("target", "last"), [(60, 59), (1, 0), (0, -1)])
 def test_the_opposite_mirror_goes_on_after_the_last_record(target: int, last: int) -> None:
-    assert resume_after({ORDERS: Corresponding(100, target)}) == {ORDERS: last}
+    assert resume_after({ORDERS: OffsetSync(100, target)}) == {ORDERS: last}
 
 
 def test_nothing_in_nothing_out() -> None:
@@ -159,7 +159,7 @@ def test_a_mirror_is_never_set_back(copied: dict[Partition, int], goes_on_after:
 
 def test_offsets_that_only_the_target_has_are_stale_within_the_radius() -> None:
     moved, also_moved, elsewhere = Partition("orders", 0), Partition("orders", 1), Partition("people", 0)
-    ends = {moved: Corresponding(10, 10), also_moved: Corresponding(10, 10)}
+    ends = {moved: OffsetSync(10, 10), also_moved: OffsetSync(10, 10)}
     standing = {"billing": {moved: 3, also_moved: 4, elsewhere: 5}, "audit": {moved: 1}}
     wanted = {"billing": {moved: 9}, "audit": {moved: 2}}
     assert stale_offsets(standing, wanted, ends) == {"billing": frozenset([also_moved])}

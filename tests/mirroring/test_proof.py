@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hadash.kafka.values import Partition, Record
-from hadash.mirroring.offsets import Corresponding
+from hadash.mirroring.offsets import OffsetSync
 from hadash.mirroring.proof import Behind, CaughtUp, Contradiction, compare_ends, compare_tails
 
 ORDERS, CARTS = Partition("orders", 0), Partition("carts", 0)
-ANCHORS = {ORDERS: Corresponding(100, 0), CARTS: Corresponding(7, 3)}
+ANCHORS = {ORDERS: OffsetSync(100, 0), CARTS: OffsetSync(7, 3)}
 
 
 def records(checksums: Sequence[str], first: int = 0) -> list[Record]:
@@ -25,7 +25,7 @@ def records(checksums: Sequence[str], first: int = 0) -> list[Record]:
 
 def test_a_mirror_that_has_copied_everything() -> None:
     found = compare_ends(ANCHORS, {ORDERS: 140, CARTS: 7}, {ORDERS: 40, CARTS: 3})
-    assert found == CaughtUp({ORDERS: Corresponding(140, 40), CARTS: Corresponding(7, 3)})
+    assert found == CaughtUp({ORDERS: OffsetSync(140, 40), CARTS: OffsetSync(7, 3)})
 
 
 def test_a_mirror_that_is_behind_over_all_partitions() -> None:
@@ -51,7 +51,7 @@ def test_a_partition_without_an_anchor() -> None:
 
 
 def test_an_anchor_of_another_partition_does_not_matter() -> None:
-    assert compare_ends(ANCHORS, {ORDERS: 140}, {ORDERS: 40}) == CaughtUp({ORDERS: Corresponding(140, 40)})
+    assert compare_ends(ANCHORS, {ORDERS: 140}, {ORDERS: 40}) == CaughtUp({ORDERS: OffsetSync(140, 40)})
 
 
 @given(
@@ -63,7 +63,7 @@ def test_an_anchor_of_another_partition_does_not_matter() -> None:
 )
 def test_the_verdict_follows_from_what_is_missing(world: dict[Partition, tuple[int, int, int, int]]) -> None:
     """Each partition: its anchor on both sides, how many records were copied since, how many are missing."""
-    anchors = {p: Corresponding(source, target) for p, (source, target, _, _) in world.items()}
+    anchors = {p: OffsetSync(source, target) for p, (source, target, _, _) in world.items()}
     source_ends = {p: source + copied + missing for p, (source, _, copied, missing) in world.items()}
     target_ends = {p: target + copied for p, (_, target, copied, _) in world.items()}
     missing = [missing for _, _, _, missing in world.values()]
@@ -75,7 +75,7 @@ def test_the_verdict_follows_from_what_is_missing(world: dict[Partition, tuple[i
             assert count == sum(missing) > 0
         case CaughtUp(ends):
             assert set(missing) == {0}
-            assert ends == {p: Corresponding(source_ends[p], target_ends[p]) for p in world}
+            assert ends == {p: OffsetSync(source_ends[p], target_ends[p]) for p in world}
 
 
 # -- comparing tails --------------------------------------------------------------------------------------------------

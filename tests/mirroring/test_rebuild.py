@@ -11,7 +11,7 @@ import pytest
 from hadash.kafka.errors import ClusterUnavailable, KafkaError, TopicsUnknown
 from hadash.kafka.values import Partition, TopicInfo
 from hadash.mirroring import rebuild
-from hadash.mirroring.offsets import Corresponding
+from hadash.mirroring.offsets import OffsetSync
 from hadash.mirroring.rebuild import NotCopies, NotReported
 from hadash.mirroring.services import MirrorError
 
@@ -50,12 +50,12 @@ class TestTail:
         return lost
 
     def test_what_lies_beyond_the_points_and_partitions_that_were_never_mirrored(self, lost: Broken) -> None:
-        found = rebuild.tail_of(EAST, {ORDERS: Corresponding(100, 60)})  # type: ignore[arg-type]
+        found = rebuild.tail_of(EAST, {ORDERS: OffsetSync(100, 60)})  # type: ignore[arg-type]
         assert found == {ORDERS: (100, 107), GROWN: (0, 3)}
 
     def test_topics_that_are_not_known_are_no_empty_tail(self, lost: Broken) -> None:
         lost.known = {}
-        points = {ORDERS: Corresponding(100, 60)}
+        points = {ORDERS: OffsetSync(100, 60)}
         with pytest.raises(TopicsUnknown, match="does not know Topic orders") as raised:
             rebuild.tail_of(EAST, points)  # type: ignore[arg-type]
         assert raised.value.topics == ("orders",)
@@ -64,7 +64,7 @@ class TestTail:
     def test_a_partition_without_a_leader_is_no_empty_tail(self, lost: Broken) -> None:
         lost.known = {"orders": TopicInfo("orders", (0, -1), 1)}
         with pytest.raises(KafkaError, match="no leader for orders-1"):
-            rebuild.tail_of(EAST, {ORDERS: Corresponding(100, 60)})  # type: ignore[arg-type]
+            rebuild.tail_of(EAST, {ORDERS: OffsetSync(100, 60)})  # type: ignore[arg-type]
 
 
 class TestRebuild:
@@ -199,7 +199,7 @@ class TestStandby:
         monkeypatch.setattr(rebuild, "status_of", lambda mirror: connect.status("east-west"))
         monkeypatch.setattr(rebuild, "copied_by", lambda mirror: connect.copied)
         for module in (rebuild, rebuild.comparing):
-            monkeypatch.setattr(module, "anchors_of", lambda mirror: {ORDERS: Corresponding(100, 60)})
+            monkeypatch.setattr(module, "anchors_of", lambda mirror: {ORDERS: OffsetSync(100, 60)})
 
         def go_on(mirror: Any, source: Any) -> None:
             raise AssertionError("It went on.")

@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hadash.kafka.values import Record
-from hadash.mirroring.offsets import Corresponding
+from hadash.mirroring.offsets import OffsetSync
 from hadash.mirroring.recount import PROOF, recount
 
 #: The source's first record of these tests, and where the mirror has it.
 FIRST, THERE = 1000, 400
-ANCHOR = Corresponding(FIRST, THERE)
+ANCHOR = OffsetSync(FIRST, THERE)
 
 
 def log(numbers: Iterable[int | str], first: int) -> list[Record]:
@@ -23,29 +23,29 @@ def log(numbers: Iterable[int | str], first: int) -> list[Record]:
 
 def found(
     written: Iterable[int | str], mirrored: Iterable[int | str], kept: int = 10_000
-) -> Corresponding | None:
+) -> OffsetSync | None:
     return recount(log(written, FIRST)[-kept:], log(mirrored, THERE)[-kept:], ANCHOR)
 
 
 def test_what_was_copied_twice_and_goes_on() -> None:
     """100 records, of which the last 5 were copied again when 60 were there."""
     mirrored = [*range(60), *range(55, 100)]
-    assert found(range(100), mirrored) == Corresponding(FIRST + 100, THERE + 105)
+    assert found(range(100), mirrored) == OffsetSync(FIRST + 100, THERE + 105)
 
 
 def test_a_mirror_that_has_not_copied_the_newest_yet() -> None:
     mirrored = [*range(60), *range(55, 90)]
-    assert found(range(100), mirrored) == Corresponding(FIRST + 90, THERE + 95)
+    assert found(range(100), mirrored) == OffsetSync(FIRST + 90, THERE + 95)
 
 
 def test_twice_in_a_row() -> None:
     mirrored = [*range(60), *range(55, 80), *range(78, 100)]
-    assert found(range(100), mirrored) == Corresponding(FIRST + 100, THERE + 107)
+    assert found(range(100), mirrored) == OffsetSync(FIRST + 100, THERE + 107)
 
 
 def test_only_a_window_of_it_is_read() -> None:
     mirrored = [*range(600), *range(590, 700)]
-    assert found(range(700), mirrored, kept=300) == Corresponding(FIRST + 700, THERE + 710)
+    assert found(range(700), mirrored, kept=300) == OffsetSync(FIRST + 700, THERE + 710)
     assert found(range(700), mirrored, kept=50) is None, "the first copy is not in it"
 
 
@@ -91,4 +91,4 @@ def test_whatever_was_copied_again_the_next_record_is_found(
         mirrored += range(next_one - again, next_one + further)
         next_one += further
     place = found(range(next_one + behind), mirrored)
-    assert place == Corresponding(FIRST + next_one, THERE + len(mirrored))
+    assert place == OffsetSync(FIRST + next_one, THERE + len(mirrored))

@@ -14,11 +14,12 @@ from hadash.bindings.member import Member
 from hadash.bindings.model import Binding
 from hadash.bindings.store import BindingStore, Edit
 from hadash.identity.identity import Identity
-from hadash.radius.nodes import Use
+from hadash.radius.fleet import Estate, MirrorOf
+from hadash.radius.nodes import AccessEdge
+from hadash.radius.scope import Scope, ScopeKind
 from hadash.sandbox.bench.applying import Changes
 from hadash.sandbox.world import batch, till, world_named
-from hadash.switching.plan import Scope, ScopeKind
-from hadash.switching.planning.radius import Estate, MirrorOf, draw_up
+from hadash.switching.planning.radius import build_plan
 
 
 def settings(config: tuple[str, ...]) -> dict[str, str]:
@@ -38,14 +39,14 @@ def test_each_instance_id_is_one_client(instances: int) -> None:
 def test_none_moves_without_all_others() -> None:
     world = batch(50)
     uses = [
-        Use("shop", spec.client_id, spec.role, topic)
+        AccessEdge("shop", spec.client_id, spec.role, topic)
         for spec in world.clients
         for topic in spec.topics
         if spec.client_id
     ]
-    uses += [Use("shop", spec.client_id, "group", spec.group) for spec in world.clients if spec.group]
+    uses += [AccessEdge("shop", spec.client_id, "group", spec.group) for spec in world.clients if spec.group]
     uses += [
-        Use("shop", till(number), "produce", fleet.topics[0])
+        AccessEdge("shop", till(number), "produce", fleet.topics[0])
         for fleet in world.clients
         if fleet.library == "fleet"
         for number in range(int(settings(fleet.config)["first"]), int(settings(fleet.config)["last"]) + 1)
@@ -53,8 +54,8 @@ def test_none_moves_without_all_others() -> None:
     mirrors = tuple(MirrorOf(name, "east", frozenset(topics)) for name, topics in world.mirrors.items())
     instances = {appid: frozenset(names) for appid, names in world.instances.items()}
     estate = Estate("main", ("east", "west"), "east", tuple(uses), {}, instances, mirrors)
-    draft = draw_up(Scope(ScopeKind.INSTANCE, "shop", till(50)), "east", "west", estate)
-    assert draft.objections == ()
+    draft = build_plan(Scope(ScopeKind.INSTANCE, "shop", till(50)), "east", "west", estate)
+    assert draft.blockers == ()
     assert [i.instance_id for i in draft.plan.identities] == list(world.instances["shop"])
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from hadash.kafka.values import Partition
-from hadash.mirroring.offsets import Corresponding
+from hadash.mirroring.offsets import OffsetSync
 from hadash.sandbox.clients import check as clients_of_many
 from hadash.sandbox.clients import groups, installing
 from hadash.sandbox.clients.check import exit_faults, table, there_and_back
@@ -369,7 +369,7 @@ class TestCells:
     def test_reasons_are_what_the_checks_say(self) -> None:
         """Whatever they are put into, the words stand in the sentences of the guards."""
         plan: Any = SimpleNamespace(kind=Kind.PLANNED, source="east", target="west")
-        points = {Partition("orders", 0): Corresponding(10, 0)}
+        points = {Partition("orders", 0): OffsetSync(10, 0)}
         cooperative = check_assignors(plan, Limits())
         cooperative.send(None)
         reading_on = check_reading_on(plan, Limits(), points)

@@ -24,11 +24,11 @@ from hadash.lake.store import Store
 from hadash.mirroring.models import LagSample, Mirror
 from hadash.mirroring.services import cluster_client
 from hadash.pipeline import collecting
+from hadash.radius.scope import Scope, ScopeKind
 from hadash.sandbox.errors import SandboxError
 from hadash.sandbox.fleet import database, lags, reports, servers
 from hadash.sandbox.fleet.estate import GROUP, PRODUCE, Estate, Side, Size
 from hadash.sandbox.fleet.filling import take
-from hadash.switching.plan import Scope, ScopeKind
 from hadash.switching.planning import proposals
 
 SIDE = Side()
@@ -121,8 +121,8 @@ class TestInTheTables:
 
     def test_a_switch_is_drawn_up_and_refused(self, estate: Estate, pair: Pair) -> None:
         appid = estate.appid_names[int(np.flatnonzero(~estate.shares & (estate.side == 0))[0])]
-        draft = proposals.draft_for(pair, Scope(ScopeKind.APPID, appid), pair.second)
-        assert draft.plan.topics and "generated" in str(draft.objections[-1])
+        draft = proposals.proposal_for(pair, Scope(ScopeKind.APPID, appid), pair.second)
+        assert draft.plan.topics and "generated" in str(draft.blockers[-1])
 
     def test_a_snapshot_has_what_its_clusters_would_say(
         self, estate: Estate, pair: Pair, tmp_path: Path

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from hadash.bindings.model import Binding, BindingDocument
 from hadash.radius.closure import AccessGraph
-from hadash.radius.nodes import GROUP, TOPIC, Thing, Use, group, topic
-from hadash.switching.planning.radius import Estate, is_on
+from hadash.radius.fleet import Estate, is_on
+from hadash.radius.nodes import GROUP, TOPIC, AccessEdge, Node, group, topic
 from spark.transform.advice import Advice, advise
 
 APPIDS = st.integers(0, 4).map("app-{}".format)
-THINGS = st.integers(0, 6).map("thing-{}".format)
+THINGS = st.integers(0, 6).map("node-{}".format)
 BINDINGS = st.builds(Binding, st.sampled_from(("east", "west")))
 DOCUMENTS = st.dictionaries(APPIDS, st.none(), max_size=2).flatmap(
     lambda names: st.fixed_dictionaries(
@@ -36,7 +36,7 @@ DOCUMENTS = st.dictionaries(APPIDS, st.none(), max_size=2).flatmap(
 )
 USES = st.sets(
     st.builds(
-        Use,
+        AccessEdge,
         APPIDS,
         st.sampled_from(("", "a", "b", "c")),
         st.sampled_from(("produce", "group")),
@@ -47,16 +47,16 @@ USES = st.sets(
 REGISTERED = st.dictionaries(APPIDS, st.sets(st.sampled_from(("a", "b"))), max_size=3)
 
 
-def resource_of(use: Use) -> Thing:
+def resource_of(use: AccessEdge) -> Node:
     return group(use.resource) if use.kind == GROUP else topic(use.resource)
 
 
-def use(appid: str, client_id: str, name: str) -> Use:
-    return Use(appid, client_id, "produce", name)
+def use(appid: str, client_id: str, name: str) -> AccessEdge:
+    return AccessEdge(appid, client_id, "produce", name)
 
 
 def estate(
-    uses: Iterable[Use],
+    uses: Iterable[AccessEdge],
     registered: Mapping[str, Collection[str]] = MappingProxyType({}),
     documents: Mapping[str, BindingDocument] = MappingProxyType({}),
 ) -> Estate:
@@ -64,18 +64,16 @@ def estate(
     return Estate("main", ("east", "west"), "east", tuple(uses), documents, instances, ())
 
 
-def largest(found: Estate, of: Collection[Thing] | None = None) -> int:
+def largest(found: Estate, of: Collection[Node] | None = None) -> int:
     """How many Topics and groups move together at most, as a plan finds it in either direction; with one of ``of`` if they are given."""
     graph = AccessGraph(found.uses, found.documents, found.instances, widen=True)
-    resources = [
-        thing for thing in graph.things if thing.kind in (TOPIC, GROUP) and (of is None or thing in of)
-    ]
+    resources = [node for node in graph.nodes if node.kind in (TOPIC, GROUP) and (of is None or node in of)]
     closures = (
-        graph.close([thing], partial(is_on, found, target), there_by_default=found.default == target)
-        for thing in resources
+        graph.close([node], partial(is_on, found, target), there_by_default=found.default == target)
+        for node in resources
         for target in found.clusters
     )
-    return max((len(closure.things(TOPIC, GROUP)) for closure in closures), default=0)
+    return max((len(closure.nodes(TOPIC, GROUP)) for closure in closures), default=0)
 
 
 def with_registered(found: Estate, step: Advice) -> Estate:
@@ -100,7 +98,7 @@ def island_of(appid: str, found: Estate) -> Estate:
 
 @given(USES, REGISTERED, DOCUMENTS, st.sets(APPIDS, max_size=2))
 def test_each_step_is_what_the_plan_finds_when_it_is_done(
-    uses: set[Use],
+    uses: set[AccessEdge],
     registered: dict[str, set[str]],
     documents: dict[str, BindingDocument],
     critical: set[str],
@@ -117,7 +115,7 @@ def test_each_step_is_what_the_plan_finds_when_it_is_done(
         assert step.critical_after == (largest(here, matters) if matters else None)
 
 
-def planted(teams: int, links: int, seed: int) -> tuple[set[Use], set[str]]:
+def planted(teams: int, links: int, seed: int) -> tuple[set[AccessEdge], set[str]]:
     """Teams that keep to themselves, each with Topics that several of its AppIDs share; and AppIDs that somebody gave to clients of
     all teams."""
     made = random.Random(seed)
@@ -169,7 +167,7 @@ def test_small_radii_need_no_advice() -> None:
 
 
 def test_a_topic_and_a_group_of_one_name_are_two() -> None:
-    uses = {use("shared", "a", "x"), Use("shared", "b", "group", "x")}
+    uses = {use("shared", "a", "x"), AccessEdge("shared", "b", "group", "x")}
     (step,) = advise(estate(uses), most=5, least_radius=1)
     assert (step.before, step.after) == (2, 1)
 
@@ -184,7 +182,7 @@ def test_it_does_not_depend_on_the_order() -> None:
 class TestCriticalAppIDs:
     """Two teams that one AppID ties together; a third stands apart, with more Topics, tied together by another."""
 
-    def uses(self) -> set[Use]:
+    def uses(self) -> set[AccessEdge]:
         teams = {"small": 4, "large": 8}
         found = {
             use(f"{team}.app-{number}", "client", f"{team}.{half}.topic-{topic}")
@@ -230,7 +228,7 @@ class TestCriticalAppIDs:
 
 def test_what_is_declared_and_bound_counts() -> None:
     """Somebody has declared a client that nobody has seen; and a Topic that is bound by itself moves without the AppID's other clients."""
-    uses = {use("shared", "a", "x"), Use("shared", "b", "produce", "y", declared=True)}
+    uses = {use("shared", "a", "x"), AccessEdge("shared", "b", "produce", "y", declared=True)}
     assert [step.clients for step in advise(estate(uses), 5, 1)] == [("a", "b")]
     document = BindingDocument("shared", topics={"y": Binding("east")})
     assert advise(estate(uses, documents={"shared": document}), 5, 1) == [], "nothing is tied together"
@@ -240,7 +238,7 @@ def test_who_was_never_seen_and_may_use_a_topic_moves_as_a_whole() -> None:
     uses = {
         use("shared", "a", "x"),
         use("shared", "b", "y"),
-        Use("silent", "", "acl", "x"),
-        Use("silent", "", "acl", "y"),
+        AccessEdge("silent", "", "acl", "x"),
+        AccessEdge("silent", "", "acl", "y"),
     }
     assert advise(estate(uses), 5, 1) == [], "registering shared's would not part x from y"

@@ -1,4 +1,4 @@
-"""The published radius of each thing is what the plan of a switch of that thing would move."""
+"""The published radius of each node is what the plan of a switch of that node would move."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from switching.test_radius import estate_of
 from hadash.bindings.model import Binding, BindingDocument
 from hadash.identity.identity import Identity
 from hadash.radius.closure import Dimension
-from hadash.radius.nodes import APPID, GROUP, INSTANCE, TOPIC, Use
-from hadash.switching.plan import Scope, ScopeKind
-from hadash.switching.planning.radius import Estate, MirrorOf, draw_up
+from hadash.radius.fleet import Estate, MirrorOf
+from hadash.radius.nodes import APPID, GROUP, INSTANCE, TOPIC, AccessEdge
+from hadash.radius.scope import Scope, ScopeKind
+from hadash.switching.planning.radius import build_plan
 from spark.transform.estate import estate_of as estate_of_rows
 from spark.transform.radii import node_rows
 
 APPIDS = st.integers(0, 3).map("app-{}".format)
 CLIENTS = st.integers(0, 2).map("client-{}".format)
-THINGS = st.integers(0, 5).map("thing-{}".format)
+THINGS = st.integers(0, 5).map("node-{}".format)
 CLUSTERS = st.sampled_from(("east", "west"))
 
 ESTATES = st.builds(
     estate_of,
     st.lists(
-        st.builds(Use, APPIDS, CLIENTS, st.sampled_from(("produce", "consume", "group")), THINGS), max_size=15
+        st.builds(AccessEdge, APPIDS, CLIENTS, st.sampled_from(("produce", "consume", "group")), THINGS),
+        max_size=15,
     ),
-    st.just(
-        [MirrorOf("m-0", "east", frozenset({"thing-0"})), MirrorOf("m-1", "west", frozenset({"thing-1"}))]
-    ),
+    st.just([MirrorOf("m-0", "east", frozenset({"node-0"})), MirrorOf("m-1", "west", frozenset({"node-1"}))]),
     st.dictionaries(
         st.one_of(
             APPIDS.map(Identity),
@@ -64,13 +64,13 @@ def test_each_radius_is_that_of_the_plan(estate: Estate) -> None:
             scope = scope_of(row, dimension)
             found = row[f"radius_{dimension.value}"]
             if scope is not None and found:
-                plan = draw_up(scope, row["cluster"], other, estate).plan
+                plan = build_plan(scope, row["cluster"], other, estate).plan
                 assert len(plan.members) == found, (row, dimension)
 
 
 def test_things_say_where_they_are() -> None:
     bound = {Identity("shop", "web-1"): "west"}
-    uses = [Use("shop", "web-1", "produce", "orders"), Use("shop", "job", "consume", "people")]
+    uses = [AccessEdge("shop", "web-1", "produce", "orders"), AccessEdge("shop", "job", "consume", "people")]
     rows = {(row["kind"], *row["names"]): row for row in node_rows(estate_of(uses, bound=bound))}
     assert rows["instance", "web-1"]["cluster"] == "west"
     assert rows["appid",]["cluster"] == "east"
@@ -80,7 +80,7 @@ def test_things_say_where_they_are() -> None:
 def test_a_group_is_where_its_members_are() -> None:
     bound = {Identity("shop", "web-1"): "west", Identity("shop", "web-3"): "west"}
     members = (("web-1", "carts"), ("web-2", "stock"), ("web-3", "both"), ("web-2", "both"))
-    uses = [Use("shop", client_id, "group", group) for client_id, group in members]
+    uses = [AccessEdge("shop", client_id, "group", group) for client_id, group in members]
     groups = {
         row["names"][0]: row["cluster"]
         for row in node_rows(estate_of(uses, bound=bound))
@@ -106,12 +106,12 @@ def test_rows_of_the_registry_become_the_estate_of_the_plan() -> None:
         {"what": "allowed", "appid": "audit", "resource": "nobody's"},
         {"what": "allowed", "appid": "shop", "resource": "orders"},
     ]
-    seen = Use("shop", "web-1", "produce", "orders")
+    seen = AccessEdge("shop", "web-1", "produce", "orders")
     estate = estate_of_rows("main", [seen], registry)
     assert estate.uses == (
         seen,
-        Use("shop", "web-1", "produce", "returns", declared=True),
-        Use("audit", "", "acl", "orders"),
+        AccessEdge("shop", "web-1", "produce", "returns", declared=True),
+        AccessEdge("audit", "", "acl", "orders"),
     )
     assert (estate.clusters, estate.default) == (("east", "west"), "east")
     assert estate.documents == {"shop": document}

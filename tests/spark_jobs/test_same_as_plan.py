@@ -22,7 +22,7 @@ from hadash.mirroring.models import Mirror
 from hadash.pipeline import collecting
 from hadash.pipeline.running import conninfo
 from hadash.radius.closure import Dimension
-from hadash.switching.plan import Scope, ScopeKind
+from hadash.radius.scope import Scope, ScopeKind
 from hadash.switching.planning import proposals
 from spark.jobs import facts, governance
 from spark.jobs.given import Reader
@@ -108,7 +108,7 @@ def test_every_radius_is_that_of_the_plan(
             row = {"kind": node.kind, "appid": node.appid, "names": node.names}
             scope, found = scope_of(row, dimension), getattr(node, f"radius_{dimension.value}")
             if scope is not None and found:
-                plan = proposals.draft_for(estate, scope, target).plan
+                plan = proposals.proposal_for(estate, scope, target).plan
                 assert (plan.source, len(plan.members)) == (source.name, found), (row, dimension)
                 compared += 1
     assert compared >= 2 * len({use[0] for use in SEEN}) + len({use[3] for use in SEEN})
@@ -117,7 +117,7 @@ def test_every_radius_is_that_of_the_plan(
 def moving_with(pair: Pair, topic: str) -> int:
     """How many Topics and groups the plan moves with a Topic, when nobody is left behind; in the direction in which it is more."""
     scope = Scope(ScopeKind.TOPICS, topics=(topic,), widen=True)
-    plans = [proposals.draft_for(pair, scope, target).plan for target in pair.clusters]
+    plans = [proposals.proposal_for(pair, scope, target).plan for target in pair.clusters]
     return max(len(plan.topics) + len(plan.groups) for plan in plans)
 
 

@@ -20,12 +20,12 @@ from tasks.app import app
 
 django.setup()
 
-from hadash.switching.execution.effects import Effects  # noqa: E402  (needs Django to be set up)
+from hadash.switching.execution.effects import CommandHandler  # noqa: E402  (needs Django to be set up)
 
 __all__ = ["app"]
 
 _MARK = Path(os.environ["KILL_MARK"])
-_carry_out = Effects.__dict__["carry_out"]  # the descriptor itself, not what it gives to the class
+_carry_out = CommandHandler.__dict__["carry_out"]  # the descriptor itself, not what it gives to the class
 
 
 def _point() -> dict[str, str]:
@@ -47,7 +47,7 @@ def _die() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _carry_out_or_die(self: Effects, command: Any) -> Any:
+def _carry_out_or_die(self: CommandHandler, command: Any) -> Any:
     point = _point() if self.journal is not None and not _MARK.exists() else {}
     here = (
         self.journal is not None
@@ -56,10 +56,10 @@ def _carry_out_or_die(self: Effects, command: Any) -> Any:
     )
     if here and point["when"] == "before":
         _die()
-    answer = _carry_out.__get__(self, Effects)(command)
+    answer = _carry_out.__get__(self, CommandHandler)(command)
     if here and point["when"] == "after":
         _die()
     return answer
 
 
-Effects.carry_out = _carry_out_or_die  # type: ignore[method-assign, assignment]
+CommandHandler.carry_out = _carry_out_or_die  # type: ignore[method-assign, assignment]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from hadash.bindings.epochs import Report
 from hadash.bindings.model import BindingState, GatewayMember
 from hadash.kafka.values import Partition, Record
-from hadash.mirroring.offsets import Corresponding, resume_after
+from hadash.mirroring.offsets import OffsetSync, resume_after
 
 #: In a log: an offset without a record.
 MARKER = -1
@@ -264,7 +264,7 @@ class Mirror:
     source: str
     target: str
     topics: frozenset[str]
-    anchors: dict[Partition, Corresponding]
+    anchors: dict[Partition, OffsetSync]
     position: dict[Partition, int]
     state: str = "running"
     fault: str = ""
@@ -298,7 +298,7 @@ class Mirror:
         if self._budget >= 1:
             self._budget = 0.0  # what was not needed is not saved up
 
-    def turn(self, now: float, ends: Mapping[Partition, Corresponding]) -> None:
+    def turn(self, now: float, ends: Mapping[Partition, OffsetSync]) -> None:
         """The opposite connector goes on after the last record that both sides hold. One that runs already is left alone, and
         none is set back."""
         after = {p: offset + 1 for p, offset in resume_after(ends).items()}
@@ -308,4 +308,4 @@ class Mirror:
             self.state, self.starts_at = "unknown", None if self.never_turns else now + 0.2
         self.reads, self.writes = self.target, self.source
         self.source, self.target, self.turning = self.target, self.source, False
-        self.anchors = {p: Corresponding(point.target, point.source) for p, point in ends.items()}
+        self.anchors = {p: OffsetSync(point.target, point.source) for p, point in ends.items()}

@@ -71,7 +71,7 @@ def started(django_capture_on_commit_callbacks: Any) -> list[str]:
 def ask(pair: Pair, people: dict[str, User]) -> Callable[..., Switch]:
     def make(user: str = "olga", window: Window | None = None) -> Switch:
         return requests.request(
-            requests.Asked(people[user], pair, WHOLE.scope, pair.second, "Upgrade"), window
+            requests.SwitchRequest(people[user], pair, WHOLE.scope, pair.second, "Upgrade"), window
         )
 
     return make

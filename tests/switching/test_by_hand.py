@@ -99,7 +99,7 @@ def ask(shop: AppID, people: dict[str, User]) -> Callable[..., BindingChange]:
         *bind: Identity, unbind: tuple[Identity, ...] = (), user: str = "olga", **values: Any
     ) -> BindingChange:
         digest = values.pop("digest", "")
-        asked = requests.Asked(people[user], shop, Wanted(bind, unbind), "Known clients", **values)
+        asked = requests.ChangeRequest(people[user], shop, Wanted(bind, unbind), "Known clients", **values)
         return requests.request(asked, digest)
 
     return make
@@ -224,11 +224,11 @@ class TestRefused:
     ) -> None:
         asked: list[tuple[list[Identity], str]] = []
 
-        def objections(identities: list[Identity], cluster: str) -> list[Sentence]:
+        def blockers(identities: list[Identity], cluster: str) -> list[Sentence]:
             asked.append((list(identities), cluster))
             return [say("It knows no Topics.")]
 
-        monkeypatch.setattr(dialect, "objections", objections)
+        monkeypatch.setattr(dialect, "blockers", blockers)
         with pytest.raises(Refused, match="It knows no Topics"):
             ask(ORDERS)
         assert asked == [([ORDERS], "east")]
@@ -256,7 +256,7 @@ class TestRefused:
         with pytest.raises(PermissionDenied):
             ask(WEB, user="vera")
         with pytest.raises(Refused, match="Say why"):
-            requests.request(requests.Asked(people["olga"], shop, Wanted((WEB,)), " "))
+            requests.request(requests.ChangeRequest(people["olga"], shop, Wanted((WEB,)), " "))
 
     def test_another_one_than_was_shown(self, ask: Any) -> None:
         with pytest.raises(PlanChanged):
@@ -278,7 +278,7 @@ class TestRefused:
         change = ask(WEB)
         for name in ("plan_for", "check_now"):
             monkeypatch.setattr(switches, name, lambda *_: WHOLE)
-        wanted = switches.Asked(people["olga"], shop.pair, WHOLE.scope, shop.pair.second, "Upgrade")
+        wanted = switches.SwitchRequest(people["olga"], shop.pair, WHOLE.scope, shop.pair.second, "Upgrade")
         decisions.approve(people["arne"], change, change.digest, lambda c: None)
         with pytest.raises(Busy, match=f"Change {change.key} of the bindings of shop is being written"):
             switches.request(wanted)

@@ -1,4 +1,4 @@
-"""What can be bound and unbound by hand. The rule is pure: documents, names and what was seen go in, objections come out."""
+"""What can be bound and unbound by hand. The rule is pure: documents, names and what was seen go in, blockers come out."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def unbind(*identities: Identity, of: BindingDocument, **known: object) -> Judge
 
 
 def said(judgement: Judgement) -> list[str]:
-    return [str(sentence) for sentence in judgement.objections]
+    return [str(sentence) for sentence in judgement.blockers]
 
 
 class TestBinding:
@@ -60,7 +60,7 @@ class TestBinding:
         judgement = bind(identity)
         assert judgement.edits == {identity: "east"}
         assert judgement.after.binding_of(identity) == EAST
-        assert judgement.objections == []
+        assert judgement.blockers == []
 
     def test_where_it_is_may_be_where_its_appid_is_bound(self) -> None:
         assert bind(WEB, of=document({SHOP: WEST})).edits == {WEB: "west"}
@@ -83,7 +83,7 @@ class TestBinding:
 
     def test_a_client_id_that_names_its_own(self) -> None:
         name = "HA#shop#orders"
-        assert bind(Identity("shop", name), registered={name}).objections == []
+        assert bind(Identity("shop", name), registered={name}).blockers == []
 
     def test_a_topic_in_two_lists(self) -> None:
         other = Identity("shop", topics=("orders", "returns"))
@@ -110,7 +110,7 @@ class TestBinding:
     )
     def test_names_that_kafka_does_not_have(self, identity: Identity) -> None:
         judgement = bind(identity, registered={" web"})
-        assert len(judgement.objections) == 1
+        assert len(judgement.blockers) == 1
         assert judgement.edits == {}
 
     def test_of_another_appid(self) -> None:
@@ -151,8 +151,8 @@ class TestMovingNobody:
     def test_unbinding_to_where_it_would_go(self) -> None:
         of = document({WEB: WEST})
         assert said(unbind(WEB, of=of))[0] == "shop › web-1 would move from west to east."
-        assert unbind(WEB, of=document({WEB: EAST})).objections == []
-        assert unbind(WEB, of=document({SHOP: WEST, WEB: WEST})).objections == []
+        assert unbind(WEB, of=document({WEB: EAST})).blockers == []
+        assert unbind(WEB, of=document({SHOP: WEST, WEB: WEST})).blockers == []
 
     def test_unbinding_an_appid_that_has_moved(self) -> None:
         uses = [Relation("shop", "", "consume", "carts"), Relation("shop", "web-1", "group", "readers")]
@@ -171,7 +171,7 @@ class TestMovingNobody:
         assert said(unbind(READERS, of=document({READERS: WEST})))[0] == (
             "Who is in group readers as shop without a bound InstanceID would move from west to east."
         )
-        assert unbind(ORDERS, of=document({ORDERS: WEST, LIST: WEST})).objections == []
+        assert unbind(ORDERS, of=document({ORDERS: WEST, LIST: WEST})).blockers == []
 
     def test_unbinding_what_has_no_binding(self) -> None:
         assert said(unbind(WEB, of=document())) == ["shop › web-1 has no binding of its own to remove."]
@@ -253,7 +253,7 @@ def test_what_is_accepted_moves_nobody_and_a_refusal_names_who_would_move(
     )
     judgement = judge(of, "east", wanted, Known(uses, NAMES))
     before, after = clusters(of), clusters(judgement.after)
-    if not judgement.objections:
+    if not judgement.blockers:
         assert before == after
     for move in judgement.moves:
         asked_for = (move.client_id or "stranger", move.topic, move.group)
@@ -295,7 +295,7 @@ def test_producers_keep_the_epoch_they_are_seen_with(
             tuple(i for i in asked if of.binding_of(i) is None), tuple(i for i in asked if of.binding_of(i))
         )
         judgement = judge(of, "east", wanted, Known((), NAMES))
-        if judgement.objections:
+        if judgement.blockers:
             continue
         before = seen(of)
         for identity, cluster in judgement.edits.items():

@@ -11,14 +11,14 @@ from django.utils import timezone
 from hadash.identity.identity import Identity
 from hadash.inventory.models import Access, Cluster, Pair
 from hadash.mirroring.models import Mirror
-from hadash.radius.nodes import Use
+from hadash.radius.nodes import AccessEdge
 from hadash.switching.batches.plans import _clients
 from hadash.switching.execution import effects
-from hadash.switching.execution.effects import Effects
+from hadash.switching.execution.effects import CommandHandler
 from hadash.switching.execution.lost_source import users
-from hadash.switching.planning.radius import Draft
+from hadash.switching.planning.radius import PlanProposal
 from hadash.switching.stages import commands as do
-from hadash.switching.stages.context import Facts
+from hadash.switching.stages.context import StageContext
 
 from .test_radius import estate_of
 from .world import WHOLE
@@ -42,7 +42,7 @@ def test_verify_hears_of_them(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> No
     use = client | {"kind": "produce", "resource": "orders", "used_at": 5.0, "idle": 60.0}
     said: dict[str, list[dict[str, Any]]] = {"clients": [client], "access": [use]}
     monkeypatch.setattr(effects, "ask_every", lambda path, key, **query: said[key])
-    hands = Effects(BY_TOPIC, None, Facts(), lambda sentence: None)
+    hands = CommandHandler(BY_TOPIC, None, StageContext(), lambda sentence: None)
     assert hands.carry_out(do.ReadClients()) == {"web-1": {"east"}}
     assert hands.carry_out(do.ReadClients(5.0)) == {}
 
@@ -85,9 +85,9 @@ def test_a_group_in_which_a_client_only_commits_is_not_expected_to_have_members(
 
 def test_they_are_counted_in_a_batch() -> None:
     uses = [
-        Use("shop", "web-1", "produce", "orders"),
-        Use("shop", "web-1", "produce", "carts"),
-        Use("shop", "web-2", "consume", "orders"),
-        Use("shop", "web-3", "consume", "carts"),
+        AccessEdge("shop", "web-1", "produce", "orders"),
+        AccessEdge("shop", "web-1", "produce", "carts"),
+        AccessEdge("shop", "web-2", "consume", "orders"),
+        AccessEdge("shop", "web-3", "consume", "carts"),
     ]
-    assert _clients(estate_of(uses), [Draft(BY_TOPIC), Draft(WHOLE)]) == [2, 3]
+    assert _clients(estate_of(uses), [PlanProposal(BY_TOPIC), PlanProposal(WHOLE)]) == [2, 3]

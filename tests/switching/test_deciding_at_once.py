@@ -42,7 +42,7 @@ def ask(people: dict[str, User], monkeypatch: pytest.MonkeyPatch) -> Callable[[]
 
     def make() -> Switch:
         Switch.objects.filter(status="running").update(status="succeeded")
-        return requests.request(requests.Asked(people["olga"], pair, WHOLE.scope, west, "Upgrade"))
+        return requests.request(requests.SwitchRequest(people["olga"], pair, WHOLE.scope, west, "Upgrade"))
 
     return make
 

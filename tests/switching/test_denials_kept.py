@@ -12,9 +12,9 @@ from hadash.kafka.values import Acl
 from hadash.mirroring import standby
 from hadash.mirroring.acls import write_denial
 from hadash.mirroring.models import WriteDenial
-from hadash.switching.execution.effects import Effects
+from hadash.switching.execution.effects import CommandHandler
 from hadash.switching.stages import commands as do
-from hadash.switching.stages.context import Facts, denied_of, with_denied
+from hadash.switching.stages.context import StageContext, denied_of, with_denied
 
 from .world import WHOLE
 
@@ -60,17 +60,17 @@ class TestAfterAFailover:
         monkeypatch.setattr(standby, "_client", lambda cluster: brokers)
         return brokers
 
-    def deny(self, facts: Facts) -> int:
-        made: int = Effects(WHOLE, None, facts, lambda sentence: None).carry_out(do.DenyWrites("east"))
+    def deny(self, facts: StageContext) -> int:
+        made: int = CommandHandler(WHOLE, None, facts, lambda sentence: None).carry_out(do.DenyWrites("east"))
         return made
 
     def test_its_own_are_noted_again_and_nobody_elses(self, brokers: Brokers) -> None:
-        facts = Facts()
+        facts = StageContext()
         assert self.deny(facts) == 1
         assert self.OWN in brokers.rules
         WriteDenial.objects.all().delete()  # the commits that PostgreSQL has lost; ZooKeeper has the facts
 
-        assert self.deny(Facts(facts.values)) == 0
+        assert self.deny(StageContext(facts.values)) == 0
         assert [(d.topic, d.principal) for d in WriteDenial.objects.all()] == [("orders", "User:shop")]
         standby.allow_writes(Cluster.objects.get(name="east"), ["orders"])
         assert brokers.rules & {self.OWN, self.FOREIGN} == {self.FOREIGN}
@@ -80,7 +80,7 @@ class TestAfterAFailover:
             raise ConnectionError
 
         brokers.create_acls = dies
-        facts = Facts()
+        facts = StageContext()
         with pytest.raises(ConnectionError):
             self.deny(facts)
         assert denied_of(facts.values, "east") == [("orders", "User:shop")]

@@ -13,13 +13,14 @@ from hadash.governance.catalogue import Code
 from hadash.identity.identity import Identity
 from hadash.inventory.models import Access, AppID, Cluster, InstanceID, Pair
 from hadash.inventory.selectors import access_since
-from hadash.radius.nodes import Use
+from hadash.radius.fleet import Estate, MirrorOf
+from hadash.radius.nodes import AccessEdge
+from hadash.radius.scope import Scope
 from hadash.switching.approvals.policy import stopping
 from hadash.switching.machine import Kind
-from hadash.switching.plan import Scope
 from hadash.switching.planning import proposals, risks
 from hadash.switching.planning.appids_in_other_pairs import used_elsewhere
-from hadash.switching.planning.radius import Draft, Estate, MirrorOf, draw_up
+from hadash.switching.planning.radius import PlanProposal, build_plan
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
 
@@ -49,19 +50,19 @@ def see(pair: Pair, appid: str, days_ago: float = 0) -> None:
 def pair(monkeypatch: pytest.MonkeyPatch) -> Pair:
     """``shop`` writes what ``audit`` reads; the engine has nothing against it, and no Topic has replicas."""
     monkeypatch.setattr(
-        proposals, "dialect_of", lambda pair: SimpleNamespace(objections=lambda identities, cluster: [])
+        proposals, "dialect_of", lambda pair: SimpleNamespace(blockers=lambda identities, cluster: [])
     )
     monkeypatch.setattr(risks, "client_for", lambda access: SimpleNamespace(topics=lambda names: {}))
     return make_pair("main", "east", "west")
 
 
-def drawn(pair: Pair, kind: Kind = Kind.PLANNED) -> Draft:
-    uses = (Use("shop", "web-1", "produce", "orders"), Use("audit", "a-1", "consume", "orders"))
+def drawn(pair: Pair, kind: Kind = Kind.PLANNED) -> PlanProposal:
+    uses = (AccessEdge("shop", "web-1", "produce", "orders"), AccessEdge("audit", "a-1", "consume", "orders"))
     mirrors = (MirrorOf("all", "east", frozenset({"orders"})),)
     estate = Estate("main", ("east", "west"), "east", uses, {}, {}, mirrors)
-    draft = draw_up(Scope.of(Identity("shop")), "east", "west", estate)
+    draft = build_plan(Scope.of(Identity("shop")), "east", "west", estate)
     draft = replace(draft, plan=replace(draft.plan, kind=kind))
-    (found,) = proposals.with_objections(pair, [draft], pair.first)
+    (found,) = proposals.with_blockers(pair, [draft], pair.first)
     return found
 
 
@@ -75,7 +76,7 @@ def test_clients_of_another_pair_would_obey_it_too(pair: Pair) -> None:
     """Also those of an AppID that only comes along."""
     for number, clusters in enumerate((("north", "south"), ("up", "down"))):
         see(make_pair(f"other-{number}", *clusters), "audit")
-    (objection,) = drawn(pair).objections
+    (objection,) = drawn(pair).blockers
     assert str(objection) == (
         "audit (also in pair other-0, other-1): the bindings of an AppID are one document for all pairs, so its clients there "
         "would obey them, too. Let it sign in as another user in one of the pairs."
@@ -85,7 +86,7 @@ def test_clients_of_another_pair_would_obey_it_too(pair: Pair) -> None:
 def test_when_the_source_is_lost_it_is_told(pair: Pair) -> None:
     see(make_pair("other", "north", "south"), "audit")
     found = drawn(pair, Kind.FORCED)
-    assert found.objections == ()
+    assert found.blockers == ()
     assert [finding.code for finding in found.findings] == [Code.TWO_PAIRS]
 
 
@@ -93,7 +94,7 @@ def test_who_was_there_by_mistake_and_is_gone_does_not_count(pair: Pair) -> None
     other = make_pair("other", "north", "south")
     AppID.objects.create(pair=other, name="audit")
     see(other, "audit", days_ago=(timezone.now() - access_since()).days + 1)
-    assert drawn(pair).objections == ()
+    assert drawn(pair).blockers == ()
 
 
 def test_who_is_expected_there_does(pair: Pair) -> None:

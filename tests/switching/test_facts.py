@@ -10,7 +10,7 @@ import pytest
 from hadash.bindings.journals import FACTS_BYTES, packed
 from hadash.kafka.values import Partition
 from hadash.switching.stages import context as facts_module
-from hadash.switching.stages.context import Facts, room_for
+from hadash.switching.stages.context import StageContext, room_for
 
 
 def partitions(count: int) -> list[Partition]:
@@ -27,7 +27,7 @@ def drained(count: int) -> list[list[Any]]:
 
 def test_each_value_that_is_kept_has_a_larger_number() -> None:
     saved: list[dict[str, Any]] = []
-    facts = Facts({}, saved.append)
+    facts = StageContext({}, saved.append)
     facts.put("seen", 1)
     facts.put("seen", 2)
     assert saved == [{"seen": 1, "number": 1}, {"seen": 2, "number": 2}]

@@ -16,7 +16,7 @@ from hadash.audit.models import Entry
 from hadash.inventory.models import Pair
 from hadash.kafka.errors import ClusterUnavailable, TopicsUnknown
 from hadash.kafka.values import Partition
-from hadash.mirroring.offsets import Corresponding
+from hadash.mirroring.offsets import OffsetSync
 from hadash.mirroring.rebuild import NotReported
 from hadash.mirroring.services import MirrorError
 from hadash.switching.approvals import policy, requests
@@ -76,9 +76,9 @@ class TestTail:
     def tail(self, forced: Any) -> Tail:
         """The tail of a forced switch that has ended."""
         switch = ended(forced())
-        unreplicated.open_tail(switch.key, {ORDERS: Corresponding(100, 60)})
+        unreplicated.open_tail(switch.key, {ORDERS: OffsetSync(100, 60)})
         unreplicated.open_tail(
-            switch.key, {ORDERS: Corresponding(0, 0)}
+            switch.key, {ORDERS: OffsetSync(0, 0)}
         )  # a stage that is run again changes nothing
         return Tail.objects.get(switch=switch)
 
@@ -273,7 +273,7 @@ class TestRebuilding:
         switch = ended(forced())
         switch.plan = replace(WHOLE, mirrors=("carts", "shop")).to_json()
         switch.save()
-        unreplicated.open_tail(switch.key, {ORDERS: Corresponding(100, 60)})
+        unreplicated.open_tail(switch.key, {ORDERS: OffsetSync(100, 60)})
         Tail.objects.update(status=Tail.Status.REBUILDING, decided_at=timezone.now())
         return Tail.objects.get()
 

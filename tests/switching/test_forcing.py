@@ -13,7 +13,7 @@ from hadash.bindings.dialect import Waiting
 from hadash.bindings.membership import not_told
 from hadash.bindings.model import BindingState
 from hadash.kafka.values import Committed, Partition
-from hadash.mirroring.offsets import Corresponding
+from hadash.mirroring.offsets import OffsetSync
 from hadash.switching.machine import WAYS, Kind, Stage, Status
 from hadash.switching.stages import commands as do
 from hadash.switching.stages.quota_checks import QuotasFound
@@ -43,7 +43,7 @@ class LostWorld(World):
         self.uncommitted = 0
         #: Records that west holds twice before the anchors.
         self.held_twice = dict.fromkeys(PARTITIONS, 0)
-        self.tail: dict[Partition, Corresponding] | None = None
+        self.tail: dict[Partition, OffsetSync] | None = None
         #: East answers, but not for every partition.
         self.leaderless = False
 
@@ -68,7 +68,7 @@ class LostWorld(World):
     def count_anew(self, partition: Partition) -> None:
         """hadash has found out what was copied twice."""
         anchors, end = self.mirror.anchors, self.logs["west"][partition].end
-        point, before = Corresponding(self.mirror.position[partition], end), anchors[partition]
+        point, before = OffsetSync(self.mirror.position[partition], end), anchors[partition]
         self.held_twice[partition] += (point.target - point.source) - (before.target - before.source)
         self.mirror.anchors = {**anchors, partition: point}
 
@@ -89,7 +89,7 @@ class LostWorld(World):
                 self.mirror.turning, self.mirror.state = True, "stopped"
             case do.ReadSighted():
                 age = None if self.looked_at is None else self.now - self.looked_at
-                return do.Sighted(self.ends, age, self.positions, age)
+                return do.LastKnown(self.ends, age, self.positions, age)
             case do.ReadCopied():
                 position = self.mirror.position
                 return {

@@ -29,12 +29,12 @@ pytestmark = [pytest.mark.stack, pytest.mark.django_db]
 
 
 @pytest.fixture
-def asked(pair: Pair, people: dict[str, User]) -> Callable[..., requests.Asked]:
+def asked(pair: Pair, people: dict[str, User]) -> Callable[..., requests.SwitchRequest]:
     """What somebody asks for: everything of ``shop`` to ``west``."""
 
-    def make(user: str, kind: Kind = Kind.PLANNED) -> requests.Asked:
+    def make(user: str, kind: Kind = Kind.PLANNED) -> requests.SwitchRequest:
         reason = "The old cluster burns"
-        return requests.Asked(people[user], pair, WHOLE.scope, pair.second, reason, kind=kind)
+        return requests.SwitchRequest(people[user], pair, WHOLE.scope, pair.second, reason, kind=kind)
 
     return make
 

@@ -14,11 +14,12 @@ from hadash.audit.models import Entry
 from hadash.inventory.models import Pair
 from hadash.kafka.values import Partition
 from hadash.mirroring.models import Mirror
-from hadash.mirroring.offsets import Corresponding
+from hadash.mirroring.offsets import OffsetSync
 from hadash.mirroring.services import anchors_of
+from hadash.radius.fleet import MirrorOf
 from hadash.switching.machine import Stage, Status
 from hadash.switching.models import Switch
-from hadash.switching.planning.radius import MirrorOf, _mirrors
+from hadash.switching.planning.radius import _mirrors
 from hadash.switching.recovery import lost_target
 from hadash.switching.refusals import Refused
 
@@ -75,7 +76,7 @@ def test_the_mirror_is_turned_on_record_and_copies_nothing(give_up: Any, mirror:
     mirror.refresh_from_db()
     assert ended.current is Status.CLOSED
     assert (mirror.source, mirror.turning, mirror.sighted) == (pair.second, True, [])
-    assert anchors_of(mirror) == {ORDERS: Corresponding(source=60, target=100)}
+    assert anchors_of(mirror) == {ORDERS: OffsetSync(source=60, target=100)}
     assert log(ended)[-1] == "rita gave west up: The site burns. Ask for a forced switch from west to east."
     assert Entry.objects.filter(verb="give up").count() == 1
 

@@ -19,11 +19,11 @@ from hadash.mirroring import acls as acl_rules
 from hadash.mirroring import standby
 from hadash.mirroring.models import Mirror
 from hadash.radius.closure import Dimension
+from hadash.radius.scope import Scope, ScopeKind
 from hadash.switching.machine import Kind
-from hadash.switching.plan import Scope, ScopeKind
 from hadash.switching.planning import neighbourhood, proposals
-from hadash.switching.planning.radius import Draft, draw_up
-from hadash.switching.planning.readers import draw_up_readers
+from hadash.switching.planning.radius import PlanProposal, build_plan
+from hadash.switching.planning.readers import build_readers_plan
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
 
@@ -167,7 +167,7 @@ class World:
         yield Scope(ScopeKind.PAIR)
 
 
-def shown(draft: Draft) -> tuple[Any, ...]:
+def shown(draft: PlanProposal) -> tuple[Any, ...]:
     return draft, draft.plan.members, draft.whole
 
 
@@ -177,9 +177,9 @@ def test_it_is_the_plan_of_the_whole_pair(pair: Pair, engine: Engine, seed: int)
     for target in pair.clusters:
         source = pair.other(target)
         for kind, draw in (
-            (Kind.PLANNED, draw_up),
-            (Kind.READ_SPLIT, draw_up_readers),
-            (Kind.FORCED, draw_up),
+            (Kind.PLANNED, build_plan),
+            (Kind.READ_SPLIT, build_readers_plan),
+            (Kind.FORCED, build_plan),
         ):
             asked = target if kind is Kind.FORCED else source
             whole = proposals.estate_of(pair, asked)
@@ -233,8 +233,8 @@ class TestTooMany:
     def few(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(neighbourhood, "MOST_DOCUMENTS", 5)
 
-    def draft(self, pair: Pair, scope: Scope, target: Cluster) -> Draft:
-        return proposals.draft_for(pair, scope, target)
+    def draft(self, pair: Pair, scope: Scope, target: Cluster) -> PlanProposal:
+        return proposals.proposal_for(pair, scope, target)
 
     def test_it_says_how_many_are_known_and_draws_the_nearest(self, pair: Pair, engine: Engine) -> None:
         chain = [
@@ -245,7 +245,7 @@ class TestTooMany:
         Access.objects.bulk_create(chain)
         draft = self.draft(pair, Scope(ScopeKind.APPID, "app-0"), pair.second)
         assert not draft.whole
-        (reason,) = draft.objections
+        (reason,) = draft.blockers
         assert str(reason).startswith("At least 6 AppIDs would move together")
         assert {i.appid for i in draft.plan.identities} == {f"app-{n}" for n in range(5)}
 
@@ -265,4 +265,4 @@ class TestTooMany:
     def test_everything_on_a_cluster(self, pair: Pair, engine: Engine) -> None:
         Access.objects.bulk_create([seen(pair, f"app-{n}", "", "produce", f"t-{n}") for n in range(20)])
         draft = self.draft(pair, Scope(ScopeKind.PAIR), pair.second)
-        assert not draft.whole and str(draft.objections[0]).startswith("At least 6 AppIDs")
+        assert not draft.whole and str(draft.blockers[0]).startswith("At least 6 AppIDs")

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from hadash.identity.identity import Identity
+from hadash.radius.scope import Scope
 from hadash.switching.execution.pauses import Pause, pauses_of
-from hadash.switching.plan import Plan, Scope
+from hadash.switching.plan import Plan
 
 PLAN = Plan(
     "main", Scope.of(Identity("shop", "web")), "east", "west", (Identity("shop", "web"), Identity("crm")), ("orders",), (), ()

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from hadash.identity.identity import Identity
 from hadash.radius.closure import Dimension
-from hadash.switching.plan import Member, Plan, PlanIndex, Scope, ScopeKind
+from hadash.radius.scope import Member, Scope, ScopeKind
+from hadash.switching.plan import Plan, PlanIndex
 
 SHOP, WEB, BATCH = Identity("shop"), Identity("shop", "web-1"), Identity("shop", "batch-1")
 WHOLE = Plan(

@@ -13,27 +13,29 @@ from hypothesis import strategies as st
 from hadash.bindings.model import Binding, BindingDocument
 from hadash.identity.identity import Identity
 from hadash.radius.closure import Dimension
-from hadash.radius.nodes import Use
-from hadash.switching.plan import Member, Plan, Scope, ScopeKind
-from hadash.switching.planning.radius import Draft, Estate, MirrorOf, draw_up
+from hadash.radius.fleet import Estate, MirrorOf
+from hadash.radius.nodes import AccessEdge
+from hadash.radius.scope import Member, Scope, ScopeKind
+from hadash.switching.plan import Plan
+from hadash.switching.planning.radius import PlanProposal, build_plan
 
 SHOP, WEB = Identity("shop"), Identity("shop", "web-1")
 
 #: web-1 writes orders, bill-1 and bill-2 read them in group billing.
 SHOP_USES = [
-    Use("shop", "web-1", "produce", "orders"),
-    Use("shop", "bill-1", "consume", "orders"),
-    Use("shop", "bill-2", "consume", "orders"),
-    Use("shop", "bill-1", "group", "billing"),
-    Use("shop", "bill-2", "group", "billing"),
+    AccessEdge("shop", "web-1", "produce", "orders"),
+    AccessEdge("shop", "bill-1", "consume", "orders"),
+    AccessEdge("shop", "bill-2", "consume", "orders"),
+    AccessEdge("shop", "bill-1", "group", "billing"),
+    AccessEdge("shop", "bill-2", "group", "billing"),
 ]
 #: Another AppID that has nothing to do with it.
-STRANGER = [Use("crm", "sync", "consume", "people"), Use("crm", "sync", "group", "crm")]
+STRANGER = [AccessEdge("crm", "sync", "consume", "people"), AccessEdge("crm", "sync", "group", "crm")]
 ORDERS = MirrorOf("orders", "east", frozenset({"orders"}))
 
 
 def estate_of(
-    uses: Iterable[Use],
+    uses: Iterable[AccessEdge],
     mirrors: Sequence[MirrorOf] = (ORDERS,),
     bound: Mapping[Identity, str] | None = None,
     instances: Mapping[str, Iterable[str]] | None = None,
@@ -56,28 +58,28 @@ def estate_of(
 
 def draft(
     asked: Identity | Scope,
-    uses: Iterable[Use],
+    uses: Iterable[AccessEdge],
     mirrors: Sequence[MirrorOf] = (ORDERS,),
     bound: Mapping[Identity, str] | None = None,
     instances: Mapping[str, Iterable[str]] | None = None,
     target: str = "west",
-) -> Draft:
+) -> PlanProposal:
     estate = estate_of(uses, mirrors, bound, instances)
     scope = asked if isinstance(asked, Scope) else Scope.of(asked)
     source = {"east": "west", "west": "east"}[target]
-    return draw_up(scope, source, target, estate)
+    return build_plan(scope, source, target, estate)
 
 
-def plan(asked: Identity | Scope, uses: Iterable[Use], *rest: Any, **more: Any) -> Plan:
+def plan(asked: Identity | Scope, uses: Iterable[AccessEdge], *rest: Any, **more: Any) -> Plan:
     """What moves; nothing stands against it."""
     found = draft(asked, uses, *rest, **more)
-    assert [str(reason) for reason in found.objections] == []
+    assert [str(reason) for reason in found.blockers] == []
     return found.plan
 
 
-def reasons(asked: Identity | Scope, uses: Iterable[Use], *rest: Any, **more: Any) -> list[str]:
+def reasons(asked: Identity | Scope, uses: Iterable[AccessEdge], *rest: Any, **more: Any) -> list[str]:
     """Why it cannot move."""
-    return [str(reason) for reason in draft(asked, uses, *rest, **more).objections]
+    return [str(reason) for reason in draft(asked, uses, *rest, **more).blockers]
 
 
 class TestWhatMoves:
@@ -94,7 +96,7 @@ class TestWhatMoves:
         )
 
     def test_one_instance_that_shares_with_nobody(self) -> None:
-        uses = [Use("shop", "web-1", "produce", "carts"), *SHOP_USES[1:], *STRANGER]
+        uses = [AccessEdge("shop", "web-1", "produce", "carts"), *SHOP_USES[1:], *STRANGER]
         found = plan(WEB, uses, [ORDERS, MirrorOf("carts", "east", frozenset({"carts"}))])
         assert (found.topics, found.groups, found.mirrors) == (("carts",), (), ("carts",))
         assert found.identities == (WEB,)
@@ -109,7 +111,7 @@ class TestWhatMoves:
         assert found.identities == (SHOP, Identity("shop", "bill-1"), WEB)
 
     def test_another_appid_that_uses_a_topic_comes_along_with_all_it_uses(self) -> None:
-        uses = [*SHOP_USES, *STRANGER, Use("crm", "sync", "consume", "orders")]
+        uses = [*SHOP_USES, *STRANGER, AccessEdge("crm", "sync", "consume", "orders")]
         people = MirrorOf("people", "east", frozenset({"people"}))
         found = plan(SHOP, uses, [ORDERS, people])
         assert found.identities == (Identity("crm"), SHOP)
@@ -130,8 +132,8 @@ class TestWhatMoves:
     def test_what_was_declared_and_never_seen(self) -> None:
         uses = [
             *SHOP_USES,
-            Use("crm", "sync", "consume", "orders", declared=True),
-            Use("crm", "sync", "group", "nightly", declared=True),
+            AccessEdge("crm", "sync", "consume", "orders", declared=True),
+            AccessEdge("crm", "sync", "group", "nightly", declared=True),
         ]
         found = plan(SHOP, uses, instances={"crm": ["sync"]})
         assert found.identities == (Identity("crm", "sync"), SHOP)
@@ -141,8 +143,8 @@ class TestWhatMoves:
         )
 
     def test_what_was_also_seen_is_the_reason(self) -> None:
-        seen = [*SHOP_USES, Use("crm", "sync", "consume", "orders")]
-        declared = Use("crm", "", "produce", "orders", declared=True)
+        seen = [*SHOP_USES, AccessEdge("crm", "sync", "consume", "orders")]
+        declared = AccessEdge("crm", "", "produce", "orders", declared=True)
         found = plan(SHOP, [declared, *seen])
         assert (found, found.members) == (plan(SHOP, seen), plan(SHOP, seen).members)
         assert Member("appid:crm", "topic:orders", "consume") in found.members
@@ -159,7 +161,10 @@ class TestWhatMoves:
         assert found.identities == (SHOP,)
 
     def test_an_instance_that_is_on_the_target_stays_there(self) -> None:
-        uses = [Use("shop", "web-1", "produce", "orders"), Use("shop", "bill-1", "consume", "orders")]
+        uses = [
+            AccessEdge("shop", "web-1", "produce", "orders"),
+            AccessEdge("shop", "bill-1", "consume", "orders"),
+        ]
         found = plan(WEB, uses, bound={WEB: "east", Identity("shop", "bill-1"): "west"})
         assert found.identities == (WEB,)
         (there,) = (member for member in found.members if member.already)
@@ -171,7 +176,7 @@ class TestWhatMoves:
 
 
 class TestUncovered:
-    USES = [Use("shop", "web-1", "produce", "orders"), Use("shop", "", "produce", "orders")]
+    USES = [AccessEdge("shop", "web-1", "produce", "orders"), AccessEdge("shop", "", "produce", "orders")]
 
     def test_a_client_without_an_instance_id_stands_against_it(self) -> None:
         assert reasons(WEB, self.USES) == ["shop writes to Topic orders, has no InstanceID, and would stay."]
@@ -185,7 +190,7 @@ class TestUncovered:
         assert "shop › bill-2 is a member of group billing, has no InstanceID, and would stay." in found
 
     def test_so_does_a_declaration_that_does_not_say_which_one(self) -> None:
-        uses = [*SHOP_USES, Use("shop", "", "produce", "orders", declared=True)]
+        uses = [*SHOP_USES, AccessEdge("shop", "", "produce", "orders", declared=True)]
         instances = {"shop": ("web-1", "bill-1", "bill-2")}
         assert reasons(WEB, uses, instances=instances) == [
             "shop is declared to use orders without an InstanceID, and would stay. Declare for which InstanceID."
@@ -199,8 +204,8 @@ class TestUncovered:
         assert plan(SHOP, self.USES).topics == ("orders",)
 
     def test_of_many_not_all_are_listed(self) -> None:
-        uses = [Use("shop", "web-1", "produce", "orders")]
-        uses += [Use("shop", f"c{n:02}", "consume", "orders") for n in range(25)]
+        uses = [AccessEdge("shop", "web-1", "produce", "orders")]
+        uses += [AccessEdge("shop", f"c{n:02}", "consume", "orders") for n in range(25)]
         found = reasons(WEB, uses)
         assert len(found) == 21
         assert found[-1] == "… and 5 more of this kind."
@@ -215,7 +220,7 @@ class TestNothingToMove:
         assert reasons(WEB, SHOP_USES[1:])[0].startswith("shop › web-1 has not used any Topic")
 
     def test_being_in_a_group_is_not_using_a_topic(self) -> None:
-        found = reasons(SHOP, [Use("shop", "bill-1", "group", "billing")])
+        found = reasons(SHOP, [AccessEdge("shop", "bill-1", "group", "billing")])
         assert found[0].startswith("shop has not used any Topic")
 
     def test_it_is_there_already(self) -> None:
@@ -241,7 +246,11 @@ class TestMirrors:
         assert reasons(SHOP, SHOP_USES, []) == ["No mirror carries orders. Create one first."]
 
     def test_a_mirror_of_a_part_of_the_topics(self) -> None:
-        uses = [*SHOP_USES, Use("shop", "web-1", "produce", "carts"), Use("shop", "web-1", "produce", "a")]
+        uses = [
+            *SHOP_USES,
+            AccessEdge("shop", "web-1", "produce", "carts"),
+            AccessEdge("shop", "web-1", "produce", "a"),
+        ]
         assert reasons(SHOP, uses) == ["No mirror carries a, carts. Create one first."]
 
     def test_a_mirror_with_topics_of_others(self) -> None:
@@ -261,7 +270,7 @@ class TestMirrors:
         assert plan(SHOP, SHOP_USES, mirrors).mirrors == ("orders",)
 
     def test_several_mirrors_together(self) -> None:
-        uses = [*SHOP_USES, Use("shop", "web-1", "produce", "carts")]
+        uses = [*SHOP_USES, AccessEdge("shop", "web-1", "produce", "carts")]
         mirrors = [MirrorOf("carts", "east", frozenset({"carts"})), ORDERS]
         assert plan(SHOP, uses, mirrors).mirrors == ("carts", "orders")
 
@@ -273,7 +282,7 @@ class TestDivided:
         ]
 
     def test_a_writer_that_was_only_declared_has_written_nothing_there(self) -> None:
-        uses = [*SHOP_USES[1:], Use("crm", "sync", "produce", "orders", declared=True)]
+        uses = [*SHOP_USES[1:], AccessEdge("crm", "sync", "produce", "orders", declared=True)]
         found = plan(SHOP, uses, bound={Identity("crm"): "west"})
         assert Member("appid:crm", "topic:orders", "declared", already=True) in found.members
 
@@ -283,14 +292,17 @@ class TestDivided:
         ]
 
     def test_who_is_elsewhere_and_shares_nothing_does_not_matter(self) -> None:
-        uses = [Use("shop", "web-1", "produce", "orders")]
+        uses = [AccessEdge("shop", "web-1", "produce", "orders")]
         found = plan(WEB, uses, bound={WEB: "east", Identity("shop", "bill-1"): "west"})
         assert found.identities == (WEB,)
 
     @pytest.mark.parametrize("dimension", Dimension)
     def test_a_registered_client_without_a_binding_is_where_its_appid_is(self, dimension: Dimension) -> None:
         """Where only whole AppIDs move nobody looks at what is merely registered."""
-        uses = [Use("shop", "web-1", "consume", "orders"), Use("crm", "sync", "produce", "orders")]
+        uses = [
+            AccessEdge("shop", "web-1", "consume", "orders"),
+            AccessEdge("crm", "sync", "produce", "orders"),
+        ]
         scope = replace(Scope.of(SHOP), dimension=dimension)
         found = reasons(scope, uses, bound={Identity("crm"): "west"}, instances={"crm": ["sync"]})
         assert found == [
@@ -302,9 +314,9 @@ class TestThereAlready:
     def test_the_instances_of_an_appid_that_is_there_are_left_alone(self) -> None:
         """Nothing of what they use was looked at."""
         uses = [
-            Use("crm", "sync", "produce", "people"),
-            Use("shop", "other", "consume", "people"),
-            Use("shop", "web-1", "produce", "orders"),
+            AccessEdge("crm", "sync", "produce", "people"),
+            AccessEdge("shop", "other", "consume", "people"),
+            AccessEdge("shop", "web-1", "produce", "orders"),
         ]
         people = MirrorOf("people", "west", frozenset({"people"}))
         found = draft(Identity("crm"), uses, [people], {Identity("crm"): "west", WEB: "west"}, target="east")
@@ -313,7 +325,10 @@ class TestThereAlready:
 
     def test_the_writer_of_a_topic_that_is_bound_by_itself_is_found(self) -> None:
         topic_binding = Identity("shop", topics=("orders",))
-        uses = [Use("shop", "web-1", "produce", "orders"), Use("crm", "sync", "consume", "orders")]
+        uses = [
+            AccessEdge("shop", "web-1", "produce", "orders"),
+            AccessEdge("crm", "sync", "consume", "orders"),
+        ]
         found = reasons(Identity("crm"), uses, bound={topic_binding: "west"})
         assert found == [
             "shop › web-1 is on west already and writes to Topic orders, which moves only now. Switch it back first."
@@ -321,7 +336,7 @@ class TestThereAlready:
 
     def test_a_registered_instance_goes_where_its_topics_binding_goes(self) -> None:
         topic_binding = Identity("shop", topics=("orders",))
-        uses = [Use("shop", "web-1", "produce", "orders")]
+        uses = [AccessEdge("shop", "web-1", "produce", "orders")]
         mirror = MirrorOf("orders", "west", frozenset({"orders"}))
         found = plan(
             Scope(ScopeKind.TOPICS, topics=("orders",)),
@@ -350,7 +365,7 @@ def test_everything_on_a_cluster_includes_what_nobody_uses_at_the_moment() -> No
 
 @pytest.mark.parametrize(("appids", "too_many"), [(2000, False), (4000, True)])
 def test_more_than_one_transaction_takes(appids: int, too_many: bool) -> None:
-    uses = [Use(f"app-{n}", "x", "produce", "orders") for n in range(appids)]
+    uses = [AccessEdge(f"app-{n}", "x", "produce", "orders") for n in range(appids)]
     refused = (
         "This changes 4000 bindings at once, more than ZooKeeper takes in one transaction. Move it in parts."
     )
@@ -392,7 +407,7 @@ class TestAfterAReadSplit:
 @pytest.mark.parametrize("count", [1000, 3600])
 def test_what_one_transaction_has_moved_it_can_move_back(count: int) -> None:
     """The bindings that are there already are written over: they do not count twice."""
-    uses = [Use("shop", f"till-{n}", "produce", "orders") for n in range(count)]
+    uses = [AccessEdge("shop", f"till-{n}", "produce", "orders") for n in range(count)]
     instances = {"shop": [f"till-{n}" for n in range(count)]}
     back = MirrorOf("orders", "west", frozenset({"orders"}))
     bound = {Identity("shop", f"till-{n}"): "west" for n in range(count)}
@@ -405,8 +420,8 @@ def test_all_reasons_at_once() -> None:
     """Whoever asks repairs everything in one go."""
     uses = [
         *SHOP_USES,
-        Use("shop", "web-1", "produce", "carts"),
-        Use("shop", "", "consume", "orders"),
+        AccessEdge("shop", "web-1", "produce", "carts"),
+        AccessEdge("shop", "", "consume", "orders"),
     ]
     mirror = MirrorOf("old", "west", frozenset({"orders", "logs"}))
     found = reasons(WEB, uses, [mirror], instances={"shop": ("bill-1", "bill-2")})
@@ -422,14 +437,14 @@ def test_all_reasons_at_once() -> None:
 
 TOPICS = ["orders", "carts", "people"]
 use_of_a_topic = st.builds(
-    Use,
+    AccessEdge,
     st.sampled_from(["shop", "crm"]),
     st.sampled_from(["web-1", "bill-1", ""]),
     st.sampled_from(["produce", "consume"]),
     st.sampled_from(TOPICS),
 )
 use_of_a_group = st.builds(
-    Use,
+    AccessEdge,
     st.sampled_from(["shop", "crm"]),
     st.sampled_from(["web-1", "bill-1", ""]),
     st.just("group"),
@@ -445,19 +460,19 @@ each_its_own = [MirrorOf(name, "east", frozenset({name})) for name in TOPICS]
 
 
 @given(st.data(), scopes, graphs)
-def test_the_order_of_uses_does_not_matter(data: st.DataObject, scope: Scope, uses: list[Use]) -> None:
+def test_the_order_of_uses_does_not_matter(data: st.DataObject, scope: Scope, uses: list[AccessEdge]) -> None:
     shuffled = data.draw(st.permutations(uses))
     one, other = draft(scope, uses, each_its_own), draft(scope, [*shuffled, *uses], each_its_own)
-    assert (one.plan, one.plan.members, one.objections) == (other.plan, other.plan.members, other.objections)
+    assert (one.plan, one.plan.members, one.blockers) == (other.plan, other.plan.members, other.blockers)
 
 
 @settings(max_examples=300)
 @given(scopes, graphs)
 def test_a_plan_that_can_be_carried_out_never_holds_what_an_outsider_uses(
-    scope: Scope, uses: list[Use]
+    scope: Scope, uses: list[AccessEdge]
 ) -> None:
     found = draft(scope, uses, each_its_own)
-    if found.objections:
+    if found.blockers:
         return
     for use in uses:
         inside = found.plan.covers(use.appid, use.client_id)
@@ -466,7 +481,7 @@ def test_a_plan_that_can_be_carried_out_never_holds_what_an_outsider_uses(
 
 
 @given(scopes, graphs)
-def test_what_nobody_outside_uses_can_be_moved_as_it_is(scope: Scope, uses: list[Use]) -> None:
+def test_what_nobody_outside_uses_can_be_moved_as_it_is(scope: Scope, uses: list[AccessEdge]) -> None:
     """Asked for everything in a plan, the answer is that plan again."""
     first = draft(scope, uses, each_its_own).plan
     again = draft(Scope(ScopeKind.TOPICS, topics=first.topics, widen=scope.widen), uses, each_its_own).plan

@@ -1,4 +1,4 @@
-"""The size of every blast radius at once is what closing each thing by itself gives."""
+"""The size of every blast radius at once is what closing each node by itself gives."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from scipy.sparse import csr_array
 
 from hadash.radius import sizes as radius_sizing
 from hadash.radius.closure import AccessGraph, Dimension
-from hadash.radius.nodes import Use
+from hadash.radius.nodes import AccessEdge
 from hadash.radius.sizes import islands, radius_sizes
 
 NAMES = st.integers(0, 6)
 USES = st.lists(
     st.builds(
-        Use,
+        AccessEdge,
         NAMES.map("app-{}".format),
         st.integers(0, 2).map("client-{}".format),
         st.sampled_from(("produce", "consume", "group")),
-        NAMES.map("thing-{}".format),
+        NAMES.map("node-{}".format),
     ),
     max_size=30,
 )
@@ -32,14 +32,14 @@ INSTANCES = st.dictionaries(
 @pytest.mark.parametrize("large", [1, 3, 64])
 @given(USES, INSTANCES, st.sampled_from(Dimension), st.booleans())
 def test_each_size_is_that_of_the_closure(
-    large: int, uses: list[Use], instances: dict[str, set[str]], dimension: Dimension, widen: bool
+    large: int, uses: list[AccessEdge], instances: dict[str, set[str]], dimension: Dimension, widen: bool
 ) -> None:
     graph = AccessGraph(uses, {}, instances, dimension, widen=widen)
     edges, _ = graph.cut()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(radius_sizing, "LARGE", large)
         sizes = radius_sizes(edges)
-    assert sizes.tolist() == [len(graph.close([thing])) for thing in graph.things]
+    assert sizes.tolist() == [len(graph.close([node])) for node in graph.nodes]
 
 
 def edges_of(count: int, *pairs: tuple[int, int]) -> csr_array:

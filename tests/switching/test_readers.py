@@ -11,11 +11,13 @@ from hypothesis import strategies as st
 
 from hadash.identity.identity import Identity
 from hadash.radius.closure import Dimension
-from hadash.radius.nodes import Use
+from hadash.radius.fleet import MirrorOf
+from hadash.radius.nodes import AccessEdge
+from hadash.radius.scope import Member, Scope, ScopeKind
 from hadash.switching.machine import Kind
-from hadash.switching.plan import Member, Plan, Scope, ScopeKind
-from hadash.switching.planning.radius import Draft, MirrorOf
-from hadash.switching.planning.readers import draw_up_readers
+from hadash.switching.plan import Plan
+from hadash.switching.planning.radius import PlanProposal
+from hadash.switching.planning.readers import build_readers_plan
 
 from .test_radius import ORDERS, SHOP, SHOP_USES, STRANGER, WEB, estate_of
 
@@ -27,25 +29,25 @@ READERS_OF_ORDERS = Scope(ScopeKind.TOPICS, topics=("orders",))
 
 def draft(
     asked: Identity | Scope,
-    uses: Iterable[Use] = SHOP_USES,
+    uses: Iterable[AccessEdge] = SHOP_USES,
     mirrors: Sequence[MirrorOf] = (ORDERS,),
     bound: Mapping[Identity, str] | None = None,
     instances: Mapping[str, Iterable[str]] = INSTANCES,
     target: str = "west",
-) -> Draft:
+) -> PlanProposal:
     scope = asked if isinstance(asked, Scope) else Scope.of(asked)
     source = {"east": "west", "west": "east"}[target]
-    return draw_up_readers(scope, source, target, estate_of(uses, mirrors, bound, instances))
+    return build_readers_plan(scope, source, target, estate_of(uses, mirrors, bound, instances))
 
 
-def plan(asked: Identity | Scope, uses: Iterable[Use] = SHOP_USES, **more: object) -> Plan:
+def plan(asked: Identity | Scope, uses: Iterable[AccessEdge] = SHOP_USES, **more: object) -> Plan:
     found = draft(asked, uses, **more)  # type: ignore[arg-type]
-    assert [str(reason) for reason in found.objections] == []
+    assert [str(reason) for reason in found.blockers] == []
     return found.plan
 
 
-def reasons(asked: Identity | Scope, uses: Iterable[Use] = SHOP_USES, **more: object) -> list[str]:
-    return [str(reason) for reason in draft(asked, uses, **more).objections]  # type: ignore[arg-type]
+def reasons(asked: Identity | Scope, uses: Iterable[AccessEdge] = SHOP_USES, **more: object) -> list[str]:
+    return [str(reason) for reason in draft(asked, uses, **more).blockers]  # type: ignore[arg-type]
 
 
 class TestWhoMoves:
@@ -72,16 +74,24 @@ class TestWhoMoves:
         )
 
     def test_an_appid_that_only_reads(self) -> None:
-        uses = [*SHOP_USES, Use("bi", "cube", "consume", "orders"), Use("bi", "cube", "group", "bi")]
+        uses = [
+            *SHOP_USES,
+            AccessEdge("bi", "cube", "consume", "orders"),
+            AccessEdge("bi", "cube", "group", "bi"),
+        ]
         found = plan(Identity("bi"), uses)
         assert (found.identities, found.groups) == ((Identity("bi"),), ("bi",))
 
     def test_another_group_of_the_same_topic_stays(self) -> None:
-        uses = [*SHOP_USES, Use("bi", "cube", "consume", "orders"), Use("bi", "cube", "group", "bi")]
+        uses = [
+            *SHOP_USES,
+            AccessEdge("bi", "cube", "consume", "orders"),
+            AccessEdge("bi", "cube", "group", "bi"),
+        ]
         assert plan(BILL_1, uses).identities == (BILL_1, BILL_2)
 
     def test_what_they_read_besides_comes_into_the_plan_and_pulls_nobody_in(self) -> None:
-        uses = [*SHOP_USES, Use("shop", "bill-2", "consume", "people"), *STRANGER]
+        uses = [*SHOP_USES, AccessEdge("shop", "bill-2", "consume", "people"), *STRANGER]
         people = MirrorOf("people", "east", frozenset({"people", "towns"}))
         found = plan(BILL_1, uses, mirrors=(ORDERS, people))
         assert (found.topics, found.mirrors) == (("orders", "people"), ("orders", "people"))
@@ -99,13 +109,17 @@ class TestWhoMoves:
         assert (found.source, found.target, found.identities) == ("west", "east", (BILL_1, BILL_2))
 
     def test_who_is_there_already_is_named_and_not_written(self) -> None:
-        uses = [*SHOP_USES, Use("bi", "cube", "consume", "orders"), Use("bi", "cube", "group", "bi")]
+        uses = [
+            *SHOP_USES,
+            AccessEdge("bi", "cube", "consume", "orders"),
+            AccessEdge("bi", "cube", "group", "bi"),
+        ]
         found = plan(READERS_OF_ORDERS, uses, bound={Identity("bi"): "west"})
         assert found.identities == (BILL_1, BILL_2)
         assert Member("appid:bi", "topic:orders", "consume", already=True) in found.members
 
     def test_whole_appids_only(self) -> None:
-        uses = [Use("bi", name, kind, "orders" if kind == "consume" else "bi")
+        uses = [AccessEdge("bi", name, kind, "orders" if kind == "consume" else "bi")
                 for name in ("a", "b") for kind in ("consume", "group")]  # fmt: skip
         scope = Scope(ScopeKind.TOPICS, topics=("orders",), dimension=Dimension.APPID)
         assert plan(scope, uses, instances={"bi": ("a",)}).identities == (Identity("bi"),)
@@ -117,27 +131,27 @@ class TestWhoMoves:
 
 class TestWhatStandsAgainstIt:
     def test_a_writer_among_the_readers(self) -> None:
-        uses = [*SHOP_USES, Use("shop", "bill-2", "produce", "bills")]
+        uses = [*SHOP_USES, AccessEdge("shop", "bill-2", "produce", "bills")]
         assert reasons(READERS_OF_ORDERS, uses) == [
             "shop › bill-2 also writes (to Topic bills), and a read split moves only who reads. Ask for the reading "
             "InstanceIDs by themselves, or for a planned switch."
         ]
 
     def test_a_writer_in_the_group_of_who_was_asked_for(self) -> None:
-        uses = [*SHOP_USES, Use("shop", "web-1", "group", "billing")]
+        uses = [*SHOP_USES, AccessEdge("shop", "web-1", "group", "billing")]
         assert [reason.split(",")[0] for reason in reasons(BILL_1, uses)] == [
             "shop › web-1 also writes (to Topic orders)"
         ]
 
     def test_also_one_that_was_only_declared(self) -> None:
-        uses = [*SHOP_USES, Use("shop", "bill-1", "produce", "bills", declared=True)]
+        uses = [*SHOP_USES, AccessEdge("shop", "bill-1", "produce", "bills", declared=True)]
         assert "shop › bill-1 also writes (to Topic bills)" in reasons(BILL_1, uses)[0]
 
     def test_an_appid_of_which_a_part_writes(self) -> None:
         assert reasons(SHOP)[0].startswith("shop › web-1 also writes (to Topic orders)")
 
     def test_who_was_never_seen(self) -> None:
-        uses = [*SHOP_USES, Use("bi", "", "acl", "orders")]
+        uses = [*SHOP_USES, AccessEdge("bi", "", "acl", "orders")]
         sentence = (
             "bi may use Topic orders and was never seen, so nobody knows whether it reads or writes. "
             "Declare what it does."
@@ -147,13 +161,13 @@ class TestWhatStandsAgainstIt:
         assert reasons(BILL_1, uses) == [], "it is no member of the group, so it stays"
 
     def test_a_member_without_an_instance_id(self) -> None:
-        uses = [*SHOP_USES, Use("shop", "bill-3", "group", "billing")]
+        uses = [*SHOP_USES, AccessEdge("shop", "bill-3", "group", "billing")]
         assert reasons(BILL_1, uses) == [
             "shop › bill-3 is a member of group billing, has no InstanceID, and would stay."
         ]
 
     def test_it_takes_its_appid_along_by_choice_and_with_it_the_writers(self) -> None:
-        uses = [*SHOP_USES, Use("shop", "bill-3", "group", "billing")]
+        uses = [*SHOP_USES, AccessEdge("shop", "bill-3", "group", "billing")]
         found = reasons(Scope.of(BILL_1, widen=True), uses)
         assert [reason.split(",")[0] for reason in found] == ["shop › web-1 also writes (to Topic orders)"]
 
@@ -165,7 +179,7 @@ class TestWhatStandsAgainstIt:
         )
 
     def test_the_topics_binding_of_somebody_else_is_nothing_to_the_readers(self) -> None:
-        uses = [*SHOP_USES, Use("crm", "sync", "produce", "orders")]
+        uses = [*SHOP_USES, AccessEdge("crm", "sync", "produce", "orders")]
         assert reasons(BILL_1, uses, bound={Identity("crm", topics=("orders",)): "east"}) == []
 
     def test_a_topic_without_a_mirror(self) -> None:
@@ -177,7 +191,7 @@ class TestWhatStandsAgainstIt:
         ]
 
     def test_nobody_reads_it(self) -> None:
-        assert reasons(READERS_OF_ORDERS, [Use("shop", "web-1", "produce", "orders")]) == [
+        assert reasons(READERS_OF_ORDERS, [AccessEdge("shop", "web-1", "produce", "orders")]) == [
             "Nobody is known to read through a Gateway what was asked for: there are no readers to move."
         ]
 
@@ -193,13 +207,17 @@ TOPICS = ["orders", "carts", "people"]
 NAMES = ["web-1", "bill-1", "bill-2", ""]
 APPIDS = ["shop", "crm"]
 a_read = st.builds(
-    Use, st.sampled_from(APPIDS), st.sampled_from(NAMES), st.just("consume"), st.sampled_from(TOPICS)
+    AccessEdge, st.sampled_from(APPIDS), st.sampled_from(NAMES), st.just("consume"), st.sampled_from(TOPICS)
 )
 a_write = st.builds(
-    Use, st.sampled_from(APPIDS), st.sampled_from(NAMES), st.just("produce"), st.sampled_from(TOPICS)
+    AccessEdge, st.sampled_from(APPIDS), st.sampled_from(NAMES), st.just("produce"), st.sampled_from(TOPICS)
 )
 a_membership = st.builds(
-    Use, st.sampled_from(APPIDS), st.sampled_from(NAMES), st.just("group"), st.sampled_from(["billing", "bi"])
+    AccessEdge,
+    st.sampled_from(APPIDS),
+    st.sampled_from(NAMES),
+    st.just("group"),
+    st.sampled_from(["billing", "bi"]),
 )
 #: Mostly readers: else something stands against nearly every plan.
 graphs = st.builds(
@@ -222,17 +240,17 @@ scopes = st.one_of(
 each_its_own = [MirrorOf(name, "east", frozenset({name})) for name in TOPICS]
 
 
-def any_plan(scope: Scope, uses: list[Use], instances: Mapping[str, Iterable[str]]) -> Draft:
+def any_plan(scope: Scope, uses: list[AccessEdge], instances: Mapping[str, Iterable[str]]) -> PlanProposal:
     return draft(scope, uses, each_its_own, instances=instances)
 
 
 @settings(max_examples=300)
 @given(scopes, graphs, registered)
 def test_what_can_be_carried_out_holds_no_writer_and_whole_groups(
-    scope: Scope, uses: list[Use], instances: dict[str, set[str]]
+    scope: Scope, uses: list[AccessEdge], instances: dict[str, set[str]]
 ) -> None:
     found = any_plan(scope, uses, instances)
-    if found.objections:
+    if found.blockers:
         return
     for use in uses:
         inside = found.plan.covers(use.appid, use.client_id)
@@ -247,7 +265,7 @@ def test_what_can_be_carried_out_holds_no_writer_and_whole_groups(
 @settings(max_examples=200)
 @given(scopes, graphs, registered)
 def test_each_member_is_explained_by_what_was_asked_for(
-    scope: Scope, uses: list[Use], instances: dict[str, set[str]]
+    scope: Scope, uses: list[AccessEdge], instances: dict[str, set[str]]
 ) -> None:
     members = {member.key: member for member in any_plan(scope, uses, instances).plan.members}
     for member in members.values():
@@ -261,7 +279,7 @@ def test_each_member_is_explained_by_what_was_asked_for(
 @settings(max_examples=200)
 @given(scopes, graphs, registered)
 def test_nobody_moves_who_neither_was_asked_for_nor_shares_a_group(
-    scope: Scope, uses: list[Use], instances: dict[str, set[str]]
+    scope: Scope, uses: list[AccessEdge], instances: dict[str, set[str]]
 ) -> None:
     """The smallest set: without any one of its groups' bonds the rest would be another plan. Told by what joins members."""
     found = any_plan(scope, uses, instances).plan
@@ -275,25 +293,25 @@ def test_nobody_moves_who_neither_was_asked_for_nor_shares_a_group(
 
 @given(st.data(), scopes, graphs, registered)
 def test_the_order_of_uses_does_not_matter(
-    data: st.DataObject, scope: Scope, uses: list[Use], instances: dict[str, set[str]]
+    data: st.DataObject, scope: Scope, uses: list[AccessEdge], instances: dict[str, set[str]]
 ) -> None:
     shuffled = data.draw(st.permutations(uses))
     one, other = any_plan(scope, uses, instances), any_plan(scope, [*shuffled, *uses], instances)
-    assert (one.plan, one.plan.members, one.objections) == (other.plan, other.plan.members, other.objections)
+    assert (one.plan, one.plan.members, one.blockers) == (other.plan, other.plan.members, other.blockers)
 
 
 @settings(max_examples=200)
 @given(scopes, graphs, registered)
 def test_who_was_moved_can_be_brought_home(
-    scope: Scope, uses: list[Use], instances: dict[str, set[str]]
+    scope: Scope, uses: list[AccessEdge], instances: dict[str, set[str]]
 ) -> None:
     """The same scope, asked for in the other direction, holds the same readers and nothing stands against it."""
     there = any_plan(scope, uses, instances)
-    if there.objections:
+    if there.blockers:
         return
     bound = dict.fromkeys(there.plan.identities, "west")
     home = draft(scope, uses, each_its_own, bound, instances, target="east")
-    assert home.objections == ()
+    assert home.blockers == ()
     assert set(there.plan.identities) <= set(home.plan.identities)
     assert (home.plan.topics, home.plan.groups) == (there.plan.topics, there.plan.groups)
 

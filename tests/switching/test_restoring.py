@@ -14,10 +14,10 @@ from hadash.audit.models import Entry
 from hadash.bindings.errors import StoreUnavailable
 from hadash.bindings.model import Binding, BindingState
 from hadash.inventory.models import Pair
+from hadash.radius.scope import Scope, ScopeKind
 from hadash.switching.approvals import requests, windows
 from hadash.switching.machine import AT_ONCE, WAY, WAYS, Kind, Status
 from hadash.switching.models import Switch
-from hadash.switching.plan import Scope, ScopeKind
 from hadash.switching.recovery import restoring
 from hadash.switching.refusals import Busy, EnginesAway, Refused
 
@@ -57,7 +57,7 @@ def go_back(pair: Pair, people: dict[str, User], bound: Any, monkeypatch: pytest
     def act(before: Switch | None, **otherwise: Any) -> Switch:
         monkeypatch.setattr(requests, "plan_for", lambda *_: BACK)
         said = SimpleNamespace(**{"scope": WHOLE.scope, "target": pair.first, **otherwise})
-        asked = requests.Asked(
+        asked = requests.SwitchRequest(
             people["olga"], pair, said.scope, said.target, "It is slow", kind=Kind.RESTORE, restores=before
         )
         return requests.request(asked)

@@ -50,7 +50,7 @@ def migrate(pair: Pair, people: dict[str, User]) -> Callable[..., Switch]:
 
     def act(days: int | None = DAYS) -> Switch:
         return requests.request(
-            requests.Asked(
+            requests.SwitchRequest(
                 people["olga"],
                 pair,
                 WHOLE.scope,

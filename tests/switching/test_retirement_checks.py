@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from hadash.bindings.model import Binding, BindingDocument, BindingState
 from hadash.identity.identity import Identity
 from hadash.kafka.values import Partition
-from hadash.mirroring.offsets import Corresponding, written_up_to
-from hadash.radius.nodes import Use
+from hadash.mirroring.offsets import OffsetSync, written_up_to
+from hadash.radius.fleet import Estate, bound_on, used_on
+from hadash.radius.nodes import AccessEdge
 from hadash.switching.machine import AT_ONCE, WAY, WAYS, IllegalMove, Kind
-from hadash.switching.planning.radius import Estate, bound_on, used_on
-from hadash.switching.retirement.checks import LISTED, MirrorState, Truth, objections
+from hadash.switching.retirement.checks import LISTED, MirrorState, Truth, blockers
 from hadash.switching.retirement.machine import MOVES, OPEN, Event, Status, move
 
 from .world import WHOLE
@@ -28,7 +28,7 @@ GONE_OVER = Truth({identity: Binding("west") for identity in WHOLE.identities}, 
 
 
 def said(truth: Truth) -> list[str]:
-    return [str(reason) for reason in objections(WHOLE, truth)]
+    return [str(reason) for reason in blockers(WHOLE, truth)]
 
 
 class TestMoves:
@@ -132,11 +132,11 @@ class TestWhoIsThere:
         clusters=("east", "west"),
         default="east",
         uses=(
-            Use("shop", "web-1", "produce", "carts"),
-            Use("crm", "reader", "consume", "carts"),
-            Use("crm", "reader", "group", "crm.readers"),
-            Use("audit", "", "consume", "carts", declared=True),
-            Use("shop", "old", "consume", "people"),
+            AccessEdge("shop", "web-1", "produce", "carts"),
+            AccessEdge("crm", "reader", "consume", "carts"),
+            AccessEdge("crm", "reader", "group", "crm.readers"),
+            AccessEdge("audit", "", "consume", "carts", declared=True),
+            AccessEdge("shop", "old", "consume", "people"),
         ),
         documents={"shop": BindingDocument("shop", Binding("west"), topics={"people": Binding("east")})},
         instances={},
@@ -168,7 +168,7 @@ class TestWhoIsThere:
 def test_a_mirror_has_written_one_record_for_each_that_it_copied(
     source: int, target: int, copied: int
 ) -> None:
-    anchor = Corresponding(source, target)
+    anchor = OffsetSync(source, target)
     last = source + copied - 1 if copied else None
     assert written_up_to(anchor, last) == target + copied
     assert written_up_to(anchor, source - 1) == target, "what was copied before the anchor is not counted"

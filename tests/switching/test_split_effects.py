@@ -12,10 +12,10 @@ from django.utils import timezone
 from hadash.inventory.models import Access, Cluster, Pair
 from hadash.mirroring.models import Mirror
 from hadash.switching.execution import effects
-from hadash.switching.execution.effects import Effects
+from hadash.switching.execution.effects import CommandHandler
 from hadash.switching.plan import Plan
 from hadash.switching.stages import commands as do
-from hadash.switching.stages.context import Facts
+from hadash.switching.stages.context import StageContext
 
 from .world import SPLIT, WHOLE
 
@@ -36,8 +36,8 @@ def pair(db: None) -> Pair:
     return found
 
 
-def hands(plan: Plan) -> Effects:
-    return Effects(plan, None, Facts(), lambda sentence: None)
+def hands(plan: Plan) -> CommandHandler:
+    return CommandHandler(plan, None, StageContext(), lambda sentence: None)
 
 
 @pytest.fixture
@@ -158,7 +158,9 @@ def test_readers_and_members_of_the_gateways_say_who_reads_alone(
         }
         for name in ("bill-1", "bill-2", "mobile")
     ]
-    monkeypatch.setattr(Effects, "_client", lambda self, cluster: SimpleNamespace(groups=lambda names: {}))
+    monkeypatch.setattr(
+        CommandHandler, "_client", lambda self, cluster: SimpleNamespace(groups=lambda names: {})
+    )
     member = {"client_id": "bill-1", "group": "billing", "member_id": "m", "connected": True}
     gateways.members = [{**here, **member}]
     assert hands(SPLIT).carry_out(do.CheckSelfAssigned()) == {"bill-2": frozenset({"orders"})}

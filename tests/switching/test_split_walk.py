@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hadash.identity.identity import Identity
+from hadash.radius.scope import Scope
 from hadash.switching.machine import ABORTABLE, WAYS, Kind, Stage, Status
-from hadash.switching.plan import Scope
 from hadash.switching.stages import commands as do
 
 from .test_switch_walk import EAST, INSTANCE, WEST, assert_works

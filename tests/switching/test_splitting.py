@@ -11,14 +11,16 @@ from hypothesis import strategies as st
 from hadash.bindings.model import Binding, BindingDocument
 from hadash.identity.identity import Identity
 from hadash.radius.closure import AccessGraph, Dimension
-from hadash.radius.nodes import Thing, Use, thing_of, topic
-from hadash.radius.splitting import Radius, drafts_of, radii_of
-from hadash.switching.plan import Scope, ScopeKind
-from hadash.switching.planning.radius import Estate, MirrorOf, draw_up, everything_on, is_on
+from hadash.radius.fleet import Estate, MirrorOf, everything_on, is_on
+from hadash.radius.nodes import AccessEdge, Node, node_of, topic
+from hadash.radius.scope import Scope, ScopeKind
+from hadash.radius.splitting import Radius, radii_of
+from hadash.switching.planning.radius import build_plan
+from hadash.switching.planning.splits import proposals_of
 
 
 def estate_of(
-    uses: Iterable[Use],
+    uses: Iterable[AccessEdge],
     bound: Mapping[Identity, str] | None = None,
     instances: Mapping[str, Iterable[str]] | None = None,
     mirrors: Sequence[MirrorOf] = (),
@@ -32,7 +34,7 @@ def estate_of(
     return Estate("main", ("east", "west"), default, tuple(uses), documents, registered, tuple(mirrors))
 
 
-def split(estate: Estate, asked: Iterable[Thing] | None = None, **options: bool) -> list[Radius]:
+def split(estate: Estate, asked: Iterable[Node] | None = None, **options: bool) -> list[Radius]:
     return radii_of(estate, "east", "west", asked, **options)
 
 
@@ -40,16 +42,16 @@ def shown(radii: Iterable[Radius]) -> list[str]:
     return [str(radius.scope) for radius in radii]
 
 
-def appids(*names: str) -> list[Thing]:
-    return [thing_of(Identity(name)) for name in names]
+def appids(*names: str) -> list[Node]:
+    return [node_of(Identity(name)) for name in names]
 
 
 SHARED = [
-    Use("shop", "web", "produce", "orders"),
-    Use("crm", "sync", "consume", "orders"),
-    Use("crm", "sync", "group", "crm-sync"),
-    Use("hr", "desk", "consume", "holidays"),
-    Use("till", "till-1", "produce", "sales"),
+    AccessEdge("shop", "web", "produce", "orders"),
+    AccessEdge("crm", "sync", "consume", "orders"),
+    AccessEdge("crm", "sync", "group", "crm-sync"),
+    AccessEdge("hr", "desk", "consume", "holidays"),
+    AccessEdge("till", "till-1", "produce", "sales"),
 ]
 
 
@@ -60,15 +62,15 @@ class TestEverythingOnACluster:
     def test_who_is_on_the_target_already_is_not_asked_for_and_joins_nothing(self) -> None:
         bridge = [
             *SHARED,
-            Use("all", "reader", "consume", "holidays"),
-            Use("all", "reader", "consume", "sales"),
+            AccessEdge("all", "reader", "consume", "holidays"),
+            AccessEdge("all", "reader", "consume", "sales"),
         ]
         assert shown(split(estate_of(bridge))) == ["crm", "all"]
         assert shown(split(estate_of(bridge, {Identity("all"): "west"}))) == ["hr", "till", "crm"]
 
     def test_two_appids_of_which_neither_brings_the_other_are_asked_for_together(self) -> None:
         """Of each only an InstanceID uses the Topic, so the Topic takes both InstanceIDs along, but neither AppID."""
-        uses = [Use("a", "a-1", "produce", "t"), Use("b", "b-1", "consume", "t")]
+        uses = [AccessEdge("a", "a-1", "produce", "t"), AccessEdge("b", "b-1", "consume", "t")]
         (radius,) = split(estate_of(uses, instances={"a": ["a-1"], "b": ["b-1"]}))
         assert radius.scope == Scope(ScopeKind.SEVERAL, roots=("appid:a", "appid:b"))
         assert str(radius.scope) == "a, b"
@@ -76,7 +78,7 @@ class TestEverythingOnACluster:
     def test_a_topic_with_a_binding_of_its_own_moves_with_its_appid(self) -> None:
         """They share a document: two switches at once would be in each other's way."""
         own = Identity("till", topics=("stock",))
-        uses = [*SHARED, Use("till", "till-1", "produce", "stock")]
+        uses = [*SHARED, AccessEdge("till", "till-1", "produce", "stock")]
         assert shown(split(estate_of(uses, {own: "east"}))) == ["hr", "crm", "till, till#stock"]
 
     def test_what_nobody_uses_moves_with_the_mirror_that_carries_it(self) -> None:
@@ -105,7 +107,8 @@ class TestAList:
         estate = estate_of(SHARED, {Identity("hr"): "west"})
         radii = split(estate, appids("hr", "nobody"))
         against = [
-            [str(reason) for reason in draft.objections] for draft in drafts_of(radii, estate, "east", "west")
+            [str(reason) for reason in draft.blockers]
+            for draft in proposals_of(radii, estate, "east", "west")
         ]
         assert against == [
             ["hr is bound to west already."],
@@ -121,7 +124,7 @@ class TestAList:
 APPIDS, CLIENTS, RESOURCES = "abcde", ("1", "2"), "tuvw"
 uses = st.lists(
     st.builds(
-        Use,
+        AccessEdge,
         st.sampled_from(APPIDS),
         st.sampled_from(CLIENTS),
         st.sampled_from(["produce", "consume", "group"]),
@@ -162,18 +165,18 @@ def test_radii_are_disjoint_closed_and_together_everything(
     radii = radii_of(estate, "east", "west", None, dimension, widen=widen)
     graph = AccessGraph(estate.uses, estate.documents, estate.instances, dimension, widen=widen)
 
-    def there(thing: Thing) -> bool:
-        return is_on(estate, "west", thing)
+    def there(node: Node) -> bool:
+        return is_on(estate, "west", node)
 
-    def moved(asked: Iterable[Thing]) -> set[Thing]:
+    def moved(asked: Iterable[Node]) -> set[Node]:
         closure = graph.close(asked, there, there_by_default=estate.default == "west")
         return set(closure.members) - closure.already
 
-    everything = [thing for radius in radii for thing in radius.things]
+    everything = [node for radius in radii for node in radius.nodes]
     assert len(everything) == len(set(everything)), "no two have anything in common"
     assert set(everything) == moved(everything_on(graph, "east", estate)), "together they are everything"
     for radius in radii:
-        assert moved(radius.scope.things) == set(radius.things), (
+        assert moved(radius.scope.nodes) == set(radius.nodes), (
             "what is asked for brings all of it, and no more"
         )
 
@@ -181,16 +184,16 @@ def test_radii_are_disjoint_closed_and_together_everything(
 @given(estates, st.booleans())
 def test_the_plan_of_a_part_is_the_one_that_the_whole_estate_gives(estate: Estate, widen: bool) -> None:
     radii = radii_of(estate, "east", "west", widen=widen)
-    for radius, draft in zip(radii, drafts_of(radii, estate, "east", "west"), strict=True):
-        whole = draw_up(radius.scope, "east", "west", estate)
+    for radius, draft in zip(radii, proposals_of(radii, estate, "east", "west"), strict=True):
+        whole = build_plan(radius.scope, "east", "west", estate)
         assert (draft.plan, draft.plan.digest) == (whole.plan, whole.plan.digest)
-        assert draft.objections == whole.objections
+        assert draft.blockers == whole.blockers
         assert Scope.from_json(radius.scope.to_json()) == radius.scope
 
 
 @given(estates)
 def test_no_two_plans_overlap(estate: Estate) -> None:
-    plans = [draft.plan for draft in drafts_of(split(estate), estate, "east", "west")]
+    plans = [draft.plan for draft in proposals_of(split(estate), estate, "east", "west")]
     for place, plan in enumerate(plans):
         assert not any(plan.overlaps(other) for other in plans[place + 1 :])
 
@@ -214,12 +217,16 @@ def test_the_order_of_what_was_observed_does_not_matter(estate: Estate, chance: 
 def test_a_part_knows_the_groups_of_readers_who_are_on_the_target_already() -> None:
     """They read by a binding of the Topic's own, and are no member of the radius."""
     estate = estate_of(
-        [Use("a", "1", "produce", "v"), Use("b", "1", "consume", "v"), Use("b", "1", "group", "t")],
+        [
+            AccessEdge("a", "1", "produce", "v"),
+            AccessEdge("b", "1", "consume", "v"),
+            AccessEdge("b", "1", "group", "t"),
+        ],
         {Identity("b", topics=("v",)): "west"},
         {},
         [MirrorOf("m", "east", frozenset({"v"}))],
         "east",
     )
-    (radius,) = radii_of(estate, "east", "west", [Thing("topic", "", ("v",))])
-    (draft,) = drafts_of([radius], estate, "east", "west")
-    assert draft.objections == draw_up(radius.scope, "east", "west", estate).objections != ()
+    (radius,) = radii_of(estate, "east", "west", [Node("topic", "", ("v",))])
+    (draft,) = proposals_of([radius], estate, "east", "west")
+    assert draft.blockers == build_plan(radius.scope, "east", "west", estate).blockers != ()

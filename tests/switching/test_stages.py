@@ -12,7 +12,7 @@ import pytest
 
 from hadash.bindings.model import BindingState
 from hadash.kafka.values import Partition
-from hadash.mirroring.offsets import Corresponding
+from hadash.mirroring.offsets import OffsetSync
 from hadash.sentences import say
 from hadash.switching.machine import WAY, Stage
 from hadash.switching.stages import commands as do
@@ -376,7 +376,7 @@ class TestReadingOn:
     def test_where_offsets_are_equal_it_is_not_asked_for(self) -> None:
         world = World()
         world.reading_on = ["bill-1"]
-        equal = {p: Corresponding(9, 9) for p in PARTITIONS}
+        equal = {p: OffsetSync(9, 9) for p in PARTITIONS}
         steps = check_reading_on(world.plan, QUICK, equal)
         assert list(steps) == []
 
@@ -870,7 +870,7 @@ def test_a_group_before_what_the_mirror_has_copied_twice_would_read_other_record
     run_stage(world, Stage.DRAIN)
     world.tampered = True  # the group stands where it did not put itself
     copied_twice(world, ORDERS_0, "west", 4)
-    ends = {p: Corresponding(world.logs["east"][p].end, world.logs["west"][p].end) for p in PARTITIONS}
+    ends = {p: OffsetSync(world.logs["east"][p].end, world.logs["west"][p].end) for p in PARTITIONS}
     world.drained = ends
     committed = world.group.committed["east"]
     committed[ORDERS_0] = ends[ORDERS_0].source - 30
@@ -1209,7 +1209,7 @@ def test_a_turned_mirror_that_has_copied_twice_is_no_writer_as_soon_as_it_is_cou
     copies.records += copies.records[-3:]
     assert "somebody still writes there" in failure(world, Stage.VERIFY)
     anchor = world.mirror.anchors[ORDERS_1]
-    world.mirror.anchors[ORDERS_1] = Corresponding(anchor.source, anchor.target + 3)
+    world.mirror.anchors[ORDERS_1] = OffsetSync(anchor.source, anchor.target + 3)
     assert run_stage(world, Stage.VERIFY) == "Every client works on west (3 in all)."
 
 
@@ -1347,12 +1347,12 @@ class TestOffsetsWithoutARecord:
         """A group that has still to read ``reads`` records before the markers that the mirror has been counted over."""
         world = world_before(stage, lambda w: setattr(w, "traffic", False))
         here, there = world.logs["east"][ORDERS_0], world.logs["west"][ORDERS_0]
-        end = Corresponding(here.end, there.end)
+        end = OffsetSync(here.end, there.end)
         here.records += [MARKER] * self.MARKERS
-        world.mirror.anchors = {**world.mirror.anchors, ORDERS_0: Corresponding(here.end, there.end)}
+        world.mirror.anchors = {**world.mirror.anchors, ORDERS_0: OffsetSync(here.end, there.end)}
         world.mirror.position[ORDERS_0] = here.end
         if world.drained is not None:
-            world.drained = {**world.drained, ORDERS_0: Corresponding(here.end, there.end)}
+            world.drained = {**world.drained, ORDERS_0: OffsetSync(here.end, there.end)}
         world.group.stuck = True
         world.group.committed["east"][ORDERS_0] = end.source - reads
         return world

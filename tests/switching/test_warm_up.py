@@ -10,9 +10,9 @@ import pytest
 from hadash.bindings.errors import StaleWriter
 from hadash.inventory.models import Cluster, Pair
 from hadash.kafka.values import Committed, Partition
-from hadash.switching.execution.effects import Effects
+from hadash.switching.execution.effects import CommandHandler
 from hadash.switching.stages import commands as do
-from hadash.switching.stages.context import Facts
+from hadash.switching.stages.context import StageContext
 
 from .world import WHOLE
 
@@ -63,8 +63,8 @@ def sides(monkeypatch: pytest.MonkeyPatch) -> dict[str, FakeCluster]:
     )
     Pair.objects.create(name="main", first=east, second=west, default=east)
     made = {"east": FakeCluster(60), "west": FakeCluster(3)}
-    monkeypatch.setattr(Effects, "_client", lambda self, cluster: made[cluster])
-    monkeypatch.setattr(Effects, "_all_partitions", lambda self: [ORDERS])
+    monkeypatch.setattr(CommandHandler, "_client", lambda self, cluster: made[cluster])
+    monkeypatch.setattr(CommandHandler, "_all_partitions", lambda self: [ORDERS])
     return made
 
 
@@ -83,10 +83,10 @@ def test_a_worker_that_was_paused_meanwhile_does_not_write(sides: dict[str, Fake
 
     sides["west"].on_read = stop
     with pytest.raises(StaleWriter):
-        Effects(WHOLE, None, Facts(), lambda sentence: None, fence).carry_out(do.WarmUp())
+        CommandHandler(WHOLE, None, StageContext(), lambda sentence: None, fence).carry_out(do.WarmUp())
     assert sides["west"].offsets == {"billing": {ORDERS: Committed(55)}}
 
 
 def test_what_stands_is_written_as_it_stands(sides: dict[str, FakeCluster]) -> None:
-    Effects(WHOLE, None, Facts(), lambda sentence: None).carry_out(do.WarmUp())
+    CommandHandler(WHOLE, None, StageContext(), lambda sentence: None).carry_out(do.WarmUp())
     assert sides["west"].offsets == {"billing": {ORDERS: Committed(3)}}

@@ -21,11 +21,12 @@ from hadash.bindings.returning import ExpectedBack
 from hadash.identity.identity import Identity
 from hadash.kafka.values import Committed, Partition
 from hadash.mirroring.lag import measure
-from hadash.mirroring.offsets import Corresponding
+from hadash.mirroring.offsets import OffsetSync
 from hadash.mirroring.proof import compare_tails, same_next
+from hadash.radius.scope import Scope, ScopeKind
 from hadash.sentences import Sentence
 from hadash.switching.machine import Kind
-from hadash.switching.plan import Plan, Scope, ScopeKind
+from hadash.switching.plan import Plan
 from hadash.switching.stages import commands as do
 from hadash.switching.stages.assignors import UsedAssignors
 from hadash.switching.stages.positions import Reader
@@ -80,11 +81,11 @@ class WorldError(Exception):
 class Rows:
     """What PostgreSQL holds of a switch and its mirrors at one moment; the switch's stage is the walk's."""
 
-    drained: dict[Partition, Corresponding] | None
+    drained: dict[Partition, OffsetSync] | None
     seen: do.RecordSeen
     reading: dict[str, dict[Partition, int]] | None
     number: int
-    mirrors: tuple[tuple[str, str, dict[Partition, Corresponding], bool], ...]
+    mirrors: tuple[tuple[str, str, dict[Partition, OffsetSync], bool], ...]
 
 
 class World:
@@ -123,7 +124,7 @@ class World:
         self.written: dict[Identity, Binding] = {}
 
         # What stages keep for each other, how often they did, and ZooKeeper's copy of it.
-        self.drained: dict[Partition, Corresponding] | None = None
+        self.drained: dict[Partition, OffsetSync] | None = None
         self.seen = do.RecordSeen((), (), ())
         #: Where members read what they have not committed, as settle noted it.
         self.reading: dict[str, dict[Partition, int]] | None = None
@@ -153,7 +154,7 @@ class World:
         self.quotas = QuotaCheck()
         self.quotas_found = QuotasFound()
         self.mechanisms = {"east": {"SCRAM-SHA-256"}, "west": {"SCRAM-SHA-256"}}
-        anchors = {p: Corresponding(log.end, 0) for p, log in self.logs["east"].items()}
+        anchors = {p: OffsetSync(log.end, 0) for p, log in self.logs["east"].items()}
         self.mirror = Mirror(
             "shop",
             "east",

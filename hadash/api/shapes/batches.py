@@ -114,7 +114,7 @@ class RadiusShape(s.Serializer):
     bindings = s.IntegerField()
     clients = s.IntegerField(help_text="Distinct client.ids that move with it.")
     records_at_risk = s.IntegerField(allow_null=True, help_text="Not yet in the mirror; null when not known.")
-    objections = s.ListField(child=Text(), help_text="Why it cannot move; empty when it can.")
+    blockers = s.ListField(child=Text(), help_text="Why it cannot move; empty when it can.")
 
 
 class BatchDraftShape(s.Serializer):

@@ -102,7 +102,7 @@ class MoveShape(s.Serializer):
 class JudgementShape(s.Serializer):
     edits = EditShape(many=True, help_text="What would be written.")
     digest = Text()
-    objections = s.ListField(child=Text(), help_text="Why it cannot be; empty when it can.")
+    blockers = s.ListField(child=Text(), help_text="Why it cannot be; empty when it can.")
     moves = MoveShape(many=True, help_text="Who would move: a switch does that.")
 
 

@@ -25,9 +25,9 @@ from hadash.governance.catalogue import Severity
 from hadash.governance.findings import RULES
 from hadash.identity.names import MAX_NAME_LENGTH
 from hadash.radius.closure import Dimension
+from hadash.radius.scope import Scope, ScopeKind, node_named
 from hadash.switching.machine import AT_ONCE, Kind, Status
 from hadash.switching.models import StageRecord
-from hadash.switching.plan import Scope, ScopeKind, thing_named
 from hadash.switching.planning.previews import Checks
 from hadash.switching.retirement.machine import Status as RetirementStatus
 
@@ -61,7 +61,7 @@ class ScopeShape(s.Serializer):
     def validate_roots(self, value: list[str]) -> list[str]:
         for key in value:
             try:
-                thing_named(key)
+                node_named(key)
             except ValueError:
                 raise s.ValidationError(_("%(key)s names nothing that moves.") % {"key": key}) from None
         return value
@@ -199,7 +199,7 @@ class UseShape(s.Serializer):
 class FindingShape(s.Serializer):
     code = s.ChoiceField(words(RULES))
     severity = s.ChoiceField(words(Severity))
-    stops = s.BooleanField(help_text="Whether it is among the objections, by the rules of the pair.")
+    stops = s.BooleanField(help_text="Whether it is among the blockers, by the rules of the pair.")
     who = s.ListField(child=Text())
     sentence = Text()
 
@@ -215,15 +215,15 @@ class DraftShape(s.Serializer):
     plan_digest = Text()
     whole = s.BooleanField(
         help_text="Whether the plan has all that would move. Else more AppIDs hang together than one switch can move, as the "
-        "objections say, and the plan has those that are nearest to what was asked for."
+        "blockers say, and the plan has those that are nearest to what was asked for."
     )
     checks = s.ChoiceField(
         words(Checks),
         help_text="What became of the checks of servers, Gateways, mirrors, Topics, groups and users, which a request is "
-        "refused for, too. Not made: the plan has objections already. Unknown: something does not answer, which is among "
-        "the objections.",
+        "refused for, too. Not made: the plan has blockers already. Unknown: something does not answer, which is among "
+        "the blockers.",
     )
-    objections = s.ListField(
+    blockers = s.ListField(
         child=Text(),
         help_text="Why it cannot be carried out; empty when it can, unless something holds part of it. All that stand "
         "against the plan; of the checks the first one that fails, because they stop there.",

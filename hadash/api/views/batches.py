@@ -33,7 +33,7 @@ from hadash.radius.closure import Dimension
 from hadash.switching.batches import decisions, operations, requests
 from hadash.switching.batches.machine import ItemStatus, Status
 from hadash.switching.batches.models import Batch
-from hadash.switching.batches.plans import Names, Wanted, draw_up_batch
+from hadash.switching.batches.plans import Names, Wanted, build_batch_plan
 from hadash.switching.batches.waves import Line
 
 
@@ -59,7 +59,7 @@ class BatchPlans(View):
     )
     def post(self, request: Request) -> Response:
         values = self.validated(shapes.BatchPlanRequest)
-        return Response(present.draft(draw_up_batch(_wanted(request.user, values))))
+        return Response(present.draft(build_batch_plan(_wanted(request.user, values))))
 
 
 class BatchQuery(InboxQuery):
@@ -93,7 +93,7 @@ class Batches(View):
     @idempotent
     def post(self, request: Request) -> Response:
         values = self.validated(shapes.BatchRequest)
-        asked = requests.Asked(
+        asked = requests.BatchRequest(
             request.user,
             _wanted(request.user, values),
             values["reason"],

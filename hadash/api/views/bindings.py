@@ -85,7 +85,7 @@ class Preview(View):
             {
                 "edits": [{"identity": i.key, "cluster": cluster} for i, cluster in found.edits.items()],
                 "digest": digest_of(appid.pair.name, appid.name, found.edits),
-                "objections": [sentence(reason) for reason in found.objections],
+                "blockers": [sentence(reason) for reason in found.blockers],
                 "moves": [{name: getattr(move, name) for name in parts} for move in found.moves],
             }
         )
@@ -120,7 +120,7 @@ class Changes(PagedView):
         values = self.validated(shapes.ChangeRequest)
         appid = _the_appid(request.user, values)
         made = requests.request(
-            requests.Asked(
+            requests.ChangeRequest(
                 request.user,
                 appid,
                 shapes.wanted_of(appid.name, values),

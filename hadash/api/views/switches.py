@@ -35,7 +35,7 @@ from hadash.switching.machine import Kind, Status
 from hadash.switching.models import Switch
 from hadash.switching.planning.one_preview import one_preview
 from hadash.switching.planning.previews import preview_of
-from hadash.switching.planning.proposals import draft_for
+from hadash.switching.planning.proposals import proposal_for
 from hadash.switching.recovery import lost_target, unreplicated
 from hadash.switching.retirement import services as retirement
 
@@ -43,7 +43,7 @@ from hadash.switching.retirement import services as retirement
 class Plans(View):
     @extend_schema(
         operation_id="plan",
-        summary="What would move, why, and the objections to it: a request of this moment would be refused for the "
+        summary="What would move, why, and the blockers to it: a request of this moment would be refused for the "
         "same. Changes nothing.",
         request=shapes.PlanRequest,
         responses={200: shapes.DraftShape, **problems(400, 404, 409, 429, 503)},
@@ -54,7 +54,7 @@ class Plans(View):
         scope, target = shapes.scope_of(values["scope"]), the_cluster(pair, values["target"])
         restores = the_switch(request.user, values["restores"]) if values["restores"] else None
         with one_preview(request.user, pair):
-            draft = draft_for(pair, scope, target, Kind(values["kind"]))
+            draft = proposal_for(pair, scope, target, Kind(values["kind"]))
             preview = preview_of(draft, restores)
         return Response(present.draft(preview, pair))
 
@@ -90,7 +90,7 @@ class Switches(PagedView):
     def post(self, request: Request) -> Response:
         values = self.validated(shapes.SwitchRequest)
         pair = the_pair(request.user, values["pair"])
-        asked = requests.Asked(
+        asked = requests.SwitchRequest(
             request.user,
             pair,
             shapes.scope_of(values["scope"]),
@@ -105,7 +105,7 @@ class Switches(PagedView):
         return Response(present.whole_switch(_asked_for(asked, values)), status=201)
 
 
-def _asked_for(asked: requests.Asked, values: dict[str, Any]) -> Switch:
+def _asked_for(asked: requests.SwitchRequest, values: dict[str, Any]) -> Switch:
     """The new switch, of the kind that was asked for."""
     from tasks.switching import start
 

@@ -85,7 +85,7 @@ class DidiDialect:
 
     # -- what the engine cannot do -----------------------------------------------------------------------
 
-    def objections(self, identities: Sequence[Identity], cluster: str) -> list[Sentence]:
+    def blockers(self, identities: Sequence[Identity], cluster: str) -> list[Sentence]:
         """What the engine does not know, what its trees say otherwise, and what it would forget."""
         unknown = [found for found in map(names.objection, identities) if found is not None]
         if unknown:

@@ -6,8 +6,8 @@ from django.utils.translation import gettext as _
 
 from hadash.dashboard.charts import flows
 from hadash.dashboard.charts.chart import Chart
+from hadash.dashboard.graph.nodes import Focus
 from hadash.dashboard.graph.surroundings import Surroundings
-from hadash.dashboard.graph.things import Focus
 from hadash.inventory.models import Pair
 from hadash.radius.nodes import APPID, GROUP, INSTANCE, TOPIC
 

@@ -11,7 +11,7 @@ from django.db.models import Count, Max, Sum
 from django.urls import reverse
 
 from hadash.dashboard.charts.island_map import IslandSpot, Rest, Spot, Turn, spread
-from hadash.dashboard.graph.things import SYMBOLS, Focus, focus_of, word_of
+from hadash.dashboard.graph.nodes import SYMBOLS, Focus, focus_of, word_of
 from hadash.governance.models import Island, Mark, Node, Run
 from hadash.governance.selectors import published_runs
 from hadash.inventory.models import Pair

@@ -10,7 +10,7 @@ from django.db.models import Count, Max, Q
 
 from hadash.dashboard.charts.flows import Flow
 from hadash.dashboard.graph.maps import node_of
-from hadash.dashboard.graph.things import Focus
+from hadash.dashboard.graph.nodes import Focus
 from hadash.governance.models import Edge, Node, Run
 from hadash.radius.nodes import APPID, GROUP, INSTANCE, TOPIC
 

@@ -20,8 +20,8 @@ from hadash.dashboard import states, words
 from hadash.dashboard.readiness import Reason
 from hadash.dashboard.states import State
 from hadash.inventory.models import Access
+from hadash.radius.scope import Scope, ScopeKind
 from hadash.sentences import Sentence, fill
-from hadash.switching.plan import Scope, ScopeKind
 
 register = template.Library()
 

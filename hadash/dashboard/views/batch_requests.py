@@ -20,7 +20,7 @@ from hadash.dashboard.batch_forms import BatchForm
 from hadash.dashboard.views.common import address_of, denied, searched_for_form, user_of
 from hadash.sentences import Sentence, say
 from hadash.switching.batches import requests
-from hadash.switching.batches.plans import Drawn, draw_up_batch
+from hadash.switching.batches.plans import BatchPlan, build_batch_plan
 from hadash.switching.refusals import PlanChanged, Refused
 
 
@@ -46,8 +46,8 @@ def request_batch(request: HttpRequest) -> HttpResponse:
                 say("ZooKeeper does not answer (%(fault)s): no switch can be planned.", fault=fault)
             )
         if request.POST.get("act") != "request":
-            return _page(request, form, draw_up_batch(form.wanted()))
-        asked = requests.Asked(
+            return _page(request, form, build_batch_plan(form.wanted()))
+        asked = requests.BatchRequest(
             user, form.wanted(), form.cleaned_data["reason"], address_of(request), browser_of(request)
         )
         made = requests.request(asked, form.window(), form.cleaned_data["digest"])
@@ -59,12 +59,12 @@ def request_batch(request: HttpRequest) -> HttpResponse:
     return redirect("batch", key=made.key)
 
 
-def _again(form: BatchForm, refusal: Refused) -> Drawn | None:
+def _again(form: BatchForm, refusal: Refused) -> BatchPlan | None:
     """What would move now, when that is what the refusal was about; nothing when it cannot even be drawn up."""
     if not isinstance(refusal, PlanChanged) and not form.cleaned_data["digest"]:
         return None
     try:
-        return draw_up_batch(form.wanted())
+        return build_batch_plan(form.wanted())
     except Refused:
         return None
 
@@ -72,7 +72,7 @@ def _again(form: BatchForm, refusal: Refused) -> Drawn | None:
 def _page(
     request: HttpRequest,
     form: BatchForm,
-    drawn: Drawn | None = None,
+    drawn: BatchPlan | None = None,
     refusals: list[Sentence] | None = None,
     status: int = 200,
 ) -> HttpResponse:

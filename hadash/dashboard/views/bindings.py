@@ -73,7 +73,7 @@ def bind(request: HttpRequest, pk: int) -> HttpResponse:
         refuse_without_zookeeper()
         values = form.cleaned_data
         change = requests.request(
-            requests.Asked(
+            requests.ChangeRequest(
                 user_of(request),
                 found,
                 wanted,
@@ -155,7 +155,7 @@ def _looked_at(appid: AppID, wanted: Wanted, *, register: bool = False) -> dict[
     return {
         "rows": _rows(appid, found),
         "digest": digest_of(appid.pair.name, appid.name, found.edits),
-        "reasons": found.objections,
+        "reasons": found.blockers,
         "instead": _switch_instead(appid, wanted, found),
     }
 

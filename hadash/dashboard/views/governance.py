@@ -21,7 +21,7 @@ from django.views.decorators.http import require_GET, require_POST
 from hadash.accounts.roles import ACCEPT, may
 from hadash.dashboard import states, words
 from hadash.dashboard.csv_export import csv_response
-from hadash.dashboard.graph.things import Focus
+from hadash.dashboard.graph.nodes import Focus
 from hadash.dashboard.published_tables import SHOWS, filtered_findings, sentence_of, the_finding
 from hadash.dashboard.sorting import Fields, order_of
 from hadash.dashboard.templatetags.hadash import sentence

@@ -18,8 +18,8 @@ from hadash.dashboard.charts import island_map
 from hadash.dashboard.charts.chart import Chart, asked_csv
 from hadash.dashboard.graph import maps
 from hadash.dashboard.graph.focusing import flows_of
+from hadash.dashboard.graph.nodes import Focus, word_of
 from hadash.dashboard.graph.surroundings import Surroundings, surroundings_of
-from hadash.dashboard.graph.things import Focus, word_of
 from hadash.dashboard.tables import THING_WORDS
 from hadash.dashboard.views.common import address_with, searched, user_of
 from hadash.governance import selectors

@@ -34,17 +34,17 @@ from hadash.dashboard.views.common import (
 )
 from hadash.inventory.models import AppID, Cluster, Pair
 from hadash.mirroring.models import Mirror
+from hadash.radius.scope import Scope, ScopeKind
 from hadash.sentences import Sentence, say
 from hadash.switching.approvals import requests
 from hadash.switching.drafts import services as drafts
 from hadash.switching.drafts.models import RequestDraft
 from hadash.switching.machine import Kind
 from hadash.switching.models import Switch
-from hadash.switching.plan import Scope, ScopeKind
 from hadash.switching.planning import overlaps
 from hadash.switching.planning.one_preview import PreviewRunning, one_preview
 from hadash.switching.planning.previews import Checks, preview_of
-from hadash.switching.planning.proposals import draft_for
+from hadash.switching.planning.proposals import proposal_for
 from hadash.switching.planning.risks import stops
 from hadash.switching.refusals import EnginesAway, PlanChanged, Refused
 from hadash.switching.retirement import terms
@@ -210,7 +210,9 @@ def _asked_for(request: HttpRequest, form: RequestForm, scope: Scope, target: Cl
     user, kind = user_of(request), form.the_kind()
     before = _gone_back_from(user, values["restores"])
     term = form.term() if kind is Kind.MIGRATION else None
-    asked = requests.Asked(user, form.pair, scope, target, reason, address, browser, kind, before, term)
+    asked = requests.SwitchRequest(
+        user, form.pair, scope, target, reason, address, browser, kind, before, term
+    )
     match kind:
         case Kind.REHEARSAL:
             return requests.rehearse(asked, start, digest)
@@ -305,7 +307,7 @@ def _checked(form: RequestForm, user: User) -> dict[str, Any]:
     before = _gone_back_from(user, form.cleaned_data.get("restores") or "")
     try:
         with one_preview(user, pair):
-            found = preview_of(draft_for(pair, scope, target, form.the_kind()), before)
+            found = preview_of(proposal_for(pair, scope, target, form.the_kind()), before)
     except (PreviewRunning, EnginesAway) as unknown:
         return {"checks": Checks.UNKNOWN.value, "reasons": unknown.reasons}
     except Refused as refusal:
@@ -313,7 +315,7 @@ def _checked(form: RequestForm, user: User) -> dict[str, Any]:
     shown = form.cleaned_data.get("digest")
     return {
         "checks": found.checks.value,
-        "reasons": found.objections,
+        "reasons": found.blockers,
         "has_changed": bool(shown) and shown != found.draft.plan.digest,
     }
 
@@ -358,7 +360,7 @@ def proposal(form: RequestForm) -> dict[str, Any]:
         return shown
     shown["source"], shown["target"] = pair.other(target), target
     try:
-        draft = draft_for(pair, scope, target, form.the_kind())
+        draft = proposal_for(pair, scope, target, form.the_kind())
     except EnginesAway as away:
         return {**shown, "reasons": away.reasons, "checks": Checks.UNKNOWN.value}
     except Refused as refusal:
@@ -373,7 +375,7 @@ def proposal(form: RequestForm) -> dict[str, Any]:
         "plan": plan,
         "whole": draft.whole,
         "carried": radius.carried(plan),
-        "reasons": draft.objections,
+        "reasons": draft.blockers,
         "told": [finding for finding in draft.findings if not stops(finding, pair, plan.kind)],
         "uncovered": draft.uncovered,
         "members": radius.rows(plan),

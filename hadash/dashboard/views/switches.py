@@ -24,6 +24,7 @@ from hadash.dashboard.phrases import script_phrases
 from hadash.dashboard.views.acts import acts_on, approvals_need_zookeeper, approvals_seen
 from hadash.dashboard.views.common import address_of, the_switch, typed, user_of
 from hadash.inventory.models import AppID
+from hadash.radius.scope import Scope
 from hadash.sentences import Sentence
 from hadash.switching.approvals import decisions, four_eyes
 from hadash.switching.approvals.policy import blackout_now
@@ -31,8 +32,7 @@ from hadash.switching.execution import operations
 from hadash.switching.execution.usual import usual_seconds
 from hadash.switching.machine import Kind, Stage, Status
 from hadash.switching.models import Switch, Tail
-from hadash.switching.plan import Scope
-from hadash.switching.planning.proposals import draft_for
+from hadash.switching.planning.proposals import proposal_for
 from hadash.switching.recovery import lost_target, restoring, unreplicated
 from hadash.switching.refusals import EnginesAway
 from hadash.switching.retirement import services as retirement
@@ -246,7 +246,7 @@ def standing(request: HttpRequest, key: str) -> HttpResponseBase:
     if found.current is not Status.AWAITING_APPROVAL:
         return HttpResponse(status=STOP_POLLING)
     try:
-        draft = draft_for(found.pair, found.scope, found.target, found.the_kind)
+        draft = proposal_for(found.pair, found.scope, found.target, found.the_kind)
     except EnginesAway as away:
         return render(request, "switches/standing.html", {"away": away.reasons})
     asked, address = found.the_plan(), reverse("switch-standing", args=[key])
@@ -255,7 +255,7 @@ def standing(request: HttpRequest, key: str) -> HttpResponseBase:
     chart = radius.drawn(draft.plan, address, asked, "csv" in request.GET) if changed else None
     if chart is not None and (csv := asked_csv(request, [chart])) is not None:
         return csv
-    context = {"changed": changed, "objections": draft.objections, "radius_chart": chart}
+    context = {"changed": changed, "blockers": draft.blockers, "radius_chart": chart}
     return render(request, "switches/standing.html", context)
 
 

@@ -13,12 +13,13 @@ from kazoo.client import KazooClient
 from hadash.bindings import layout
 from hadash.bindings.model import Binding, BindingDocument, BindingState, Journal
 from hadash.bindings.store import BindingStore, Edit
-from hadash.radius.nodes import Use
+from hadash.radius.fleet import Estate, MirrorOf
+from hadash.radius.nodes import AccessEdge
+from hadash.radius.scope import Scope, ScopeKind
 from hadash.sandbox.bench.report import Report
 from hadash.sandbox.world import till
 from hadash.sandbox.zookeeper import ZooKeeper
-from hadash.switching.plan import Scope, ScopeKind
-from hadash.switching.planning.radius import Draft, Estate, MirrorOf, draw_up
+from hadash.switching.planning.radius import PlanProposal, build_plan
 
 #: Beside hadash's own.
 CHROOT = "/hadash-bench"
@@ -35,7 +36,7 @@ def bench_bound(report: Report, zookeeper: ZooKeeper) -> None:
     try:
         for bound in (False, True):
             most = _largest(bound)
-            refused = _draft(most + 1, bound).objections
+            refused = _draft(most + 1, bound).blockers
             epoch, seconds = _write(client, most, bound)
             stat = client.exists(layout.binding(APPID))
             report.row(
@@ -59,14 +60,14 @@ def _largest(bound: bool) -> int:
     least, most = 1, MOST
     while most - least > 1:
         middle = (least + most) // 2
-        if _draft(middle, bound).objections:
+        if _draft(middle, bound).blockers:
             most = middle
         else:
             least = middle
     return least
 
 
-def _draft(count: int, bound: bool) -> Draft:
+def _draft(count: int, bound: bool) -> PlanProposal:
     """The plan of ``count`` InstanceIDs that write to one Topic."""
     names = [till(number) for number in range(1, count + 1)]
     document = _document(names)
@@ -74,12 +75,12 @@ def _draft(count: int, bound: bool) -> Draft:
         pair="main",
         clusters=("east", "west"),
         default="east",
-        uses=tuple(Use(APPID, name, "produce", TOPIC) for name in names),
+        uses=tuple(AccessEdge(APPID, name, "produce", TOPIC) for name in names),
         documents={APPID: document} if bound else {},
         instances={APPID: frozenset(names)},
         mirrors=(MirrorOf("shop", "east", frozenset({TOPIC})),),
     )
-    return draw_up(Scope(ScopeKind.INSTANCE, APPID, names[0]), "east", "west", estate)
+    return build_plan(Scope(ScopeKind.INSTANCE, APPID, names[0]), "east", "west", estate)
 
 
 def _document(names: list[str]) -> BindingDocument:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from hadash.identity.identity import Identity
 from hadash.radius.closure import AccessGraph, Dimension
-from hadash.radius.nodes import APPID, GROUP, INSTANCE, TOPIC, Thing, Use, thing_of, topic
+from hadash.radius.nodes import APPID, GROUP, INSTANCE, TOPIC, AccessEdge, Node, node_of, topic
 from hadash.sandbox.bench.batch import INSTANCES, SWITCHES, bench_batch
 from hadash.sandbox.bench.report import Report, begin, median, quantile
 
@@ -35,7 +35,7 @@ QUESTIONS = 200
 GOAL_MS = 200.0
 
 
-def estate(appids: int, seed: int = 7) -> tuple[list[Use], dict[str, tuple[str, ...]]]:
+def estate(appids: int, seed: int = 7) -> tuple[list[AccessEdge], dict[str, tuple[str, ...]]]:
     """Uses, and the registered InstanceIDs. The same seed makes the same estate."""
     chance = random.Random(seed)
     shared = max(10, appids // 5)
@@ -50,17 +50,17 @@ def estate(appids: int, seed: int = 7) -> tuple[list[Use], dict[str, tuple[str, 
     return uses, registered
 
 
-def _uses(appids: int, chance: random.Random, popular: Iterator[int]) -> Iterator[Use]:
+def _uses(appids: int, chance: random.Random, popular: Iterator[int]) -> Iterator[AccessEdge]:
     for number in range(appids):
         appid = f"app-{number}"
         for edge in range(EDGES):
             client = f"{appid}-{chance.randrange(CLIENTS)}"
             if edge == EDGES - 1:
-                yield Use(appid, client, "group", f"{appid}-readers")
+                yield AccessEdge(appid, client, "group", f"{appid}-readers")
             elif chance.random() < SHARED / (EDGES - 1) * 2:
-                yield Use(appid, client, "consume", f"shared-{next(popular)}")
+                yield AccessEdge(appid, client, "consume", f"shared-{next(popular)}")
             else:
-                yield Use(appid, client, chance.choice(("produce", "consume")), f"{appid}.{edge}")
+                yield AccessEdge(appid, client, chance.choice(("produce", "consume")), f"{appid}.{edge}")
 
 
 def bench_plan(
@@ -107,7 +107,7 @@ def one(size: int, dimension: str) -> None:
         asked = _question(chance, size)
         began = time.perf_counter()
         found = graph.close([asked])
-        names = found.named(TOPIC), found.named(GROUP), found.things(APPID, INSTANCE)
+        names = found.named(TOPIC), found.named(GROUP), found.nodes(APPID, INSTANCE)
         took.append(1000 * (time.perf_counter() - began))
         members.append(sum(len(listed) for listed in names))
     figures = {
@@ -124,11 +124,9 @@ def one(size: int, dimension: str) -> None:
     print(" ".join(f"{name}={value}" for name, value in figures.items()))
 
 
-def _question(chance: random.Random, size: int) -> Thing:
+def _question(chance: random.Random, size: int) -> Node:
     """A Topic or an AppID, any of them."""
     appid = f"app-{chance.randrange(size)}"
     return (
-        topic(f"{appid}.{chance.randrange(EDGES - 1)}")
-        if chance.random() < 0.5
-        else thing_of(Identity(appid))
+        topic(f"{appid}.{chance.randrange(EDGES - 1)}") if chance.random() < 0.5 else node_of(Identity(appid))
     )

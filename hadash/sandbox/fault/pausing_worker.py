@@ -54,15 +54,15 @@ class Clock:
 def hook(points: Points, clock: Clock) -> None:
     """Make executors wait at the armed point, and say when the run that waited is over."""
     from hadash.switching.execution import executor
-    from hadash.switching.execution.effects import Effects
+    from hadash.switching.execution.effects import CommandHandler
 
-    carry_out = Effects.__dict__["carry_out"]  # the descriptor itself, not what it gives to the class
+    carry_out = CommandHandler.__dict__["carry_out"]  # the descriptor itself, not what it gives to the class
     run_stage = executor.run_stage
     #: The token of each run that was held, and the name under which.
     held: dict[int, str] = {}
     lock = threading.Lock()
 
-    def carry_out_or_wait(self: Effects, command: Any) -> Any:
+    def carry_out_or_wait(self: CommandHandler, command: Any) -> Any:
         journal = self.journal
         if journal is not None:  # a dry run has none
             found = points.hold(journal.stage, type(command).__name__)
@@ -71,7 +71,7 @@ def hook(points: Points, clock: Clock) -> None:
                 clock.jumped += jump
                 with lock:
                     held[journal.token] = name
-        return carry_out.__get__(self, Effects)(command)
+        return carry_out.__get__(self, CommandHandler)(command)
 
     def run_stage_and_say(switch_pk: int, token: int) -> int | None:
         try:
@@ -82,7 +82,7 @@ def hook(points: Points, clock: Clock) -> None:
             if name is not None:
                 points.leave(name)
 
-    Effects.carry_out = carry_out_or_wait  # type: ignore[method-assign, assignment]
+    CommandHandler.carry_out = carry_out_or_wait  # type: ignore[method-assign, assignment]
     executor.run_stage = run_stage_and_say
 
 

@@ -21,24 +21,25 @@ from hadash.inventory.gateways import GatewaySilent
 from hadash.inventory.models import Cluster, Pair
 from hadash.kafka.errors import ConnectError, KafkaError
 from hadash.mirroring.services import MirrorError
+from hadash.radius.scope import Scope
 from hadash.sentences import say
 from hadash.switching.approvals import reasons
 from hadash.switching.approvals.policy import limits_of, policy_of
 from hadash.switching.approvals.windows import check_window, run
-from hadash.switching.execution.effects import Effects
+from hadash.switching.execution.effects import CommandHandler
 from hadash.switching.machine import (
     Kind,
     Status,
 )
 from hadash.switching.models import Batch, Switch, log_event
-from hadash.switching.plan import Plan, Scope
+from hadash.switching.plan import Plan
 from hadash.switching.planning import overlaps
 from hadash.switching.planning.proposals import plan_for
 from hadash.switching.recovery import restoring
 from hadash.switching.refusals import EnginesAway, PlanChanged, Refused
 from hadash.switching.retirement import terms
 from hadash.switching.stages import failover
-from hadash.switching.stages.context import Facts
+from hadash.switching.stages.context import StageContext
 from hadash.switching.stages.precheck import preflight
 from hadash.switching.stages.run import StageFailed
 
@@ -53,7 +54,7 @@ def check_now(plan: Plan) -> None:
     check = failover.preflight if plan.kind is Kind.FORCED else preflight
     run = check(plan, limits_of(Pair.objects.get(name=plan.pair)))
     try:
-        effects = Effects(plan, None, Facts(), lambda sentence: None)
+        effects = CommandHandler(plan, None, StageContext(), lambda sentence: None)
         answer: Any = None
         while True:
             command = run.send(answer)
@@ -76,7 +77,7 @@ def check_now(plan: Plan) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class SwitchRequest:
     """Who asks for what, why, and from where."""
 
     user: User
@@ -95,7 +96,7 @@ class Asked:
 
 
 def request(
-    asked: Asked,
+    asked: SwitchRequest,
     window: tuple[datetime, datetime] | None = None,
     digest: str = "",
     ask_for_go: bool = False,
@@ -127,7 +128,7 @@ def request(
 
 
 def force(
-    asked: Asked,
+    asked: SwitchRequest,
     confirmed: str,
     window: tuple[datetime, datetime] | None = None,
     digest: str = "",
@@ -151,7 +152,7 @@ def force(
     return request(asked, window, digest)
 
 
-def rehearse(asked: Asked, start: Callable[[Switch], None], digest: str = "") -> Switch:
+def rehearse(asked: SwitchRequest, start: Callable[[Switch], None], digest: str = "") -> Switch:
     """Go through the checks and measure the mirror without touching a client. Nobody has to approve what changes nothing.
 
     :raises PermissionDenied: the user may not request. :raises PlanChanged: it is not the plan of ``digest`` any more.
@@ -164,7 +165,9 @@ def rehearse(asked: Asked, start: Callable[[Switch], None], digest: str = "") ->
     return held
 
 
-def emergency(asked: Asked, confirmed: str, start: Callable[[Switch], None], digest: str = "") -> Switch:
+def emergency(
+    asked: SwitchRequest, confirmed: str, start: Callable[[Switch], None], digest: str = ""
+) -> Switch:
     """Switch at once, also in a blackout; somebody else reviews it afterwards.
 
     :param confirmed: the target's name once more, as the person's word that this cannot wait for an approval.
@@ -195,7 +198,7 @@ def _at_once() -> dict[str, Any]:
     }
 
 
-def _planned(asked: Asked, digest: str) -> Plan:
+def _planned(asked: SwitchRequest, digest: str) -> Plan:
     """The plan of what is asked for, with all that can be checked before anybody decides."""
     user, pair, scope, target = asked.user, asked.pair, asked.scope, asked.target
     if not may(user, REQUEST, pair):
@@ -214,7 +217,7 @@ def _planned(asked: Asked, digest: str) -> Plan:
     return plan
 
 
-def _create(asked: Asked, plan: Plan, **values: Any) -> Switch:
+def _create(asked: SwitchRequest, plan: Plan, **values: Any) -> Switch:
     """The row of a new switch. In a transaction. :raises Busy: another switch holds part of its radius."""
     switch = create_row(asked, plan, **values)
     user = asked.user
@@ -238,7 +241,7 @@ def _create(asked: Asked, plan: Plan, **values: Any) -> Switch:
     return switch
 
 
-def create_row(asked: Asked, plan: Plan, besides: Batch | None = None, **values: Any) -> Switch:
+def create_row(asked: SwitchRequest, plan: Plan, besides: Batch | None = None, **values: Any) -> Switch:
     """The row of a new switch, when its radius is free. In a transaction.
 
     :param besides: the batch that it belongs to. :raises Busy: a switch or another batch holds part of its radius.

@@ -18,7 +18,7 @@ from django.utils import timezone
 
 from hadash.audit.models import record
 from hadash.sentences import Sentence, say
-from hadash.switching.approvals.requests import Asked, create_row
+from hadash.switching.approvals.requests import SwitchRequest, create_row
 from hadash.switching.approvals.windows import nothing_may_start, refuse_in_blackout, run, utc
 from hadash.switching.batches import transitions
 from hadash.switching.batches.machine import (
@@ -232,7 +232,7 @@ def _switch_of(batch: Batch, item: BatchItem, start: Start) -> Switch:
     plan = plan_for(batch.pair, item.scope, batch.target)
     if plan.digest != item.plan_digest:
         raise changed_since(item)
-    asked = Asked(
+    asked = SwitchRequest(
         batch.requested_by, batch.pair, item.scope, batch.target, batch.reason, browser=batch.requested_in
     )
     switch = create_row(

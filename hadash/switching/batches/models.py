@@ -14,10 +14,11 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
 from hadash.inventory.models import Cluster, Pair
+from hadash.radius.scope import Scope
 from hadash.sentences import Sentence
 from hadash.switching.batches.machine import OPEN, ItemStatus, Status
 from hadash.switching.keys import new_key
-from hadash.switching.plan import Plan, Scope
+from hadash.switching.plan import Plan
 
 
 class Batch(models.Model):

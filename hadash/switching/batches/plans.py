@@ -14,16 +14,18 @@ from hadash.identity.identity import Identity
 from hadash.inventory.models import Cluster, Pair
 from hadash.mirroring.models import Mirror
 from hadash.radius.closure import Dimension
-from hadash.radius.nodes import Thing, Use, thing_of, topic
-from hadash.radius.splitting import Radius, drafts_of, radii_again, radii_of
+from hadash.radius.fleet import Estate
+from hadash.radius.nodes import AccessEdge, Node, node_of, topic
+from hadash.radius.splitting import Radius, radii_again, radii_of
 from hadash.sentences import Sentence, say
 from hadash.switching.batches.machine import ItemStatus
 from hadash.switching.batches.models import Batch, BatchItem, digest_of
 from hadash.switching.batches.waves import Line, in_waves
 from hadash.switching.plan import Plan, PlanIndex
 from hadash.switching.planning.overlaps import Holder, holders, index_of
-from hadash.switching.planning.proposals import estate_of, with_objections
-from hadash.switching.planning.radius import Draft, Estate
+from hadash.switching.planning.proposals import estate_of, with_blockers
+from hadash.switching.planning.radius import PlanProposal
+from hadash.switching.planning.splits import proposals_of
 from hadash.switching.refusals import Refused
 
 #: The wave of what is left out.
@@ -83,7 +85,7 @@ class Row:
     wave: int
     plan: Plan
     #: Why it cannot move; empty when it can.
-    objections: tuple[Sentence, ...]
+    blockers: tuple[Sentence, ...]
     #: Distinct client.ids that move with it, and records that only its source has (``None``: not known).
     clients: int
     lag: int | None
@@ -94,7 +96,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Drawn:
+class BatchPlan:
     """A batch as it would be asked for now; its rows in the order in which they begin, what is left out last."""
 
     wanted: Wanted
@@ -104,7 +106,7 @@ class Drawn:
     @property
     def against(self) -> list[Row]:
         """What stands against the batch."""
-        return [row for row in self.rows if row.objections and not row.left_out]
+        return [row for row in self.rows if row.blockers and not row.left_out]
 
     @cached_property
     def moving(self) -> list[Row]:
@@ -131,7 +133,7 @@ class Drawn:
                 plan_digest=row.plan.digest,
                 clients=row.clients,
                 status=(ItemStatus.DROPPED if row.left_out else ItemStatus.WAITING).value,
-                outcome=row.objections[0].to_json() if row.objections else {},
+                outcome=row.blockers[0].to_json() if row.blockers else {},
             )
             for position, row in enumerate(self.rows, start=1)
         ]
@@ -142,7 +144,7 @@ class Drawn:
         return digest_of(self.source.name, self.wanted.target.name, self.wanted.parallelism, self.items())
 
 
-def draw_up_batch(wanted: Wanted) -> Drawn:
+def build_batch_plan(wanted: Wanted) -> BatchPlan:
     """The batch that would be asked for now.
 
     :raises Refused: what is wanted makes no sense, or is more than one batch may hold.
@@ -169,7 +171,7 @@ def draw_up_batch(wanted: Wanted) -> Drawn:
                 most=settings.BATCH_MAX_ITEMS,
             )
         )
-    drafts = with_objections(pair, drafts_of(radii, estate, source.name, target.name), source)
+    drafts = with_blockers(pair, proposals_of(radii, estate, source.name, target.name), source)
     held = index_of(holders(pair.name))
     found = [
         _row(radius, draft, held, said, clients, lag)
@@ -177,7 +179,7 @@ def draw_up_batch(wanted: Wanted) -> Drawn:
             radii, drafts, _clients(estate, drafts), _lags(pair, drafts), strict=True
         )
     ]
-    return Drawn(wanted, source, tuple(_ordered(found, wanted)))
+    return BatchPlan(wanted, source, tuple(_ordered(found, wanted)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,29 +190,29 @@ class _Found:
     place: int
 
 
-def _asked(wanted: Wanted) -> dict[Thing, tuple[int, int | None]] | None:
-    """What was named: thing → (its place in the list, its wave); ``None`` for everything."""
+def _asked(wanted: Wanted) -> dict[Node, tuple[int, int | None]] | None:
+    """What was named: node → (its place in the list, its wave); ``None`` for everything."""
     if wanted.lines is None:
         return None
-    of = topic if wanted.names is Names.TOPICS else lambda name: thing_of(Identity(name))
+    of = topic if wanted.names is Names.TOPICS else lambda name: node_of(Identity(name))
     return {of(line.name): (place, line.wave) for place, line in enumerate(wanted.lines)}
 
 
 def _row(
     radius: Radius,
-    draft: Draft,
+    draft: PlanProposal,
     held: PlanIndex[Holder],
-    said: dict[Thing, tuple[int, int | None]] | None,
+    said: dict[Node, tuple[int, int | None]] | None,
     clients: int,
     lag: int | None,
 ) -> _Found:
     holder = held.first(draft.plan)
-    objections = (*draft.objections, *([holder.lasting] if holder is not None else []))
+    blockers = (*draft.blockers, *([holder.lasting] if holder is not None else []))
     # (Names that move together are one radius: it begins where the first of them would.)
-    named = [said[thing] for thing in radius.things if thing in said] if said else []
+    named = [said[node] for node in radius.nodes if node in said] if said else []
     waves = [wave for _, wave in named if wave is not None]
     place = min((place for place, _ in named), default=0)
-    return _Found(Row(LEFT_OUT, draft.plan, objections, clients, lag), min(waves, default=None), place)
+    return _Found(Row(LEFT_OUT, draft.plan, blockers, clients, lag), min(waves, default=None), place)
 
 
 def _ordered(found: list[_Found], wanted: Wanted) -> list[Row]:
@@ -220,19 +222,19 @@ def _ordered(found: list[_Found], wanted: Wanted) -> list[Row]:
         found = sorted(found, key=lambda one: (one.row.clients, str(one.row.plan.scope)))
     else:
         found = sorted(found, key=lambda one: one.place)
-    out = [one for one in found if wanted.leave_out and one.row.objections]
-    kept = [one for one in found if not (wanted.leave_out and one.row.objections)]
+    out = [one for one in found if wanted.leave_out and one.row.blockers]
+    kept = [one for one in found if not (wanted.leave_out and one.row.blockers)]
     waves = in_waves([one.said for one in kept], wanted.wave_size, wanted.first_wave)
     rows = [
-        Row(wave, one.row.plan, one.row.objections, one.row.clients, one.row.lag)
+        Row(wave, one.row.plan, one.row.blockers, one.row.clients, one.row.lag)
         for one, wave in zip(kept, waves, strict=True)
     ]
     return [*sorted(rows, key=lambda row: row.wave), *(one.row for one in out)]
 
 
-def _clients(estate: Estate, drafts: Iterable[Draft]) -> list[int]:
+def _clients(estate: Estate, drafts: Iterable[PlanProposal]) -> list[int]:
     """How many clients each draft moves, also those that it moves with one Topic only."""
-    by_appid: dict[str, list[Use]] = defaultdict(list)
+    by_appid: dict[str, list[AccessEdge]] = defaultdict(list)
     for use in estate.uses:
         by_appid[use.appid].append(use)
     return [
@@ -248,7 +250,7 @@ def _clients(estate: Estate, drafts: Iterable[Draft]) -> list[int]:
     ]
 
 
-def _lags(pair: Pair, drafts: Iterable[Draft]) -> list[int | None]:
+def _lags(pair: Pair, drafts: Iterable[PlanProposal]) -> list[int | None]:
     lag = dict(Mirror.objects.filter(pair=pair).values_list("name", "lag_records"))
     found: list[int | None] = []
     for draft in drafts:
@@ -267,9 +269,9 @@ def changed(batch: Batch) -> list[BatchItem]:
     estate = estate_of(batch.pair, batch.source)
     source, target = batch.source.name, batch.target.name
     radii = list(radii_again([item.scope for item in items], estate, target))
-    drafts = with_objections(batch.pair, drafts_of(radii, estate, source, target), batch.source)
+    drafts = with_blockers(batch.pair, proposals_of(radii, estate, source, target), batch.source)
     return [
         item
         for item, draft in zip(items, drafts, strict=True)
-        if draft.objections or draft.plan.digest != item.plan_digest
+        if draft.blockers or draft.plan.digest != item.plan_digest
     ]

@@ -18,7 +18,7 @@ from hadash.switching.approvals import reasons
 from hadash.switching.approvals.policy import policy_of
 from hadash.switching.approvals.windows import check_window
 from hadash.switching.batches.models import Batch, BatchItem, tell
-from hadash.switching.batches.plans import Drawn, Row, Wanted, draw_up_batch
+from hadash.switching.batches.plans import BatchPlan, Row, Wanted, build_batch_plan
 from hadash.switching.planning import overlaps
 from hadash.switching.planning.overlaps import holders, index_of
 from hadash.switching.refusals import Busy, PlanChanged, Refused
@@ -28,7 +28,7 @@ _NAMED, _REASONS = 5, 20
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class BatchRequest:
     """Who asks for what, why, and from where."""
 
     user: User
@@ -39,7 +39,7 @@ class Asked:
     browser: str = ""
 
 
-def request(asked: Asked, window: tuple[datetime, datetime] | None = None, digest: str = "") -> Batch:
+def request(asked: BatchRequest, window: tuple[datetime, datetime] | None = None, digest: str = "") -> Batch:
     """Ask for a batch that others have to approve.
 
     :param window: from when to when its switches may start; ``None`` for as soon as it is approved, as long as it takes.
@@ -55,7 +55,7 @@ def request(asked: Asked, window: tuple[datetime, datetime] | None = None, diges
     )
     if window is not None:
         check_window(*window)
-    drawn = draw_up_batch(asked.wanted)
+    drawn = build_batch_plan(asked.wanted)
     if digest and digest != drawn.digest:
         raise PlanChanged(say("What would move has changed since you saw it. Look at it again."))
     if drawn.against:
@@ -75,7 +75,7 @@ def request(asked: Asked, window: tuple[datetime, datetime] | None = None, diges
 def _against(rows: list[Row], count: int) -> list[Sentence]:
     """What stands against a batch: which radii, and each reason once."""
     names = [str(row.plan.scope) for row in rows[:_NAMED]]
-    reasons = {str(reason): reason for row in rows for reason in row.objections}
+    reasons = {str(reason): reason for row in rows for reason in row.blockers}
     return [
         say(
             "%(some)s of %(all)s radii cannot move (%(names)s). Repair what stands against them, or leave them out.",
@@ -87,7 +87,7 @@ def _against(rows: list[Row], count: int) -> list[Sentence]:
     ]
 
 
-def _create(asked: Asked, drawn: Drawn, window: tuple[datetime, datetime] | None) -> Batch:
+def _create(asked: BatchRequest, drawn: BatchPlan, window: tuple[datetime, datetime] | None) -> Batch:
     user, wanted = asked.user, asked.wanted
     batch = Batch.objects.create(
         pair=wanted.pair,

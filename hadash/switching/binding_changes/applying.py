@@ -145,10 +145,10 @@ def _against(change: BindingChange, dialect: Dialect, document: BindingDocument)
     if appid is None:
         return [say("AppID %(appid)s does not exist any more.", appid=change.appid)]
     found = look_at(appid, change.wanted, dialect, document)
-    if found.objections or found.edits != change.the_edits:
+    if found.blockers or found.edits != change.the_edits:
         return [
             say("What is bound or used has changed since the approval. Nothing was changed."),
-            *found.objections,
+            *found.blockers,
         ]
     return []
 

@@ -85,9 +85,9 @@ def _look_again(change: BindingChange) -> None:
     if appid is None:
         raise PlanChanged(say("AppID %(appid)s does not exist any more. Decline it.", appid=change.appid))
     found = look(appid, change.wanted)
-    if found.objections or found.edits != change.the_edits:
+    if found.blockers or found.edits != change.the_edits:
         raise PlanChanged(
-            say("What is bound or used has changed since the request. Look at it again."), *found.objections
+            say("What is bound or used has changed since the request. Look at it again."), *found.blockers
         )
 
 

@@ -14,11 +14,12 @@ from django.utils.translation import gettext_lazy as _
 from hadash.identity.identity import Identity, parse
 from hadash.identity.names import MAX_NAME_LENGTH
 from hadash.inventory.models import Pair
+from hadash.radius.scope import Scope
 from hadash.sentences import Sentence
 from hadash.switching.binding_changes.machine import OPEN, Status
 from hadash.switching.binding_changes.rule import Wanted
 from hadash.switching.keys import new_key
-from hadash.switching.plan import Plan, Scope
+from hadash.switching.plan import Plan
 
 
 def digest_of(pair: str, appid: str, edits: Mapping[Identity, str | None]) -> str:

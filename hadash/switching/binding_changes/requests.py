@@ -43,7 +43,7 @@ class WouldMove(Refused):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ChangeRequest:
     """Who asks for what, why, and from where."""
 
     user: User
@@ -95,7 +95,7 @@ def look_at(
     for identity, cluster in found.edits.items():
         own = document.binding_of(identity)
         served[cluster or (own.cluster if own is not None else "")].append(identity)
-    against = [s for cluster, some in sorted(served.items()) for s in dialect.objections(some, cluster)]
+    against = [s for cluster, some in sorted(served.items()) for s in dialect.blockers(some, cluster)]
     if any(cluster is not None for cluster in found.edits.values()):  # (to unbind is the way out)
         elsewhere = used_elsewhere(appid.pair, [appid.name])
         against += [in_two_pairs(elsewhere)] if elsewhere else []
@@ -105,14 +105,14 @@ def look_at(
 def refuse(found: Judgement) -> None:
     """:raises Refused: with everything that stands against it; as :class:`Busy` or :class:`WouldMove` if that is all."""
     if found.faults:
-        raise Refused(*found.objections)
+        raise Refused(*found.blockers)
     if found.busy:
-        raise Busy(*found.objections)
+        raise Busy(*found.blockers)
     if found.moves:
-        raise WouldMove(found.moves, *found.objections)
+        raise WouldMove(found.moves, *found.blockers)
 
 
-def request(asked: Asked, digest: str = "") -> BindingChange:
+def request(asked: ChangeRequest, digest: str = "") -> BindingChange:
     """Ask for a change that others have to approve.
 
     :param digest: of what was shown; empty for whatever it is now.
@@ -137,7 +137,7 @@ def request(asked: Asked, digest: str = "") -> BindingChange:
         return _create(asked, found, shown)
 
 
-def _create(asked: Asked, found: Judgement, digest: str) -> BindingChange:
+def _create(asked: ChangeRequest, found: Judgement, digest: str) -> BindingChange:
     """The row of a new change. In a transaction. :raises Busy: something else holds part of it."""
     appid, pair = asked.appid, asked.appid.pair
     overlaps.lock()

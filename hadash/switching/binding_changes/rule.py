@@ -113,7 +113,7 @@ class Judgement:
     moves: tuple[Move, ...] = ()
 
     @property
-    def objections(self) -> list[Sentence]:
+    def blockers(self) -> list[Sentence]:
         """Everything that stands against it, for people."""
         listed = [move.sentence for move in self.moves[:MAX_MOVES]]
         if len(self.moves) > MAX_MOVES:

@@ -32,7 +32,7 @@ from hadash.mirroring import looking, standby
 from hadash.mirroring import services as mirroring
 from hadash.mirroring.acls import Denied
 from hadash.mirroring.models import Mirror
-from hadash.mirroring.offsets import Corresponding, to_try
+from hadash.mirroring.offsets import OffsetSync, to_try
 from hadash.mirroring.proof import compare_tails, same_next
 from hadash.sentences import Sentence, say
 from hadash.switching.approvals.policy import limits_of
@@ -48,7 +48,7 @@ from hadash.switching.refusals import Refused
 from hadash.switching.stages import commands as do
 from hadash.switching.stages.assignors import EAGER, Rebalancing, UsedAssignors, rebalancing
 from hadash.switching.stages.context import (
-    Facts,
+    StageContext,
     denied_of,
     points_from_json,
     points_to_json,
@@ -93,7 +93,7 @@ def connected(
     return where_they_are(plan, connections, access, lately)
 
 
-class Effects:
+class CommandHandler:
     """One switch's hands.
 
     :param journal: the switch, stage and token that every write carries; ``None`` for a dry run, which must not
@@ -107,7 +107,7 @@ class Effects:
         self,
         plan: Plan,
         journal: Journal | None,
-        facts: Facts,
+        facts: StageContext,
         said: Callable[[Sentence], None],
         fence: Callable[[], None] = lambda: None,
     ) -> None:
@@ -508,7 +508,7 @@ class Effects:
         return sorted(self.plan.who(*name) for name in names if self.plan.covers(*name))
 
     @carry_out.register
-    def _(self, command: do.ReadAnchors) -> dict[Partition, Corresponding]:
+    def _(self, command: do.ReadAnchors) -> dict[Partition, OffsetSync]:
         mirrors = Mirror.objects.filter(pair=self._pair, name__in=self.plan.mirrors)
         return mirroring.anchors_of_topics(mirrors, self.plan.topics)
 
@@ -583,7 +583,7 @@ class Effects:
         return lost_source.is_lost(self._client(self.plan.source), self.plan)
 
     @carry_out.register
-    def _(self, command: do.ReadSighted) -> do.Sighted:
+    def _(self, command: do.ReadSighted) -> do.LastKnown:
         return lost_source.sighted(self._pair, self._clusters[self.plan.source], self.plan)
 
     @carry_out.register
@@ -627,12 +627,12 @@ class Effects:
         self.facts.put("loss", {"records": records, "age": command.seen_seconds_ago, "proved": proved})
 
     @carry_out.register
-    def _(self, command: do.ReadProved) -> Mapping[Partition, Corresponding] | None:
+    def _(self, command: do.ReadProved) -> Mapping[Partition, OffsetSync] | None:
         loss = self.facts.values.get("loss", {})
         return points_from_json(loss["proved"]) if "proved" in loss else None
 
     @carry_out.register
-    def _(self, command: do.ReadDrained) -> Mapping[Partition, Corresponding] | None:
+    def _(self, command: do.ReadDrained) -> Mapping[Partition, OffsetSync] | None:
         drained = self.facts.values.get("drained")
         return None if drained is None else points_from_json(drained)
 

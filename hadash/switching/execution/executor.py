@@ -36,7 +36,7 @@ from hadash.switching import transitions
 from hadash.switching.approvals.policy import limits_of
 from hadash.switching.approvals.windows import may_begin
 from hadash.switching.execution.effect_log import audited
-from hadash.switching.execution.effects import Effects
+from hadash.switching.execution.effects import CommandHandler
 from hadash.switching.execution.journal import read_back
 from hadash.switching.execution.leases import Renewal, newest_in_zookeeper, release, take
 from hadash.switching.execution.pauses import keep_pauses
@@ -55,7 +55,7 @@ from hadash.switching.machine import (
 from hadash.switching.models import StageRecord, Switch, log_event, log_once
 from hadash.switching.plan import Plan
 from hadash.switching.stages.commands import WRITES, Pause, Together, WriteBindings
-from hadash.switching.stages.context import Facts
+from hadash.switching.stages.context import StageContext
 from hadash.switching.stages.run import StageFailed, StageRun, check_blocked
 from hadash.switching.stages.ways import run_of
 from hadash.telemetry import ids, tracing
@@ -125,8 +125,8 @@ class _Execution:
         self.switch = switch
         self.token = token
         self.stage = Stage(switch.stage)
-        self.facts = Facts(switch.facts, self._save_facts)
-        self.effects: Effects | None = None
+        self.facts = StageContext(switch.facts, self._save_facts)
+        self.effects: CommandHandler | None = None
         #: By command, and by what the executor itself does around them: how often, and seconds in all.
         self.timings: dict[str, list[float]] = {}
         #: When it was last asked whether somebody aborts: by the clock that all workers share, and by this process' own.
@@ -192,7 +192,9 @@ class _Execution:
         try:
             if self.effects is None:
                 journal = Journal(self.switch.key, self.stage.value, self.token)
-                self.effects = Effects(self.switch.the_plan(), journal, self.facts, self._say, self._fence)
+                self.effects = CommandHandler(
+                    self.switch.the_plan(), journal, self.facts, self._say, self._fence
+                )
             self.effects.begin(self.stage)
             return True, self._drive(
                 run_of(self.switch.the_kind, self.stage)(self.effects.plan, self.limits), self.effects
@@ -211,7 +213,7 @@ class _Execution:
                 "Unexpected error (%(kind)s): %(error)s", kind=type(error).__name__, error=error
             )
 
-    def _drive(self, run: StageRun, effects: Effects) -> Sentence:
+    def _drive(self, run: StageRun, effects: CommandHandler) -> Sentence:
         """Answer the stage's commands until it returns its sentence."""
         self._check_abort()
         answer: Any = None

@@ -15,7 +15,7 @@ from hadash.kafka.values import Partition
 from hadash.mirroring.models import Mirror
 from hadash.mirroring.positions import positions_of
 from hadash.switching.plan import Plan
-from hadash.switching.stages.commands import Sighted
+from hadash.switching.stages.commands import LastKnown
 
 
 def is_lost(client: ClusterClient, plan: Plan) -> bool:
@@ -28,7 +28,7 @@ def is_lost(client: ClusterClient, plan: Plan) -> bool:
     return any(topic not in found or -1 in found[topic].leaders for topic in plan.topics)
 
 
-def sighted(pair: Pair, source: Cluster, plan: Plan) -> Sighted:
+def sighted(pair: Pair, source: Cluster, plan: Plan) -> LastKnown:
     """What was noted last of the source (see :func:`hadash.mirroring.looking.look`, :mod:`hadash.mirroring.positions`)."""
     now = timezone.now()
     topics = set(plan.topics)
@@ -36,7 +36,7 @@ def sighted(pair: Pair, source: Cluster, plan: Plan) -> Sighted:
     ends = {Partition(t, p): end for m in mirrors for t, p, end in m.sighted if t in topics}
     seen_at = min((m.sighted_at for m in mirrors if m.sighted_at is not None), default=None)
     positions, noted_at = positions_of(pair, source, plan.groups)
-    return Sighted(
+    return LastKnown(
         ends,
         (now - seen_at).total_seconds() if seen_at is not None else None,
         {

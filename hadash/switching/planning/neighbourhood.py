@@ -23,9 +23,10 @@ from hadash.inventory.selectors import access_since
 from hadash.kafka.values import Acl
 from hadash.mirroring import standby
 from hadash.mirroring.models import Mirror
-from hadash.radius.nodes import GROUP, Use
+from hadash.radius.fleet import Estate, MirrorOf
+from hadash.radius.nodes import GROUP, AccessEdge
 from hadash.switching.planning.access_edges import allowed_uses, declared_uses
-from hadash.switching.planning.radius import Estate, MirrorOf, Touched
+from hadash.switching.planning.radius import Touched
 
 Uses = QuerySet[Access] | QuerySet[Declaration]
 
@@ -103,7 +104,7 @@ class _Reading:
         self._since = access_since()
         #: Those whose bindings name Topics or groups, whoever uses them.
         self._by_request = {a: d for a, d in documents.items() if d is not None and d.by_request}
-        self._uses: list[Use] = []
+        self._uses: list[AccessEdge] = []
         self._instances: dict[str, set[str]] = defaultdict(set)
         self._own: dict[str, BindingDocument] = {}
 
@@ -120,7 +121,7 @@ class _Reading:
 
     def _estate(
         self,
-        uses: Iterable[Use],
+        uses: Iterable[AccessEdge],
         documents: Mapping[str, BindingDocument],
         instances: Mapping[str, Iterable[str]],
         mirrors: Iterable[MirrorOf] = (),
@@ -161,7 +162,7 @@ class _Reading:
 
     def read(self, appids: Collection[str]) -> Estate:
         """Add all that is known of these, and return it."""
-        seen = [Use(*row) for row in self._seen(appids)]
+        seen = [AccessEdge(*row) for row in self._seen(appids)]
         declared = [Relation(*row) for row in self._declared(appids)]
         found = [*seen, *declared_uses(declared, seen)]
         found += self._allowed(sorted(set(appids) - {use.appid for use in found}))
@@ -219,7 +220,7 @@ class _Reading:
             rows = Declaration.objects.filter(appid__pair=self._pair, appid__name__in=part).order_by()
             yield from rows.values_list("appid__name", "instance_id", "kind", "resource")
 
-    def _allowed(self, unseen: Collection[str]) -> list[Use]:
+    def _allowed(self, unseen: Collection[str]) -> list[AccessEdge]:
         """What those of whom nothing is known may use: of the Topics that somebody uses, or a mirror carries."""
         if not unseen or self._pair.generated:
             return []

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from django.db import connection
 
+from hadash.radius.scope import Scope
 from hadash.sentences import Sentence, say
 from hadash.switching.batches import machine as batches
 from hadash.switching.batches.models import Batch, BatchItem
@@ -16,7 +17,7 @@ from hadash.switching.binding_changes.models import BindingChange
 from hadash.switching.machine import OPEN, Kind
 from hadash.switching.machine import Status as SwitchStatus
 from hadash.switching.models import Switch, Tail
-from hadash.switching.plan import Plan, PlanIndex, Scope
+from hadash.switching.plan import Plan, PlanIndex
 from hadash.switching.refusals import BeingWritten, Busy
 from hadash.switching.retirement.machine import Status
 from hadash.switching.retirement.models import Retirement

@@ -1,4 +1,4 @@
-"""The objections to a plan that somebody looks at: the same checks as of a request for it, and nothing is kept."""
+"""The blockers to a plan that somebody looks at: the same checks as of a request for it, and nothing is kept."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hadash.switching.machine import Kind
 from hadash.switching.models import Switch
 from hadash.switching.plan import Plan
 from hadash.switching.planning import overlaps
-from hadash.switching.planning.radius import Draft
+from hadash.switching.planning.radius import PlanProposal
 from hadash.switching.recovery import restoring
 from hadash.switching.refusals import EnginesAway, Refused
 
@@ -35,23 +35,23 @@ class Preview:
     """A draft with all that a request for it would be refused for, but for who holds its radius
     (:func:`radii.overlapping`)."""
 
-    draft: Draft
+    draft: PlanProposal
     checks: Checks
     #: Empty only if all checks were made and none fails.
-    objections: tuple[Sentence, ...]
+    blockers: tuple[Sentence, ...]
 
 
-def preview_of(draft: Draft, restores: Switch | None = None) -> Preview:
+def preview_of(draft: PlanProposal, restores: Switch | None = None) -> Preview:
     """Check a draft as a request does, for at most ``SWITCH_CHECK_SECONDS`` and the command that is under way then.
 
     :param restores: of a restore, the switch that it would go back from.
     """
     back, against = _checked_back(draft.plan, restores)
-    if draft.objections or against:
+    if draft.blockers or against:
         made = Checks.UNKNOWN if back is Checks.UNKNOWN else Checks.NOT_MADE
-        return Preview(draft, made, (*against, *draft.objections))
-    checks, objections = _checked(draft.plan)
-    return Preview(draft, checks, (*objections, *overlaps.others_in_the_way(draft.plan)))
+        return Preview(draft, made, (*against, *draft.blockers))
+    checks, blockers = _checked(draft.plan)
+    return Preview(draft, checks, (*blockers, *overlaps.others_in_the_way(draft.plan)))
 
 
 def _checked_back(plan: Plan, restores: Switch | None) -> tuple[Checks, list[Sentence]]:

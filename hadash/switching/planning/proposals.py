@@ -13,20 +13,22 @@ from hadash.inventory.models import Access, AppID, Cluster, InstanceID, Pair
 from hadash.kafka.errors import KafkaError
 from hadash.mirroring import standby
 from hadash.mirroring.models import Mirror
-from hadash.radius.nodes import Use
+from hadash.radius.fleet import Estate, MirrorOf
+from hadash.radius.nodes import AccessEdge
+from hadash.radius.scope import Scope, ScopeKind
 from hadash.sentences import Sentence, say
 from hadash.switching.machine import Kind
-from hadash.switching.plan import Plan, Scope, ScopeKind
+from hadash.switching.plan import Plan
 from hadash.switching.planning import neighbourhood
 from hadash.switching.planning.access_edges import allowed_uses, declared_uses, topics_of
 from hadash.switching.planning.neighbourhood import TooMany
-from hadash.switching.planning.radius import Draft, Estate, GrowingRadius, MirrorOf, draw_up
-from hadash.switching.planning.readers import GrowingReaders, draw_up_readers
+from hadash.switching.planning.radius import GrowingRadius, PlanProposal, build_plan
+from hadash.switching.planning.readers import GrowingReaders, build_readers_plan
 from hadash.switching.planning.risks import findings_of, stops
 from hadash.switching.refusals import EnginesAway, Refused
 
 
-def draft_for(pair: Pair, scope: Scope, target: Cluster, kind: Kind = Kind.PLANNED) -> Draft:
+def proposal_for(pair: Pair, scope: Scope, target: Cluster, kind: Kind = Kind.PLANNED) -> PlanProposal:
     """The plan that would move ``scope`` to ``target``, and what stands against it.
 
     :raises EnginesAway: ZooKeeper or a cluster does not answer. :raises Refused: the target is none of the pair.
@@ -36,15 +38,15 @@ def draft_for(pair: Pair, scope: Scope, target: Cluster, kind: Kind = Kind.PLANN
     source = pair.other(target)
     # A lost source cannot be asked for its rules; what the target does not allow could not be used there anyway.
     asked = target if kind is Kind.FORCED else source
-    draw = draw_up_readers if kind is Kind.READ_SPLIT else draw_up
+    draw = build_readers_plan if kind is Kind.READ_SPLIT else build_plan
     try:
         estate = estate_for(pair, scope, source, target, asked, kind)
     except TooMany as many:
         draft = draw(scope, source.name, target.name, many.estate)
-        return Draft(replace(draft.plan, kind=kind), (_too_many(many),), whole=False)
+        return PlanProposal(replace(draft.plan, kind=kind), (_too_many(many),), whole=False)
     draft = draw(scope, source.name, target.name, estate)
     draft = replace(draft, plan=replace(draft.plan, kind=kind))
-    (found,) = with_objections(pair, [draft], asked)
+    (found,) = with_blockers(pair, [draft], asked)
     return found
 
 
@@ -68,7 +70,7 @@ def estate_for(
         if scope.kind is ScopeKind.PAIR:
             neighbourhood.whole_pair(pair, source)
             return estate_of(pair, asked)
-        first = {thing.appid for thing in scope.things if thing.appid}
+        first = {node.appid for node in scope.nodes if node.appid}
         growing = GrowingReaders if kind is Kind.READ_SPLIT else GrowingRadius
         close = growing(scope, source.name, target.name)
         return neighbourhood.around(pair, asked, target, first, close)
@@ -78,7 +80,7 @@ def estate_for(
         raise EnginesAway(say("%(error)s", error=error)) from None
 
 
-def with_objections(pair: Pair, drafts: Iterable[Draft], asked: Cluster) -> list[Draft]:
+def with_blockers(pair: Pair, drafts: Iterable[PlanProposal], asked: Cluster) -> list[PlanProposal]:
     """The same, also with what the pair's dialect of bindings and the rules about clients say against them.
 
     :param asked: the cluster that is asked about Topics. :raises EnginesAway: ZooKeeper or the cluster does not answer.
@@ -89,9 +91,9 @@ def with_objections(pair: Pair, drafts: Iterable[Draft], asked: Cluster) -> list
             "Pair %(pair)s is generated: there are no clients and no servers behind it that could move.",
             pair=pair,
         )
-        return [replace(d, objections=(*d.objections, there_is_nothing)) for d in given]
+        return [replace(d, blockers=(*d.blockers, there_is_nothing)) for d in given]
     try:
-        of_dialect = [dialect.objections(d.plan.identities, d.plan.source) for d in given]
+        of_dialect = [dialect.blockers(d.plan.identities, d.plan.source) for d in given]
         found = findings_of([d.plan for d in given], pair, asked)
     except (BindingError, KafkaError) as error:
         raise EnginesAway(say("%(error)s", error=error)) from None
@@ -100,7 +102,7 @@ def with_objections(pair: Pair, drafts: Iterable[Draft], asked: Cluster) -> list
         for d, here in zip(given, found, strict=True)
     ]
     return [
-        replace(d, objections=(*d.objections, *said, *stopped), findings=tuple(here))
+        replace(d, blockers=(*d.blockers, *said, *stopped), findings=tuple(here))
         for d, said, stopped, here in zip(given, of_dialect, stopping, found, strict=True)
     ]
 
@@ -110,9 +112,9 @@ def plan_for(pair: Pair, scope: Scope, target: Cluster, kind: Kind = Kind.PLANNE
 
     :raises Refused: with every reason, not just the first.
     """
-    draft = draft_for(pair, scope, target, kind)
-    if draft.objections:
-        raise Refused(*draft.objections)
+    draft = proposal_for(pair, scope, target, kind)
+    if draft.blockers:
+        raise Refused(*draft.blockers)
     return draft.plan
 
 
@@ -166,7 +168,7 @@ def _unreadable(appids: list[str]) -> Refused:
     )
 
 
-def _observed(pair: Pair) -> list[Use]:
+def _observed(pair: Pair) -> list[AccessEdge]:
     found = Access.objects.filter(pair=pair, last_seen__gte=selectors.access_since())
     rows = found.order_by().values_list("appid", "client_id", "kind", "resource").distinct()
-    return [Use(*row) for row in rows]
+    return [AccessEdge(*row) for row in rows]

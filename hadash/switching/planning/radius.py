@@ -7,15 +7,23 @@ it, not just the first.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 
-from hadash.bindings.model import Binding, BindingDocument, BindingState
+from hadash.bindings.model import Binding, BindingState
 from hadash.bindings.sizing import fits
 from hadash.governance.findings import Finding
-from hadash.identity.identity import Identity
-from hadash.radius.closure import AccessGraph, Closure, Dimension, governing_of, identities_of
+from hadash.radius.closure import AccessGraph, Closure, Dimension, identities_of
+from hadash.radius.fleet import (
+    Estate,
+    MirrorOf,
+    everything_on,
+    governing_node,
+    is_on,
+    order_of,
+    with_asked,
+)
 from hadash.radius.nodes import (
     APPID,
     BOUND_GROUP,
@@ -23,62 +31,21 @@ from hadash.radius.nodes import (
     GROUP,
     INSTANCE,
     TOPIC,
-    Thing,
-    Use,
+    AccessEdge,
+    Node,
     group,
     topic,
 )
+from hadash.radius.scope import Member, Scope, ScopeKind, member_key
 from hadash.sentences import Sentence, say
 from hadash.switching.machine import Kind, Stage
-from hadash.switching.plan import Member, Plan, Scope, ScopeKind, member_key
+from hadash.switching.plan import Plan
 
 #: Characters of a switch's key, at most; each binding that it writes holds it.
 KEY_LENGTH = 20
 
 #: Sentences of one kind that are listed; beyond it their number is told.
 MAX_REASONS = 20
-
-
-@dataclass(frozen=True, slots=True)
-class MirrorOf:
-    """A mirror and the Topics that it carries; ``source`` is the cluster that is written to."""
-
-    name: str
-    source: str
-    topics: frozenset[str]
-
-
-@dataclass(frozen=True)
-class Estate:
-    """What is known of a pair of clusters.
-
-    :param uses: observed, declared, or allowed to those who were never seen.
-    :param documents: the binding documents by AppID; :param instances: the registered InstanceIDs of each.
-    :param default: the cluster of whoever has no binding.
-    """
-
-    pair: str
-    clusters: tuple[str, str]
-    default: str
-    uses: tuple[Use, ...]
-    documents: Mapping[str, BindingDocument]
-    instances: Mapping[str, frozenset[str]]
-    mirrors: tuple[MirrorOf, ...]
-
-    def cluster_of(self, thing: Thing) -> str:
-        """The cluster of an identity: its own binding's, else that of its AppID, else the pair's default."""
-        document = self.documents.get(thing.appid)
-        if document is None:
-            return self.default
-        bound: Binding | None = None
-        if thing.kind == INSTANCE:
-            bound = document.instances.get(thing.names[0])
-        elif thing.kind != APPID:
-            identity = thing.identity
-            bound = document.binding_of(identity) if identity is not None else None
-        if bound is None:
-            bound = document.default
-        return self.default if bound is None else bound.cluster
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,14 +58,14 @@ class Touched:
 
 
 @dataclass(frozen=True)
-class Draft:
+class PlanProposal:
     """A plan, and the reasons why it cannot be carried out."""
 
     plan: Plan
-    objections: tuple[Sentence, ...] = ()
+    blockers: tuple[Sentence, ...] = ()
     #: Uses by clients without an InstanceID that would stay behind: to widen the plan moves their AppIDs too.
-    uncovered: tuple[Use, ...] = ()
-    #: What rules say about the clients; those that stop the switch are among the objections.
+    uncovered: tuple[AccessEdge, ...] = ()
+    #: What rules say about the clients; those that stop the switch are among the blockers.
     findings: tuple[Finding, ...] = ()
     #: Whether the plan has all that would move. Else it has what is nearest to what was asked for, and cannot be carried out.
     whole: bool = True
@@ -111,7 +78,7 @@ class GrowingRadius:
     def __init__(self, scope: Scope, source: str, target: str) -> None:
         self._scope, self._source, self._target = scope, source, target
         self._parts: list[tuple[AccessGraph, Estate]] = []
-        self._moving: set[Thing] = set()
+        self._moving: set[Node] = set()
 
     def __call__(self, _estate: Estate, part: Estate) -> Touched:
         """With one part more."""
@@ -121,16 +88,16 @@ class GrowingRadius:
             before = len(self._moving)
             for graph, own in self._parts:
                 closure = _closed(graph, self._scope, self._source, self._target, own, self._moving)
-                self._moving.update(closure.things(TOPIC, GROUP))
-        topics = frozenset(thing.names[0] for thing in self._moving if thing.kind == TOPIC)
-        groups = frozenset(thing.names[0] for thing in self._moving if thing.kind == GROUP)
+                self._moving.update(closure.nodes(TOPIC, GROUP))
+        topics = frozenset(node.names[0] for node in self._moving if node.kind == TOPIC)
+        groups = frozenset(node.names[0] for node in self._moving if node.kind == GROUP)
         return Touched(topics, groups, topics)
 
 
-def draw_up(scope: Scope, source: str, target: str, estate: Estate) -> Draft:
+def build_plan(scope: Scope, source: str, target: str, estate: Estate) -> PlanProposal:
     """The plan that moves ``scope`` from ``source`` to ``target``."""
     graph = graph_of(scope, estate)
-    return draw_up_in(graph, scope, source, target, estate)
+    return build_plan_in(graph, scope, source, target, estate)
 
 
 def graph_of(scope: Scope, estate: Estate) -> AccessGraph:
@@ -140,20 +107,12 @@ def graph_of(scope: Scope, estate: Estate) -> AccessGraph:
     return AccessGraph(estate.uses, estate.documents, instances, scope.dimension, widen=scope.widen)
 
 
-def with_asked(estate: Estate, scope: Scope) -> Estate:
-    """With the InstanceID that is asked for, which need not be registered."""
-    if scope.kind is not ScopeKind.INSTANCE:
-        return estate
-    asked = estate.instances.get(scope.appid, frozenset()) | {scope.instance_id}
-    return replace(estate, instances={**estate.instances, scope.appid: asked})
-
-
-def draw_up_in(graph: AccessGraph, scope: Scope, source: str, target: str, estate: Estate) -> Draft:
+def build_plan_in(graph: AccessGraph, scope: Scope, source: str, target: str, estate: Estate) -> PlanProposal:
     """The same in a graph that was made before."""
     is_there = partial(is_on, estate, target)
     closure = _closed(graph, scope, source, target, estate)
     topics, groups = closure.named(TOPIC), closure.named(GROUP)
-    carrying, objections = _mirrors(set(topics), source, estate.mirrors)
+    carrying, blockers = _mirrors(set(topics), source, estate.mirrors)
     plan = Plan(
         pair=estate.pair,
         scope=scope,
@@ -171,13 +130,13 @@ def draw_up_in(graph: AccessGraph, scope: Scope, source: str, target: str, estat
         *_divided(closure, _as_they_move(estate, scope), source, target),
         *_left_readers(closure, estate),
         *too_large(plan, estate),
-        *objections,
+        *blockers,
     ]
-    return Draft(plan, tuple(reasons), closure.uncovered)
+    return PlanProposal(plan, tuple(reasons), closure.uncovered)
 
 
 def _closed(
-    graph: AccessGraph, scope: Scope, source: str, target: str, estate: Estate, besides: Iterable[Thing] = ()
+    graph: AccessGraph, scope: Scope, source: str, target: str, estate: Estate, besides: Iterable[Node] = ()
 ) -> Closure:
     """:param besides: what else moves."""
     is_there = partial(is_on, estate, target)
@@ -191,40 +150,22 @@ def _as_they_move(estate: Estate, scope: Scope) -> Estate:
     return replace(estate, instances={}) if scope.dimension is Dimension.APPID else estate
 
 
-def order_of(identity: Identity) -> tuple[str, str, tuple[str, ...], str]:
-    return identity.appid, identity.instance_id or "", identity.topics, identity.group or ""
-
-
-def is_on(estate: Estate, cluster: str, thing: Thing) -> bool:
-    """Whether an identity is bound to ``cluster``."""
-    return estate.cluster_of(thing) == cluster
-
-
-def _asked(graph: AccessGraph, scope: Scope, source: str, estate: Estate) -> list[Thing]:
-    return everything_on(graph, source, estate) if scope.kind is ScopeKind.PAIR else scope.things
-
-
-def everything_on(graph: AccessGraph, source: str, estate: Estate) -> list[Thing]:
-    """All that is bound to one cluster, or mirrored from there."""
-    identities = [
-        thing for thing in graph.things if thing.identity is not None and estate.cluster_of(thing) == source
-    ]
-    # Also what nobody uses at the moment: it is mirrored from there.
-    return [*identities, *(topic(name) for m in estate.mirrors if m.source == source for name in m.topics)]
+def _asked(graph: AccessGraph, scope: Scope, source: str, estate: Estate) -> list[Node]:
+    return everything_on(graph, source, estate) if scope.kind is ScopeKind.PAIR else scope.nodes
 
 
 def members_of(closure: Closure, estate: Estate) -> Iterable[Member]:
     """Each member with what pulled it in."""
     kinds = _kinds_of_use(estate.uses)
-    for thing, because in closure.members.items():
+    for node, because in closure.members.items():
         if because is None:
-            yield Member(member_key(thing), already=thing in closure.already)
+            yield Member(member_key(node), already=node in closure.already)
         else:
-            use = kinds(because, thing)
-            yield Member(member_key(thing), member_key(because), use, thing in closure.already)
+            use = kinds(because, node)
+            yield Member(member_key(node), member_key(because), use, node in closure.already)
 
 
-def _kinds_of_use(uses: Iterable[Use]) -> Callable[[Thing, Thing], str]:
+def _kinds_of_use(uses: Iterable[AccessEdge]) -> Callable[[Node, Node], str]:
     """What joins two members: the most telling of the uses between them."""
     rank = ("produce", "consume", "group", "declared", "acl")
     found: dict[tuple[str, str | None, str], str] = {}
@@ -235,7 +176,7 @@ def _kinds_of_use(uses: Iterable[Use]) -> Callable[[Thing, Thing], str]:
             if key not in found or rank.index(told) < rank.index(found[key]):
                 found[key] = told
 
-    def between(one: Thing, other: Thing) -> str:
+    def between(one: Node, other: Node) -> str:
         identity, resource = (one, other) if one.appid else (other, one)
         if resource.appid:
             return ""
@@ -278,7 +219,7 @@ def nothing(plan: Plan, closure: Closure) -> list[Sentence]:
     ]
 
 
-def uncovered_clients(uses: tuple[Use, ...]) -> list[Sentence]:
+def uncovered_clients(uses: tuple[AccessEdge, ...]) -> list[Sentence]:
     """Who would stay for want of an InstanceID."""
     sentences = {
         "produce": "%(who)s writes to Topic %(what)s, has no InstanceID, and would stay.",
@@ -304,7 +245,7 @@ def _divided(closure: Closure, estate: Estate, source: str, target: str) -> list
         use
         for use in estate.uses
         if use.kind == "produce" and not use.declared and use.resource in moving
-        if _governing(use, estate) in closure.already
+        if governing_node(use, estate) in closure.already
     ]
     reasons = [
         say(
@@ -321,22 +262,17 @@ def _divided(closure: Closure, estate: Estate, source: str, target: str) -> list
 def of_no_side(closure: Closure, estate: Estate, source: str, target: str) -> list[Sentence]:
     """Who moves and is on neither side."""
     reasons = []
-    for thing in closure.things(APPID, INSTANCE, BOUND_TOPICS, BOUND_GROUP):
-        cluster = estate.cluster_of(thing)
+    for node in closure.nodes(APPID, INSTANCE, BOUND_TOPICS, BOUND_GROUP):
+        cluster = estate.cluster_of(node)
         if cluster not in (source, target):
             reasons.append(
                 say(
                     "%(who)s is bound to %(cluster)s, which is no cluster of this pair. Repair its binding first.",
-                    who=str(thing),
+                    who=str(node),
                     cluster=cluster,
                 )
             )
     return reasons
-
-
-def _governing(use: Use, estate: Estate) -> Thing:
-    registered = use.client_id in estate.instances.get(use.appid, ())
-    return governing_of(use, estate.documents.get(use.appid), registered)
 
 
 def _left_readers(closure: Closure, estate: Estate) -> list[Sentence]:
@@ -349,7 +285,7 @@ def _left_readers(closure: Closure, estate: Estate) -> list[Sentence]:
         (name, use.resource)
         for use in estate.uses
         if use.kind == "consume" and topic(use.resource) in closure
-        if _governing(use, estate).kind == BOUND_TOPICS
+        if governing_node(use, estate).kind == BOUND_TOPICS
         for name in groups[use.appid, use.client_id]
         if group(name) not in closure
     }
@@ -426,36 +362,3 @@ def _mirrors(topics: set[str], source: str, mirrors: Iterable[MirrorOf]) -> tupl
 
 
 # -- who is where -----------------------------------------------------------------------------------------------------
-
-
-def used_on(estate: Estate, cluster: str, topics: Iterable[str], groups: Iterable[str]) -> list[str]:
-    """Who belongs to ``cluster`` and uses one of these Topics or groups (or was declared, or is allowed to); sorted texts."""
-    names = {"group": set(groups)}
-    wanted = set(topics)
-    return sorted(
-        {
-            f"{use.who} {'declared' if use.declared else use.kind} {use.resource}"
-            for use in estate.uses
-            if use.resource in names.get(use.kind, wanted)
-            if estate.cluster_of(_governing(use, estate)) == cluster
-        }
-    )
-
-
-def bound_on(estate: Estate, cluster: str, topics: Iterable[str], groups: Iterable[str]) -> list[str]:
-    """Bindings of Topics and groups by themselves that keep one of these on ``cluster``; sorted texts."""
-    wanted, wanted_groups = set(topics), set(groups)
-    found: set[str] = set()
-    for appid, document in estate.documents.items():
-        named = {(name,): binding for name, binding in document.topics.items()} | dict(document.topic_lists)
-        found |= {
-            str(Identity(appid, topics=names))
-            for names, binding in named.items()
-            if binding.cluster == cluster and wanted & set(names)
-        }
-        found |= {
-            str(Identity(appid, group=name))
-            for name, binding in document.groups.items()
-            if binding.cluster == cluster and name in wanted_groups
-        }
-    return sorted(found)

@@ -12,31 +12,29 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from hadash.radius.closure import AccessGraph, Closure, Dimension, governing_of, identities_of
-from hadash.radius.nodes import APPID, BOUND_TOPICS, GROUP, INSTANCE, Thing, Use, topic
+from hadash.radius.fleet import Estate, is_on, order_of, with_asked
+from hadash.radius.nodes import APPID, BOUND_TOPICS, GROUP, INSTANCE, AccessEdge, Node, topic
+from hadash.radius.scope import Member, Scope, ScopeKind, member_key
 from hadash.sentences import Sentence, say
 from hadash.switching.machine import Kind
-from hadash.switching.plan import Member, Plan, Scope, ScopeKind, member_key
+from hadash.switching.plan import Plan
 from hadash.switching.planning.radius import (
-    Draft,
-    Estate,
+    PlanProposal,
     Touched,
-    is_on,
     listed,
     members_of,
     nothing,
     of_no_side,
-    order_of,
     too_large,
     uncovered_clients,
-    with_asked,
 )
 
 
-def draw_up_readers(scope: Scope, source: str, target: str, estate: Estate) -> Draft:
+def build_readers_plan(scope: Scope, source: str, target: str, estate: Estate) -> PlanProposal:
     """The plan that moves the readers in ``scope`` from ``source`` to ``target``, and all reasons against it."""
     if scope.kind is ScopeKind.PAIR:
         plan = Plan(estate.pair, scope, source, target, (), (), (), (), kind=Kind.READ_SPLIT)
-        return Draft(
+        return PlanProposal(
             plan,
             (
                 say(
@@ -74,7 +72,7 @@ def draw_up_readers(scope: Scope, source: str, target: str, estate: Estate) -> D
         *too_large(plan, estate),
         *_unmirrored(read, estate),
     ]
-    return Draft(plan, tuple(reasons), closure.uncovered)
+    return PlanProposal(plan, tuple(reasons), closure.uncovered)
 
 
 @dataclass(frozen=True)
@@ -98,7 +96,7 @@ def _closed(scope: Scope, target: str, estate: Estate, bare: Estate) -> Closure:
     uses = [u for u in estate.uses if u.kind == GROUP or (u.kind == "consume" and u.resource in asked)]
     graph = AccessGraph(uses, bare.documents, bare.instances, scope.dimension, widen=scope.widen)
     there = partial(is_on, estate, target)
-    return graph.close(scope.things, there, there_by_default=estate.default == target)
+    return graph.close(scope.nodes, there, there_by_default=estate.default == target)
 
 
 def _without_topics(estate: Estate, scope: Scope) -> Estate:
@@ -110,9 +108,9 @@ def _without_topics(estate: Estate, scope: Scope) -> Estate:
     return replace(estate, documents=documents, instances=estate.instances if by_instance else {})
 
 
-def _uses_of(closure: Closure, estate: Estate) -> list[Use]:
+def _uses_of(closure: Closure, estate: Estate) -> list[AccessEdge]:
     """All that the clients do that move, whatever Topic it is about, sorted."""
-    appids = {thing.appid for thing in closure.things(APPID, INSTANCE)}
+    appids = {node.appid for node in closure.nodes(APPID, INSTANCE)}
     return sorted(
         use
         for use in {use for use in estate.uses if use.appid in appids}
@@ -120,7 +118,7 @@ def _uses_of(closure: Closure, estate: Estate) -> list[Use]:
     )
 
 
-def _read(closure: Closure, estate: Estate, moving: Iterable[Use]) -> list[Member]:
+def _read(closure: Closure, estate: Estate, moving: Iterable[AccessEdge]) -> list[Member]:
     """The Topics that come into the plan because somebody who moves reads them."""
     found: dict[str, Member] = {}
     for use in moving:
@@ -131,7 +129,7 @@ def _read(closure: Closure, estate: Estate, moving: Iterable[Use]) -> list[Membe
     return list(found.values())
 
 
-def _who(use: Use, estate: Estate) -> Thing:
+def _who(use: AccessEdge, estate: Estate) -> Node:
     """The identity that a use belongs to."""
     registered = use.client_id in estate.instances.get(use.appid, ())
     return governing_of(use, estate.documents.get(use.appid), registered)
@@ -140,7 +138,7 @@ def _who(use: Use, estate: Estate) -> Thing:
 # -- what stands against it -----------------------------------------------------------------------------------------
 
 
-def _writers(moving: Iterable[Use]) -> list[Sentence]:
+def _writers(moving: Iterable[AccessEdge]) -> list[Sentence]:
     return listed(
         [
             say(
@@ -155,7 +153,7 @@ def _writers(moving: Iterable[Use]) -> list[Sentence]:
     )
 
 
-def _unknown(scope: Scope, estate: Estate, moving: list[Use]) -> list[Sentence]:
+def _unknown(scope: Scope, estate: Estate, moving: list[AccessEdge]) -> list[Sentence]:
     """Of whom nothing was seen or declared, and who may read what is asked for: nobody knows whether he also writes."""
     asked = {use for use in estate.uses if use.kind == "acl" and use.resource in scope.topics}
     return listed(
@@ -171,7 +169,7 @@ def _unknown(scope: Scope, estate: Estate, moving: list[Use]) -> list[Sentence]:
     )
 
 
-def _bound_by_topic(moving: Iterable[Use], estate: Estate) -> list[Sentence]:
+def _bound_by_topic(moving: Iterable[AccessEdge], estate: Estate) -> list[Sentence]:
     """Who reads by a binding of the Topic would not be sent over by the binding that a read split writes."""
     found = {
         (str(_who(use, estate)), use)

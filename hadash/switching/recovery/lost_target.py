@@ -14,7 +14,7 @@ from hadash.accounts.roles import FORCE, may
 from hadash.audit.models import record
 from hadash.kafka.values import Partition
 from hadash.mirroring.models import Mirror
-from hadash.mirroring.offsets import Corresponding
+from hadash.mirroring.offsets import OffsetSync
 from hadash.mirroring.services import cluster_client, turn_on_record
 from hadash.sentences import say
 from hadash.switching.execution.lost_source import is_lost
@@ -54,7 +54,7 @@ def give_up(user: User, switch: Switch, confirmed: str, reason: str, address: st
         if held.stage != Stage.REVERSE:
             raise Refused(say("Only a switch whose mirror could not be turned round can be ended that way."))
         ends = {
-            Partition(topic, partition): Corresponding(before, after)
+            Partition(topic, partition): OffsetSync(before, after)
             for topic, partition, before, after in held.facts["drained"]
         }
         mirrors = Mirror.objects.select_for_update(of=("self",)).filter(

@@ -11,11 +11,11 @@ from django.db import transaction
 from hadash.audit.models import record
 from hadash.mirroring import rebuild
 from hadash.mirroring.models import Mirror
+from hadash.radius.fleet import bound_on, used_on
 from hadash.sentences import say
 from hadash.switching.models import Tail
 from hadash.switching.planning import overlaps
 from hadash.switching.planning.proposals import estate_of
-from hadash.switching.planning.radius import bound_on, used_on
 from hadash.switching.refusals import Busy, Refused
 
 

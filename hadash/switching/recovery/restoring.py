@@ -7,10 +7,10 @@ from dataclasses import replace
 from hadash.bindings.errors import BindingError
 from hadash.bindings.model import BindingState
 from hadash.inventory.models import Cluster, Pair
+from hadash.radius.scope import Scope, ScopeKind
 from hadash.sentences import Sentence, say
 from hadash.switching.machine import Kind, Status
 from hadash.switching.models import Switch
-from hadash.switching.plan import Scope, ScopeKind
 from hadash.switching.planning.current_bindings import bound_to
 from hadash.switching.refusals import EnginesAway, Refused
 from hadash.switching.retirement.machine import Status as RetirementStatus

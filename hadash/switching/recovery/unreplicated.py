@@ -22,7 +22,7 @@ from hadash.audit.models import record
 from hadash.kafka.errors import ConnectError, KafkaError, TopicsUnknown
 from hadash.kafka.values import Partition
 from hadash.mirroring.models import Mirror
-from hadash.mirroring.offsets import Corresponding
+from hadash.mirroring.offsets import OffsetSync
 from hadash.mirroring.rebuild import NotReported, rebuild, tail_of
 from hadash.mirroring.services import MirrorError
 from hadash.mirroring.standby import deny_writes
@@ -35,7 +35,7 @@ from hadash.switching.stages.context import points_from_json, points_to_json
 log = logging.getLogger(__name__)
 
 
-def open_tail(key: str, ends: Mapping[Partition, Corresponding]) -> None:
+def open_tail(key: str, ends: Mapping[Partition, OffsetSync]) -> None:
     """Note that the source of switch ``key`` has to be asked. May be repeated."""
     points = points_to_json(ends)
     Tail.objects.get_or_create(switch=Switch.objects.get(key=key), defaults={"points": points})

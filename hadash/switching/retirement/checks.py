@@ -53,7 +53,7 @@ class Truth:
     grown: Mapping[Partition, tuple[int, int]] | None = None
 
 
-def objections(plan: Plan, truth: Truth) -> list[Sentence]:
+def blockers(plan: Plan, truth: Truth) -> list[Sentence]:
     """Every reason why the old Topics must stay for now, each with what to do."""
     return [
         *_moved(plan, truth.bindings),

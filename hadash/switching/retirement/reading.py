@@ -16,12 +16,12 @@ from hadash.kafka.values import Partition
 from hadash.mirroring import looking
 from hadash.mirroring import services as mirroring
 from hadash.mirroring.models import Mirror
+from hadash.radius.fleet import bound_on, used_on
 from hadash.switching.models import Switch
 from hadash.switching.plan import Plan
 from hadash.switching.planning import overlaps
 from hadash.switching.planning.current_bindings import bound_to
 from hadash.switching.planning.proposals import estate_of
-from hadash.switching.planning.radius import bound_on, used_on
 from hadash.switching.retirement.checks import MirrorState, Truth
 
 

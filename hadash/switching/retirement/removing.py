@@ -29,7 +29,7 @@ from hadash.sentences import Sentence, say
 from hadash.switching.models import log_event, log_once
 from hadash.switching.refusals import EnginesAway, Refused
 from hadash.switching.retirement import services
-from hadash.switching.retirement.checks import objections
+from hadash.switching.retirement.checks import blockers
 from hadash.switching.retirement.machine import Status, Step
 from hadash.switching.retirement.models import Retirement
 from hadash.switching.retirement.reading import existing, mirrors_of, the_truth
@@ -200,7 +200,7 @@ class _Removal:
             stopping=bool(self.facts.get("stopping")),
             retired=self._retired(),
         )
-        reasons = objections(self.plan, truth)
+        reasons = blockers(self.plan, truth)
         if reasons:
             raise Refused(*reasons)
 

@@ -10,7 +10,7 @@ from collections.abc import Generator, Mapping
 from typing import Any
 
 from hadash.kafka.values import Partition
-from hadash.mirroring.offsets import Corresponding, ending_at, held_by_both
+from hadash.mirroring.offsets import OffsetSync, ending_at, held_by_both
 from hadash.sentences import Sentence, say
 from hadash.switching.plan import Plan
 from hadash.switching.stages import commands as do
@@ -27,7 +27,7 @@ from hadash.switching.stages.translation import (
 from hadash.switching.stages.verification import not_arrived, unread
 
 #: Where both sides of each partition correspond.
-Points = Mapping[Partition, Corresponding]
+Points = Mapping[Partition, OffsetSync]
 
 
 def check_mirrors_read_from(plan: Plan, limits: Limits) -> Generator[do.Command, Any, None]:
@@ -106,7 +106,7 @@ def follow(plan: Plan, limits: Limits) -> StageRun:
     return are_set(plan, wanted)
 
 
-def _anchors(plan: Plan) -> Generator[do.Command, Any, dict[Partition, Corresponding]]:
+def _anchors(plan: Plan) -> Generator[do.Command, Any, dict[Partition, OffsetSync]]:
     """Where both sides correspond, by the switch's direction: its source may be the mirror. :raises StageFailed: of a
     partition it is not known."""
     anchors = yield do.ReadAnchors()
@@ -121,14 +121,12 @@ def _anchors(plan: Plan) -> Generator[do.Command, Any, dict[Partition, Correspon
             )
         )
     return {
-        p: anchors[p]
-        if written[p.topic] == plan.source
-        else Corresponding(anchors[p].target, anchors[p].source)
+        p: anchors[p] if written[p.topic] == plan.source else OffsetSync(anchors[p].target, anchors[p].source)
         for p in ends
     }
 
 
-def _stopped_at(plan: Plan, anchors: Points) -> Generator[do.Command, Any, dict[Partition, Corresponding]]:
+def _stopped_at(plan: Plan, anchors: Points) -> Generator[do.Command, Any, dict[Partition, OffsetSync]]:
     """Where the source ends now that its readers have stopped, and which offset of the target that is.
 
     :raises StageFailed: the mirror holds what its source does not, so that both sides cannot be compared.

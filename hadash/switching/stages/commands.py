@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from hadash.bindings.model import BindingState
 from hadash.kafka.values import Committed, Partition
-from hadash.mirroring.offsets import Corresponding
+from hadash.mirroring.offsets import OffsetSync
 from hadash.sentences import Sentence
 
 
@@ -216,7 +216,7 @@ class ReadAnchors:
 class CompareTails:
     """Read the last records of both sides → ``None``, or the sentence that says how they differ."""
 
-    ends: Mapping[Partition, Corresponding]
+    ends: Mapping[Partition, OffsetSync]
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,8 +226,8 @@ class CompareNext:
     ``ends``: of both sides; what lies behind them is left out.
     """
 
-    points: Mapping[Partition, Corresponding]
-    ends: Mapping[Partition, Corresponding]
+    points: Mapping[Partition, OffsetSync]
+    ends: Mapping[Partition, OffsetSync]
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +235,7 @@ class RecordDrained:
     """Keep the drained point for the stages that follow, also in another process → ``None``. Of a read split: where the
     source ended when its readers had stopped."""
 
-    ends: Mapping[Partition, Corresponding]
+    ends: Mapping[Partition, OffsetSync]
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,7 +328,7 @@ class ResumeMirrors:
 class ReverseMirrors:
     """Turn the plan's mirrors round at the drained point → ``None``."""
 
-    ends: Mapping[Partition, Corresponding]
+    ends: Mapping[Partition, OffsetSync]
 
 
 @dataclass(frozen=True, slots=True)
@@ -393,7 +393,7 @@ class ReadRepeated:
 
 
 @dataclass(frozen=True, slots=True)
-class Sighted:
+class LastKnown:
     """What was known last of a source that is lost: where its partitions ended, where groups stood, and when that was noted
     (the oldest of each; seconds ago, ``None`` when nothing was)."""
 
@@ -405,7 +405,7 @@ class Sighted:
 
 @dataclass(frozen=True, slots=True)
 class ReadSighted:
-    """→ :class:`Sighted` of the plan's source."""
+    """→ :class:`LastKnown` of the plan's source."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -415,7 +415,7 @@ class RecordLoss:
 
     records: Mapping[Partition, int]
     seen_seconds_ago: float | None
-    proved: Mapping[Partition, Corresponding]
+    proved: Mapping[Partition, OffsetSync]
 
 
 @dataclass(frozen=True, slots=True)
@@ -427,7 +427,7 @@ class ReadProved:
 class OpenTail:
     """Note that the source has to be asked for what it held beyond ``ends`` when it comes back → ``None``."""
 
-    ends: Mapping[Partition, Corresponding]
+    ends: Mapping[Partition, OffsetSync]
 
 
 @dataclass(frozen=True, slots=True)

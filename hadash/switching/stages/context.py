@@ -9,7 +9,7 @@ from typing import Any
 from hadash.bindings.journals import FACTS_BYTES, packed
 from hadash.kafka.values import Partition
 from hadash.mirroring.acls import Denied
-from hadash.mirroring.offsets import Corresponding
+from hadash.mirroring.offsets import OffsetSync
 from hadash.switching.stages import commands as do
 from hadash.switching.stages.resuming import NUMBER
 
@@ -17,7 +17,7 @@ from hadash.switching.stages.resuming import NUMBER
 MOST_OFFSET = 10**13
 
 
-class Facts:
+class StageContext:
     """Values by name, and their number: see :data:`hadash.switching.stages.resuming.NUMBER`. A dry run forgets them."""
 
     def __init__(
@@ -69,18 +69,18 @@ def denied_of(values: Mapping[str, Any], cluster: str) -> list[Denied]:
     return [(topic, principal) for topic, principal in values.get("denied", {}).get(cluster, ())]
 
 
-def points_to_json(points: Mapping[Partition, Corresponding]) -> list[list[Any]]:
+def points_to_json(points: Mapping[Partition, OffsetSync]) -> list[list[Any]]:
     """As a switch's facts, and its tail, keep points of partitions."""
     return [[p.topic, p.partition, point.source, point.target] for p, point in sorted(points.items())]
 
 
-def points_from_json(value: Iterable[Any]) -> dict[Partition, Corresponding]:
+def points_from_json(value: Iterable[Any]) -> dict[Partition, OffsetSync]:
     """What :func:`points_to_json` has made.
 
     >>> points_from_json([["orders", 0, 100, 60]])
-    {Partition(topic='orders', partition=0): Corresponding(source=100, target=60)}
+    {Partition(topic='orders', partition=0): OffsetSync(source=100, target=60)}
     """
-    return {Partition(t, p): Corresponding(source, target) for t, p, source, target in value}
+    return {Partition(t, p): OffsetSync(source, target) for t, p, source, target in value}
 
 
 def room_for(values: Mapping[str, Any], partitions: Iterable[Partition], forced: bool = False) -> int | None:

@@ -12,7 +12,7 @@ from typing import Any
 from hadash.bindings.model import BindingState
 from hadash.kafka.values import Partition
 from hadash.mirroring.offsets import (
-    Corresponding,
+    OffsetSync,
     before_repeats,
     mirrored_up_to,
     proved_up_to,
@@ -121,12 +121,12 @@ def assess(plan: Plan, limits: Limits) -> StageRun:
     anchors = yield do.ReadAnchors()
     copied = yield do.ReadCopied()
     target_ends = yield do.ReadEnds(plan.target)
-    counted = {p: Corresponding(mirrored_up_to(anchors[p], end), end) for p, end in target_ends.items()}
+    counted = {p: OffsetSync(mirrored_up_to(anchors[p], end), end) for p, end in target_ends.items()}
     proved = {
-        p: Corresponding(proved_up_to(anchors[p], end, copied.get(p)), end) for p, end in target_ends.items()
+        p: OffsetSync(proved_up_to(anchors[p], end, copied.get(p)), end) for p, end in target_ends.items()
     }
     yield from _tell_of_unproved(plan, counted, proved)
-    sighted: do.Sighted = yield do.ReadSighted()
+    sighted: do.LastKnown = yield do.ReadSighted()
     lost = _lost(proved, sighted.ends)
     yield do.RecordDrained(counted)
     yield do.RecordLoss(lost, sighted.ends_age, proved)
@@ -146,7 +146,7 @@ def assess(plan: Plan, limits: Limits) -> StageRun:
 
 
 def _tell_of_unproved(
-    plan: Plan, counted: Mapping[Partition, Corresponding], proved: Mapping[Partition, Corresponding]
+    plan: Plan, counted: Mapping[Partition, OffsetSync], proved: Mapping[Partition, OffsetSync]
 ) -> Generator[do.Command, Any, None]:
     """Say where the target holds more than its mirror is proved to have copied.
 
@@ -170,11 +170,11 @@ def _tell_of_unproved(
         )
 
 
-def _lost(proved: Mapping[Partition, Corresponding], seen: Mapping[Partition, int]) -> dict[Partition, int]:
+def _lost(proved: Mapping[Partition, OffsetSync], seen: Mapping[Partition, int]) -> dict[Partition, int]:
     """Records by partition that the source was seen to hold and the target is not proved to.
 
     >>> p = Partition("orders", 0)
-    >>> _lost({p: Corresponding(source=90, target=50)}, {p: 100})
+    >>> _lost({p: OffsetSync(source=90, target=50)}, {p: 100})
     {Partition(topic='orders', partition=0): 10}
     """
     return {p: max(seen[p] - point.source, 0) for p, point in proved.items() if p in seen}
@@ -185,7 +185,7 @@ def translate(plan: Plan, limits: Limits) -> StageRun:
     ends = yield from drained()
     if not plan.groups:
         return say("No consumer group moves: no offsets to translate.")
-    sighted: do.Sighted = yield do.ReadSighted()
+    sighted: do.LastKnown = yield do.ReadSighted()
     starts = yield do.ReadStarts(plan.target)
     noted = offsets_of(sighted.positions)
     anchors, repeated = (yield do.ReadAnchors()), (yield do.ReadRepeated())

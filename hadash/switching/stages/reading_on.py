@@ -14,7 +14,7 @@ from collections.abc import Collection, Generator, Mapping
 from typing import Any
 
 from hadash.kafka.values import Partition
-from hadash.mirroring.offsets import Corresponding
+from hadash.mirroring.offsets import OffsetSync
 from hadash.sentences import say
 from hadash.switching.machine import Kind
 from hadash.switching.plan import Plan
@@ -42,13 +42,13 @@ def reads_on(library: str, version: str, others: Collection[str] = ()) -> bool:
     return first is not None and (major is None or int(major[0]) >= first)
 
 
-def with_other_offsets(points: Mapping[Partition, Corresponding]) -> set[str]:
+def with_other_offsets(points: Mapping[Partition, OffsetSync]) -> set[str]:
     """The Topics of which a partition has other offsets on the other side."""
     return {partition.topic for partition, point in points.items() if point.source != point.target}
 
 
 def check_reading_on(
-    plan: Plan, limits: Limits, points: Mapping[Partition, Corresponding]
+    plan: Plan, limits: Limits, points: Mapping[Partition, OffsetSync]
 ) -> Generator[do.Command, Any, None]:
     """Members that go on from their own positions may move only where both clusters have the same offsets.
 

@@ -6,7 +6,7 @@ from collections.abc import Generator
 from typing import Any
 
 from hadash.kafka.values import Partition
-from hadash.mirroring.offsets import Corresponding, ending_at, translate_groups
+from hadash.mirroring.offsets import OffsetSync, ending_at, translate_groups
 from hadash.sentences import say
 from hadash.switching.plan import Plan
 from hadash.switching.stages import commands as do
@@ -46,7 +46,7 @@ def rehearse(plan: Plan, limits: Limits) -> StageRun:
     )
 
 
-def _points_now(plan: Plan) -> Generator[do.Command, Any, dict[Partition, Corresponding]]:
+def _points_now(plan: Plan) -> Generator[do.Command, Any, dict[Partition, OffsetSync]]:
     """Where both sides would end if the source stopped at this moment."""
     anchors = yield do.ReadAnchors()
     ends = yield do.ReadEnds(plan.source)
@@ -61,7 +61,7 @@ def _points_now(plan: Plan) -> Generator[do.Command, Any, dict[Partition, Corres
     return {p: ending_at(anchors[p], end) for p, end in ends.items()}
 
 
-def _translatable(plan: Plan, points: dict[Partition, Corresponding]) -> Generator[do.Command, Any, int]:
+def _translatable(plan: Plan, points: dict[Partition, OffsetSync]) -> Generator[do.Command, Any, int]:
     """How many groups have offsets that could be set on the target; none is set."""
     committed = yield do.ReadGroupOffsets(plan.source)
     starts = yield do.ReadStarts(plan.source)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hadash.kafka.values import Partition
-from hadash.mirroring.offsets import Corresponding
+from hadash.mirroring.offsets import OffsetSync
 from hadash.sentences import Sentence, say
 from hadash.switching.machine import Kind
 from hadash.switching.plan import Plan
@@ -51,12 +51,12 @@ class Limits:
     fast_poll: float = 0.01
 
 
-def drained() -> Generator[do.Command, Any, dict[Partition, Corresponding]]:
+def drained() -> Generator[do.Command, Any, dict[Partition, OffsetSync]]:
     """What drain has proved to correspond. :raises StageFailed: it was not recorded."""
     ends = yield do.ReadDrained()
     if ends is None:
         raise StageFailed(say("The drained point of this switch is not known."))
-    found: dict[Partition, Corresponding] = ends
+    found: dict[Partition, OffsetSync] = ends
     return found
 
 

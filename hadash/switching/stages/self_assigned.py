@@ -7,7 +7,7 @@ from collections.abc import Generator, Iterable, Mapping
 from typing import Any
 
 from hadash.kafka.values import Partition
-from hadash.mirroring.offsets import Corresponding
+from hadash.mirroring.offsets import OffsetSync
 from hadash.sentences import say
 from hadash.switching.machine import Kind
 from hadash.switching.plan import Plan
@@ -85,7 +85,7 @@ def _name(entry: Entry) -> tuple[str, str]:
 
 
 def check_self_assigned(
-    plan: Plan, limits: Limits, points: Mapping[Partition, Corresponding]
+    plan: Plan, limits: Limits, points: Mapping[Partition, OffsetSync]
 ) -> Generator[do.Command, Any, None]:
     """Clients that assign partitions themselves keep their offsets over a move: they may move only where both clusters have the same
     offsets.
@@ -96,7 +96,7 @@ def check_self_assigned(
 
 
 def nobody_is_stranded(
-    plan: Plan, limits: Limits, points: Mapping[Partition, Corresponding], found: Mapping[str, frozenset[str]]
+    plan: Plan, limits: Limits, points: Mapping[Partition, OffsetSync], found: Mapping[str, frozenset[str]]
 ) -> Generator[do.Command, Any, None]:
     """The same, of those who were ``found`` by :class:`~hadash.switching.stages.commands.CheckSelfAssigned`."""
     differing = with_other_offsets(points)

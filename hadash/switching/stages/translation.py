@@ -6,7 +6,7 @@ from collections.abc import Generator, Mapping
 from typing import Any
 
 from hadash.kafka.values import Committed, Partition
-from hadash.mirroring.offsets import Corresponding, furthest_back, skipped, stale_offsets, translate_groups
+from hadash.mirroring.offsets import OffsetSync, furthest_back, skipped, stale_offsets, translate_groups
 from hadash.sentences import Sentence, say
 from hadash.switching.plan import Plan
 from hadash.switching.stages import commands as do
@@ -36,8 +36,8 @@ def translated(
     plan: Plan,
     limits: Limits,
     commits: GroupCommits,
-    ends: Mapping[Partition, Corresponding],
-    anchors: Mapping[Partition, Corresponding],
+    ends: Mapping[Partition, OffsetSync],
+    anchors: Mapping[Partition, OffsetSync],
 ) -> Generator[do.Command, Any, dict[str, dict[Partition, int]]]:
     """Every group's offsets for the target: of what it has committed, and of where its members read what it has not.
 
@@ -85,7 +85,7 @@ def with_metadata(wanted: GroupOffsets, commits: GroupCommits) -> dict[str, dict
 
 
 def nothing_is_skipped(
-    plan: Plan, committed: GroupOffsets, points: Mapping[Partition, Corresponding]
+    plan: Plan, committed: GroupOffsets, points: Mapping[Partition, OffsetSync]
 ) -> Generator[do.Command, Any, tuple[dict[Partition, int], dict[Partition, int]]]:
     """The first offsets of (source, target). Retention works on each side by itself: what a group has still to read must not
     be gone on the target, because the source has it.
@@ -108,7 +108,7 @@ def nothing_is_skipped(
 
 
 def nothing_is_lost(
-    plan: Plan, following: GroupOffsets, anchors: Mapping[Partition, Corresponding]
+    plan: Plan, following: GroupOffsets, anchors: Mapping[Partition, OffsetSync]
 ) -> Generator[do.Command, Any, None]:
     """Before anybody waits: groups could go on at the same records on the target as it is now.
 
@@ -124,8 +124,8 @@ def go_on_at_same_record(
     following: GroupOffsets,
     translated: GroupOffsets,
     source_starts: Mapping[Partition, int],
-    ends: Mapping[Partition, Corresponding],
-    anchors: Mapping[Partition, Corresponding],
+    ends: Mapping[Partition, OffsetSync],
+    anchors: Mapping[Partition, OffsetSync],
 ) -> Generator[do.Command, Any, None]:
     """Groups that stand before an anchor: between it and them an offset may hold a record on one side only (markers of
     transactions, compaction), so counting is no proof. What they read next is compared.
@@ -134,7 +134,7 @@ def go_on_at_same_record(
     """
     for group, offsets in sorted(following.items()):
         points = {
-            p: Corresponding(max(offset, source_starts[p]), translated[group][p])
+            p: OffsetSync(max(offset, source_starts[p]), translated[group][p])
             for p, offset in offsets.items()
             if p in anchors and p in ends and offset < anchors[p].source
         }
@@ -163,7 +163,7 @@ def are_set(plan: Plan, wanted: GroupOffsets) -> Sentence:
 
 
 def set_offsets(
-    plan: Plan, wanted: GroupCommits, ends: Mapping[Partition, Corresponding]
+    plan: Plan, wanted: GroupCommits, ends: Mapping[Partition, OffsetSync]
 ) -> Generator[do.Command, Any, None]:
     """Write the groups' offsets on the target, take away what an earlier stay has left there, and read both back.
 
@@ -202,7 +202,7 @@ def set_offsets(
 
 
 def same_records(
-    wanted: GroupOffsets, ends: Mapping[Partition, Corresponding], limits: Limits
+    wanted: GroupOffsets, ends: Mapping[Partition, OffsetSync], limits: Limits
 ) -> Generator[do.Command, Any, None]:
     """What groups read next is the same on both sides. Of those at the end it was proved with ``ends``; before that records
     may be there that the mirror has copied twice."""
@@ -213,7 +213,7 @@ def same_records(
             raise StageFailed(difference)
 
 
-def _stands_still(plan: Plan, ends: Mapping[Partition, Corresponding]) -> Generator[do.Command, Any, None]:
+def _stands_still(plan: Plan, ends: Mapping[Partition, OffsetSync]) -> Generator[do.Command, Any, None]:
     """The last look before the clients are sent over: both sides are as they were when the mirror was drained."""
     target_ends, source_ends = yield do.Together((do.ReadEnds(plan.target), do.ReadEnds(plan.source)))
     for cluster, found, before in (

@@ -6,7 +6,7 @@ from collections.abc import Generator, Mapping
 from typing import Any
 
 from hadash.kafka.values import Partition
-from hadash.mirroring.offsets import Corresponding
+from hadash.mirroring.offsets import OffsetSync
 from hadash.sentences import Sentence, say
 from hadash.switching.plan import Plan
 from hadash.switching.stages import commands as do
@@ -23,7 +23,7 @@ def verify(plan: Plan, limits: Limits) -> StageRun:
     while True:
         # Each time: when the turned mirror has copied records twice it is counted anew meanwhile.
         turned = yield do.ReadAnchors()
-        points = {p: Corresponding(turned[p].target, turned[p].source) for p in ends}
+        points = {p: OffsetSync(turned[p].target, turned[p].source) for p in ends}
         waiting = yield from _missing_on_target(plan, seen, ends, points, elapsed)
         elapsed = yield do.Pause(limits.poll)
         if waiting is None:
@@ -51,7 +51,7 @@ def verify(plan: Plan, limits: Limits) -> StageRun:
 
 
 def _stray_writes(
-    plan: Plan, points: Mapping[Partition, Corresponding]
+    plan: Plan, points: Mapping[Partition, OffsetSync]
 ) -> Generator[do.Command, Any, Sentence | None]:
     """What the old source got since the drained point must be what the turned mirror brought it, in order.
 
@@ -61,7 +61,7 @@ def _stray_writes(
     """
     source_ends = yield do.ReadEnds(plan.source)
     mirrored = {
-        p: Corresponding(source_ends[p], point.target + source_ends[p] - point.source)
+        p: OffsetSync(source_ends[p], point.target + source_ends[p] - point.source)
         for p, point in points.items()
     }
     difference: Sentence | None = yield do.CompareTails(mirrored)
@@ -71,8 +71,8 @@ def _stray_writes(
 def _missing_on_target(
     plan: Plan,
     seen: do.RecordSeen,
-    ends: Mapping[Partition, Corresponding],
-    points: Mapping[Partition, Corresponding],
+    ends: Mapping[Partition, OffsetSync],
+    points: Mapping[Partition, OffsetSync],
     elapsed: float,
 ) -> Generator[do.Command, Any, Sentence | None]:
     """What still stands against success; ``None`` when nothing does.

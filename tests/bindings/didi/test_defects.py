@@ -21,12 +21,13 @@ from hadash.bindings.model import Binding, BindingState, Journal
 from hadash.bindings.store import Edit
 from hadash.identity.identity import Identity
 from hadash.kafka.values import Partition
-from hadash.mirroring.offsets import Corresponding
+from hadash.mirroring.offsets import OffsetSync
 from hadash.mirroring.proof import Behind, CaughtUp, Contradiction, compare_ends
-from hadash.radius.nodes import Use
-from hadash.switching.plan import Scope
-from hadash.switching.planning.radius import Estate as Known
-from hadash.switching.planning.radius import MirrorOf, draw_up
+from hadash.radius.fleet import Estate as Known
+from hadash.radius.fleet import MirrorOf
+from hadash.radius.nodes import AccessEdge
+from hadash.radius.scope import Scope
+from hadash.switching.planning.radius import build_plan
 from hadash.switching.stages import commands as do
 from hadash.switching.stages.run import Limits, StageFailed
 from hadash.switching.stages.ways import block, drain
@@ -47,10 +48,10 @@ def test_1_no_data_is_never_in_sync() -> None:
     """Theirs sums the lags of whatever MBeans match, on the wrong brokers: none at all is 0, "in sync"."""
     ends = {ORDERS_0: 7}
     assert isinstance(compare_ends({}, ends, ends), Contradiction)
-    assert isinstance(compare_ends({ORDERS_0: Corresponding(0, 0)}, ends, {ORDERS_0: 0}), Behind)
+    assert isinstance(compare_ends({ORDERS_0: OffsetSync(0, 0)}, ends, {ORDERS_0: 0}), Behind)
     with pytest.raises(KeyError):  # a side that does not answer is no answer
-        compare_ends({ORDERS_0: Corresponding(0, 0)}, ends, {})
-    assert isinstance(compare_ends({ORDERS_0: Corresponding(0, 0)}, ends, ends), CaughtUp)
+        compare_ends({ORDERS_0: OffsetSync(0, 0)}, ends, {})
+    assert isinstance(compare_ends({ORDERS_0: OffsetSync(0, 0)}, ends, ends), CaughtUp)
 
 
 @pytest.mark.parametrize("stage", [block, drain])
@@ -59,7 +60,7 @@ def test_2_a_timeout_is_when_the_time_has_passed(stage: Any, limits: Limits) -> 
     assert limits.block == limits.drain == 10
 
     def outcome(elapsed: float) -> str:
-        run = stage(draw_up(Scope.of(SHOP), "east", "west", KNOWN).plan, limits)
+        run = stage(build_plan(Scope.of(SHOP), "east", "west", KNOWN).plan, limits)
         answer: Any = None
         waited = False
         for _ in range(50):
@@ -75,7 +76,7 @@ def test_2_a_timeout_is_when_the_time_has_passed(stage: Any, limits: Limits) -> 
                 answer = {
                     do.WriteBindings: 7,
                     do.ReadWaiting: Waiting(("east",), 3),
-                    do.ReadAnchors: {ORDERS_0: Corresponding(0, 0)},
+                    do.ReadAnchors: {ORDERS_0: OffsetSync(0, 0)},
                     do.ReadEnds: {ORDERS_0: 0 if getattr(command, "cluster", "") == "west" else 5},
                 }.get(type(command))
         raise AssertionError("neither waits nor fails")
@@ -148,11 +149,11 @@ class Test5QuotasOfSingleClients:
 
     def test_a_switch_of_such_an_appid_is_refused(self, dialect: DidiDialect, layout: Layout) -> None:
         layout.put("west", "/config/users/shop/clients/web-1", {"version": 1, "config": {}})
-        assert [str(each) for each in dialect.objections([SHOP], "east")] == [
+        assert [str(each) for each in dialect.blockers([SHOP], "east")] == [
             "shop has quotas for single clients in the ZooKeeper of west (users/shop/clients): DiDi's engine forgets "
             "its binding over them. Remove them first."
         ]
-        assert dialect.objections([Identity("shop", "web-1")], "east") == []
+        assert dialect.blockers([Identity("shop", "web-1")], "east") == []
 
 
 @stack
@@ -174,7 +175,7 @@ KNOWN = Known(
     pair="main",
     clusters=("east", "west"),
     default="east",
-    uses=(Use("shop", "web-1", "produce", "orders"), Use("shop", "web-1", "produce", "drafts")),
+    uses=(AccessEdge("shop", "web-1", "produce", "orders"), AccessEdge("shop", "web-1", "produce", "drafts")),
     documents={},
     instances={},
     mirrors=(MirrorOf("shop", "east", frozenset({"orders"})),),
@@ -183,8 +184,8 @@ KNOWN = Known(
 
 def test_7_a_topic_without_a_mirror_is_listed_once() -> None:
     """Theirs lists it as "not HA", and again among the selected or not selected ones."""
-    draft = draw_up(Scope.of(SHOP), "east", "west", KNOWN)
-    against = [str(each) for each in draft.objections if "drafts" in str(each)]
+    draft = build_plan(Scope.of(SHOP), "east", "west", KNOWN)
+    against = [str(each) for each in draft.blockers if "drafts" in str(each)]
     assert len(against) == 1
     assert "orders" not in against[0]
     assert list(draft.plan.topics).count("drafts") == 1
@@ -192,11 +193,11 @@ def test_7_a_topic_without_a_mirror_is_listed_once() -> None:
 
 def test_4_the_closure_is_enforced_on_the_server() -> None:
     """Section 4: theirs trusts the list that a page sends. A plan is computed from what is asked, whoever asks."""
-    billing = Use("billing", "bill-1", "produce", "orders")
+    billing = AccessEdge("billing", "bill-1", "produce", "orders")
     known = Known(
         **{f: getattr(KNOWN, f) for f in KNOWN.__dataclass_fields__} | {"uses": (*KNOWN.uses, billing)}
     )
-    plan = draw_up(Scope.of(SHOP), "east", "west", known).plan
+    plan = build_plan(Scope.of(SHOP), "east", "west", known).plan
     assert {identity.appid for identity in plan.identities} == {"shop", "billing"}
 
 

@@ -188,7 +188,7 @@ class TestRefusals:
         with pytest.raises(NotKnownToEngine):
             dialect.change([Edit(SHOP, Binding("west")), Edit(identity, Binding("west"))])
         assert dialect.record.epoch() == 0
-        assert len(dialect.objections([SHOP, identity], "east")) == 1
+        assert len(dialect.blockers([SHOP, identity], "east")) == 1
 
     def test_a_cluster_of_another_pair(self, dialect: DidiDialect) -> None:
         with pytest.raises(NotKnownToEngine, match=r"^Cluster north is none of east, west\.$"):
@@ -197,7 +197,7 @@ class TestRefusals:
 
     def test_who_was_moved_past_hadash(self, dialect: DidiDialect, layout: Layout) -> None:
         layout.bound("shop", "2", "2", "2")
-        (why,) = dialect.objections([SHOP], "east")
+        (why,) = dialect.blockers([SHOP], "east")
         assert str(why) == (
             "The engines have shop on the other cluster than hadash, which has it on east: somebody has moved it past "
             "hadash. Correct didi.ha.active.cluster of users/shop in their ZooKeepers."
@@ -208,11 +208,11 @@ class TestRefusals:
             assert str(refused.value) == str(why)
         assert dialect.record.epoch() == 0
         assert layout.where("shop") == ("2", "2", "2")
-        assert dialect.objections([SHOP], "west") == []
+        assert dialect.blockers([SHOP], "west") == []
 
     def test_so_is_an_instance_whose_appid_was_moved(self, dialect: DidiDialect, layout: Layout) -> None:
         layout.bound("shop", "2", "2", "2")
-        assert len(dialect.objections([WEB], "east")) == 1
+        assert len(dialect.blockers([WEB], "east")) == 1
 
     def test_another_switch_holds_it(self, dialect: DidiDialect, layout: Layout) -> None:
         switch(dialect, SHOP, "east", BindingState.BLOCK)

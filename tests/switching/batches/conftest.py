@@ -62,7 +62,9 @@ def ask(world: World, pair: Pair, people: dict[str, User]) -> Callable[..., Batc
     ) -> Batch:
         wanted = Wanted(**{"pair": pair, "target": pair.second, "wave_size": 2, "parallelism": 2, **values})
         return requests.request(
-            requests.Asked(people[user], wanted, "Leaving the old cluster", browser=browser), window, digest
+            requests.BatchRequest(people[user], wanted, "Leaving the old cluster", browser=browser),
+            window,
+            digest,
         )
 
     return make

@@ -8,11 +8,13 @@ import pytest
 
 from hadash.bindings.model import Binding, BindingDocument, BindingState
 from hadash.inventory.models import Cluster, Pair
-from hadash.radius.nodes import Use
+from hadash.radius.fleet import Estate, MirrorOf
+from hadash.radius.nodes import AccessEdge
+from hadash.radius.scope import Scope
 from hadash.switching.batches import carrying, operations, plans
 from hadash.switching.batches.models import Batch
-from hadash.switching.plan import Plan, Scope
-from hadash.switching.planning.radius import Estate, MirrorOf, draw_up
+from hadash.switching.plan import Plan
+from hadash.switching.planning.radius import build_plan
 from hadash.switching.refusals import Refused
 
 
@@ -20,7 +22,7 @@ class World:
     """``uses`` is who uses what at this moment."""
 
     def __init__(self, names: Iterable[str] = ("ant", "bee", "cat", "dog", "eel")) -> None:
-        self.uses = [Use(name, f"{name}-1", "produce", f"{name}.t") for name in names]
+        self.uses = [AccessEdge(name, f"{name}-1", "produce", f"{name}.t") for name in names]
         self.unmirrored: set[str] = set()
         #: AppIDs that are bound to west already.
         self.moved: set[str] = set()
@@ -34,14 +36,14 @@ class World:
         return Estate("main", ("east", "west"), "east", tuple(self.uses), documents, {}, mirrors)
 
     def plan(self, pair: Pair, scope: Scope, target: Cluster) -> Plan:
-        draft = draw_up(scope, pair.other(target).name, target.name, self.estate)
-        if draft.objections:
-            raise Refused(*draft.objections)
+        draft = build_plan(scope, pair.other(target).name, target.name, self.estate)
+        if draft.blockers:
+            raise Refused(*draft.blockers)
         return draft.plan
 
     def take_over(self, patch: pytest.MonkeyPatch) -> None:
         patch.setattr(plans, "estate_of", lambda pair, source: self.estate)
-        patch.setattr(plans, "with_objections", lambda pair, drafts, asked: list(drafts))
+        patch.setattr(plans, "with_blockers", lambda pair, drafts, asked: list(drafts))
         for module in (carrying, operations):
             patch.setattr(module, "plan_for", self.plan)
 

@@ -27,7 +27,7 @@ WORKERS, ROUNDS = 4, 3
 @pytest.fixture
 def running(world: World, pair: Pair, people: dict[str, User]) -> Batch:
     wanted = Wanted(pair, pair.second, wave_size=5, parallelism=2)
-    batch = requests.request(requests.Asked(people["olga"], wanted, "Relocation"))
+    batch = requests.request(requests.BatchRequest(people["olga"], wanted, "Relocation"))
     return decisions.approve(people["arne"], batch, batch.digest, lambda key: None)
 
 

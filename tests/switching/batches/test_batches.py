@@ -14,7 +14,7 @@ from django.utils import timezone, translation
 from hadash.audit.models import Entry
 from hadash.identity.identity import Identity
 from hadash.inventory.models import Pair
-from hadash.radius.nodes import Use
+from hadash.radius.nodes import AccessEdge
 from hadash.sentences import Sentence, say
 from hadash.switching.approvals import policy
 from hadash.switching.approvals import requests as switching
@@ -51,7 +51,7 @@ class TestAsking:
         assert log(batch) == ["olga requested the batch (radii: 5, waves: 3)."]
 
     def test_those_with_the_fewest_clients_come_first(self, world: World, ask: Any) -> None:
-        world.uses += [Use("ant", f"ant-{n}", "consume", "ant.t") for n in range(2, 5)]
+        world.uses += [AccessEdge("ant", f"ant-{n}", "consume", "ant.t") for n in range(2, 5)]
         assert [scope for _, scope, _ in shown(ask())][-1] == "ant"
 
     def test_a_list_stays_in_its_order_and_in_the_waves_that_it_says(self, ask: Any) -> None:
@@ -66,7 +66,7 @@ class TestAsking:
     def test_names_that_move_together_are_one_radius_in_the_first_of_their_waves(
         self, world: World, ask: Any
     ) -> None:
-        world.uses.append(Use("bee", "bee-1", "consume", "ant.t"))
+        world.uses.append(AccessEdge("bee", "bee-1", "consume", "ant.t"))
         batch = ask(lines=[Line("ant", 3), Line("bee", 2)])
         assert [(wave, scope) for wave, scope, _ in shown(batch)] == [(2, "ant")]
 
@@ -113,8 +113,8 @@ class TestAsking:
             ask()
 
     def test_what_was_shown_has_changed(self, world: World, pair: Pair, ask: Any) -> None:
-        seen = plans.draw_up_batch(plans.Wanted(pair, pair.second, wave_size=2, parallelism=2)).digest
-        world.uses.append(Use("fox", "fox-1", "produce", "fox.t"))
+        seen = plans.build_batch_plan(plans.Wanted(pair, pair.second, wave_size=2, parallelism=2)).digest
+        world.uses.append(AccessEdge("fox", "fox-1", "produce", "fox.t"))
         with pytest.raises(PlanChanged):
             ask(digest=seen)
 
@@ -184,7 +184,7 @@ class TestDeciding:
         self, world: World, ask: Any, approve: Any
     ) -> None:
         batch = ask()
-        world.uses.append(Use("cat", "cat-1", "produce", "more"))
+        world.uses.append(AccessEdge("cat", "cat-1", "produce", "more"))
         with pytest.raises(PlanChanged, match="has changed since the request, with cat"):
             approve(batch)
 
@@ -281,7 +281,7 @@ class TestRunning:
         self, world: World, ask: Any, approve: Any, advance: Any, end: Any, started: list[Switch]
     ) -> None:
         batch = approve(ask(wave_size=1))
-        world.uses.append(Use("bee", "bee-1", "produce", "more"))
+        world.uses.append(AccessEdge("bee", "bee-1", "produce", "more"))
         end(started[0])
         assert advance(batch).current is Status.STOPPED
         assert shown(batch)[1] == (2, "bee", "failed")
@@ -459,7 +459,9 @@ class TestTheSourceIsLost:
         """Ask for a forced switch of what an item would move."""
 
         def act(item: BatchItem, kind: Kind = Kind.FORCED) -> Switch:
-            asked = switching.Asked(people["rita"], pair, item.scope, pair.second, "East burns", kind=kind)
+            asked = switching.SwitchRequest(
+                people["rita"], pair, item.scope, pair.second, "East burns", kind=kind
+            )
             return switching.create_row(
                 asked, replace(item.the_plan(), kind=kind), expires_at=timezone.now() + timedelta(hours=1)
             )
@@ -567,7 +569,7 @@ class TestDirecting:
     def test_what_failed_and_would_move_otherwise_now_has_to_be_asked_for_anew(
         self, world: World, people: dict[str, User], stopped: Batch
     ) -> None:
-        world.uses.append(Use("ant", "ant-1", "produce", "more"))
+        world.uses.append(AccessEdge("ant", "ant-1", "produce", "more"))
         with pytest.raises(PlanChanged, match="What would move with ant has changed"):
             operations.go_on(people["olga"], stopped, nobody_wakes, without=False)
 

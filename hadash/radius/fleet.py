@@ -1,0 +1,124 @@
+"""Everything known of a pair of clusters that decides what moves together: access edges, bindings, InstanceIDs, mirrors. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from hadash.bindings.model import Binding, BindingDocument
+from hadash.identity.identity import Identity
+from hadash.radius.closure import AccessGraph, governing_of
+from hadash.radius.nodes import (
+    APPID,
+    INSTANCE,
+    AccessEdge,
+    Node,
+    topic,
+)
+from hadash.radius.scope import Scope, ScopeKind
+
+
+@dataclass(frozen=True, slots=True)
+class MirrorOf:
+    """A mirror and the Topics that it carries; ``source`` is the cluster that is written to."""
+
+    name: str
+    source: str
+    topics: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Estate:
+    """What is known of a pair of clusters.
+
+    :param uses: observed, declared, or allowed to those who were never seen.
+    :param documents: the binding documents by AppID; :param instances: the registered InstanceIDs of each.
+    :param default: the cluster of whoever has no binding.
+    """
+
+    pair: str
+    clusters: tuple[str, str]
+    default: str
+    uses: tuple[AccessEdge, ...]
+    documents: Mapping[str, BindingDocument]
+    instances: Mapping[str, frozenset[str]]
+    mirrors: tuple[MirrorOf, ...]
+
+    def cluster_of(self, node: Node) -> str:
+        """The cluster of an identity: its own binding's, else that of its AppID, else the pair's default."""
+        document = self.documents.get(node.appid)
+        if document is None:
+            return self.default
+        bound: Binding | None = None
+        if node.kind == INSTANCE:
+            bound = document.instances.get(node.names[0])
+        elif node.kind != APPID:
+            identity = node.identity
+            bound = document.binding_of(identity) if identity is not None else None
+        if bound is None:
+            bound = document.default
+        return self.default if bound is None else bound.cluster
+
+
+def with_asked(estate: Estate, scope: Scope) -> Estate:
+    """With the InstanceID that is asked for, which need not be registered."""
+    if scope.kind is not ScopeKind.INSTANCE:
+        return estate
+    asked = estate.instances.get(scope.appid, frozenset()) | {scope.instance_id}
+    return replace(estate, instances={**estate.instances, scope.appid: asked})
+
+
+def order_of(identity: Identity) -> tuple[str, str, tuple[str, ...], str]:
+    return identity.appid, identity.instance_id or "", identity.topics, identity.group or ""
+
+
+def is_on(estate: Estate, cluster: str, node: Node) -> bool:
+    """Whether an identity is bound to ``cluster``."""
+    return estate.cluster_of(node) == cluster
+
+
+def everything_on(graph: AccessGraph, source: str, estate: Estate) -> list[Node]:
+    """All that is bound to one cluster, or mirrored from there."""
+    identities = [
+        node for node in graph.nodes if node.identity is not None and estate.cluster_of(node) == source
+    ]
+    # Also what nobody uses at the moment: it is mirrored from there.
+    return [*identities, *(topic(name) for m in estate.mirrors if m.source == source for name in m.topics)]
+
+
+def governing_node(use: AccessEdge, estate: Estate) -> Node:
+    registered = use.client_id in estate.instances.get(use.appid, ())
+    return governing_of(use, estate.documents.get(use.appid), registered)
+
+
+def used_on(estate: Estate, cluster: str, topics: Iterable[str], groups: Iterable[str]) -> list[str]:
+    """Who belongs to ``cluster`` and uses one of these Topics or groups (or was declared, or is allowed to); sorted texts."""
+    names = {"group": set(groups)}
+    wanted = set(topics)
+    return sorted(
+        {
+            f"{use.who} {'declared' if use.declared else use.kind} {use.resource}"
+            for use in estate.uses
+            if use.resource in names.get(use.kind, wanted)
+            if estate.cluster_of(governing_node(use, estate)) == cluster
+        }
+    )
+
+
+def bound_on(estate: Estate, cluster: str, topics: Iterable[str], groups: Iterable[str]) -> list[str]:
+    """Bindings of Topics and groups by themselves that keep one of these on ``cluster``; sorted texts."""
+    wanted, wanted_groups = set(topics), set(groups)
+    found: set[str] = set()
+    for appid, document in estate.documents.items():
+        named = {(name,): binding for name, binding in document.topics.items()} | dict(document.topic_lists)
+        found |= {
+            str(Identity(appid, topics=names))
+            for names, binding in named.items()
+            if binding.cluster == cluster and wanted & set(names)
+        }
+        found |= {
+            str(Identity(appid, group=name))
+            for name, binding in document.groups.items()
+            if binding.cluster == cluster and name in wanted_groups
+        }
+    return sorted(found)
