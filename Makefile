@@ -27,52 +27,52 @@ $(READY): requirements.lock
 	@touch $(READY)
 
 demo: $(READY)  ## The whole of hadash on embedded servers, with live Kafka clients; Ctrl-C stops it
-	@$(BIN)/python -m hadash.sandbox demo
+	@$(BIN)/python -m hadash_sandbox demo
 
 demo-fleet: $(READY)  ## The demo beside a large generated estate (FLEET=10000 AppIDs; up to 100000): what the pages look like with one
-	@$(BIN)/python -m hadash.sandbox demo-fleet --appids $(FLEET)
+	@$(BIN)/python -m hadash_sandbox demo-fleet --appids $(FLEET)
 
 demo-reset: $(READY)  ## Forget the demo's data; the next make demo starts over
-	@$(BIN)/python -m hadash.sandbox reset
+	@$(BIN)/python -m hadash_sandbox reset
 
 manage: $(READY)  ## manage.py beside the running demo: make manage ARGS="create_token olga --name mine"
-	@$(BIN)/python -m hadash.sandbox manage $(ARGS)
+	@$(BIN)/python -m hadash_sandbox manage $(ARGS)
 
 demo-check: $(READY)  ## Real switches without a person; prints JSON, exit 0 only if nothing was lost or doubled
-	@$(BIN)/python -m hadash.sandbox check
+	@$(BIN)/python -m hadash_sandbox check
 
 clients-check: $(READY)  ## Clients of fourteen libraries and versions, there and back; needs Go 1.26 and Node 20 (LIBRARIES="sarama kafkajs" for some)
-	@$(BIN)/python -m hadash.sandbox clients-check $(if $(LIBRARIES),--libraries $(LIBRARIES))
+	@$(BIN)/python -m hadash_sandbox clients-check $(if $(LIBRARIES),--libraries $(LIBRARIES))
 
 bench-switch: $(READY)  ## N=20 switches back and forth; writes var/bench/switch.json
-	@$(BIN)/python -m hadash.sandbox bench-switch -n $(N)
+	@$(BIN)/python -m hadash_sandbox bench-switch -n $(N)
 
 bench-gateway: $(READY)  ## The Gateway beside the broker itself; writes var/bench/gateway.json (PARTS="latency block" for some)
-	@$(BIN)/python -m hadash.sandbox bench-gateway $(PARTS)
+	@$(BIN)/python -m hadash_sandbox bench-gateway $(PARTS)
 
 bench-fresh: $(READY)  ## How soon a new demo shows all that jobs make, and all of it again; writes var/bench/fresh.json
-	@$(BIN)/python -m hadash.sandbox bench-fresh
+	@$(BIN)/python -m hadash_sandbox bench-fresh
 
 bench-health: $(READY)  ## What every health page and /metrics says while PostgreSQL, Redis, ZooKeeper or Kafka hangs, and how fast; writes var/bench/health.json
-	@$(BIN)/python -m hadash.sandbox bench-health
+	@$(BIN)/python -m hadash_sandbox bench-health
 
 bench-mail: $(READY)  ## One schedule with 10,000 recipients; writes var/bench/mail.json
-	@$(BIN)/python -m hadash.sandbox bench-mail
+	@$(BIN)/python -m hadash_sandbox bench-mail
 
 bench-plan: $(READY)  ## Finding what moves together, and moving 1,000 InstanceIDs at once; writes var/bench/plan.json (PARTS="closure batch")
-	@$(BIN)/python -m hadash.sandbox bench-plan $(PARTS)
+	@$(BIN)/python -m hadash_sandbox bench-plan $(PARTS)
 
 bench-pipeline: $(READY)  ## From 10 M and 100 M access reports to facts, beside DuckDB; writes var/bench/pipeline.json (SIZES="10000000" for some)
-	@$(BIN)/python -m hadash.sandbox bench-pipeline $(if $(SIZES),--reports $(SIZES))
+	@$(BIN)/python -m hadash_sandbox bench-pipeline $(if $(SIZES),--reports $(SIZES))
 
 bench-web: $(READY) browser  ## Pages and API beside 1,000 to 100,000 AppIDs, and 200 viewers of a switch; writes var/bench/web.json (PARTS="pages" SIZES="1000" KEEP=folder for some)
-	@$(BIN)/python -m hadash.sandbox bench-web $(PARTS) $(if $(SIZES),--sizes $(SIZES)) $(if $(KEEP),--keep $(KEEP))
+	@$(BIN)/python -m hadash_sandbox bench-web $(PARTS) $(if $(SIZES),--sizes $(SIZES)) $(if $(KEEP),--keep $(KEEP))
 
 record: $(READY)  ## Access reports of real clients again, as the fixture of estates; needs Go 1.26, Node 20 and a JDK
-	@$(BIN)/python -m hadash.sandbox record
+	@$(BIN)/python -m hadash_sandbox record
 
 fault: $(READY)  ## What dies in each stage of a switch, and what comes of it; writes var/bench/fault.json (FAULTS="worker redis" STAGES="block" for some; all take an hour)
-	@$(BIN)/python -m hadash.sandbox fault --faults $(FAULTS) --stages $(STAGES)
+	@$(BIN)/python -m hadash_sandbox fault --faults $(FAULTS) --stages $(STAGES)
 
 browser: $(READY)  ## Chromium for the browser tests, from Debian's packages
 	@setup/browser.sh
@@ -84,7 +84,7 @@ test: $(READY) browser haproxy  ## All tests but the long ones, on stacks of the
 	@setup/test.sh
 
 test-long: $(READY)  ## What takes minutes a test: every client library there and back, clusters that die or are lost for good
-	@$(BIN)/python -m hadash.sandbox exec -- $(BIN)/python -m pytest -m long tests/assignment tests/clusters tests/dashboard tests/e2e tests/gateway tests/lake tests/sandbox tests/spark_jobs
+	@$(BIN)/python -m hadash_sandbox exec -- $(BIN)/python -m pytest -m long tests/assignment tests/clusters tests/dashboard tests/e2e tests/gateway tests/lake tests/sandbox tests/spark_jobs
 
 test-unit: $(READY)  ## The tests that need no server, in seconds
 	@$(BIN)/python -m pytest -m "not stack and not browser and not spark"

@@ -20,6 +20,7 @@ from hadash.switching.batches import machine as batches  # noqa: E402
 from hadash.switching.binding_changes import machine as by_hand  # noqa: E402
 from hadash.switching.machine import (  # noqa: E402
     FIRST,
+    MACHINE,
     MOVES,
     STAGES,
     WAYS,
@@ -29,7 +30,6 @@ from hadash.switching.machine import (  # noqa: E402
     Status,
     after_failure,
     after_success,
-    move,
 )
 from hadash.switching.retirement.machine import MOVES as RETIREMENT_MOVES  # noqa: E402
 from hadash.switching.retirement.machine import Status as RetirementStatus  # noqa: E402
@@ -155,7 +155,7 @@ def _after(stage: Stage) -> tuple[Stage | Event, Stage | Event]:
 
 
 def _end(event: Event) -> Status:
-    return move(Status.RUNNING, event)
+    return MACHINE.after(Status.RUNNING, event)
 
 
 def _id(node: Stage | Event) -> str:

@@ -9,4 +9,4 @@ urlpatterns = [
 ]
 
 if settings.DEMO_MAIL:
-    urlpatterns.append(path("demo/mail/", include("hadash.sandbox.mailbox.urls")))
+    urlpatterns.append(path("demo/mail/", include("hadash_sandbox.mailbox.urls")))

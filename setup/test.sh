@@ -26,7 +26,7 @@ run() {
   shift 3
   # (What its processes took of both cores is what decides how long all lanes take together.)
   local TIMEFORMAT="--- the lane $lane: %0R s, of processors %0U s and %0S s"
-  time .venv/bin/python -m hadash.sandbox exec $servers -- \
+  time .venv/bin/python -m hadash_sandbox exec $servers -- \
     .venv/bin/python -m pytest -m "$which" -o "cache_dir=.pytest_cache/$lane" --durations=15 "$@"
 }
 export -f run
@@ -40,8 +40,8 @@ pages=$!
 # What runs alone at the end, and a client of the demos' lane, need Kafka's own tools: they are fetched meanwhile, after
 # what all lanes wait for. (If that fails, the tests fetch them themselves, and say what is wrong.)
 setsid .venv/bin/python - > var/test-fetch.log 2>&1 <<'FETCH' &
-from hadash.sandbox.downloads import CLIENT_VERSIONS, kafka_jars, tool_jars
-from hadash.sandbox.java import find_java
+from hadash_sandbox.downloads import CLIENT_VERSIONS, kafka_jars, tool_jars
+from hadash_sandbox.java import find_java
 
 java = find_java()
 kafka_jars(java)

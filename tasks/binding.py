@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from celery import shared_task
 
-from hadash.switching.binding_changes import applying, decisions
-from hadash.switching.binding_changes.models import BindingChange
+from hadash.switching.binding_changes import applying
+from hadash.switching.binding_changes.decisions import BINDING_CHANGES
 from hadash.switching.handovers.counting import count
+from hadash.switching.handovers.handing_over import hand_over
 from hadash.switching.handovers.models import Work
-from tasks.handing_over import hand_over
 from tasks.single import single
 
 
@@ -24,14 +24,9 @@ def pick_up_changes() -> None:
     """Go on with what is approved and not written."""
     for pk in applying.waiting():
         count(Work.BINDING_CHANGE, applying.why_waiting(pk))
-        hand_over(Work.BINDING_CHANGE, apply_change, pk)
+        hand_over(Work.BINDING_CHANGE, pk)
 
 
 @shared_task(name="binding.expire", ignore_result=True)
 def expire_changes() -> None:
-    decisions.expire()
-
-
-def start(change: BindingChange) -> None:
-    """Let a worker write a change that has just been approved."""
-    hand_over(Work.BINDING_CHANGE, apply_change, change.pk)
+    BINDING_CHANGES.expire_undecided()

@@ -10,8 +10,7 @@ from celery.signals import worker_ready
 from hadash.governance.models import Run
 from hadash.pipeline import running, schedules
 from hadash.pipeline.running import Outcome
-from hadash.switching.handovers.models import Work
-from tasks import handing_over
+from hadash.switching.handovers.handing_over import start_run
 from tasks.single import single
 
 #: The queue of those who do jobs (``CELERY_TASK_ROUTES``).
@@ -22,7 +21,7 @@ QUEUE = "pipeline"
 def look() -> None:
     with single("pipeline look") as won:
         if won:
-            schedules.look(hand_over)
+            schedules.look(start_run)
 
 
 @shared_task(name="pipeline.run", ignore_result=True)
@@ -44,8 +43,3 @@ def warm_up(sender: Any, **kwargs: object) -> None:
     """Whoever does the jobs of the pipeline starts Spark at once."""
     if QUEUE in sender.app.amqp.queues.consume_from:
         running.warm_up()
-
-
-def hand_over(found: Run) -> None:
-    """Let a worker carry out a run that waits."""
-    handing_over.hand_over(Work.RUN, run, found.pk)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from celery import shared_task
 
 from hadash.switching.handovers.counting import count
+from hadash.switching.handovers.handing_over import start_removal
 from hadash.switching.handovers.models import Way, Work
 from hadash.switching.retirement import removing, services
-from hadash.switching.retirement.models import Retirement
-from tasks.handing_over import hand_over
 
 
 @shared_task(name="retirement.remove", ignore_result=True)
@@ -20,13 +19,8 @@ def remove(pk: int, token: int) -> None:
 @shared_task(name="retirement.look", ignore_result=True)
 def look() -> None:
     """Begin what is due, and go on with what was cut off."""
-    services.begin_due(start)
+    services.begin_due(start_removal)
     for orphan in services.orphans():
         # (What was there before is the first thing that a worker writes down.)
         count(Work.RETIREMENT, Way.SILENT if "before" in orphan.facts else Way.NEVER_TAKEN)
-        start(orphan)
-
-
-def start(retirement: Retirement) -> None:
-    """Hand a running retirement to a worker. The first one that takes it uses its token up."""
-    hand_over(Work.RETIREMENT, remove, retirement.pk, retirement.token)
+        start_removal(orphan)

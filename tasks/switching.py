@@ -14,13 +14,14 @@ from hadash.inventory.models import Cluster
 from hadash.kafka.errors import KafkaError
 from hadash.mirroring.models import Mirror
 from hadash.mirroring.services import cluster_client
-from hadash.switching.approvals import windows
+from hadash.switching.approvals.decisions import SWITCHES
+from hadash.switching.batches import carrying
 from hadash.switching.execution import executor, leases, stage_audit
 from hadash.switching.handovers import picking_up
+from hadash.switching.handovers.handing_over import hand_over, start_switch
 from hadash.switching.handovers.models import Work
-from hadash.switching.models import Switch, Tail
+from hadash.switching.models import Tail
 from hadash.switching.recovery import strays, unreplicated
-from tasks.handing_over import hand_over
 from tasks.single import single
 
 log = logging.getLogger(__name__)
@@ -29,13 +30,11 @@ log = logging.getLogger(__name__)
 @shared_task(name="switching.run_stage", ignore_result=True)
 def run_stage(switch_pk: int, token: int) -> None:
     """Run the switch's current stage; the next one is a task of its own."""
-    from tasks import batches
-
     following = executor.run_stage(switch_pk, token)
     if following is not None:
-        hand_over(Work.STAGE, run_stage, switch_pk, following)
+        hand_over(Work.STAGE, switch_pk, following)
     else:
-        batches.switch_ended(switch_pk)
+        carrying.switch_ended(switch_pk)
 
 
 @shared_task(name="switching.pick_up_orphans", ignore_result=True)
@@ -47,7 +46,7 @@ def pick_up_orphans() -> None:
         if token is not None:
             log.info("switch %s is taken over with token %d: %s", switch.key, token, found.way.value)
             picking_up.note(switch, found)
-            hand_over(Work.STAGE, run_stage, switch.pk, token)
+            hand_over(Work.STAGE, switch.pk, token)
 
 
 @shared_task(name="switching.look_for_strays", ignore_result=True)
@@ -61,13 +60,13 @@ def look_for_strays() -> None:
 @shared_task(name="switching.start_due", ignore_result=True)
 def start_due() -> None:
     """Start the approved switches whose window has come."""
-    windows.start_due(start)
+    SWITCHES.begin_due(start_switch)
 
 
 @shared_task(name="switching.expire_requests", ignore_result=True)
 def expire_requests() -> None:
-    windows.expire_requests()
-    windows.drop_waiting()
+    SWITCHES.expire_undecided()
+    SWITCHES.drop_paused()
     stage_audit.record_forgotten_stages()
     idempotency.forget_old_answers()
 
@@ -87,16 +86,6 @@ def look_for_tails() -> None:
                 unreplicated.carry_out(tail)
             except Exception:  # so do the others
                 log.exception("tail %s could not be rebuilt; it is tried again", tail)
-
-
-def rebuild(tail: Tail) -> None:
-    """Let a worker rebuild at once; without Redis the beat's next look does it."""
-    hand_over(Work.REBUILD, look_for_tails)
-
-
-def start(switch: Switch) -> None:
-    """Let a switch run that has just been approved (or is run again)."""
-    hand_over(Work.STAGE, run_stage, switch.pk, leases.claim_first(switch))
 
 
 @worker_ready.connect

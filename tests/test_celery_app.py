@@ -46,6 +46,8 @@ def look():
     for task in (switching.run_stage, switching.look_for_tails, batches.advance, binding.apply_change, pipeline.run,
                  retirement.remove, watching.trim):
         print("BROKER", task.name, task.app.conf.broker_url)
+    from hadash.switching.handovers import handing_over
+    print("BROKER", "by-name", handing_over.current_app.conf.broker_url)
 
 look()
 thread = threading.Thread(target=look)
@@ -75,5 +77,5 @@ def test_every_task_is_handed_to_redis(beginning: str) -> None:
     )
     assert ended.returncode == 0, ended.stderr
     brokers = [line.split()[1:] for line in ended.stdout.splitlines() if line.startswith("BROKER")]
-    assert len(brokers) == 14
+    assert len(brokers) == 16
     assert {broker for _task, broker in brokers} == {REDIS}, brokers

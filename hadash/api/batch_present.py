@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from hadash.dashboard import batches, selectors
-from hadash.dashboard.batches import Progress
-from hadash.dashboard.templatetags.hadash import sentence
+from hadash.presentation import batches, selectors
+from hadash.presentation.batches import Progress
+from hadash.presentation.localized import sentence
 from hadash.switching.approvals import four_eyes
 from hadash.switching.batches.models import Batch, BatchEvent, BatchItem
 from hadash.switching.batches.plans import LEFT_OUT, BatchPlan

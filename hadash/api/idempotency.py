@@ -58,8 +58,8 @@ def idempotent(handler: Handler) -> Handler:
                 unknown = error
                 held.delete()
             else:
-                held.status, held.body = response.status_code, response.data
-                held.save(update_fields=["status", "body"])
+                held.status_code, held.body = response.status_code, response.data
+                held.save(update_fields=["status_code", "body"])
         if unknown is not None:
             raise unknown
         return response
@@ -72,7 +72,7 @@ def _again(held: IdempotentAnswer, fingerprints: Sequence[str]) -> Response:
         raise Problem(
             422, say("This idempotency key was used for another request. Use a new key for each request.")
         )
-    return Response(held.body, status=held.status, headers={REPLAYED: "true"})
+    return Response(held.body, status=held.status_code, headers={REPLAYED: "true"})
 
 
 def _fingerprints(request: Request) -> list[str]:

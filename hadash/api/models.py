@@ -17,7 +17,7 @@ class IdempotentAnswer(models.Model):
     key = models.CharField(max_length=MAX_KEY)
     #: HMAC-SHA-256 over method, path and body: the same key for something else is a mistake.
     fingerprint = models.CharField(max_length=64)
-    status = models.PositiveSmallIntegerField(default=0)
+    status_code = models.PositiveSmallIntegerField(default=0)
     body = models.JSONField(null=True, encoder=JSONEncoder)
     at = models.DateTimeField(auto_now_add=True)
 
@@ -26,4 +26,4 @@ class IdempotentAnswer(models.Model):
         indexes = [models.Index(fields=["at"])]
 
     def __str__(self) -> str:
-        return f"{self.key} of {self.user_id}: {self.status}"
+        return f"{self.key} of {self.user_id}: {self.status_code}"

@@ -7,14 +7,14 @@ from typing import Any
 
 from hadash.accounts.models import ApiToken
 from hadash.bindings.model import Binding, GatewayMember
-from hadash.dashboard import live, radius
-from hadash.dashboard.changes import Bound
-from hadash.dashboard.selectors import BoundAppID, BoundInstance
-from hadash.dashboard.templatetags.hadash import sentence
 from hadash.governance.findings import RULES
 from hadash.inventory.models import Cluster, Pair
 from hadash.mirroring.copied_twice import CopiedTwice, copied_twice
 from hadash.mirroring.models import Mirror
+from hadash.presentation import live, radius
+from hadash.presentation.changes import Bound
+from hadash.presentation.localized import sentence
+from hadash.presentation.selectors import BoundAppID, BoundInstance
 from hadash.switching.approvals import four_eyes
 from hadash.switching.drafts.models import RequestDraft
 from hadash.switching.machine import STAGES, Stage
@@ -203,7 +203,7 @@ def mirrors(found: Sequence[Mirror]) -> list[dict[str, Any]]:
 
 
 def pair(found: Any) -> dict[str, Any]:
-    """``PairShape`` of a pair from :func:`hadash.dashboard.selectors.pairs`."""
+    """``PairShape`` of a pair from :func:`hadash.presentation.selectors.pairs`."""
     return {
         "name": found.name,
         "default": found.default.name,

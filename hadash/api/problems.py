@@ -35,17 +35,18 @@ from hadash.bindings.errors import (
     StoreUnavailable,
     UnknownOutcome,
 )
-from hadash.dashboard.templatetags.hadash import sentence
 from hadash.governance.accepting import NotAccepted
 from hadash.governance.owners import OwnerRefused
 from hadash.inventory.declarations import NotDeclared
 from hadash.inventory.gateways import GatewaySilent
 from hadash.inventory.services import NotRegistered
 from hadash.kafka.errors import ConnectError, KafkaError
+from hadash.presentation.localized import sentence
+from hadash.refusals import Refused
 from hadash.sentences import Sentence, say
 from hadash.switching.planning.one_preview import PreviewRunning
 from hadash.switching.recovery.gateways import NoSuchGateway
-from hadash.switching.refusals import Busy, EnginesAway, PlanChanged, Refused
+from hadash.switching.refusals import Busy, EnginesAway, PlanChanged
 
 CONTENT_TYPE = "application/problem+json"
 

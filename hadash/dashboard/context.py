@@ -8,9 +8,9 @@ from django.conf import settings
 from django.http import HttpRequest
 from django.utils.functional import SimpleLazyObject
 
-from hadash.dashboard import batches, changes, selectors
 from hadash.dashboard.sections import section_of
 from hadash.pipeline import schedules
+from hadash.presentation import batches, changes, selectors
 
 
 def waiting_count(user: Any) -> int:

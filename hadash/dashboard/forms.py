@@ -207,7 +207,7 @@ class RequestForm(forms.Form):
     )
     #: Whether a planned one waits for a go when all checks hold.
     ask_for_go = forms.BooleanField(required=False)
-    #: Of the plan that was shown, and what it moved: see :func:`hadash.dashboard.radius.carried`.
+    #: Of the plan that was shown, and what it moved: see :func:`hadash.presentation.radius.carried`.
     digest = forms.CharField(required=False)
     shown = forms.CharField(required=False)
     #: The target's name once more, for an emergency.

@@ -11,15 +11,12 @@ from typing import Any
 import pyarrow.compute as pc
 from django.conf import settings
 
-from hadash.dashboard import states
 from hadash.dashboard.charts.chart import Chart
 from hadash.dashboard.graph.focusing import flows_of
 from hadash.dashboard.graph.nodes import Focus
 from hadash.dashboard.graph.surroundings import surroundings_of
 from hadash.dashboard.groups.listing import GroupRow, listing
 from hadash.dashboard.groups.looking import look_at
-from hadash.dashboard.states import State
-from hadash.dashboard.uncovered import Uncovered, rows_of, with_clients
 from hadash.governance import selectors
 from hadash.governance.models import Finding, Node, Run
 from hadash.inventory.models import Access, AppID
@@ -29,6 +26,9 @@ from hadash.lake import snapshots
 from hadash.lake.snapshots import Snapshot
 from hadash.lake.store import LakeError, Store
 from hadash.mirroring.models import Mirror
+from hadash.presentation import badges
+from hadash.presentation.badges import State
+from hadash.presentation.uncovered import Uncovered, rows_of, with_clients
 from hadash.radius.nodes import APPID, GROUP
 
 #: Findings that stand on the page; the page of all risks has the others.
@@ -112,7 +112,7 @@ def uses_of(found: AppID) -> tuple[list[TopicUse], list[GroupUse]]:
             tuple(sorted(kinds[topic])),
             len(clients["topic", topic]),
             mirrors.get(topic),
-            states.of_mirror(mirrors[topic]) if topic in mirrors else None,
+            badges.of_mirror(mirrors[topic]) if topic in mirrors else None,
         )
         for kind, topic in sorted(clients)
         if kind == "topic"

@@ -9,9 +9,9 @@ from django import forms
 from django.conf import settings
 from django.utils.translation import gettext_lazy as _
 
-from hadash.dashboard.templatetags.hadash import sentence
 from hadash.inventory.models import Pair
 from hadash.outbox.addresses import BadAddress, normalised
+from hadash.presentation.localized import sentence
 from hadash.reports.models import Kind, ReportRecipient, ReportSchedule
 from hadash.reports.schedules import BY_EVENT, Wanted, WantedRecipient, Way
 from hadash.reports.times import NoSuchZone, zone_named

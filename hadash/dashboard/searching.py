@@ -14,11 +14,11 @@ from django.utils.translation import gettext_lazy as _
 from hadash.accounts.roles import VIEW, may_somewhere, pairs_where
 from hadash.dashboard.graph.names import names_of
 from hadash.dashboard.graph.nodes import Focus
-from hadash.dashboard.reading import first_of
 from hadash.governance import selectors as governance
 from hadash.governance.models import Finding, Run
 from hadash.inventory.models import AppID, GatewaySample, InstanceID, Pair
 from hadash.mirroring.models import Mirror
+from hadash.presentation.paging import first_of
 from hadash.radius.nodes import GROUP, TOPIC
 from hadash.switching.batches.models import Batch
 from hadash.switching.models import Switch
@@ -145,7 +145,7 @@ def _batches(user: Any, pairs: list[Pair], text: str) -> list[Hit]:
 
 
 def _findings(user: Any, pairs: list[Pair], text: str) -> list[Hit]:
-    from hadash.dashboard.templatetags.hadash import sentence
+    from hadash.presentation.localized import sentence
 
     rows = governance.findings([pair.name for pair in pairs]).filter(state=Finding.State.OPEN)
     rows = rows.filter(Q(name__icontains=text) | Q(appid__icontains=text)).order_by("-weight", "pk")

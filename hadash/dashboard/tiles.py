@@ -13,13 +13,13 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from hadash.dashboard import selectors
 from hadash.dashboard.figures import whole_percent
-from hadash.dashboard.posture import TREND_DAYS, Standing, Tile, Trend, lag_trend, share, total
-from hadash.dashboard.states import State
 from hadash.governance.models import Run
 from hadash.inventory.models import DailyFigure
 from hadash.pipeline import schedules
+from hadash.presentation import selectors
+from hadash.presentation.badges import State
+from hadash.presentation.posture import TREND_DAYS, Standing, Tile, Trend, lag_trend, share, total
 
 
 def of_posture(standing: Standing, pairs: Iterable[str], rpo_seconds: float | None) -> list[Tile]:
@@ -110,7 +110,7 @@ def of_switches(user: Any, running: int, waiting: int) -> Tile:
 
 
 def of_clients(clients: int | None, parked: int, days: Mapping[str, Trend]) -> Tile:
-    """:param clients: that are connected to the Gateways; ``None`` when nobody can tell. :param days: as :func:`hadash.dashboard.posture.daily`."""
+    """:param clients: that are connected to the Gateways; ``None`` when nobody can tell. :param days: as :func:`hadash.presentation.posture.daily`."""
     says = ngettext("%(n)s request parked", "%(n)s requests parked", parked) % {"n": parked}
     trend = days[DailyFigure.Name.CLIENTS]
     return Tile(_("Clients at the Gateways"), _number(clients), says, reverse("gateways"), trend)

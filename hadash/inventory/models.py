@@ -57,7 +57,7 @@ class Cluster(models.Model):
     brokers = models.JSONField(default=list)
     fault = models.TextField(blank=True)
     looked_at = models.DateTimeField(null=True)
-    #: Made up (``hadash/sandbox/fleet``): there is no server behind it, and nobody asks it anything.
+    #: Made up (``hadash_sandbox/fleet``): there is no server behind it, and nobody asks it anything.
     generated = models.BooleanField(default=False, editable=False)
 
     class Meta:

@@ -15,20 +15,15 @@ from typing import Any
 from confluent_kafka import KafkaError as ClientError
 from confluent_kafka import KafkaException, TopicPartition
 from confluent_kafka.admin import (
-    AclBinding,
-    AclBindingFilter,
-    AclOperation,
-    AclPermissionType,
     AdminClient,
     NewTopic,
     OffsetSpec,
-    ResourcePatternType,
-    ResourceType,
     ScramCredentialInfo,
     ScramMechanism,
     UserScramCredentialUpsertion,
 )
 
+from hadash.kafka import acls
 from hadash.kafka.configs import ConfigsClient
 from hadash.kafka.errors import ClusterUnavailable, KafkaError, NotOffered
 from hadash.kafka.groups import AGAIN_SECONDS, REQUEST_SECONDS, GroupsClient, nobody_else
@@ -292,66 +287,31 @@ class ClusterClient:
     # -- ACLs and users -----------------------------------------------------------------------------------------
 
     def acls(self) -> set[Acl]:
-        """Every access rule of the cluster."""
-        return self._acls([_filter()])
+        """Every access rule of the cluster. Needs DESCRIBE on the cluster: one that refuses to tell is an error, not one without rules."""
+        return self._groups.rules([acls.Which()])
 
     def acls_about(self, topics: Collection[str]) -> set[Acl]:
         """The rules that cover these Topics: those of their names, of what these begin with, and of all Topics."""
         if len(topics) > ASKED_BY_NAME:
             return {acl for acl in self.acls() if acl.resource_type == "TOPIC"}
-        return self._acls([_filter(ResourceType.TOPIC, name, ResourcePatternType.MATCH) for name in topics])
+        return self._groups.rules([acls.Which(topic=name) for name in topics])
 
     def acls_of(self, principals: Collection[str]) -> set[Acl]:
         """The rules of these principals (``User:shop``)."""
         if len(principals) > ASKED_BY_NAME:
             return {acl for acl in self.acls() if acl.principal in principals}
-        return self._acls([_filter(principal=principal) for principal in principals])
-
-    def _acls(self, filters: Iterable[AclBindingFilter]) -> set[Acl]:
-        asked = [self._admin.describe_acls(each, request_timeout=REQUEST_SECONDS) for each in filters]
-        return {
-            Acl(
-                b.restype.name,
-                b.name,
-                b.resource_pattern_type.name,
-                b.principal,
-                b.host,
-                b.operation.name,
-                b.permission_type.name,
-            )
-            for answer in asked
-            for b in self._result(answer, "could not read the ACLs")
-        }
+        return self._groups.rules([acls.Which(principal=principal) for principal in principals])
 
     def topic_rules(self, brokers: Iterable[int], principals: Iterable[str]) -> dict[int, set[Acl]]:
         """By broker, the principals' rules about Topics as that broker has heard of them."""
         return self._groups.topic_rules(brokers, principals)
 
-    def create_acls(self, acls: Iterable[Acl]) -> None:
-        bindings = [_binding(acl) for acl in acls]
-        if not bindings:
-            return
-        for binding, future in self._admin.create_acls(bindings, request_timeout=REQUEST_SECONDS).items():
-            self._result(future, f"could not create the ACL for {binding.principal} on {binding.name}")
+    def create_acls(self, wanted: Iterable[Acl]) -> None:
+        self._groups.create_rules(list(wanted))
 
-    def delete_acls(self, acls: Iterable[Acl]) -> None:
+    def delete_acls(self, unwanted: Iterable[Acl]) -> None:
         """Delete exactly these; one that does not exist is no error."""
-        filters = [
-            AclBindingFilter(
-                ResourceType[a.resource_type],
-                a.resource,
-                ResourcePatternType[a.pattern],
-                a.principal,
-                a.host,
-                AclOperation[a.operation],
-                AclPermissionType[a.permission],
-            )
-            for a in acls
-        ]
-        if not filters:
-            return
-        for future in self._admin.delete_acls(filters, request_timeout=REQUEST_SECONDS).values():
-            self._result(future, "could not delete an ACL")
+        self._groups.delete_rules(list(unwanted))
 
     def scram_users(self) -> dict[str, set[str]]:
         """SCRAM mechanisms by user that has a password here. PLAIN users stand in files and cannot be listed."""
@@ -451,37 +411,6 @@ def _after_broker(said: str) -> str:
     """
     text = said.split(": ", 1)[1] if "://" in said.split(": ", 1)[0] else said
     return text.rsplit(" (after ", 1)[0]
-
-
-def _binding(acl: Acl) -> AclBinding:
-    return AclBinding(
-        ResourceType[acl.resource_type],
-        acl.resource,
-        ResourcePatternType[acl.pattern],
-        acl.principal,
-        acl.host,
-        AclOperation[acl.operation],
-        AclPermissionType[acl.permission],
-    )
-
-
-def _filter(
-    kind: ResourceType = ResourceType.ANY,
-    name: str | None = None,
-    pattern: ResourcePatternType = ResourcePatternType.ANY,
-    principal: str | None = None,
-) -> AclBindingFilter:
-    """For rules; ``None`` is the client's own word for "any", which its annotations do not know."""
-    anything: Any = None
-    return AclBindingFilter(
-        kind,
-        name or anything,
-        pattern,
-        principal or anything,
-        anything,
-        AclOperation.ANY,
-        AclPermissionType.ANY,
-    )
 
 
 _clients: dict[str, ClusterClient] = {}

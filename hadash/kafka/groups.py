@@ -19,6 +19,8 @@ from kafka import errors
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
+from hadash.kafka import acls
+from hadash.kafka.acls import Which
 from hadash.kafka.errors import ClusterUnavailable, CoordinatorMoved, KafkaError, NotOffered
 from hadash.kafka.group_admin import PARALLEL_REQUESTS, REFUSED, REQUEST_SECONDS, Admin, config_of
 from hadash.kafka.group_admin import connect as _connect
@@ -139,6 +141,21 @@ class GroupsClient:
         for about, (broker, _) in asked.items():
             found[broker] |= answers[about]
         return found
+
+    def rules(self, wanted: Sequence[Which]) -> set[Acl]:
+        """Access rules of the cluster that are one of ``wanted``."""
+        asked = {str(which): partial(acls.rules, which) for which in wanted}
+        return set().union(*self._ask(asked, "could not read the ACLs").values())
+
+    def create_rules(self, wanted: Sequence[Acl]) -> None:
+        """Create access rules; one that exists is no error."""
+        if wanted:
+            self._ask({"ACLs": partial(acls.create, wanted)}, "could not create")
+
+    def delete_rules(self, unwanted: Sequence[Acl]) -> None:
+        """Delete exactly these access rules; one that does not exist is no error."""
+        if unwanted:
+            self._ask({"ACLs": partial(acls.delete, unwanted)}, "could not delete")
 
     def quotas(self) -> dict[QuotaEntity, dict[str, float]]:
         """All client quotas of the cluster. :raises NotOffered: it is older than 2.6."""
@@ -288,6 +305,8 @@ class GroupsClient:
             raise ClusterUnavailable(f"{said}: it refuses account {self._account}: {_said(error)}.") from None
         if isinstance(error, errors.UnsupportedVersionError):
             raise NotOffered(f"{said}: its brokers are too old for it.") from None
+        if isinstance(error, errors.SecurityDisabledError):
+            raise NotOffered(f"{said}: it has no authorizer.") from None
         if isinstance(error, KafkaError):
             raise KafkaError(f"{said}: {error}.") from None
         if isinstance(error, _MOVED):

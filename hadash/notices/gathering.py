@@ -18,7 +18,6 @@ from django.utils import timezone, translation
 from django.utils.translation import ngettext
 
 from hadash.accounts.roles import VIEW, may, may_somewhere
-from hadash.dashboard.templatetags.hadash import sentence
 from hadash.notices.html import html_of, text_of
 from hadash.notices.kept import message_to_json
 from hadash.notices.kinds import NOTICES, NoticeKind, Urgency
@@ -28,6 +27,7 @@ from hadash.notices.timing import Wish, told_at
 from hadash.outbox import services as outbox
 from hadash.outbox.addresses import BadAddress, normalised
 from hadash.outbox.services import Recipient
+from hadash.presentation.localized import sentence
 from hadash.reports.models import MailPreference
 
 log = logging.getLogger(__name__)

@@ -25,7 +25,7 @@ from hadash.outbox.models import (
     Transport,
     Unsubscription,
 )
-from hadash.outbox.states import DUE, SETTLED, Event, State, move, states_before
+from hadash.outbox.states import DUE, MACHINE, SETTLED, Event, State
 
 #: Characters of a server's words that are kept.
 SAID_CHARACTERS = 2000
@@ -163,7 +163,7 @@ def claim_due(
         due = list(found.order_by("due_at", "pk")[:limit])
         claim, until = uuid.uuid4(), now + timedelta(seconds=settings.OUTBOX_CLAIM_SECONDS)
         Delivery.objects.filter(pk__in=[each.pk for each in due]).update(
-            state=move(State.QUEUED, Event.CLAIM), claim=claim, claimed_until=until
+            state=MACHINE.after(State.QUEUED, Event.CLAIM), claim=claim, claimed_until=until
         )
     claimed = (
         Delivery.objects.filter(claim=claim)
@@ -237,7 +237,7 @@ def next_try(now: datetime, delay: float | None, expires_at: datetime | None) ->
 
 def bounce(key: uuid.UUID, now: datetime, said: str) -> bool:
     """A server has sent it back. ``False``: it is none of ours, or nobody waits for it any more."""
-    delivery = Delivery.objects.filter(key=key, state__in=states_before(Event.BOUNCE)).first()
+    delivery = Delivery.objects.filter(key=key, state__in=MACHINE.allowing(Event.BOUNCE)).first()
     return delivery is not None and _settle(delivery, Event.BOUNCE, now, said)
 
 
@@ -246,7 +246,7 @@ def release_expired_claims(now: datetime) -> tuple[int, int]:
     the same; uncertain)."""
     left = Delivery.objects.filter(claimed_until__lte=now)
     unsent = left.filter(state=State.SENDING).update(
-        state=move(State.SENDING, Event.RELEASE), claim=None, claimed_until=None
+        state=MACHINE.after(State.SENDING, Event.RELEASE), claim=None, claimed_until=None
     )
     said = "The sender ended while the server was taking it: whether it has arrived is not known."
     uncertain = 0
@@ -261,7 +261,7 @@ def release_expired_claims(now: datetime) -> tuple[int, int]:
 def set_aside(now: datetime) -> int:
     """After a restore: what was to be sent when the dump was made may have been sent since then. Nothing of it goes out by itself; how many."""
     said = "The database was put back from a dump: whether it was sent after that was made is not known."
-    waiting = Delivery.objects.filter(state__in=states_before(Event.SET_ASIDE)).order_by("pk")
+    waiting = Delivery.objects.filter(state__in=MACHINE.allowing(Event.SET_ASIDE)).order_by("pk")
     return sum(_settle(each, Event.SET_ASIDE, now, said) for each in waiting.iterator(chunk_size=500))
 
 
@@ -273,7 +273,7 @@ def send_again(actor: Any, delivery: Delivery, now: datetime, ip: str | None = N
     if unsubscribed(delivery.topic, [delivery.address]):
         raise Unsubscribed(delivery.address)
     with transaction.atomic():
-        found = Delivery.objects.filter(pk=delivery.pk, state__in=states_before(Event.SEND_AGAIN))
+        found = Delivery.objects.filter(pk=delivery.pk, state__in=MACHINE.allowing(Event.SEND_AGAIN))
         moved = found.update(
             state=State.QUEUED,
             wanted_at=now,
@@ -295,10 +295,10 @@ def unsubscribe(delivery: Delivery) -> int:
         if not unsubscribed(delivery.topic, [delivery.address]):
             Unsubscription.objects.get_or_create(address=delivery.address, topic=delivery.topic)
         waiting = Delivery.objects.filter(
-            address__iexact=delivery.address, topic=delivery.topic, state__in=states_before(Event.CANCEL)
+            address__iexact=delivery.address, topic=delivery.topic, state__in=MACHINE.allowing(Event.CANCEL)
         )
         return waiting.update(
-            state=move(State.QUEUED, Event.CANCEL),
+            state=MACHINE.after(State.QUEUED, Event.CANCEL),
             settled_at=timezone.now(),
             said="The recipient has unsubscribed.",
         )
@@ -324,7 +324,7 @@ def is_unsubscribed(delivery: Delivery) -> bool:
 
 
 def _settle(delivery: Delivery, event: Event, now: datetime, said: str, **values: Any) -> bool:
-    state = move(delivery.the_state, event)
+    state = MACHINE.after(delivery.the_state, event)
     said = said[:SAID_CHARACTERS]
     entry = [now.isoformat(timespec="seconds"), state.value, said]
     log = logged(delivery.log, entry, was_try=values.get("tries") != delivery.tries)
@@ -346,7 +346,7 @@ def logged(log: Sequence[list[str]], entry: list[str], *, was_try: bool) -> list
 
 def _move(delivery: Delivery, event: Event, **values: Any) -> bool:
     """Compare and set: only from the state that ``delivery`` was read in, and only while it is this claim's."""
-    state = move(delivery.the_state, event)
+    state = MACHINE.after(delivery.the_state, event)
     found = Delivery.objects.filter(pk=delivery.pk, state=delivery.state, claim=delivery.claim)
     if not found.update(state=state, **values):
         return False

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+from hadash.machines import Machine
+
 
 class State(StrEnum):
     """Where a delivery is in its life."""
@@ -89,37 +91,8 @@ MOVES: dict[State, dict[Event, State]] = {
     State.CANCELLED: {},
 }
 
+MACHINE = Machine("A delivery", MOVES)
 #: What a sender looks for.
-DUE = frozenset(state for state, moves in MOVES.items() if Event.CLAIM in moves)
+DUE = MACHINE.allowing(Event.CLAIM)
 #: Nothing happens to these by itself any more.
 SETTLED = frozenset({State.ACCEPTED, State.FAILED, State.UNCERTAIN, State.BOUNCED, State.CANCELLED})
-
-
-class IllegalMove(Exception):
-    """An event that the state does not allow. Nothing was changed."""
-
-
-def move(state: State, event: Event) -> State:
-    """The state after ``event``.
-
-    :raises IllegalMove: the table does not allow it.
-
-    >>> move(State.SENDING, Event.HAND_OVER)
-    <State.HANDED_OVER: 'handed_over'>
-    >>> move(State.HANDED_OVER, Event.RELEASE)
-    Traceback (most recent call last):
-    hadash.outbox.states.IllegalMove: A delivery that is handed over cannot release.
-    """
-    try:
-        return MOVES[state][event]
-    except KeyError:
-        raise IllegalMove(f"A delivery that is {state.replace('_', ' ')} cannot {event}.") from None
-
-
-def states_before(event: Event) -> frozenset[State]:
-    """The states that allow ``event``: what a compare-and-set looks for.
-
-    >>> sorted(states_before(Event.CLAIM))
-    [<State.DEFERRED: 'deferred'>, <State.QUEUED: 'queued'>]
-    """
-    return frozenset(state for state, moves in MOVES.items() if event in moves)

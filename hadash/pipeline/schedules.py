@@ -22,10 +22,10 @@ from hadash.lake.store import LakeError, Store
 from hadash.pipeline import applications, claims, cron, running
 from hadash.pipeline.jobs import JOBS, MAKES, About, Job, Need, offered
 from hadash.pipeline.models import Schedule
+from hadash.refusals import Refused
 from hadash.sentences import Sentence, say
 from hadash.switching.handovers.counting import count
 from hadash.switching.handovers.models import Way, Work
-from hadash.switching.refusals import Refused
 from spark import manifest
 
 log = logging.getLogger(__name__)

@@ -3,3 +3,6 @@ from django.apps import AppConfig
 
 class SwitchingConfig(AppConfig):
     name = "hadash.switching"
+
+    def ready(self) -> None:
+        from hadash.switching.retirement import receivers  # noqa: F401 (they listen from here on)

@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from hadash.machines import Machine
+
 
 class Kind(StrEnum):
     """What a switch is for; each has its own way through the stages (:data:`WAYS`)."""
@@ -102,29 +104,9 @@ MOVES: dict[Status, dict[Event, Status]] = {
     Status.CLOSED: {},
 }
 
+MACHINE = Machine("A switch", MOVES)
 #: Statuses in which a switch holds its radius: no second one may touch it.
-OPEN = frozenset(
-    {Status.AWAITING_APPROVAL, Status.APPROVED, Status.RUNNING, Status.PAUSED, Status.NEEDS_ATTENTION}
-)
-ENDED = frozenset(Status) - OPEN
-
-
-class IllegalMove(Exception):
-    """An event that the status does not allow. Nothing was changed."""
-
-
-def move(status: Status, event: Event) -> Status:
-    """The status after ``event``.
-
-    :raises IllegalMove: the table does not allow it.
-
-    >>> move(Status.AWAITING_APPROVAL, Event.APPROVE)
-    <Status.APPROVED: 'approved'>
-    """
-    try:
-        return MOVES[status][event]
-    except KeyError:
-        raise IllegalMove(f"A switch that is {status.replace('_', ' ')} cannot {event}.") from None
+OPEN, ENDED = MACHINE.open, MACHINE.ended
 
 
 class Phase(StrEnum):

@@ -18,13 +18,15 @@ from hadash.inventory.models import Cluster, Pair
 from hadash.kafka.values import Partition
 from hadash.mirroring.offsets import OffsetSync
 from hadash.radius.scope import Scope
-from hadash.sentences import Sentence
+from hadash.sentences import Sentence, say
+from hadash.stateful import Stateful
+from hadash.switching.approvals.models import Approvable, GivenApproval
 from hadash.switching.batches.models import Batch as Batch  # (its tables are this application's, too)
 from hadash.switching.binding_changes.models import BindingApproval as BindingApproval
 from hadash.switching.binding_changes.models import BindingChange as BindingChange
-from hadash.switching.keys import new_key
-from hadash.switching.machine import OPEN, Kind, Status
+from hadash.switching.machine import MACHINE, OPEN, Kind, Status
 from hadash.switching.plan import Plan
+from hadash.switching.recovery.machine import TAIL_MACHINE, TailStatus
 
 
 def _seconds(label: Any, least: float, most: float = 3600) -> Any:
@@ -48,8 +50,10 @@ def _known_codes(value: Any) -> None:
         raise ValidationError(_("There is no finding %(codes)s."), params={"codes": ", ".join(unknown)})
 
 
-class Switch(models.Model):
+class Switch(Approvable):
     """One requested move of an AppID, InstanceID, Topics or a whole cluster, with all that has to come along."""
+
+    MACHINE = MACHINE
 
     STATUS_LABELS = [
         (Status.AWAITING_APPROVAL.value, _("awaiting approval")),
@@ -75,7 +79,6 @@ class Switch(models.Model):
         (Kind.READ_SPLIT.value, _("read split")),
     ]
 
-    key = models.CharField(max_length=20, unique=True, default=new_key)
     kind = models.CharField(max_length=20, choices=KIND_LABELS, default=Kind.PLANNED.value)
     pair = models.ForeignKey(Pair, models.PROTECT, related_name="switches")
     #: What was asked for, as far as it is one AppID; empty for Topics and for a whole cluster.
@@ -88,7 +91,6 @@ class Switch(models.Model):
     asked = models.JSONField()
     plan = models.JSONField()
     plan_digest = models.CharField(max_length=40)
-    reason = models.TextField(_("reason"))
     #: Of a restore: the switch that it goes back from.
     restores = models.ForeignKey("self", models.PROTECT, null=True, related_name="restored_by")
     #: Of a migration: days from its success until the old Topics are removed.
@@ -101,23 +103,9 @@ class Switch(models.Model):
         settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="+"
     )
 
-    requested_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, models.PROTECT, related_name="requested_switches"
-    )
-    requested_at = models.DateTimeField(auto_now_add=True)
-    #: The browser that it was requested in (see ``accounts/browser.py``); empty for a program.
-    requested_in = models.CharField(max_length=40, blank=True)
-    decided_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="decided_switches"
-    )
-    decided_at = models.DateTimeField(null=True)
-    decision_note = models.TextField(blank=True)
-    #: How many have to approve it: the pair's policy when it was requested.
-    approvals_needed = models.PositiveSmallIntegerField(default=1)
     #: When it may start, and until when; empty: at once.
     start_at = models.DateTimeField(null=True)
     start_until = models.DateTimeField(null=True)
-    expires_at = models.DateTimeField()
     #: Whether it waits for a person's go when all checks hold, since when it does, and when somebody gave it.
     ask_for_go = models.BooleanField(default=False)
     paused_at = models.DateTimeField(null=True)
@@ -129,7 +117,6 @@ class Switch(models.Model):
     reviewed_at = models.DateTimeField(null=True)
     review_note = models.TextField(blank=True)
     started_at = models.DateTimeField(null=True)
-    ended_at = models.DateTimeField(null=True)
 
     #: Fencing: the executor with the newest token is the only one that may act. The lease says until when the
     #: others leave it alone.
@@ -149,16 +136,9 @@ class Switch(models.Model):
     #: When both were kept, as far as Gateways have answered: its record is whole.
     recorded_at = models.DateTimeField(null=True)
 
-    class Meta:
-        ordering = ("-requested_at",)
+    class Meta(Approvable.Meta):
         constraints = [
-            # Four eyes, whatever the code above it does.
-            models.CheckConstraint(
-                condition=models.Q(decided_by__isnull=True)
-                | ~models.Q(decided_by=models.F("requested_by"))
-                | models.Q(status__in=[Status.CANCELLED.value]),
-                name="switch_decided_by_somebody_else",
-            ),
+            *Approvable.Meta.constraints,
             models.CheckConstraint(
                 condition=models.Q(reviewed_by__isnull=True)
                 | ~models.Q(reviewed_by=models.F("requested_by")),
@@ -214,8 +194,25 @@ class Switch(models.Model):
         return self.the_kind is Kind.EMERGENCY and not self.open and self.reviewed_by_id is None
 
     @property
-    def open(self) -> bool:
-        return self.current in OPEN
+    def digest(self) -> str:
+        """What an approval is given to."""
+        return self.plan_digest
+
+    def cannot_change(self) -> Sentence:
+        return say(
+            "This switch is %(status)s: it cannot be changed that way any more.",
+            status=self.get_status_display(),
+        )
+
+    def conclude(self, *sentences: Sentence) -> None:
+        self.outcome = sentences[0].to_json()
+
+    def tell(self, sentence: Sentence, actor: Any = None) -> None:
+        log_event(self, sentence, actor=actor)
+
+    def tell_once(self, sentence: Sentence) -> None:
+        """A line in the log, unless it is its last one already."""
+        log_once(self, sentence)
 
     def the_plan(self) -> Plan:
         return Plan.from_json(self.plan)
@@ -225,18 +222,22 @@ class Switch(models.Model):
         return Sentence.from_json(self.outcome)
 
 
-class Tail(models.Model):
-    """What a lost source held beyond the mirror when its clients were sent over without it; see ``tails.py``."""
+class Tail(Stateful):
+    """What a lost source held beyond the mirror when its clients were sent over without it; see ``recovery/unreplicated.py``."""
 
-    class Status(models.TextChoices):
-        WAITING = "waiting", _("awaited")
-        REPORTED = "reported", _("reported")
-        REBUILDING = "rebuilding", _("being rebuilt")
-        REBUILT = "rebuilt", _("rebuilt")
-        FAILED = "failed", _("not rebuilt")
+    MACHINE = TAIL_MACHINE
+    Status = TailStatus
+
+    STATUS_LABELS = [
+        (TailStatus.WAITING.value, _("awaited")),
+        (TailStatus.REPORTED.value, _("reported")),
+        (TailStatus.REBUILDING.value, _("being rebuilt")),
+        (TailStatus.REBUILT.value, _("rebuilt")),
+        (TailStatus.FAILED.value, _("not rebuilt")),
+    ]
 
     switch = models.OneToOneField(Switch, models.CASCADE, related_name="tail")
-    status = models.CharField(max_length=12, choices=Status.choices, default=Status.WAITING)
+    status = models.CharField(max_length=12, choices=STATUS_LABELS, default=TailStatus.WAITING.value)
     #: Up to where the mirror had copied: ``[[topic, partition, source offset, target offset], ...]``.
     points = models.JSONField()
     #: What was beyond: ``[[topic, partition, first offset, end offset], ...]``.
@@ -256,6 +257,13 @@ class Tail(models.Model):
         return f"tail of {self.switch}: {self.status}"
 
     @property
+    def current(self) -> TailStatus:
+        return TailStatus(self.status)
+
+    def cannot_change(self) -> Sentence:
+        return say("Its tail is %(status)s: there is nothing to decide.", status=self.get_status_display())
+
+    @property
     def records(self) -> int:
         """How many records it has; 0 while it is not reported."""
         return sum(end - first for _topic, _partition, first, end in self.found)
@@ -264,19 +272,12 @@ class Tail(models.Model):
         return {Partition(t, p): OffsetSync(source, target) for t, p, source, target in self.points}
 
 
-class Approval(models.Model):
+class Approval(GivenApproval):
     """One person's yes to one plan. A switch runs when it has as many as it needs."""
 
     switch = models.ForeignKey(Switch, models.CASCADE, related_name="approvals")
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+")
-    at = models.DateTimeField(auto_now_add=True)
-    #: Of the plan that was shown.
-    plan_digest = models.CharField(max_length=40)
-    #: The browser in which it was given; empty for a program.
-    browser = models.CharField(max_length=40, blank=True)
 
-    class Meta:
-        ordering = ("at",)
+    class Meta(GivenApproval.Meta):
         constraints = [models.UniqueConstraint(fields=["switch", "user"], name="one_approval_a_person")]
 
     def __str__(self) -> str:

@@ -36,6 +36,7 @@ from hadash.inventory.models import Declaration, InstanceID, Pair
 from hadash.kafka.values import GroupInfo
 from hadash.switching.approvals import decisions
 from hadash.switching.approvals import requests as switch_requests
+from hadash.switching.handovers import handing_over
 from hadash.switching.models import Blackout
 from hadash.switching.plan import Plan
 from hadash.switching.planning.radius import PlanProposal
@@ -111,12 +112,10 @@ def planned(monkeypatch: pytest.MonkeyPatch, plan: Plan) -> None:
 @pytest.fixture
 def started(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Keys of the switches that were handed to the workers."""
-    import tasks.batches
-    import tasks.switching
 
     keys: list[str] = []
-    monkeypatch.setattr(tasks.batches, "wake", keys.append)
-    monkeypatch.setattr(tasks.switching, "start", lambda switch: keys.append(switch.key))
+    monkeypatch.setattr(handing_over, "wake", lambda batch: keys.append(batch.key))
+    monkeypatch.setattr(handing_over, "start_switch", lambda switch: keys.append(switch.key))
     return keys
 
 

@@ -14,9 +14,9 @@ from hadash.bindings.errors import StoreUnavailable
 from hadash.bindings.model import Binding, BindingDocument
 from hadash.bindings.native import NativeDialect
 from hadash.bindings.store import Edit
-from hadash.dashboard.engines import Engines
 from hadash.identity.identity import Identity
 from hadash.inventory.models import Declaration, InstanceID
+from hadash.presentation.engines import Engines
 from hadash.switching.binding_changes import applying
 from hadash.switching.binding_changes.models import BindingChange
 

@@ -15,9 +15,9 @@ from django.utils import timezone
 
 from hadash.accounts.models import PairRole
 from hadash.accounts.roles import ON_ALL_PAIRS, REQUEST, SCOPES
-from hadash.dashboard.engines import Engines
 from hadash.governance.models import Run
 from hadash.inventory.models import AppID, Pair
+from hadash.presentation.engines import Engines
 
 from .conftest import Program
 from .endpoints import API, PAGES, bodies, body_of

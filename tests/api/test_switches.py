@@ -14,14 +14,16 @@ from django.utils import timezone
 from hadash.audit.models import Entry
 from hadash.bindings.errors import StoreUnavailable, UnknownOutcome
 from hadash.bindings.model import Binding
+from hadash.refusals import Refused
 from hadash.sentences import say
 from hadash.switching.approvals import requests
 from hadash.switching.approvals.requests import check_now
+from hadash.switching.handovers import handing_over
 from hadash.switching.machine import Kind
 from hadash.switching.models import Switch
 from hadash.switching.plan import Plan
 from hadash.switching.planning.radius import PlanProposal
-from hadash.switching.refusals import EnginesAway, Refused
+from hadash.switching.refusals import EnginesAway
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
 
@@ -80,7 +82,7 @@ def test_from_the_request_to_its_run(
     lines = [line["sentence"] for line in arne.get(f"switches/{key}/log/").json()]
     assert lines == [
         "olga requested the switch.",
-        "arne approved the switch.",
+        "arne approved it.",
         "“我看着”",
         "olga asked to abort.",
     ]
@@ -395,10 +397,9 @@ class TestMigration:
         monkeypatch: pytest.MonkeyPatch,
         django_capture_on_commit_callbacks: Any,
     ) -> None:
-        import tasks.retirement
 
         handed: list[str] = []
-        monkeypatch.setattr(tasks.retirement, "start", lambda held: handed.append(held.switch.key))
+        monkeypatch.setattr(handing_over, "start_removal", lambda held: handed.append(held.switch.key))
         with django_capture_on_commit_callbacks(execute=True):
             answer = program("olga").post(f"switches/{migrated.key}/retire/", {"confirm": "east"})
         assert answer.status_code == 202, "workers go on with it"

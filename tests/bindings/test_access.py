@@ -23,8 +23,8 @@ from hadash.bindings.model import Binding
 from hadash.bindings.securing import secure
 from hadash.bindings.store import BindingStore, Edit
 from hadash.identity.identity import Identity
-from hadash.sandbox.java import find_java
-from hadash.sandbox.zookeeper import ZooKeeper
+from hadash_sandbox.java import find_java
+from hadash_sandbox.zookeeper import ZooKeeper
 
 
 class TestSettings:

@@ -34,6 +34,7 @@ from hadash.cli.__main__ import main
 from hadash.cli.client import Api
 from hadash.identity.identity import Identity
 from hadash.radius.scope import Member, Scope, ScopeKind
+from hadash.refusals import Refused
 from hadash.sentences import say
 from hadash.switching.approvals import requests
 from hadash.switching.batches.models import Batch
@@ -42,7 +43,7 @@ from hadash.switching.models import BindingChange, Switch
 from hadash.switching.plan import Plan
 from hadash.switching.planning.overlaps import Holder
 from hadash.switching.planning.radius import PlanProposal
-from hadash.switching.refusals import EnginesAway, Refused
+from hadash.switching.refusals import EnginesAway
 from hadash.switching.retirement.models import Retirement
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]

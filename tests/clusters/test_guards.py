@@ -23,10 +23,11 @@ from hadash.mirroring.offsets import OffsetSync
 from hadash.mirroring.services import cluster_client
 from hadash.radius.scope import Scope
 from hadash.sentences import Sentence
-from hadash.switching.execution.effects import CommandHandler, Facts
+from hadash.switching.execution.effects import CommandHandler
 from hadash.switching.machine import Kind, Stage
 from hadash.switching.plan import Plan
 from hadash.switching.stages import commands as do
+from hadash.switching.stages.context import StageContext
 from hadash.switching.stages.run import Limits, StageFailed
 from hadash.switching.stages.self_assigned import check_self_assigned
 from hadash.switching.stages.ways import run_of
@@ -85,7 +86,7 @@ class Moving:
         def say(sentence: Sentence) -> None:
             self.said.append(str(sentence))
 
-        return CommandHandler(self.plan, None, Facts(), say)
+        return CommandHandler(self.plan, None, StageContext(), say)
 
     def config(self, **more: Any) -> dict[str, Any]:
         return self.app.config(self.gateway.bootstrap, **more)

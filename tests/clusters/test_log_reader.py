@@ -10,9 +10,9 @@ from confluent_kafka import Consumer, Message, Producer
 from support.kafka import Clusters
 from support.waiting import eventually
 
-from hadash.sandbox.errors import SandboxError
-from hadash.sandbox.traffic.log_reader import Sides, await_caught_up
-from hadash.sandbox.traffic.logs import judge_logs
+from hadash_sandbox.errors import SandboxError
+from hadash_sandbox.traffic.log_reader import Sides, await_caught_up
+from hadash_sandbox.traffic.logs import judge_logs
 
 pytestmark = pytest.mark.stack
 

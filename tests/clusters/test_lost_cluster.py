@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from hadash.kafka.groups import REQUEST_SECONDS
-from hadash.sandbox.kafka import KafkaCluster
-from hadash.sandbox.stack import Stack
+from hadash_sandbox.kafka import KafkaCluster
+from hadash_sandbox.stack import Stack
 
 pytestmark = [pytest.mark.stack, pytest.mark.long]
 

@@ -26,10 +26,11 @@ from hadash.kafka.errors import ClusterUnavailable, KafkaError
 from hadash.kafka.values import DEFAULT, QuotaEntity
 from hadash.radius.scope import Scope
 from hadash.switching.execution import quotas as switching_quotas
-from hadash.switching.execution.effects import CommandHandler, Facts
+from hadash.switching.execution.effects import CommandHandler
 from hadash.switching.machine import Kind
 from hadash.switching.plan import Plan
 from hadash.switching.stages import commands as do
+from hadash.switching.stages.context import StageContext
 from hadash.switching.stages.quota_checks import QuotaCheck, QuotasFound
 
 pytestmark = pytest.mark.stack
@@ -104,7 +105,7 @@ class Switch:
 
     def ask(self, command: do.Command, *instances: str, kind: Kind = Kind.PLANNED) -> Any:
         return CommandHandler(
-            self.plan(*instances, kind=kind), None, Facts(), lambda sentence: None
+            self.plan(*instances, kind=kind), None, StageContext(), lambda sentence: None
         ).carry_out(command)
 
     def client(self, name: str) -> QuotaEntity:

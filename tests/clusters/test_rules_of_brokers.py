@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from support.environment import Cluster
 from support.kafka import App
@@ -9,8 +11,9 @@ from support.waiting import eventually
 
 from hadash.kafka import cluster
 from hadash.kafka.cluster import ClusterClient
+from hadash.kafka.errors import KafkaError
 from hadash.kafka.values import Acl, ClusterAccess
-from hadash.mirroring.acls import applies_to, write_denial
+from hadash.mirroring.acls import CLUSTER, applies_to, by_host, write_denial
 
 pytestmark = pytest.mark.stack
 
@@ -60,6 +63,42 @@ def test_they_are_the_same_rules_as_the_cluster_tells(client: ClusterClient, app
 def test_of_a_stranger_nobody_has_heard(client: ClusterClient) -> None:
     brokers = [broker for broker, _, _ in client.brokers()]
     assert client.topic_rules(brokers, ["User:nobody-at-all"]) == {broker: set() for broker in brokers}
+
+
+def test_a_cluster_that_refuses_to_tell_is_not_one_without_rules(
+    clusters: dict[str, Cluster], client: ClusterClient, app: App
+) -> None:
+    """Whoever may not DESCRIBE the cluster would see that nobody is allowed anything, on both sides alike."""
+    stranger = ClusterClient(
+        replace(client.access, username=app.appid, password=app.password, sasl_mechanism="SCRAM-SHA-256")
+    )
+    try:
+        with pytest.raises(
+            KafkaError, match="could not read the ACLs of everybody: ClusterAuthorizationFailed"
+        ):
+            stranger.acls()
+        with pytest.raises(KafkaError, match=f"of User:{app.appid}: ClusterAuthorizationFailed"):
+            stranger.acls_of([f"User:{app.appid}"])
+    finally:
+        stranger.close()
+
+
+def test_rules_about_the_cluster_have_kafkas_name(client: ClusterClient, app: App) -> None:
+    """Producers that are idempotent need one on brokers before 2.8."""
+    rule = Acl("CLUSTER", CLUSTER, "LITERAL", f"User:{app.appid}", "10.0.0.1", "IDEMPOTENT_WRITE", "ALLOW")
+    client.create_acls([rule])
+    try:
+        assert eventually(lambda: rule in client.acls_of([rule.principal]), "the rule")
+        assert by_host(client.acls_of([rule.principal]), [app.appid], [], []) == {rule}
+    finally:
+        client.delete_acls([rule])
+    assert eventually(lambda: rule not in client.acls_of([rule.principal]), "it is gone")
+    client.delete_acls([rule])
+
+
+def test_a_rule_that_nobody_knows_is_said(client: ClusterClient, app: App) -> None:
+    with pytest.raises(KafkaError, match="could not create ACLs: there is no such rule: ALLOW"):
+        client.create_acls([Acl("TOPIC", "orders", "LITERAL", f"User:{app.appid}", "*", "FLY", "ALLOW")])
 
 
 class TestSomeRules:

@@ -22,19 +22,20 @@ from dashboard.parts import NASTY, PASSWORD, cluster, gateway, signed_in
 from hadash.accounts.roles import ensure_roles, ensure_user
 from hadash.bindings.model import Binding, BindingDocument
 from hadash.bindings.native import NativeDialect
-from hadash.dashboard import engines as engines_module
-from hadash.dashboard import live
-from hadash.dashboard.engines import Engines
 from hadash.dashboard.views import streaming
 from hadash.identity.identity import Identity
 from hadash.inventory.models import Access, AppID, InstanceID, Pair, Worker
 from hadash.mirroring.models import LagSample, Mirror
+from hadash.presentation import engines as engines_module
+from hadash.presentation import live
+from hadash.presentation.engines import Engines
 from hadash.radius.scope import Member, Scope, ScopeKind
 from hadash.sentences import say
 from hadash.switching.batches.models import Batch, BatchItem, tell
 from hadash.switching.batches.models import digest_of as digest_of_batch
 from hadash.switching.binding_changes import applying, requests, unregistering
 from hadash.switching.binding_changes.models import BindingChange, digest_of
+from hadash.switching.handovers import handing_over
 from hadash.switching.models import StageRecord, Switch, log_event
 from hadash.switching.plan import Plan
 
@@ -257,10 +258,9 @@ def dialect(zookeeper: KazooClient, monkeypatch: pytest.MonkeyPatch) -> NativeDi
 @pytest.fixture
 def handed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Keys of the changes that were handed to the workers."""
-    import tasks.binding
 
     keys: list[str] = []
-    monkeypatch.setattr(tasks.binding, "start", lambda change: keys.append(change.key))
+    monkeypatch.setattr(handing_over, "start_change", lambda change: keys.append(change.key))
     return keys
 
 

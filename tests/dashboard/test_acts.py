@@ -21,17 +21,19 @@ from hadash.accounts.roles import ensure_user
 from hadash.audit.models import Entry
 from hadash.bindings.model import Binding, BindingState, Journal
 from hadash.bindings.store import BindingStore, Edit
-from hadash.dashboard.engines import Engines
 from hadash.dashboard.views import requests
 from hadash.inventory.models import InstanceID
+from hadash.presentation.engines import Engines
+from hadash.refusals import Refused
 from hadash.sentences import say
 from hadash.switching.approvals import decisions
 from hadash.switching.approvals import requests as switch_requests
+from hadash.switching.handovers import handing_over
 from hadash.switching.machine import Kind
 from hadash.switching.models import Approval, Switch
 from hadash.switching.plan import Plan
 from hadash.switching.planning.radius import PlanProposal
-from hadash.switching.refusals import EnginesAway, Refused
+from hadash.switching.refusals import EnginesAway
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
 
@@ -48,10 +50,9 @@ def planned(monkeypatch: pytest.MonkeyPatch, plan: Plan) -> None:
 @pytest.fixture
 def started(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Keys of the switches that were handed to the workers."""
-    import tasks.switching
 
     keys: list[str] = []
-    monkeypatch.setattr(tasks.switching, "start", lambda switch: keys.append(switch.key))
+    monkeypatch.setattr(handing_over, "start_switch", lambda switch: keys.append(switch.key))
     return keys
 
 
@@ -711,7 +712,7 @@ def test_an_approval_counts_only_for_what_was_shown(
     """Two approvals are needed, and somebody else gives the first one while the page is open."""
     switch = make_switch(approvals_needed=2)
     people.vera.groups.set(people.arne.groups.all())
-    Approval.objects.create(switch=switch, user=people.vera, plan_digest=switch.plan_digest)
+    Approval.objects.create(switch=switch, user=people.vera, digest=switch.plan_digest)
     shown = {"plan_digest": switch.plan_digest, "approvals": "0"}
     answer = as_arne.post(reverse("approve", args=[switch.key]), shown)
     assert answer.status_code == 409

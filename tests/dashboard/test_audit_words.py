@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-from hadash.dashboard.words import VERBS
+from hadash.presentation.labels import VERBS
 from hadash.switching.models import StageRecord
 
 HADASH = Path(__file__).resolve().parents[2] / "hadash"

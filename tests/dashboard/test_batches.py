@@ -13,6 +13,7 @@ from dashboard.parts import NASTY, signed_in
 from hadash.accounts.roles import ensure_user
 from hadash.sentences import say
 from hadash.switching.batches.models import Batch
+from hadash.switching.handovers import handing_over
 from hadash.switching.models import Switch
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
@@ -29,10 +30,9 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
 @pytest.fixture
 def woken(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Keys of the batches that were handed to the workers."""
-    import tasks.batches
 
     keys: list[str] = []
-    monkeypatch.setattr(tasks.batches, "wake", keys.append)
+    monkeypatch.setattr(handing_over, "wake", lambda batch: keys.append(batch.key))
     return keys
 
 

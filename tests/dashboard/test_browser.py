@@ -19,13 +19,13 @@ from playwright.sync_api import Browser, expect
 from support.browser import PAGE_MS, Window
 
 from dashboard.parts import PASSWORD, gateway
-from hadash.dashboard import live
-from hadash.dashboard.engines import Engines
 from hadash.dashboard.views.stream import Parts, SwitchViewer
-from hadash.dashboard.words import stage_word
 from hadash.governance.models import Run
 from hadash.pipeline import schedules
 from hadash.pipeline.models import Schedule
+from hadash.presentation import live
+from hadash.presentation.engines import Engines
+from hadash.presentation.labels import stage_word
 from hadash.switching.machine import Stage
 from hadash.switching.models import StageRecord, Switch
 

@@ -14,7 +14,7 @@ from hadash.dashboard.charts.chart import TWIN_ROWS, Chart
 from hadash.dashboard.charts.coverage_map import Cell, Known
 from hadash.dashboard.charts.island_map import Turn
 from hadash.dashboard.sorting import order_of
-from hadash.dashboard.tables import Column
+from hadash.presentation.tables import Column
 
 DAY = date(2026, 11, 20)
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from dashboard.parts import gateway
-from hadash.dashboard import engines
-from hadash.dashboard.engines import Connected, Engines
+from hadash.presentation import engines
+from hadash.presentation.engines import Connected, Engines
 
 
 def answers(monkeypatch: pytest.MonkeyPatch, entries: list[list[Any]], silent: list[str]) -> None:

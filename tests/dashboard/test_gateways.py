@@ -15,10 +15,10 @@ from django.utils import timezone
 from dashboard.parts import PASSWORD, cluster, gateway, signed_in
 from hadash.accounts.roles import ensure_user
 from hadash.dashboard.charts.lines import lines
-from hadash.dashboard.engines import Engines
 from hadash.dashboard.gateways.rates import Counted, rates
 from hadash.inventory import sampling
 from hadash.inventory.models import GatewaySample, Pair
+from hadash.presentation.engines import Engines
 
 AT = datetime(2026, 11, 25, 10, 0, tzinfo=UTC)
 

@@ -12,7 +12,7 @@ from django.urls import reverse
 from dashboard.parts import gateway
 from hadash.audit.models import Entry
 from hadash.bindings.errors import UnknownOutcome
-from hadash.dashboard.engines import Engines
+from hadash.presentation.engines import Engines
 from hadash.switching.recovery import gateways
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]

@@ -23,12 +23,12 @@ from django.utils import timezone, translation
 from dashboard.parts import NASTY, PASSWORD, cluster
 from hadash.accounts.models import PairRole
 from hadash.accounts.roles import ensure_user
-from hadash.dashboard import engines as engines_module
-from hadash.dashboard import live
-from hadash.dashboard.engines import Engines, SharedLook
 from hadash.dashboard.views import broadcast, stream, streaming
 from hadash.dashboard.views.broadcast import Broadcast, News
 from hadash.inventory.models import Pair
+from hadash.presentation import engines as engines_module
+from hadash.presentation import live
+from hadash.presentation.engines import Engines, SharedLook
 from hadash.sentences import say
 from hadash.switching.models import StageRecord, Switch, log_event
 

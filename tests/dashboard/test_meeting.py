@@ -18,8 +18,6 @@ from django.utils import timezone
 from dashboard.graph_parts import publish_graph, uses_of
 from hadash.dashboard import appid_csv, meeting
 from hadash.dashboard.meeting import GroupLag, Right, TopicUse, compared
-from hadash.dashboard.selectors import history_of
-from hadash.dashboard.states import State
 from hadash.dashboard.views.appids import PARTS, ROWS_SHOWN
 from hadash.governance.models import Finding
 from hadash.inventory.models import Access, AppID, InstanceID
@@ -27,6 +25,8 @@ from hadash.kafka.errors import ClusterUnavailable
 from hadash.lake import snapshots
 from hadash.lake.store import Store
 from hadash.mirroring.models import Mirror
+from hadash.presentation.badges import State
+from hadash.presentation.selectors import history_of
 from hadash.switching.models import Switch
 
 

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from hadash.dashboard import overview, states
-from hadash.dashboard.readiness import MirrorFacts, PairFacts, readiness
 from hadash.inventory.models import Pair
 from hadash.mirroring.models import Mirror
+from hadash.presentation import badges, pair_verdicts
+from hadash.presentation.readiness import MirrorFacts, PairFacts, readiness
 from hadash.sentences import fill
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
@@ -46,7 +46,7 @@ def said(mirrors: list[MirrorFacts]) -> list[str]:
 
 def test_it_is_what_is_said_of_each_of_them(estate: SimpleNamespace, mirrors: list[Mirror]) -> None:
     def one(mirror: Mirror) -> MirrorFacts:
-        look = states.of_mirror(mirror).look
+        look = badges.of_mirror(mirror).look
         fine = None if look == "unknown" else look == "fine"
         return MirrorFacts(
             mirror.name, fine, mirror.lag_seconds, mirror.state == "turning" and look != "unknown"
@@ -55,7 +55,7 @@ def test_it_is_what_is_said_of_each_of_them(estate: SimpleNamespace, mirrors: li
     # (One that is turned round and was not looked at lately is told of as turning either way.)
     of_each = [one(mirror) for mirror in mirrors if mirror.state != "turning"]
     Mirror.objects.filter(state="turning").delete()
-    together = overview._mirrors({estate.pair.pk: RPO})[estate.pair.pk]
+    together = pair_verdicts._mirrors({estate.pair.pk: RPO})[estate.pair.pk]
     assert sum(each.count for each in together) == len(of_each)
     assert len(together) < len(of_each)
     counts = [text for text in said(of_each) if "among them" not in text]
@@ -70,24 +70,24 @@ def test_the_one_furthest_behind_is_named(estate: SimpleNamespace, mirrors: list
         Mirror.objects.create(
             pair=estate.pair, name=name, topics=[], source=estate.east, state="running", looked_at=now, lag_seconds=seconds
         )  # fmt: skip
-    together = overview._mirrors({estate.pair.pk: RPO})[estate.pair.pk]
+    together = pair_verdicts._mirrors({estate.pair.pk: RPO})[estate.pair.pk]
     assert said(together) == ["2 of 3 mirrors are further behind than the RPO of 30 s, far most: 95 s."]
 
 
 def test_each_pair_against_its_own_rpo_with_its_own_worst(estate: SimpleNamespace) -> None:
     Mirror.objects.all().delete()
     other = Pair.objects.create(name="other", first=estate.east, second=estate.west, default=estate.east)
-    for pair, number in product((estate.pair, other), range(overview.MIRRORS_SHOWN + 2)):
+    for pair, number in product((estate.pair, other), range(pair_verdicts.MIRRORS_SHOWN + 2)):
         Mirror.objects.create(
             pair=pair, name=f"m-{number}", topics=[], source=estate.east, state="running", looked_at=timezone.now(), lag_seconds=number,
         )  # fmt: skip
-    facts = overview._mirrors({estate.pair.pk: 2.5, other.pk: 100.0})
+    facts = pair_verdicts._mirrors({estate.pair.pk: 2.5, other.pk: 100.0})
     late = {pair: sum(each.count for each in own if (each.seconds or 0) > 2.5) for pair, own in facts.items()}
-    assert late[estate.pair.pk] == overview.MIRRORS_SHOWN + 2 - 3
-    assert [each.count for each in facts[other.pk]] == [overview.MIRRORS_SHOWN + 2]
-    worst = overview._worst([estate.pair.pk, other.pk])
+    assert late[estate.pair.pk] == pair_verdicts.MIRRORS_SHOWN + 2 - 3
+    assert [each.count for each in facts[other.pk]] == [pair_verdicts.MIRRORS_SHOWN + 2]
+    worst = pair_verdicts._worst([estate.pair.pk, other.pk])
     names = [Mirror.objects.get(pk=key).name for key in worst[other.pk]]
-    assert names == [f"m-{number}" for number in range(overview.MIRRORS_SHOWN + 1, 1, -1)]
+    assert names == [f"m-{number}" for number in range(pair_verdicts.MIRRORS_SHOWN + 1, 1, -1)]
 
 
 def test_those_of_which_nobody_knows_come_first(estate: SimpleNamespace) -> None:
@@ -95,4 +95,4 @@ def test_those_of_which_nobody_knows_come_first(estate: SimpleNamespace) -> None
     values: dict[str, Any] = {"pair": estate.pair, "topics": [], "source": estate.east}
     Mirror.objects.create(name="late", lag_seconds=99.0, **values)
     unknown = Mirror.objects.create(name="unknown", lag_seconds=None, **values)
-    assert overview._worst([estate.pair.pk])[estate.pair.pk][0] == unknown.pk
+    assert pair_verdicts._worst([estate.pair.pk])[estate.pair.pk][0] == unknown.pk

@@ -13,13 +13,13 @@ from django.utils import timezone
 
 from dashboard.parts import NASTY, gateway, signed_in
 from hadash.bindings.model import Binding, BindingDocument
-from hadash.dashboard import selectors
-from hadash.dashboard.declared import SHOWN
-from hadash.dashboard.engines import Engines
 from hadash.dashboard.views.appids import ROWS_SHOWN
 from hadash.dashboard.views.common import PAGE_SIZE
 from hadash.dashboard.views.switch_lists import SHOWN_CHANGES
 from hadash.inventory.models import Access, AppID, InstanceID
+from hadash.presentation import selectors
+from hadash.presentation.declared import SHOWN
+from hadash.presentation.engines import Engines
 from hadash.switching.models import Switch
 from hadash.switching.retirement.models import Retirement
 from hadash.switching.retirement.services import switch_ended

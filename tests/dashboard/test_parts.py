@@ -9,9 +9,10 @@ import pytest
 from django.contrib.auth.models import User
 from django.utils import translation
 
-from hadash.dashboard import figures, states
+from hadash.dashboard import figures
 from hadash.dashboard.templatetags import hadash as tags
 from hadash.mirroring.models import Mirror
+from hadash.presentation import badges
 from hadash.sentences import say
 from hadash.switching.machine import Status
 
@@ -23,18 +24,18 @@ def history(*records: int | None, step: float = 2.0) -> list[tuple[datetime, int
 
 
 def test_a_sentence_in_the_viewers_language() -> None:
-    stored = say("%(user)s approved the switch.", user="arne").to_json()
-    assert tags.sentence(stored) == "arne approved the switch."
+    stored = say("%(user)s approved it.", user="arne").to_json()
+    assert tags.sentence(stored) == "arne approved it."
     with translation.override("zh-hans"):
         assert tags.sentence(stored) == "arne 批准了切换。"
 
 
 def test_a_line_of_a_log_has_the_full_name_of_who_did_it() -> None:
     arne, wei = User(username="arne", first_name="Arne Approver"), User(username="wei")
-    approved = say("%(user)s approved the batch.", user="arne").to_json()
-    assert tags.told(SimpleNamespace(sentence=approved, actor=arne)) == "Arne Approver approved the batch."
-    assert tags.told(SimpleNamespace(sentence=approved, actor=None)) == "arne approved the batch."
-    assert tags.told(SimpleNamespace(sentence=approved, actor=wei)) == "arne approved the batch.", (
+    approved = say("%(user)s approved it.", user="arne").to_json()
+    assert tags.told(SimpleNamespace(sentence=approved, actor=arne)) == "Arne Approver approved it."
+    assert tags.told(SimpleNamespace(sentence=approved, actor=None)) == "arne approved it."
+    assert tags.told(SimpleNamespace(sentence=approved, actor=wei)) == "arne approved it.", (
         "it is about another"
     )
 
@@ -80,13 +81,13 @@ def test_names_are_escaped() -> None:
 
 
 def test_every_state_has_a_look() -> None:
-    assert set(states.STATUS_LOOKS) == set(Status)
-    assert set(states.MIRROR_LOOKS) == set(states.MIRROR_WORDS) == set(Mirror.State.values)
+    assert set(badges.STATUS_LOOKS) == set(Status)
+    assert set(badges.MIRROR_LOOKS) == set(badges.MIRROR_WORDS) == set(Mirror.State.values)
 
 
 def test_a_mirror_that_nobody_looks_at_is_unknown() -> None:
     mirror = Mirror(state="running", looked_at=datetime.now(UTC) - timedelta(minutes=5))
-    assert states.of_mirror(mirror).look == "unknown"
+    assert badges.of_mirror(mirror).look == "unknown"
     mirror.looked_at = datetime.now(UTC)
-    assert states.of_mirror(mirror).look == "fine"
-    assert states.of_mirror(Mirror(state="running")).look == "unknown"
+    assert badges.of_mirror(mirror).look == "fine"
+    assert badges.of_mirror(Mirror(state="running")).look == "unknown"

@@ -20,7 +20,7 @@ from hadash.inventory.models import Pair
 from hadash.pipeline import schedules
 from hadash.pipeline.jobs import Job, offered
 from hadash.pipeline.models import Schedule
-from tasks import pipeline as tasks
+from hadash.switching.handovers import handing_over
 
 from .parts import cluster, signed_in
 
@@ -35,7 +35,7 @@ def lake(settings: Any, tmp_path: Path) -> None:
 @pytest.fixture(autouse=True)
 def handed(monkeypatch: pytest.MonkeyPatch) -> list[Run]:
     found: list[Run] = []
-    monkeypatch.setattr(tasks, "hand_over", found.append)
+    monkeypatch.setattr(handing_over, "start_run", found.append)
     return found
 
 

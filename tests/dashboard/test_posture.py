@@ -8,8 +8,8 @@ import pytest
 from django.utils import timezone
 
 from hadash.dashboard import tiles
-from hadash.dashboard.posture import standing, total
 from hadash.governance.models import Posture
+from hadash.presentation.posture import standing, total
 
 pytestmark = [pytest.mark.django_db, pytest.mark.stack]
 

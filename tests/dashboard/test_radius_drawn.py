@@ -10,7 +10,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from hadash.dashboard import radius
+from hadash.dashboard import radius_chart
 from hadash.dashboard.charts.blast_radius import MOST_DRAWN
 from hadash.radius.scope import Member
 from hadash.switching.plan import Plan
@@ -28,11 +28,11 @@ def shop(plan: Plan) -> Plan:
 
 
 def test_a_plan_that_was_kept_without_members_has_no_picture(plan: Plan) -> None:
-    assert radius.drawn(replace(plan, members=())) is None
+    assert radius_chart.drawn(replace(plan, members=())) is None
 
 
 def test_each_member_says_why_and_over_whom(shop: Plan) -> None:
-    chart = radius.drawn(shop)
+    chart = radius_chart.drawn(shop)
     assert chart is not None
     assert [tuple(row)[:4] for row in chart.rows][2] == (
         "audit › a-1",
@@ -45,17 +45,17 @@ def test_each_member_says_why_and_over_whom(shop: Plan) -> None:
 def test_of_a_large_one_the_nearest_are_drawn_and_all_are_in_the_table(shop: Plan) -> None:
     many = [Member(f"topic:t-{n:04d}", "appid:shop", "produce") for n in range(MOST_DRAWN + 80)]
     large = replace(shop, members=(SHOP, *many))
-    chart = radius.drawn(large)
+    chart = radius_chart.drawn(large)
     assert chart is not None and len(chart.rows) == MOST_DRAWN
     assert chart.traces[2]["text"] == ["81 more"]
-    everything = radius.drawn(large, everything=True)
+    everything = radius_chart.drawn(large, everything=True)
     assert everything is not None and len(everything.rows) == MOST_DRAWN + 81
 
 
 def test_what_has_changed_since_the_request(shop: Plan) -> None:
     today = replace(shop, members=(SHOP, ORDERS, CLICKS))
-    chart = radius.drawn(today, before=shop)
-    assert chart is not None and chart.name == radius.CHANGES
+    chart = radius_chart.drawn(today, before=shop)
+    assert chart is not None and chart.name == radius_chart.CHANGES
     assert chart.says == "Since the request: 1 new, 1 gone."
     turned = {row[0]: row[-1] for row in chart.rows}
     assert turned == {"shop": "", "orders": "", "clicks": "new", "audit › a-1": "gone"}

@@ -13,10 +13,10 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from hadash.dashboard import live, radius
-from hadash.dashboard.words import stage_purpose
 from hadash.identity.identity import Identity
 from hadash.inventory.gateways import GatewaySilent
+from hadash.presentation import live, radius
+from hadash.presentation.labels import stage_purpose
 from hadash.radius.scope import Scope
 from hadash.sentences import say
 from hadash.switching.approvals import requests as switch_requests

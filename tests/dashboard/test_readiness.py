@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hadash.dashboard.readiness import (
+from hadash.presentation.readiness import (
     ClusterFacts,
     GatewayFacts,
     Grade,

@@ -9,9 +9,9 @@ import pytest
 from django.test import Client, RequestFactory
 from django.urls import reverse
 
-from hadash.dashboard.reading import counted, first_of
 from hadash.dashboard.views.common import paged
 from hadash.inventory.models import AppID
+from hadash.presentation.paging import counted, first_of
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
 

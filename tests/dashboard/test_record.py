@@ -10,7 +10,7 @@ from django.test import Client
 from django.urls import reverse
 
 from hadash.audit.models import record as audit
-from hadash.dashboard.record import Proved, proof_of
+from hadash.presentation.record import Proved, proof_of
 from hadash.switching.models import StageRecord, Switch
 
 DRAINED = [["orders", 1, 900, 420], ["orders", 0, 57, 57], ["empty", 0, 0, 0]]

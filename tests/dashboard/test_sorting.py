@@ -15,10 +15,10 @@ from django.utils import timezone
 
 from dashboard.parts import gateway
 from hadash.audit.models import record
-from hadash.dashboard.engines import Engines
 from hadash.dashboard.sorting import order_of, part_order
 from hadash.governance.models import Finding, Run
 from hadash.inventory.models import Access, AppID
+from hadash.presentation.engines import Engines
 from hadash.switching.models import Switch
 
 NOW = timezone.now()

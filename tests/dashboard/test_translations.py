@@ -9,7 +9,7 @@ from django.utils.translation import override
 
 import hadash
 from hadash.dashboard import translations as t
-from hadash.dashboard.words import DENIALS
+from hadash.presentation.labels import DENIALS
 
 
 def places(text: str) -> set[str]:

@@ -10,10 +10,10 @@ from django.urls import reverse
 from django.utils import timezone
 
 from dashboard.graph_parts import publish_graph
-from hadash.dashboard import uncovered
-from hadash.dashboard.uncovered import Client, Uncovered
 from hadash.governance.models import AdviceStep, Coverage, Run
 from hadash.inventory.models import AppID
+from hadash.presentation import uncovered
+from hadash.presentation.uncovered import Client, Uncovered
 from hadash.radius.nodes import AccessEdge
 
 ONE = Uncovered("main", "shop", "checkout@example.com", 1, 4, 2, (Client("web-1", 2), Client("", 1)), 40, 7)

@@ -10,7 +10,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from hadash.dashboard import live
+from hadash.presentation import live
 from hadash.switching.execution.usual import LEAST, took_before, usual_seconds
 from hadash.switching.models import StageRecord, Switch
 

@@ -19,7 +19,7 @@ from support import wheels
 from support.environment import required
 from support.waiting import eventually
 
-from hadash.sandbox import ports
+from hadash_sandbox import ports
 
 pytestmark = pytest.mark.stack
 

@@ -20,14 +20,14 @@ from support.otlp import Collector, collector
 from support.waiting import eventually
 
 from hadash.bindings.store import BindingStore
-from hadash.sandbox.bench.records import judge_records
-from hadash.sandbox.bench.report import Report
-from hadash.sandbox.check import show_logs
-from hadash.sandbox.demo import DEMO_RATE, ROOT, Demo
-from hadash.sandbox.processes import Process
-from hadash.sandbox.traffic.client import PARTITIONS, Pace
-from hadash.sandbox.trial import READY_SECONDS, Trial
-from hadash.sandbox.world import ClientSpec
+from hadash_sandbox.bench.records import judge_records
+from hadash_sandbox.bench.report import Report
+from hadash_sandbox.check import show_logs
+from hadash_sandbox.demo import DEMO_RATE, ROOT, Demo
+from hadash_sandbox.processes import Process
+from hadash_sandbox.traffic.client import PARTITIONS, Pace
+from hadash_sandbox.trial import READY_SECONDS, Trial
+from hadash_sandbox.world import ClientSpec
 
 #: Seconds in which a worker has to reach the point at which it dies: a whole switch on a slow machine.
 KILL_SECONDS = 90.0

@@ -7,10 +7,10 @@ from typing import Any
 import psycopg
 from support.waiting import eventually
 
-from hadash.sandbox.demo import Demo
-from hadash.sandbox.errors import SandboxError
-from hadash.sandbox.person import Person
-from hadash.sandbox.trial import SWITCH_SECONDS, Measured, Trial
+from hadash_sandbox.demo import Demo
+from hadash_sandbox.errors import SandboxError
+from hadash_sandbox.person import Person
+from hadash_sandbox.trial import SWITCH_SECONDS, Measured, Trial
 
 #: Connect keeps its own Topics on east: it is west that is lost.
 LOST, LEFT = "west", "east"

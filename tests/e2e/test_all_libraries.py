@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import pytest
 
-from hadash.sandbox.clients.check import measure
-from hadash.sandbox.clients.libraries import PHASES, WITHOUT_PROGRAMS, Phase
+from hadash_sandbox.clients.check import measure
+from hadash_sandbox.clients.libraries import PHASES, WITHOUT_PROGRAMS, Phase
 
 pytestmark = [pytest.mark.stack, pytest.mark.long]
 

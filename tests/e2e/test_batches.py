@@ -14,8 +14,8 @@ from hadash.bindings.model import Binding
 from hadash.bindings.store import BindingStore
 from hadash.identity.resolve import resolve
 from hadash.kafka.connect import ConnectClient
-from hadash.sandbox.demo import Demo
-from hadash.sandbox.trial import SWITCH_SECONDS, Trial
+from hadash_sandbox.demo import Demo
+from hadash_sandbox.trial import SWITCH_SECONDS, Trial
 
 pytestmark = pytest.mark.stack
 

@@ -11,8 +11,8 @@ import pytest
 from support.waiting import eventually
 
 from hadash.bindings.store import BindingStore
-from hadash.sandbox.demo import Demo
-from hadash.sandbox.trial import Trial
+from hadash_sandbox.demo import Demo
+from hadash_sandbox.trial import Trial
 
 from .test_cli import APPID, INSTANCE, Terminal
 

@@ -11,8 +11,8 @@ from support.browser import Window, chromium
 from support.waiting import SLOWER, eventually
 
 from hadash.bindings.store import BindingStore
-from hadash.sandbox.demo import Demo
-from hadash.sandbox.trial import Trial
+from hadash_sandbox.demo import Demo
+from hadash_sandbox.trial import Trial
 
 pytestmark = [pytest.mark.stack, pytest.mark.browser]
 

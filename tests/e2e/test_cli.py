@@ -15,9 +15,9 @@ import pytest
 from hadash.bindings.model import Binding
 from hadash.bindings.store import BindingStore
 from hadash.identity.resolve import resolve
-from hadash.sandbox.demo import ROOT, Demo
-from hadash.sandbox.person import Person
-from hadash.sandbox.trial import SWITCH_SECONDS, Trial
+from hadash_sandbox.demo import ROOT, Demo
+from hadash_sandbox.person import Person
+from hadash_sandbox.trial import SWITCH_SECONDS, Trial
 
 pytestmark = pytest.mark.stack
 

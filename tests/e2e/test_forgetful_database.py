@@ -10,7 +10,7 @@ from support.waiting import eventually
 
 from hadash.bindings.model import BindingState
 from hadash.bindings.store import BindingStore
-from hadash.sandbox.trial import SWITCH_SECONDS, Trial
+from hadash_sandbox.trial import SWITCH_SECONDS, Trial
 
 from .conftest import KILL_SECONDS, Workers
 from .test_kill import APPID, INSTANCE, bound_to

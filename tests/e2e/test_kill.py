@@ -10,7 +10,7 @@ import pytest
 from hadash.bindings.model import Binding, BindingState
 from hadash.bindings.store import BindingStore
 from hadash.identity.resolve import resolve
-from hadash.sandbox.trial import SWITCH_SECONDS, Trial
+from hadash_sandbox.trial import SWITCH_SECONDS, Trial
 
 from .conftest import KILL_SECONDS, Workers
 

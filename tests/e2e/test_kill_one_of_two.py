@@ -14,11 +14,11 @@ from support.waiting import eventually
 from hadash.bindings.model import Binding, BindingState
 from hadash.bindings.store import BindingStore
 from hadash.identity.resolve import resolve
-from hadash.sandbox.bench.records import explain
-from hadash.sandbox.demo import Demo
-from hadash.sandbox.ending import CATCH_UP_SECONDS
-from hadash.sandbox.trial import LOOK_SECONDS, SWITCH_SECONDS, Trial
-from hadash.sandbox.world import ClientSpec
+from hadash_sandbox.bench.records import explain
+from hadash_sandbox.demo import Demo
+from hadash_sandbox.ending import CATCH_UP_SECONDS
+from hadash_sandbox.trial import LOOK_SECONDS, SWITCH_SECONDS, Trial
+from hadash_sandbox.world import ClientSpec
 
 from .conftest import KILL_SECONDS, TwoWorkers, apart, missed
 from .test_kill import POINTS

@@ -9,12 +9,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from hadash.sandbox.bench.records import explain
-from hadash.sandbox.demo import Demo
-from hadash.sandbox.downloads import CLIENT_VERSIONS, tool_jars
-from hadash.sandbox.java import find_java
-from hadash.sandbox.trial import Trial
-from hadash.sandbox.world import ClientSpec
+from hadash_sandbox.bench.records import explain
+from hadash_sandbox.demo import Demo
+from hadash_sandbox.downloads import CLIENT_VERSIONS, tool_jars
+from hadash_sandbox.java import find_java
+from hadash_sandbox.trial import Trial
+from hadash_sandbox.world import ClientSpec
 
 from .conftest import apart, missed
 

@@ -16,12 +16,12 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from support.environment import Cluster
 from support.waiting import eventually
 
-from hadash.sandbox.demo import ROOT, Demo
-from hadash.sandbox.ending import CATCH_UP_SECONDS
-from hadash.sandbox.traffic.journal import Follower, Journal
-from hadash.sandbox.traffic.verdict import judge
-from hadash.sandbox.trial import LOOK_SECONDS, READY_SECONDS, SWITCH_SECONDS, Trial
-from hadash.sandbox.world import ClientSpec
+from hadash_sandbox.demo import ROOT, Demo
+from hadash_sandbox.ending import CATCH_UP_SECONDS
+from hadash_sandbox.traffic.journal import Follower, Journal
+from hadash_sandbox.traffic.verdict import judge
+from hadash_sandbox.trial import LOOK_SECONDS, READY_SECONDS, SWITCH_SECONDS, Trial
+from hadash_sandbox.world import ClientSpec
 
 pytestmark = pytest.mark.stack
 

@@ -18,8 +18,8 @@ from support.waiting import eventually
 from hadash.bindings.model import Binding
 from hadash.bindings.store import BindingStore
 from hadash.identity.resolve import resolve
-from hadash.sandbox.demo import Demo
-from hadash.sandbox.trial import Trial
+from hadash_sandbox.demo import Demo
+from hadash_sandbox.trial import Trial
 
 pytestmark = pytest.mark.stack
 

@@ -11,10 +11,10 @@ from support.waiting import eventually
 
 from hadash.bindings.store import BindingStore
 from hadash.kafka.connect import ConnectClient
-from hadash.sandbox.demo import Demo
-from hadash.sandbox.errors import SandboxError
-from hadash.sandbox.person import Person
-from hadash.sandbox.trial import Trial
+from hadash_sandbox.demo import Demo
+from hadash_sandbox.errors import SandboxError
+from hadash_sandbox.person import Person
+from hadash_sandbox.trial import Trial
 
 pytestmark = pytest.mark.stack
 

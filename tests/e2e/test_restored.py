@@ -19,9 +19,9 @@ from support.waiting import eventually
 from hadash.bindings.model import Binding
 from hadash.bindings.store import BindingStore
 from hadash.identity.resolve import resolve
-from hadash.sandbox.demo import ROOT, Demo
-from hadash.sandbox.trial import SWITCH_SECONDS, Trial
-from hadash.sandbox.world import DEMO
+from hadash_sandbox.demo import ROOT, Demo
+from hadash_sandbox.trial import SWITCH_SECONDS, Trial
+from hadash_sandbox.world import DEMO
 
 pytestmark = pytest.mark.stack
 

@@ -14,9 +14,9 @@ from hadash.bindings.errors import StoreUnavailable
 from hadash.bindings.model import Binding, BindingState
 from hadash.bindings.store import BindingStore
 from hadash.identity.resolve import resolve
-from hadash.sandbox.demo import Demo
-from hadash.sandbox.trial import SWITCH_SECONDS, Trial
-from hadash.sandbox.world import DEMO
+from hadash_sandbox.demo import Demo
+from hadash_sandbox.trial import SWITCH_SECONDS, Trial
+from hadash_sandbox.world import DEMO
 
 pytestmark = pytest.mark.stack
 

@@ -24,11 +24,11 @@ from support.waiting import eventually
 from hadash import VERSION
 from hadash.bindings.membership import members
 from hadash.bindings.store import BindingStore
-from hadash.sandbox.check import show_logs
-from hadash.sandbox.demo import DEMO_RATE, Demo
-from hadash.sandbox.processes import Process
-from hadash.sandbox.traffic.client import Pace
-from hadash.sandbox.trial import SWITCH_SECONDS, Trial
+from hadash_sandbox.check import show_logs
+from hadash_sandbox.demo import DEMO_RATE, Demo
+from hadash_sandbox.processes import Process
+from hadash_sandbox.traffic.client import Pace
+from hadash_sandbox.trial import SWITCH_SECONDS, Trial
 
 pytestmark = [pytest.mark.stack, pytest.mark.long]
 

@@ -9,10 +9,10 @@ import pytest
 
 from hadash.bindings.store import BindingStore
 from hadash.identity.identity import Identity
-from hadash.sandbox.bench.records import explain
-from hadash.sandbox.traffic.verdict import longest_gap
-from hadash.sandbox.trial import Trial
 from hadash.switching.handovers.models import FAULTS
+from hadash_sandbox.bench.records import explain
+from hadash_sandbox.traffic.verdict import longest_gap
+from hadash_sandbox.trial import Trial
 
 from .conftest import missed
 

@@ -14,10 +14,10 @@ from support.waiting import eventually
 
 from hadash.bindings.store import BindingStore
 from hadash.identity.identity import Identity
-from hadash.sandbox.demo import Demo
-from hadash.sandbox.ending import CATCH_UP_SECONDS
-from hadash.sandbox.person import Person
-from hadash.sandbox.trial import LOOK_SECONDS, Trial
+from hadash_sandbox.demo import Demo
+from hadash_sandbox.ending import CATCH_UP_SECONDS
+from hadash_sandbox.person import Person
+from hadash_sandbox.trial import LOOK_SECONDS, Trial
 
 from .conftest import part_of
 from .losing import LEFT, LOST, ask_to_go_without, move_to_lost, noted, rebuild

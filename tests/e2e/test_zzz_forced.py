@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from support.waiting import eventually
 
-from hadash.sandbox.demo import Demo
-from hadash.sandbox.errors import SandboxError
-from hadash.sandbox.person import Person
-from hadash.sandbox.trial import SWITCH_SECONDS, Trial
+from hadash_sandbox.demo import Demo
+from hadash_sandbox.errors import SandboxError
+from hadash_sandbox.person import Person
+from hadash_sandbox.trial import SWITCH_SECONDS, Trial
 
 from .conftest import KILL_SECONDS, Workers, a_demo
 from .losing import FORCED, LOST, ask_to_go_without, move_to_lost, noted, rebuild

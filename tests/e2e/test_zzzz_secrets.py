@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pytest
 from kazoo.client import KazooClient
 
-from hadash.sandbox.demo import Demo
-from hadash.sandbox.trial import Trial
+from hadash_sandbox.demo import Demo
+from hadash_sandbox.trial import Trial
 
 pytestmark = pytest.mark.stack
 

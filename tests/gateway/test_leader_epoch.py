@@ -15,7 +15,7 @@ from support.gateway import ControlPlane, GatewayProcess
 from support.kafka import App, Clusters, consume, known_app, produce
 from support.waiting import eventually
 
-from hadash.sandbox.stack import Stack
+from hadash_sandbox.stack import Stack
 
 pytestmark = [pytest.mark.stack, pytest.mark.long]
 

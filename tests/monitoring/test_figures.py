@@ -198,7 +198,7 @@ class TestCountedOnTheWay:
     ) -> None:
         before = self.value("hadash_approval_seconds_count", what="switch")
         switch = make_switch()
-        Approval.objects.create(switch=switch, user=people.arne, plan_digest=switch.plan_digest)
+        Approval.objects.create(switch=switch, user=people.arne, digest=switch.plan_digest)
         assert self.value("hadash_approval_seconds_count", what="switch") == before + 1
 
     def test_a_switch_that_needs_somebody(self, make_switch: Callable[..., Switch]) -> None:

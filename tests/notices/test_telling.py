@@ -11,7 +11,6 @@ from dashboard.parts import gateway
 from django.contrib.auth.models import User
 from django.utils import timezone, translation
 
-from hadash.dashboard.templatetags.hadash import sentence
 from hadash.governance.models import Acceptance, Finding, Run
 from hadash.mirroring.models import Mirror
 from hadash.notices import channels, gathering, routing, watching
@@ -19,6 +18,7 @@ from hadash.notices.channels import ChannelRefused, WantedChannel, WantedWish
 from hadash.notices.kinds import NOTICES, NoticeKind
 from hadash.notices.models import Incident, Notice, Pending, PersonalWish
 from hadash.outbox.models import Delivery
+from hadash.presentation.localized import sentence
 from hadash.reports.models import MailPreference
 from hadash.switching.batches.models import BatchApproval
 from hadash.switching.binding_changes.models import BindingApproval
@@ -63,7 +63,7 @@ class TestSwitches:
     def test_its_life_is_told_to_who_asked(self, make_switch: Any, people: SimpleNamespace) -> None:
         switch = make_switch()
         tell()
-        Approval.objects.create(switch=switch, user=people.arne, plan_digest=switch.plan_digest)
+        Approval.objects.create(switch=switch, user=people.arne, digest=switch.plan_digest)
         later = timezone.now()
         assert tell(later) == {"olga": ["arne has approved the switch of shop."]}
         to("running", switch, token=1)
@@ -93,7 +93,7 @@ class TestSwitches:
     ) -> None:
         batch, change = make_batch(), make_change()
         tell()
-        BatchApproval.objects.create(batch=batch, user=people.arne, plan_digest="x")
+        BatchApproval.objects.create(batch=batch, user=people.arne, digest="x")
         BindingApproval.objects.create(change=change, user=people.arne, digest="x")
         told = tell(timezone.now() + timedelta(minutes=5))
         assert list(told) == ["olga"] and kinds()[2:] == ["approval-given", "approval-given"]

@@ -6,7 +6,8 @@ import itertools
 
 import pytest
 
-from hadash.outbox.states import DUE, MOVES, SETTLED, Event, IllegalMove, State, move, states_before
+from hadash.machines import IllegalMove
+from hadash.outbox.states import DUE, MACHINE, MOVES, SETTLED, Event, State
 
 PAIRS = list(itertools.product(State, Event))
 
@@ -14,12 +15,12 @@ PAIRS = list(itertools.product(State, Event))
 @pytest.mark.parametrize(("state", "event"), PAIRS)
 def test_only_what_the_table_names_moves(state: State, event: Event) -> None:
     if event in MOVES[state]:
-        assert move(state, event) is MOVES[state][event]
-        assert state in states_before(event)
+        assert MACHINE.after(state, event) is MOVES[state][event]
+        assert state in MACHINE.allowing(event)
     else:
         with pytest.raises(IllegalMove, match=event.value):
-            move(state, event)
-        assert state not in states_before(event)
+            MACHINE.after(state, event)
+        assert state not in MACHINE.allowing(event)
 
 
 def test_what_the_server_may_have_is_never_sent_again_by_itself() -> None:

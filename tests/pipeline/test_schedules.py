@@ -18,7 +18,7 @@ from hadash.lake.store import Store
 from hadash.pipeline import claims, running, schedules
 from hadash.pipeline.jobs import JOBS, Job
 from hadash.pipeline.models import Schedule
-from hadash.switching.refusals import Refused
+from hadash.refusals import Refused
 from spark.publishing import runs
 from spark.publishing.runs import DIED
 

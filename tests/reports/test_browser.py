@@ -33,8 +33,8 @@ from hadash.reports.html import html_of
 from hadash.reports.models import Kind, MailPreference
 from hadash.reports.recipients import View
 from hadash.reports.text import text_of
-from hadash.sandbox.mailbox.reading import Mail
 from hadash.sentences import say
+from hadash_sandbox.mailbox.reading import Mail
 
 from .parts import sent
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hadash.sandbox.stack import Stack
+from hadash_sandbox.stack import Stack
 
 
 @pytest.fixture(scope="session")

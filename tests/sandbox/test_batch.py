@@ -17,9 +17,9 @@ from hadash.identity.identity import Identity
 from hadash.radius.fleet import Estate, MirrorOf
 from hadash.radius.nodes import AccessEdge
 from hadash.radius.scope import Scope, ScopeKind
-from hadash.sandbox.bench.applying import Changes
-from hadash.sandbox.world import batch, till, world_named
 from hadash.switching.planning.radius import build_plan
+from hadash_sandbox.bench.applying import Changes
+from hadash_sandbox.world import batch, till, world_named
 
 
 def settings(config: tuple[str, ...]) -> dict[str, str]:

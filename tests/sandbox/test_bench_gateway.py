@@ -11,10 +11,10 @@ import pytest
 
 from hadash.gateway.codec import ErrorCode, build, encode_response, response_module
 from hadash.gateway.kinds import Kind
-from hadash.sandbox.bench import gateway, stranger
-from hadash.sandbox.bench.report import Report
-from hadash.sandbox.bench.stranger import LEAST_ROUND_TRIPS, Latencies, Steady, judge
-from hadash.sandbox.errors import SandboxError
+from hadash_sandbox.bench import gateway, stranger
+from hadash_sandbox.bench.report import Report
+from hadash_sandbox.bench.stranger import LEAST_ROUND_TRIPS, Latencies, Steady, judge
+from hadash_sandbox.errors import SandboxError
 
 
 def answer(code: ErrorCode, version: int = 7) -> bytes:

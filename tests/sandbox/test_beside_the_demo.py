@@ -14,11 +14,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from hadash.sandbox import __main__ as sandbox
-from hadash.sandbox.__main__ import main
-from hadash.sandbox.demo import Demo
-from hadash.sandbox.environment import forget, keep
-from hadash.sandbox.stack import Stack
+from hadash_sandbox import __main__ as sandbox
+from hadash_sandbox.__main__ import main
+from hadash_sandbox.demo import Demo
+from hadash_sandbox.environment import forget, keep
+from hadash_sandbox.stack import Stack
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -93,8 +93,8 @@ def servers_do_not_start(monkeypatch: pytest.MonkeyPatch) -> None:
         raise Began
 
     monkeypatch.setattr(Stack, "start", start)
-    monkeypatch.setattr("hadash.sandbox.demo.tool_jars", lambda *_: None)
-    monkeypatch.setattr("hadash.sandbox.demo.find_java", lambda: None)
+    monkeypatch.setattr("hadash_sandbox.demo.tool_jars", lambda *_: None)
+    monkeypatch.setattr("hadash_sandbox.demo.find_java", lambda: None)
 
 
 def test_what_a_killed_demo_has_left_is_gone_before_the_next_one_starts_its_servers(
@@ -129,7 +129,7 @@ def test_the_banner_says_how_a_demo_in_the_background_is_stopped(
 
 HOLDING = """
 import threading
-from hadash.sandbox.__main__ import _obey_signals
+from hadash_sandbox.__main__ import _obey_signals
 _obey_signals()
 try:
     print("up", flush=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hadash.sandbox.bench.tools import CALM_PATIENCE_SECONDS, CALM_WINDOW_SECONDS, await_calm
+from hadash_sandbox.bench.tools import CALM_PATIENCE_SECONDS, CALM_WINDOW_SECONDS, await_calm
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
-from hadash.sandbox.traffic import client, libraries
-from hadash.sandbox.traffic.journal import Writer, load
-from hadash.sandbox.traffic.records import Headers, headers_of, number_of, plain_number_of, value_of
+from hadash_sandbox.traffic import client, libraries
+from hadash_sandbox.traffic.journal import Writer, load
+from hadash_sandbox.traffic.records import Headers, headers_of, number_of, plain_number_of, value_of
 
 
 class Stop:

@@ -17,12 +17,17 @@ import pytest
 
 from hadash.kafka.values import Partition
 from hadash.mirroring.offsets import OffsetSync
-from hadash.sandbox.clients import check as clients_of_many
-from hadash.sandbox.clients import groups, installing
-from hadash.sandbox.clients.check import exit_faults, table, there_and_back
-from hadash.sandbox.clients.groups import await_committed
-from hadash.sandbox.clients.judging import REFUSED, Cell, Logged, judge, unread
-from hadash.sandbox.clients.libraries import (
+from hadash.switching.machine import Kind
+from hadash.switching.stages.assignors import UsedAssignors
+from hadash.switching.stages.precheck import check_assignors
+from hadash.switching.stages.reading_on import check_reading_on
+from hadash.switching.stages.run import Limits, StageFailed
+from hadash_sandbox.clients import check as clients_of_many
+from hadash_sandbox.clients import groups, installing
+from hadash_sandbox.clients.check import exit_faults, table, there_and_back
+from hadash_sandbox.clients.groups import await_committed
+from hadash_sandbox.clients.judging import REFUSED, Cell, Logged, judge, unread
+from hadash_sandbox.clients.libraries import (
     LIBRARY_NAMES,
     OFFSETS,
     PHASES,
@@ -31,21 +36,16 @@ from hadash.sandbox.clients.libraries import (
     Phase,
     world,
 )
-from hadash.sandbox.clients.reading import logged_of
-from hadash.sandbox.errors import SandboxError
-from hadash.sandbox.person import RequestRefused
-from hadash.sandbox.traffic import program, tool
-from hadash.sandbox.traffic.journal import Journal, Run, Writer, load
-from hadash.sandbox.traffic.log_reader import Position, Sides
-from hadash.sandbox.traffic.records import Headers, damage, headers_of, place
-from hadash.sandbox.traffic.verdict import journal_faults
-from hadash.sandbox.trial import Measured
-from hadash.sandbox.world import world_named
-from hadash.switching.machine import Kind
-from hadash.switching.stages.assignors import UsedAssignors
-from hadash.switching.stages.precheck import check_assignors
-from hadash.switching.stages.reading_on import check_reading_on
-from hadash.switching.stages.run import Limits, StageFailed
+from hadash_sandbox.clients.reading import logged_of
+from hadash_sandbox.errors import SandboxError
+from hadash_sandbox.person import RequestRefused
+from hadash_sandbox.traffic import program, tool
+from hadash_sandbox.traffic.journal import Journal, Run, Writer, load
+from hadash_sandbox.traffic.log_reader import Position, Sides
+from hadash_sandbox.traffic.records import Headers, damage, headers_of, place
+from hadash_sandbox.traffic.verdict import journal_faults
+from hadash_sandbox.trial import Measured
+from hadash_sandbox.world import world_named
 
 #: Ten records of one key.
 TEN = [Logged("a", number) for number in range(10)]

@@ -11,16 +11,16 @@ from typing import Any
 import pytest
 from switching.walking import run_stage, world_before
 
-from hadash.sandbox.errors import SandboxError
-from hadash.sandbox.fault import run
-from hadash.sandbox.fault.cell import ATTEMPTS, Cells
-from hadash.sandbox.fault.faults import FAULTS, Fault, late_writes
-from hadash.sandbox.fault.gate import Gate
-from hadash.sandbox.fault.outcome import Outcome, Row, outcome_of, standstill
-from hadash.sandbox.fault.points import AT_WRITES, WITHIN, Point, Points
-from hadash.sandbox.traffic.verdict import GroupVerdict
 from hadash.switching.machine import WAY, Stage
 from hadash.switching.stages import commands as do
+from hadash_sandbox.errors import SandboxError
+from hadash_sandbox.fault import run
+from hadash_sandbox.fault.cell import ATTEMPTS, Cells
+from hadash_sandbox.fault.faults import FAULTS, Fault, late_writes
+from hadash_sandbox.fault.gate import Gate
+from hadash_sandbox.fault.outcome import Outcome, Row, outcome_of, standstill
+from hadash_sandbox.fault.points import AT_WRITES, WITHIN, Point, Points
+from hadash_sandbox.traffic.verdict import GroupVerdict
 
 
 def parts_of(command: do.Command) -> tuple[do.Command, ...]:

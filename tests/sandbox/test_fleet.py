@@ -25,11 +25,11 @@ from hadash.mirroring.models import LagSample, Mirror
 from hadash.mirroring.services import cluster_client
 from hadash.pipeline import collecting
 from hadash.radius.scope import Scope, ScopeKind
-from hadash.sandbox.errors import SandboxError
-from hadash.sandbox.fleet import database, lags, reports, servers
-from hadash.sandbox.fleet.estate import GROUP, PRODUCE, Estate, Side, Size
-from hadash.sandbox.fleet.filling import take
 from hadash.switching.planning import proposals
+from hadash_sandbox.errors import SandboxError
+from hadash_sandbox.fleet import database, lags, reports, servers
+from hadash_sandbox.fleet.estate import GROUP, PRODUCE, Estate, Side, Size
+from hadash_sandbox.fleet.filling import take
 
 SIDE = Side()
 NOW = datetime(2026, 11, 25, 12, tzinfo=UTC)

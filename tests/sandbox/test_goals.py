@@ -14,17 +14,17 @@ from support.environment import Cluster
 
 from hadash.bindings.epochs import Report as Applied
 from hadash.bindings.member import Member
-from hadash.sandbox import check
-from hadash.sandbox.__main__ import main
-from hadash.sandbox.bench import presence
-from hadash.sandbox.bench.batch import judge_batch
-from hadash.sandbox.bench.records import explain, judge_records
-from hadash.sandbox.bench.report import Report, begin
-from hadash.sandbox.check import bench_switch, judge_bench, judge_check
-from hadash.sandbox.errors import SandboxError
-from hadash.sandbox.fault.outcome import Outcome, Row
-from hadash.sandbox.fault.run import judge_cells
-from hadash.sandbox.trial import Measured
+from hadash_sandbox import check
+from hadash_sandbox.__main__ import main
+from hadash_sandbox.bench import presence
+from hadash_sandbox.bench.batch import judge_batch
+from hadash_sandbox.bench.records import explain, judge_records
+from hadash_sandbox.bench.report import Report, begin
+from hadash_sandbox.check import bench_switch, judge_bench, judge_check
+from hadash_sandbox.errors import SandboxError
+from hadash_sandbox.fault.outcome import Outcome, Row
+from hadash_sandbox.fault.run import judge_cells
+from hadash_sandbox.trial import Measured
 
 
 def verdict(logs: dict[str, Any] | None = None, **values: Any) -> dict[str, Any]:

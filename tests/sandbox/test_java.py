@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from hadash.sandbox import downloads, java
-from hadash.sandbox.errors import SandboxError
+from hadash_sandbox import downloads, java
+from hadash_sandbox.errors import SandboxError
 
 JAVA_17 = 'openjdk version "17.0.15" 2025-04-15\nOpenJDK Runtime Environment'
 

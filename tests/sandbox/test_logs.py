@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 
 import pytest
 
-from hadash.sandbox.traffic import log_reader
-from hadash.sandbox.traffic.journal import Journal, Run
-from hadash.sandbox.traffic.log_reader import Position, Sides, await_caught_up
-from hadash.sandbox.traffic.logs import (
+from hadash_sandbox.traffic import log_reader
+from hadash_sandbox.traffic.journal import Journal, Run
+from hadash_sandbox.traffic.log_reader import Position, Sides, await_caught_up
+from hadash_sandbox.traffic.logs import (
     Logged,
     LogsVerdict,
     fates,

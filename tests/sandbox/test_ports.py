@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from hadash.sandbox import ports
-from hadash.sandbox.errors import SandboxError
+from hadash_sandbox import ports
+from hadash_sandbox.errors import SandboxError
 
 
 @pytest.fixture

@@ -15,10 +15,10 @@ from typing import TypeVar
 import psutil
 import pytest
 
-from hadash.sandbox import processes
-from hadash.sandbox.errors import SandboxError
-from hadash.sandbox.processes import Process, describe_exit
-from hadash.sandbox.supervisor import Supervisor
+from hadash_sandbox import processes
+from hadash_sandbox.errors import SandboxError
+from hadash_sandbox.processes import Process, describe_exit
+from hadash_sandbox.supervisor import Supervisor
 
 T = TypeVar("T")
 
@@ -171,7 +171,7 @@ def test_no_orphan_when_the_parent_is_gone(tmp_path: Path, end: str) -> None:
     script = f"""
 import os, sys, time
 from pathlib import Path
-from hadash.sandbox.processes import Process
+from hadash_sandbox.processes import Process
 process = Process("server", ["sh", "-c", "sh {inner} & wait"], log_path=Path("{tmp_path}", "log"))
 process.start()
 while not process.tail():

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from hadash.sandbox.recording.run import _java_line, _librdkafka_line
-from hadash.sandbox.recording.ways import PREFIX, Way, ways, world
+from hadash_sandbox.recording.run import _java_line, _librdkafka_line
+from hadash_sandbox.recording.ways import PREFIX, Way, ways, world
 
 
 def test_every_report_says_which_client_made_it() -> None:

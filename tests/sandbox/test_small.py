@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hadash.sandbox import kafka, secrets, unprivileged
+from hadash_sandbox import kafka, secrets, unprivileged
 
 
 def test_passwords_are_generated_once_and_kept_private(tmp_path: Path) -> None:

@@ -31,10 +31,10 @@ from confluent_kafka.admin import (
 )
 from kazoo.client import KazooClient
 
-from hadash.sandbox.errors import SandboxError
-from hadash.sandbox.kafka import MIRROR, KafkaCluster, plain_jaas
-from hadash.sandbox.ports import HOST
-from hadash.sandbox.stack import Stack
+from hadash_sandbox.errors import SandboxError
+from hadash_sandbox.kafka import MIRROR, KafkaCluster, plain_jaas
+from hadash_sandbox.ports import HOST
+from hadash_sandbox.stack import Stack
 
 pytestmark = pytest.mark.stack
 
@@ -174,7 +174,7 @@ def test_data_survives_the_death_of_the_whole_stack(data_dir: Path) -> None:
     """SIGKILL `up`: its servers die with it; the next start recovers and has every record."""
     folder, env_file = data_dir / "killed", data_dir / "killed.env"
     with (data_dir / "up.log").open("w") as log:
-        command = [sys.executable, "-m", "hadash.sandbox", "up", "--data", folder, "--env-file", env_file]
+        command = [sys.executable, "-m", "hadash_sandbox", "up", "--data", folder, "--env-file", env_file]
         up = subprocess.Popen(command, cwd=REPOSITORY, stdout=log, stderr=log)
     try:
         eventually(env_file.exists, timeout=120)

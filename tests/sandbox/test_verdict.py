@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from hadash.sandbox.traffic.journal import GAP_SECONDS, Follower, Journal, Run, Writer, load
-from hadash.sandbox.traffic.verdict import (
+from hadash_sandbox.traffic.journal import GAP_SECONDS, Follower, Journal, Run, Writer, load
+from hadash_sandbox.traffic.verdict import (
     damages,
     journal_faults,
     judge,
@@ -188,7 +188,7 @@ def test_of_no_values_there_is_no_percentile() -> None:
 
 def test_what_a_client_writes_down_is_read_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, now = tmp_path / "w.jsonl", [100.0]
-    monkeypatch.setattr("hadash.sandbox.traffic.journal.time.time", lambda: now[0])
+    monkeypatch.setattr("hadash_sandbox.traffic.journal.time.time", lambda: now[0])
     writer = Writer(path, "acked", {"pid": 7})
     for number in (0, 1, 2, 5):  # 3 and 4 were given up
         now[0] += 0.01 * (number + 1)

@@ -20,9 +20,9 @@ from hadash.lake.access import hours
 from hadash.lake.batches import look_at
 from hadash.lake.store import Store
 from hadash.pipeline import running
-from hadash.sandbox.downloads import SPARK_KAFKA_VERSION, spark_kafka_jars
-from hadash.sandbox.java import find_java
-from hadash.sandbox.kafka import plain_jaas
+from hadash_sandbox.downloads import SPARK_KAFKA_VERSION, spark_kafka_jars
+from hadash_sandbox.java import find_java
+from hadash_sandbox.kafka import plain_jaas
 from spark import session
 
 pytestmark = [pytest.mark.stack, pytest.mark.spark, pytest.mark.long]

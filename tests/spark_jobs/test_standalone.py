@@ -17,7 +17,7 @@ from lake.reports import NOON, put, report
 from support.waiting import eventually
 
 from hadash.lake.store import Store
-from hadash.sandbox.ports import allocate
+from hadash_sandbox.ports import allocate
 from spark import manifest
 
 pytestmark = [pytest.mark.spark, pytest.mark.long]

@@ -10,7 +10,7 @@ from types import TracebackType
 
 import pytest
 
-from hadash.sandbox.ports import is_listening
+from hadash_sandbox.ports import is_listening
 from support.waiting import eventually
 
 _CONFIG = """\

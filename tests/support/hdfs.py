@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from hadash.sandbox.downloads import Jars, fetched
-from hadash.sandbox.java import LEAN_ENV, find_java
-from hadash.sandbox.ports import HOST, allocate
-from hadash.sandbox.processes import Process
+from hadash_sandbox.downloads import Jars, fetched
+from hadash_sandbox.java import LEAN_ENV, find_java
+from hadash_sandbox.ports import HOST, allocate
+from hadash_sandbox.processes import Process
 
 #: As new as the client that Spark has.
 VERSION = "3.5.0"

@@ -10,8 +10,8 @@ from typing import Any
 
 from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 
-from hadash.sandbox.downloads import kafka_jars
-from hadash.sandbox.java import find_java, pyspark_jars
+from hadash_sandbox.downloads import kafka_jars
+from hadash_sandbox.java import find_java, pyspark_jars
 from support.waiting import eventually
 
 _MODULES = {

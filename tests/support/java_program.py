@@ -6,8 +6,8 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from hadash.sandbox.downloads import kafka_jars
-from hadash.sandbox.java import find_java
+from hadash_sandbox.downloads import kafka_jars
+from hadash_sandbox.java import find_java
 
 #: Seconds for a JVM to compile the program and answer some thousand lines.
 SECONDS = 120

@@ -8,11 +8,11 @@ import uuid
 from pathlib import Path
 from types import TracebackType
 
-from hadash.sandbox.downloads import CLIENT_VERSIONS, tool_jars
-from hadash.sandbox.java import LEAN_ENV, find_java
-from hadash.sandbox.kafka import plain_jaas, render
-from hadash.sandbox.ports import is_listening
-from hadash.sandbox.processes import Process
+from hadash_sandbox.downloads import CLIENT_VERSIONS, tool_jars
+from hadash_sandbox.java import LEAN_ENV, find_java
+from hadash_sandbox.kafka import plain_jaas, render
+from hadash_sandbox.ports import is_listening
+from hadash_sandbox.processes import Process
 from support.certificates import Authority
 from support.environment import Cluster
 

@@ -14,8 +14,8 @@ import httpx
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from hadash.sandbox import ports
-from hadash.sandbox.processes import Process
+from hadash_sandbox import ports
+from hadash_sandbox.processes import Process
 
 TESTS = Path(__file__).resolve().parents[1]
 

@@ -8,7 +8,7 @@ import pytest
 from kazoo.client import KazooClient
 
 from hadash.inventory.models import Pair
-from hadash.sandbox import seeding
+from hadash_sandbox import seeding
 from support import environment
 
 _ASKING_ZOOKEEPER = ("inventory.services", "inventory.dialects", "inventory.gateways", "pipeline.collecting")

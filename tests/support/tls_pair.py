@@ -13,11 +13,11 @@ from typing import Any
 
 from kazoo.client import KazooClient
 
-from hadash.sandbox.connect import Connect
-from hadash.sandbox.downloads import kafka_jars
-from hadash.sandbox.java import find_java
-from hadash.sandbox.kafka import ADMIN, MIRROR, KafkaCluster
-from hadash.sandbox.stack import stop_together
+from hadash_sandbox.connect import Connect
+from hadash_sandbox.downloads import kafka_jars
+from hadash_sandbox.java import find_java
+from hadash_sandbox.kafka import ADMIN, MIRROR, KafkaCluster
+from hadash_sandbox.stack import stop_together
 from support.certificates import Authority, Issued
 from support.environment import Cluster
 from support.gateway import free_ports

@@ -14,12 +14,13 @@ from django.utils import timezone
 from hadash.accounts.roles import ensure_roles, ensure_user
 from hadash.audit.models import Entry
 from hadash.inventory.models import Cluster, Pair
+from hadash.refusals import Refused
 from hadash.switching.approvals import decisions, policy, requests, windows
+from hadash.switching.approvals.decisions import SWITCHES
 from hadash.switching.execution import stage_audit
 from hadash.switching.machine import Status
 from hadash.switching.models import Blackout, Policy, StageRecord, Switch
 from hadash.switching.plan import Plan
-from hadash.switching.refusals import Refused
 
 from .world import WHOLE
 
@@ -112,7 +113,7 @@ class TestApprovals:
         switch = ask()
         assert approve("arne", switch).current is Status.AWAITING_APPROVAL
         assert started == []
-        assert log(switch)[-2:] == ["arne approved the switch.", "It needs 1 more."]
+        assert log(switch)[-2:] == ["arne approved it.", "It needs 1 more."]
         assert approve("bea", switch).current is Status.RUNNING
         assert started == [switch.key]
 
@@ -191,14 +192,14 @@ class TestWindow:
         self, ask: Any, approve: Any, started: list[str], django_capture_on_commit_callbacks: Any
     ) -> None:
         switch = approve("arne", ask(window=in_hours(1, 2)))
-        assert windows.start_due(lambda s: started.append(s.key)) == 0
+        assert SWITCHES.begin_due(lambda s: started.append(s.key)) == 0
         Switch.objects.update(start_at=timezone.now() - timedelta(minutes=1))
         with django_capture_on_commit_callbacks(execute=True):
-            assert windows.start_due(lambda s: started.append(s.key)) == 1
+            assert SWITCHES.begin_due(lambda s: started.append(s.key)) == 1
         assert started == [switch.key]
         switch.refresh_from_db()
         assert (switch.current, switch.stage) == (Status.RUNNING, "precheck")
-        assert windows.start_due(lambda s: started.append(s.key)) == 0
+        assert SWITCHES.begin_due(lambda s: started.append(s.key)) == 0
 
     def test_approved_within_its_window_it_starts_at_once(
         self, ask: Any, approve: Any, started: list[str]
@@ -211,7 +212,7 @@ class TestWindow:
         switch = approve("arne", ask(window=in_hours(1, 2)))
         begin, end = in_hours(-3, -1)
         Switch.objects.update(start_at=begin, start_until=end)
-        assert windows.start_due(lambda s: started.append(s.key)) == 0
+        assert SWITCHES.begin_due(lambda s: started.append(s.key)) == 0
         switch.refresh_from_db()
         assert (switch.current, started) == (Status.EXPIRED, [])
         assert log(switch)[-1] == "Its window has passed, and it was not started: it is dropped."
@@ -259,10 +260,10 @@ class TestBlackout:
         switch = approve("arne", ask(window=in_hours(0.01, 2)))
         Switch.objects.update(start_at=timezone.now())
         for _ in range(3):
-            assert windows.start_due(lambda s: started.append(s.key)) == 0
+            assert SWITCHES.begin_due(lambda s: started.append(s.key)) == 0
         assert sum("Year-end closing" in line for line in log(switch)) == 1
         policy.end_blackout(people["ada"], blackout)
-        assert windows.start_due(lambda s: started.append(s.key)) == 1
+        assert SWITCHES.begin_due(lambda s: started.append(s.key)) == 1
 
     def test_one_of_another_pair_does_not_matter(
         self, people: dict[str, User], ask: Any, approve: Any, pair: Pair

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -24,16 +23,17 @@ from hadash.bindings.native import NativeDialect
 from hadash.bindings.store import Edit
 from hadash.identity.identity import Identity
 from hadash.inventory.models import Access, AppID, Cluster, InstanceID, Pair
+from hadash.machines import IllegalMove
+from hadash.refusals import Refused
 from hadash.sentences import Sentence, say
 from hadash.switching.approvals import policy
 from hadash.switching.approvals import requests as switches
 from hadash.switching.binding_changes import applying, decisions, requests
-from hadash.switching.binding_changes.machine import MOVES, Event, Status, move
+from hadash.switching.binding_changes.machine import MACHINE, MOVES, Event, Status
 from hadash.switching.binding_changes.models import BindingChange
 from hadash.switching.binding_changes.rule import Wanted
-from hadash.switching.machine import IllegalMove
 from hadash.switching.models import Switch
-from hadash.switching.refusals import Busy, EnginesAway, PlanChanged, Refused
+from hadash.switching.refusals import Busy, EnginesAway, PlanChanged
 
 from .world import WHOLE
 
@@ -306,7 +306,7 @@ class TestReview:
         with pytest.raises(PermissionDenied):
             decisions.decline(people["otto"], change, "No")
         with (
-            pytest.raises(IntegrityError, match="binding_change_decided_by_somebody_else"),
+            pytest.raises(IntegrityError, match="bindingchange_decided_by_somebody_else"),
             transaction.atomic(),
         ):
             BindingChange.objects.filter(pk=change.pk).update(decided_by=people["otto"])
@@ -356,7 +356,7 @@ class TestReview:
         BindingChange.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
         with pytest.raises(Refused, match="has expired"):
             approve(change)
-        assert decisions.expire() == 1
+        assert decisions.BINDING_CHANGES.expire_undecided() == 1
         change.refresh_from_db()
         assert change.current is Status.EXPIRED
 
@@ -492,10 +492,10 @@ class TestTheTable:
         for status in Status:
             for event in Event:
                 if event in MOVES[status]:
-                    assert move(status, event) is MOVES[status][event]
+                    assert MACHINE.after(status, event) is MOVES[status][event]
                 else:
                     with pytest.raises(IllegalMove):
-                        move(status, event)
+                        MACHINE.after(status, event)
 
 
 def test_the_tasks_find_what_waits(monkeypatch: pytest.MonkeyPatch, db: None) -> None:
@@ -503,6 +503,6 @@ def test_the_tasks_find_what_waits(monkeypatch: pytest.MonkeyPatch, db: None) ->
 
     handed: list[int] = []
     monkeypatch.setattr(applying, "waiting", lambda: [7, 9])
-    monkeypatch.setattr(binding, "apply_change", SimpleNamespace(delay=handed.append))
+    monkeypatch.setattr(binding, "hand_over", lambda work, pk: handed.append(pk))
     binding.pick_up_changes()
     assert handed == [7, 9]

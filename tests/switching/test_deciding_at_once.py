@@ -12,9 +12,9 @@ from django.db import connection
 
 from hadash.accounts.roles import ensure_roles, ensure_user
 from hadash.inventory.models import Cluster, Pair
+from hadash.refusals import Refused
 from hadash.switching.approvals import decisions, requests
 from hadash.switching.models import Switch
-from hadash.switching.refusals import Refused
 
 from .world import WHOLE
 

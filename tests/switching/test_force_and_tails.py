@@ -19,12 +19,13 @@ from hadash.kafka.values import Partition
 from hadash.mirroring.offsets import OffsetSync
 from hadash.mirroring.rebuild import NotReported
 from hadash.mirroring.services import MirrorError
+from hadash.refusals import Refused
 from hadash.switching.approvals import policy, requests
 from hadash.switching.machine import Kind, Status
 from hadash.switching.models import Blackout, Switch, Tail
 from hadash.switching.planning import overlaps
 from hadash.switching.recovery import unreplicated
-from hadash.switching.refusals import Busy, Refused
+from hadash.switching.refusals import Busy
 
 from .test_approval import approve, ask, in_hours, log, pair, people, planned, started
 from .test_kinds import asked, ended

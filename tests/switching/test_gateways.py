@@ -20,8 +20,9 @@ from hadash.bindings.member import Member
 from hadash.bindings.membership import members, not_applied
 from hadash.bindings.returning import expected_back
 from hadash.inventory import gateways as reading
+from hadash.refusals import Refused
 from hadash.switching.recovery import gateways
-from hadash.switching.refusals import EnginesAway, Refused
+from hadash.switching.refusals import EnginesAway
 
 __all__ = ["lose_reply"]
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,11 +20,12 @@ from hadash.inventory.models import Cluster, Pair
 from hadash.switching.binding_changes.models import BindingChange
 from hadash.switching.execution import executor
 from hadash.switching.execution.executor import _Execution
-from hadash.switching.handovers import counting
+from hadash.switching.handovers import counting, handing_over
 from hadash.switching.handovers.models import HandoverCount, Way, Work
 from hadash.switching.machine import Stage, Status
 from hadash.switching.models import Switch
 from tasks import binding, switching
+from tasks.app import app
 
 from .world import WHOLE
 
@@ -60,13 +62,18 @@ def switch(pair: Pair) -> Switch:
 def redis(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
     """What was given to Redis. No worker takes it."""
     given: list[tuple[Any, ...]] = []
-    for task in (switching.run_stage, binding.apply_change):
-        monkeypatch.setattr(task, "delay", lambda *arguments: given.append(arguments))
+    broker = SimpleNamespace(send_task=lambda name, arguments: given.append(arguments))
+    monkeypatch.setattr(handing_over, "current_app", broker)
     return given
 
 
 def no_redis(*arguments: Any) -> None:
     raise OperationalError("Connection refused")
+
+
+@pytest.mark.parametrize("work", Work)
+def test_every_kind_of_work_has_a_task(work: Work) -> None:
+    assert handing_over.TASKS[work] in app.tasks
 
 
 def time_passes(seconds: float) -> None:
@@ -87,7 +94,7 @@ def said(switch: Switch) -> list[str]:
 def test_what_redis_takes_is_counted_and_nothing_is_said(
     switch: Switch, redis: list[tuple[Any, ...]]
 ) -> None:
-    switching.start(switch)
+    handing_over.start_switch(switch)
     assert redis == [(switch.pk, 1)]
     switching.pick_up_orphans()
     assert counted() == {(Work.STAGE, Way.HANDED_OVER): 1}
@@ -99,8 +106,8 @@ def test_what_redis_does_not_take_is_counted_and_picked_up(
     switch: Switch, redis: list[tuple[Any, ...]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as away:
-        away.setattr(switching.run_stage, "delay", no_redis)
-        switching.start(switch)
+        away.setattr(handing_over, "current_app", SimpleNamespace(send_task=no_redis))
+        handing_over.start_switch(switch)
     time_passes(6)
     switching.pick_up_orphans()
     assert redis == [(switch.pk, 2)]
@@ -116,7 +123,7 @@ def test_what_redis_does_not_take_is_counted_and_picked_up(
 
 def test_one_that_nobody_takes_again_is_counted_again(switch: Switch, redis: list[tuple[Any, ...]]) -> None:
     """Beat's own hand-over is one too: that it has picked the stage up does not make it the executor."""
-    switching.start(switch)
+    handing_over.start_switch(switch)
     for _ in range(2):
         time_passes(6)
         switching.pick_up_orphans()
@@ -131,7 +138,7 @@ def taken(
 
     def take(then: Callable[[_Execution], bool]) -> Any:
         monkeypatch.setattr(_Execution, "run", then)
-        switching.start(switch)
+        handing_over.start_switch(switch)
         return executor.run_stage(switch.pk, 1)
 
     return take

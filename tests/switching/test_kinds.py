@@ -12,15 +12,16 @@ from django.core.exceptions import PermissionDenied
 from django.utils import timezone
 
 from hadash.audit.models import Entry
-from hadash.dashboard import selectors
 from hadash.inventory.models import Pair
+from hadash.presentation import selectors
+from hadash.refusals import Refused
 from hadash.sentences import say
 from hadash.switching.approvals import decisions, policy, requests, windows
+from hadash.switching.approvals.decisions import SWITCHES
 from hadash.switching.execution import operations
 from hadash.switching.execution.executor import _Execution
 from hadash.switching.machine import Kind, Stage, Status
 from hadash.switching.models import StageRecord, Switch
-from hadash.switching.refusals import Refused
 
 from .test_approval import approve, ask, in_hours, log, pair, people, planned, started
 from .world import WHOLE
@@ -184,9 +185,9 @@ class TestGo:
         assert str(held.outcome_sentence) == "olga cancelled it: Not today. Nothing was changed."
 
     def test_it_is_dropped_when_nobody_says_go(self, paused: Switch, settings: Any) -> None:
-        assert windows.drop_waiting() == 0
+        assert SWITCHES.drop_paused() == 0
         settings.SWITCH_GO_SECONDS = -1
-        assert windows.drop_waiting() == 1
+        assert SWITCHES.drop_paused() == 1
         paused.refresh_from_db()
         assert paused.current is Status.EXPIRED
 

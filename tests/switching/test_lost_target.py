@@ -17,11 +17,11 @@ from hadash.mirroring.models import Mirror
 from hadash.mirroring.offsets import OffsetSync
 from hadash.mirroring.services import anchors_of
 from hadash.radius.fleet import MirrorOf
+from hadash.refusals import Refused
 from hadash.switching.machine import Stage, Status
 from hadash.switching.models import Switch
 from hadash.switching.planning.radius import _mirrors
 from hadash.switching.recovery import lost_target
-from hadash.switching.refusals import Refused
 
 from .test_approval import ask, log, pair, people, planned
 from .world import WHOLE

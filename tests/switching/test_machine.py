@@ -6,25 +6,25 @@ import itertools
 
 import pytest
 
+from hadash.machines import IllegalMove
 from hadash.switching.machine import (
     ABORTABLE,
     AT_ONCE,
     ENDED,
     FIRST,
     HOLDING,
+    MACHINE,
     MOVES,
     OPEN,
     STAGES,
     WAY,
     WAYS,
     Event,
-    IllegalMove,
     Kind,
     Stage,
     Status,
     after_failure,
     after_success,
-    move,
 )
 from hadash.switching.stages.ways import RUNS
 
@@ -54,16 +54,16 @@ PAIRS = list(itertools.product(Status, Event))
 def test_every_status_and_event(status: Status, event: Event) -> None:
     """An allowed event leads where the table says; any other is refused with a sentence that names both."""
     if (status, event) in ALLOWED:
-        assert move(status, event) is ALLOWED[status, event]
+        assert MACHINE.after(status, event) is ALLOWED[status, event]
         return
     with pytest.raises(IllegalMove) as refused:
-        move(status, event)
+        MACHINE.after(status, event)
     assert str(refused.value) == f"A switch that is {status.value.replace('_', ' ')} cannot {event.value}."
 
 
 def test_the_sentence_of_a_refusal() -> None:
     with pytest.raises(IllegalMove, match=r"^A switch that is needs attention cannot roll back\.$"):
-        move(Status.NEEDS_ATTENTION, Event.ROLL_BACK)
+        MACHINE.after(Status.NEEDS_ATTENTION, Event.ROLL_BACK)
 
 
 def test_clients_wait_before_forward_only_where_a_failure_returns() -> None:
@@ -206,7 +206,7 @@ def test_the_events_that_end_stages_are_allowed_while_running(kind: Kind) -> Non
     for stage in reached(kind):
         for following in (after_success(stage, kind), after_failure(stage)):
             if isinstance(following, Event):
-                move(Status.RUNNING, following)
+                MACHINE.after(Status.RUNNING, following)
 
 
 def test_an_abort_is_possible_exactly_before_forward() -> None:

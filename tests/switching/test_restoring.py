@@ -15,11 +15,12 @@ from hadash.bindings.errors import StoreUnavailable
 from hadash.bindings.model import Binding, BindingState
 from hadash.inventory.models import Pair
 from hadash.radius.scope import Scope, ScopeKind
+from hadash.refusals import Refused
 from hadash.switching.approvals import requests, windows
 from hadash.switching.machine import AT_ONCE, WAY, WAYS, Kind, Status
 from hadash.switching.models import Switch
 from hadash.switching.recovery import restoring
-from hadash.switching.refusals import Busy, EnginesAway, Refused
+from hadash.switching.refusals import Busy, EnginesAway
 
 from .test_approval import approve, ask, in_hours, log, pair, people, planned, started
 from .world import WHOLE

@@ -15,21 +15,22 @@ from django.utils import timezone
 
 from hadash.audit.models import Entry
 from hadash.bindings.model import Binding
-from hadash.dashboard import selectors, states
 from hadash.inventory.models import Pair
 from hadash.kafka.errors import ClusterUnavailable, ConnectError
 from hadash.kafka.values import Partition
 from hadash.mirroring import ending
 from hadash.mirroring.models import Anchor, Mirror
 from hadash.mirroring.services import MirrorError
+from hadash.presentation import badges, selectors
+from hadash.refusals import Refused
 from hadash.sentences import say
-from hadash.switching import transitions
 from hadash.switching.approvals import policy, requests
+from hadash.switching.execution import ending as switch_ending
 from hadash.switching.execution import operations
 from hadash.switching.machine import Event, Kind
 from hadash.switching.machine import Status as SwitchStatus
 from hadash.switching.models import Switch
-from hadash.switching.refusals import Busy, Refused
+from hadash.switching.refusals import Busy
 from hadash.switching.retirement import reading, removing, services
 from hadash.switching.retirement.checks import Truth
 from hadash.switching.retirement.machine import OPEN, Status
@@ -72,7 +73,7 @@ def migrated(migrate: Any, approve: Any) -> Switch:
 
 
 def end(switch: Switch, event: Event) -> Switch:
-    transitions.end(switch, event, say("Every client works on %(cluster)s.", cluster="west"))
+    switch_ending.end(switch, event, say("Every client works on %(cluster)s.", cluster="west"))
     return switch
 
 
@@ -294,7 +295,7 @@ class TestByItself:
         assert of(migrated).current is Status.FAILED
         assert migrated in selectors.waiting_for(people["olga"])
         assert migrated not in selectors.waiting_for(people["arne"])
-        assert states.of_waiting(migrated).word == "old Topics not removed"
+        assert badges.of_waiting(migrated).word == "old Topics not removed"
         restore.status = SwitchStatus.RUNNING.value
         restore.save()
         end(restore, Event.SUCCEED)

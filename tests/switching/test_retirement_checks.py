@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 from hadash.bindings.model import Binding, BindingDocument, BindingState
 from hadash.identity.identity import Identity
 from hadash.kafka.values import Partition
+from hadash.machines import IllegalMove
 from hadash.mirroring.offsets import OffsetSync, written_up_to
 from hadash.radius.fleet import Estate, bound_on, used_on
 from hadash.radius.nodes import AccessEdge
-from hadash.switching.machine import AT_ONCE, WAY, WAYS, IllegalMove, Kind
+from hadash.switching.machine import AT_ONCE, WAY, WAYS, Kind
 from hadash.switching.retirement.checks import LISTED, MirrorState, Truth, blockers
-from hadash.switching.retirement.machine import MOVES, OPEN, Event, Status, move
+from hadash.switching.retirement.machine import MACHINE, MOVES, OPEN, Event, Status
 
 from .world import WHOLE
 
@@ -40,10 +41,10 @@ class TestMoves:
     @pytest.mark.parametrize("event", Event)
     def test_what_the_table_does_not_name_is_refused(self, status: Status, event: Event) -> None:
         if event in MOVES[status]:
-            assert move(status, event) is MOVES[status][event]
+            assert MACHINE.after(status, event) is MOVES[status][event]
         else:
             with pytest.raises(IllegalMove, match=f"{status} cannot {event}"):
-                move(status, event)
+                MACHINE.after(status, event)
 
     def test_what_is_being_removed_or_was_cannot_be_kept(self) -> None:
         for status in (Status.RUNNING, Status.DONE):

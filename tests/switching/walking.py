@@ -12,13 +12,13 @@ from hadash.switching.machine import (
     ABORTABLE,
     FIRST,
     HOLDING,
+    MACHINE,
     Event,
     Kind,
     Stage,
     Status,
     after_failure,
     after_success,
-    move,
 )
 from hadash.switching.stages import commands as do
 from hadash.switching.stages.resuming import resumed_at
@@ -158,7 +158,7 @@ class Walk:
             else:
                 following = after_success(self.stage, self.world.plan.kind)
             if isinstance(following, Event):
-                self.status = move(self.status, following)
+                self.status = MACHINE.after(self.status, following)
                 return Ended(self.status, self.stage, self._failure or sentence, tuple(self.stages))
             self.stage = following
 
@@ -181,7 +181,7 @@ class Walk:
         self._faults.clear()
         self._failure = None
         self.world.heal()
-        self.status = move(self.status, Event.RETRY)
+        self.status = MACHINE.after(self.status, Event.RETRY)
         return self.run()
 
     def run_stage(self) -> Sentence:

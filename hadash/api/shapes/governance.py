@@ -8,10 +8,10 @@ from rest_framework import serializers as s
 
 from hadash.api.fields import Text
 from hadash.api.shapes.common import MAX_TEXT, words
-from hadash.dashboard.tables import TABLES
 from hadash.governance.catalogue import About, Code, Severity
 from hadash.governance.models import Run
 from hadash.pipeline.cron import MAX_LENGTH
+from hadash.presentation.tables import TABLES
 
 
 class FindingQuery(s.Serializer):

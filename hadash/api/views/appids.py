@@ -19,13 +19,13 @@ from hadash.api.problems import Problem
 from hadash.api.shapes import bindings as binding_shapes
 from hadash.api.shapes import inventory as shapes
 from hadash.api.views.common import KEY, PAGES, PagedView, View, address_of, problems, the_appid
-from hadash.dashboard import changes, engines, selectors
 from hadash.governance.critical import mark
 from hadash.governance.owners import set_owner
 from hadash.inventory import services
 from hadash.inventory.generating import generate
 from hadash.inventory.models import Access, AppID, InstanceID
 from hadash.inventory.selectors import access_since
+from hadash.presentation import changes, engines, selectors
 from hadash.sentences import say
 from hadash.switching.binding_changes.unregistering import unregister
 

@@ -27,14 +27,15 @@ from hadash.api.views.common import (
     the_pair,
 )
 from hadash.api.views.lists import LOG_LINES, InboxQuery, LogQuery, inbox
-from hadash.dashboard import batches
-from hadash.dashboard.batches import the_batch
+from hadash.presentation import batches
+from hadash.presentation.batches import the_batch
 from hadash.radius.closure import Dimension
 from hadash.switching.batches import decisions, operations, requests
 from hadash.switching.batches.machine import ItemStatus, Status
 from hadash.switching.batches.models import Batch
 from hadash.switching.batches.plans import Names, Wanted, build_batch_plan
 from hadash.switching.batches.waves import Line
+from hadash.switching.handovers import handing_over
 
 
 def _wanted(user: Any, values: dict[str, Any]) -> Wanted:
@@ -149,13 +150,11 @@ acts = Acts("batch", the_batch, shapes.WholeBatchShape, present.whole_batch, (St
 
 
 def _approve(request: Request, batch: Batch, values: dict[str, Any]) -> Batch:
-    from tasks.batches import wake
-
     return decisions.approve(
         request.user,
         batch,
         values["digest"],
-        wake,
+        handing_over.wake,
         address_of(request),
         values.get("approvals"),
         browser(request),
@@ -163,10 +162,8 @@ def _approve(request: Request, batch: Batch, values: dict[str, Any]) -> Batch:
 
 
 def _go_on(request: Request, batch: Batch, values: dict[str, Any]) -> Batch:
-    from tasks.batches import wake
-
     return operations.go_on(
-        request.user, batch, wake, values["without"], values["reason"], address_of(request)
+        request.user, batch, handing_over.wake, values["without"], values["reason"], address_of(request)
     )
 
 

@@ -27,13 +27,14 @@ from hadash.api.views.common import (
     the_pair,
 )
 from hadash.api.views.lists import InboxQuery, inbox
-from hadash.dashboard import changes, selectors
-from hadash.dashboard.templatetags.hadash import sentence
 from hadash.inventory.models import AppID
+from hadash.presentation import changes, selectors
+from hadash.presentation.localized import sentence
 from hadash.switching.approvals import four_eyes
 from hadash.switching.binding_changes import decisions, requests
 from hadash.switching.binding_changes.machine import Status
 from hadash.switching.binding_changes.models import BindingChange, digest_of
+from hadash.switching.handovers import handing_over
 
 
 def shown(found: BindingChange) -> dict[str, Any]:
@@ -148,13 +149,11 @@ acts = Acts("binding_change", changes.the_change, shapes.ChangeShape, shown, (St
 
 
 def _approve(request: Request, change: BindingChange, values: dict[str, Any]) -> BindingChange:
-    from tasks.binding import start
-
     return decisions.approve(
         request.user,
         change,
         values["digest"],
-        start,
+        handing_over.start_change,
         address_of(request),
         values.get("approvals"),
         browser(request),

@@ -20,9 +20,9 @@ from hadash.api.idempotency import HEADER
 from hadash.api.pagination import Pages
 from hadash.api.problems import TITLES
 from hadash.api.shapes.common import ProblemShape
-from hadash.dashboard.lookups import the_appid as the_appid
-from hadash.dashboard.lookups import the_switch as the_switch
 from hadash.inventory.models import Cluster, Pair
+from hadash.presentation.lookups import the_appid as the_appid
+from hadash.presentation.lookups import the_switch as the_switch
 
 
 class View(APIView):

@@ -15,8 +15,6 @@ from hadash.api.idempotency import idempotent
 from hadash.api.problems import Problem
 from hadash.api.shapes import common as shapes
 from hadash.api.views.common import KEY, PAGES, PagedView, View, address_of, problems, the_appid, the_pair
-from hadash.dashboard import declared
-from hadash.dashboard.templatetags.hadash import sentence
 from hadash.identity.names import MAX_NAME_LENGTH
 from hadash.inventory import declarations
 from hadash.inventory.compared import MOST_COUNTED, Compared, First
@@ -25,6 +23,8 @@ from hadash.inventory.differences import Difference, State
 from hadash.inventory.models import Declaration, Pair
 from hadash.inventory.relations import KINDS, Relation
 from hadash.inventory.relations_csv import MAX_BYTES, Fault
+from hadash.presentation import declared
+from hadash.presentation.localized import sentence
 from hadash.sentences import Sentence, say
 
 #: Faults of a file that are told at once.

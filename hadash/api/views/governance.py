@@ -15,13 +15,13 @@ from hadash.accounts.roles import VIEW, may_somewhere
 from hadash.api.idempotency import idempotent
 from hadash.api.shapes import governance as shapes
 from hadash.api.views.common import KEY, PAGES, PagedView, View, address_of, problems
-from hadash.dashboard import published_tables
-from hadash.dashboard.published_tables import filtered_findings, sentence_of, the_finding
-from hadash.dashboard.tables import TABLES
-from hadash.dashboard.templatetags.hadash import sentence
 from hadash.governance import accepting, selectors
 from hadash.governance.catalogue import CATALOGUE
 from hadash.governance.models import Finding
+from hadash.presentation import published_tables
+from hadash.presentation.localized import sentence
+from hadash.presentation.published_tables import filtered_findings, sentence_of, the_finding
+from hadash.presentation.tables import TABLES
 
 
 def _finding(found: Finding) -> dict[str, Any]:

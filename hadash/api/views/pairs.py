@@ -14,8 +14,8 @@ from hadash.api import present
 from hadash.api.idempotency import idempotent
 from hadash.api.shapes import inventory as shapes
 from hadash.api.views.common import KEY, PAGES, PagedView, View, address_of, problems, the_pair
-from hadash.dashboard import selectors
 from hadash.inventory.models import Pair
+from hadash.presentation import selectors
 from hadash.switching.approvals import policy
 from hadash.switching.models import Blackout
 

@@ -14,13 +14,14 @@ from hadash.accounts.roles import VIEW, may_somewhere
 from hadash.api.idempotency import idempotent
 from hadash.api.shapes import governance as shapes
 from hadash.api.views.common import KEY, PAGES, PagedView, View, address_of, problems
-from hadash.dashboard.published_tables import jobs_for, runs_for, seen_by, the_run, two_runs
-from hadash.dashboard.templatetags.hadash import sentence
 from hadash.governance import comparing, selectors
 from hadash.governance.models import Run
 from hadash.pipeline import schedules
 from hadash.pipeline.jobs import Job
 from hadash.pipeline.schedules import Scheduled
+from hadash.presentation.localized import sentence
+from hadash.presentation.published_tables import jobs_for, runs_for, seen_by, the_run, two_runs
+from hadash.switching.handovers import handing_over
 
 _JOB = OpenApiParameter("job", str, OpenApiParameter.PATH, enum=Job.values)
 
@@ -85,9 +86,7 @@ class RunNow(View):
     )
     @idempotent
     def post(self, request: Request, job: str) -> Response:
-        from tasks.pipeline import hand_over
-
-        made = schedules.run_now(request.user, _the_job(job), hand_over, address_of(request))
+        made = schedules.run_now(request.user, _the_job(job), handing_over.start_run, address_of(request))
         return Response(_run(made), status=202)
 
 

@@ -28,9 +28,10 @@ from hadash.api.views.common import (
     the_switch,
 )
 from hadash.api.views.lists import LOG_LINES, InboxQuery, LogQuery, inbox
-from hadash.dashboard import live, selectors
+from hadash.presentation import live, selectors
 from hadash.switching.approvals import decisions, requests
 from hadash.switching.execution import operations
+from hadash.switching.handovers import handing_over
 from hadash.switching.machine import Kind, Status
 from hadash.switching.models import Switch
 from hadash.switching.planning.one_preview import one_preview
@@ -107,14 +108,14 @@ class Switches(PagedView):
 
 def _asked_for(asked: requests.SwitchRequest, values: dict[str, Any]) -> Switch:
     """The new switch, of the kind that was asked for."""
-    from tasks.switching import start
-
     window = window_of(values)
     match asked.kind:
         case Kind.REHEARSAL:
-            return requests.rehearse(asked, start, values["plan_digest"])
+            return requests.rehearse(asked, handing_over.start_switch, values["plan_digest"])
         case Kind.EMERGENCY:
-            return requests.emergency(asked, values["confirm"], start, values["plan_digest"])
+            return requests.emergency(
+                asked, values["confirm"], handing_over.start_switch, values["plan_digest"]
+            )
         case Kind.FORCED:
             return requests.force(asked, values["confirm"], window, values["plan_digest"])
         case _:
@@ -149,13 +150,11 @@ acts = Acts("switch", the_switch, shapes.WholeSwitchShape, present.whole_switch,
 
 
 def _approve(request: Request, switch: Switch, values: dict[str, Any]) -> Switch:
-    from tasks.switching import start
-
     return decisions.approve(
         request.user,
         switch,
         values["plan_digest"],
-        start,
+        handing_over.start_switch,
         address_of(request),
         values.get("approvals"),
         browser(request),
@@ -163,29 +162,23 @@ def _approve(request: Request, switch: Switch, values: dict[str, Any]) -> Switch
 
 
 def _retry(request: Request, switch: Switch, values: dict[str, Any]) -> Switch:
-    from tasks.switching import start
-
-    return operations.retry(request.user, switch, start, address_of(request))
+    return operations.retry(request.user, switch, handing_over.start_switch, address_of(request))
 
 
 def _go(request: Request, switch: Switch, values: dict[str, Any]) -> Switch:
-    from tasks.switching import start
-
-    return operations.go(request.user, switch, start, address_of(request))
+    return operations.go(request.user, switch, handing_over.start_switch, address_of(request))
 
 
 def _rebuild(request: Request, switch: Switch, values: dict[str, Any]) -> None:
-    from tasks.switching import rebuild
-
     unreplicated.ask_to_rebuild(
-        request.user, switch, values["confirm"], values["note"], rebuild, address_of(request)
+        request.user, switch, values["confirm"], values["note"], handing_over.rebuild, address_of(request)
     )
 
 
 def _retire(request: Request, switch: Switch, values: dict[str, Any]) -> None:
-    from tasks.retirement import start
-
-    retirement.retire_now(request.user, switch, values["confirm"], start, address_of(request))
+    retirement.retire_now(
+        request.user, switch, values["confirm"], handing_over.start_removal, address_of(request)
+    )
 
 
 def _give_up(request: Request, switch: Switch, values: dict[str, Any]) -> Switch:

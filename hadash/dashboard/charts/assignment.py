@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from django.utils.translation import gettext as _
 
 from hadash.dashboard.charts.chart import INK, QUIET, Chart, height_of
-from hadash.dashboard.tables import Column
+from hadash.presentation.tables import Column
 
 #: Members that are drawn: those with the most and the fewest partitions when there are more.
 MEMBERS = 26

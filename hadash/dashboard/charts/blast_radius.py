@@ -12,7 +12,7 @@ from django.utils.translation import ngettext
 
 from hadash.dashboard.charts.chart import BAD, FINE, GREYS, INK, QUIET, Chart, height_of
 from hadash.dashboard.charts.island_map import Turn
-from hadash.dashboard.tables import Column
+from hadash.presentation.tables import Column
 
 #: Members that are drawn; of what is beyond, how many at each step.
 MOST_DRAWN = 120

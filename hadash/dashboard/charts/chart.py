@@ -14,7 +14,7 @@ from django.utils.safestring import SafeString
 
 from hadash.dashboard.csv_export import csv_response
 from hadash.dashboard.sorting import Keys, Order
-from hadash.dashboard.tables import Column
+from hadash.presentation.tables import Column
 
 #: Rows of a twin that stand on the page; the CSV has all of them.
 TWIN_ROWS = 40

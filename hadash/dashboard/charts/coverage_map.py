@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from hadash.dashboard.charts.chart import Chart, height_of
-from hadash.dashboard.tables import Column
+from hadash.presentation.tables import Column
 
 #: AppIDs and Topics that are drawn: as many as have room for their names.
 APPIDS, TOPICS = 24, 30

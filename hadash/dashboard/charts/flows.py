@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from hadash.dashboard.charts.chart import FIRST, HEIGHTS, INK, LINE, QUIET, SECOND, Chart
-from hadash.dashboard.tables import Column
+from hadash.presentation.tables import Column
 
 #: Names of one column; what is beyond stands there together.
 MOST_NAMED = 14

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from hadash.dashboard.charts.chart import BAD, FINE, FIRST, GREYS, INK, QUIET, SECOND, WAITING, Chart
-from hadash.dashboard.tables import THING_WORDS, Column
+from hadash.presentation.tables import THING_WORDS, Column
 
 #: Islands, and things of one island, that have their name on the map; names of more would lie upon each other.
 NAMED_ISLANDS, NAMED_THINGS = 12, 40

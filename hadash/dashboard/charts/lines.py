@@ -9,7 +9,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from hadash.dashboard.charts.chart import GREYS, INK, Chart, milliseconds
-from hadash.dashboard.tables import Column
+from hadash.presentation.tables import Column
 
 #: What tells lines without a colour of their own apart.
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash")

@@ -21,7 +21,7 @@ from hadash.dashboard.charts.chart import (
     milliseconds,
 )
 from hadash.dashboard.mirrors.incidents import KIND_WORDS, Bucket, Incident, Kind
-from hadash.dashboard.tables import Column
+from hadash.presentation.tables import Column
 
 #: Partitions that are drawn; the table has all of them.
 PARTITIONS = 40

@@ -12,8 +12,8 @@ from django.utils.translation import ngettext
 
 from hadash.dashboard.charts.chart import INK, LINE, Chart, height_of, milliseconds
 from hadash.dashboard.mirrors.history import Moment
-from hadash.dashboard.tables import Column
 from hadash.kafka.values import Partition
+from hadash.presentation.tables import Column
 
 #: Partitions that are drawn: those that were furthest behind.
 DRAWN = 24

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from hadash.dashboard.charts import pauses, stages
 from hadash.dashboard.charts.chart import Chart
-from hadash.dashboard.words import stage_word
+from hadash.presentation.labels import stage_word
 from hadash.switching.execution.pauses import kept_pauses
 from hadash.switching.execution.usual import took_before
 from hadash.switching.machine import STAGES, Kind, Stage

@@ -16,10 +16,10 @@ from django.utils.translation import get_language
 
 from hadash.dashboard.charts import coverage_map, over_time, sharing, work_list
 from hadash.dashboard.charts.chart import Chart
-from hadash.dashboard.posture import TREND_DAYS
 from hadash.governance import selectors
 from hadash.governance.models import AdviceStep, CoverageCell, LagDay, Posture, Run, Sharing
 from hadash.inventory.models import AppID, Pair
+from hadash.presentation.posture import TREND_DAYS
 from hadash.switching.approvals import policy
 
 #: Charts of published runs that a process remembers: of a few tables, for the pairs of some users, in two languages.

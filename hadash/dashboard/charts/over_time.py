@@ -12,8 +12,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from hadash.dashboard.charts.chart import BAD, GREYS, INK, QUIET, Chart, milliseconds
-from hadash.dashboard.posture import TREND_DAYS
-from hadash.dashboard.tables import Column
+from hadash.presentation.posture import TREND_DAYS
+from hadash.presentation.tables import Column
 
 #: Lines that are told apart; of more only the worst are drawn.
 LINES = 4

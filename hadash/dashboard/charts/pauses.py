@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from hadash.dashboard.charts.chart import BAD, INK, QUIET, Chart, height_of, milliseconds
-from hadash.dashboard.tables import Column
+from hadash.presentation.tables import Column
 from hadash.switching.execution.pauses import Pause
 
 #: Bars that are drawn: those of the longest pauses. The table has all.

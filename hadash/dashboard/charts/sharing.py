@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from hadash.dashboard.charts.chart import INK, QUIET, SURFACE, Chart, height_of
-from hadash.dashboard.tables import Column
+from hadash.presentation.tables import Column
 
 #: AppIDs of the ranking, and points of the scatter that have a name; the others are drawn together.
 RANKED = 20

@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from hadash.dashboard.charts.chart import BAD, INK, QUIET, Chart, height_of
-from hadash.dashboard.tables import Column
+from hadash.presentation.tables import Column
 from hadash.switching.execution.usual import LEAST, usual_of
 
 #: A stage was slower than usual when it took so many times as long as half of the earlier ones, and so many seconds longer: what takes hundredths

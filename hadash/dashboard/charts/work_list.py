@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from django.utils.translation import gettext as _
 
 from hadash.dashboard.charts.chart import GREYS, Chart
-from hadash.dashboard.tables import Column
+from hadash.presentation.tables import Column
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,11 +14,11 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from hadash.accounts.roles import pairs_where
-from hadash.dashboard import states
 from hadash.dashboard.charts.chart import Chart
 from hadash.dashboard.charts.lines import lines
-from hadash.dashboard.states import State
 from hadash.inventory.models import Cluster, ClusterSample, ClusterState, GatewaySample, Pair
+from hadash.presentation import badges
+from hadash.presentation.badges import State
 
 #: Days of the state of partitions that are shown, and points of a line.
 STATE_DAYS, MOST_POINTS = 30, 500
@@ -54,7 +54,7 @@ def rows_for(user: Any) -> list[ClusterRow]:
         ClusterRow(
             cluster,
             pair,
-            states.of_cluster(cluster),
+            badges.of_cluster(cluster),
             known.get(cluster.pk),
             samples[cluster.pk].milliseconds if cluster.pk in samples else None,
             *(_those(reached, cluster.name, answered) for answered in (True, False)),

@@ -14,14 +14,14 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from hadash.bindings.model import GatewayMember
-from hadash.dashboard import states
 from hadash.dashboard.charts.chart import FIRST, SECOND, Chart
 from hadash.dashboard.charts.lines import lines
-from hadash.dashboard.engines import Engines
 from hadash.dashboard.gateways.rates import Counted, Rate, rates
-from hadash.dashboard.states import State
-from hadash.dashboard.words import TURNED_AWAY_WORDS
 from hadash.inventory.models import GatewaySample
+from hadash.presentation import badges
+from hadash.presentation.badges import State
+from hadash.presentation.engines import Engines
+from hadash.presentation.labels import TURNED_AWAY_WORDS
 
 #: How much of the past can be shown; and how many points a line has at most.
 WINDOWS: dict[str, tuple[Any, timedelta]] = {
@@ -72,7 +72,7 @@ def rows_of(engines: Engines, clusters: Container[str]) -> list[GatewayRow]:
         known = rates(last.get(gateway.id, []))
         found.append(
             GatewayRow(
-                gateway.id, gateway, states.of_gateway(gateway, engines.epoch), known[-1] if known else None
+                gateway.id, gateway, badges.of_gateway(gateway, engines.epoch), known[-1] if known else None
             )
         )
     return found

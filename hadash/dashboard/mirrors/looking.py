@@ -14,7 +14,6 @@ from django.urls import reverse
 from django.utils import timezone
 
 from hadash.accounts.roles import pairs_where
-from hadash.dashboard import states
 from hadash.dashboard.charts import mirror_lag, mirror_partitions
 from hadash.dashboard.charts.chart import Chart
 from hadash.dashboard.charts.mirror_lag import PartitionLag, Switched
@@ -30,10 +29,11 @@ from hadash.dashboard.mirrors.history import (
     step_of,
 )
 from hadash.dashboard.mirrors.incidents import Bucket, Incident, incidents
-from hadash.dashboard.states import State
 from hadash.inventory.models import Pair
 from hadash.kafka.values import Partition
 from hadash.mirroring.models import LagSample, Mirror
+from hadash.presentation import badges
+from hadash.presentation.badges import State
 from hadash.switching.approvals import policy
 from hadash.switching.models import Switch
 
@@ -81,7 +81,7 @@ def rows_of(mirrors: Iterable[Mirror]) -> list[MirrorRow]:
     return [
         MirrorRow(
             mirror,
-            states.of_mirror(mirror),
+            badges.of_mirror(mirror),
             rpos[mirror.pair_id],
             _line(history.get(mirror.pk, []), begin, now),
             (sum(task["state"] == "RUNNING" for task in mirror.tasks), len(mirror.tasks)),

@@ -16,30 +16,23 @@ from django.utils.translation import gettext
 
 from hadash.accounts import roles
 from hadash.bindings.model import BindingState
-from hadash.dashboard import states, words
-from hadash.dashboard.readiness import Reason
-from hadash.dashboard.states import State
 from hadash.inventory.models import Access
+from hadash.presentation import badges, labels
+from hadash.presentation.badges import State
+from hadash.presentation.localized import sentence, stage_name
+from hadash.presentation.readiness import Reason
 from hadash.radius.scope import Scope, ScopeKind
-from hadash.sentences import Sentence, fill
+from hadash.sentences import Sentence
 
 register = template.Library()
+register.filter(sentence)
+register.filter(stage_name)
 
 #: Characters of an audit entry's details on the page; the export has all of them.
 SHOWN_DETAILS = 4000
 
 #: Topics of a switch that its title names.
 SHOWN_TOPICS = 3
-
-
-@register.filter
-def sentence(value: Any) -> str:
-    """A stored sentence in the viewer's language. (The value ``stage`` is the name of a stage.)"""
-    said = value if isinstance(value, Sentence) else Sentence.from_json(value)
-    values = (
-        {**said.values, "stage": stage_name(said.values["stage"])} if "stage" in said.values else said.values
-    )
-    return fill(gettext(said.text), values) if said.text else ""
 
 
 @register.filter
@@ -107,22 +100,14 @@ def percent(share: float | None) -> str:
 
 @register.filter
 def person(user: Any) -> str:
-    from hadash.dashboard.selectors import name_of
+    from hadash.presentation.selectors import name_of
 
     return name_of(user)
 
 
 @register.filter
-def stage_name(value: Any) -> str:
-    try:
-        return words.stage_word(words.Stage(value))
-    except ValueError:
-        return str(value)
-
-
-@register.filter
 def purpose(value: Any, kind: str = "planned") -> str:
-    return words.stage_purpose(words.Stage(value), words.Kind(kind))
+    return labels.stage_purpose(labels.Stage(value), labels.Kind(kind))
 
 
 @register.filter
@@ -140,29 +125,29 @@ def lookup(values: dict[str, Any], name: str) -> Any:
 
 @register.filter
 def verb(value: str) -> str:
-    return words.verb_word(value)
+    return labels.verb_word(value)
 
 
 @register.filter
 def denial(value: Any) -> str:
-    return words.denial_word(str(value or ""))
+    return labels.denial_word(str(value or ""))
 
 
 @register.filter
 def role_word(role: str) -> str:
-    return str(words.ROLE_WORDS.get(role, role))
+    return str(labels.ROLE_WORDS.get(role, role))
 
 
 @register.filter
 def scope_word(scope: str) -> str:
     """A token's scope."""
-    return str(words.SCOPE_WORDS[scope][0]) if scope in words.SCOPE_WORDS else scope
+    return str(labels.SCOPE_WORDS[scope][0]) if scope in labels.SCOPE_WORDS else scope
 
 
 @register.filter
 def scope_purpose(scope: str) -> str:
     """What a program can do with it."""
-    return str(words.SCOPE_WORDS[scope][1])
+    return str(labels.SCOPE_WORDS[scope][1])
 
 
 #: What templates ask about: the word of a button → the permission behind it.
@@ -315,7 +300,7 @@ def address_of_reason(reason: Reason) -> str:
 
 @register.simple_tag
 def binding_state(value: BindingState) -> SafeString:
-    return state(states.of_binding(value))
+    return state(badges.of_binding(value))
 
 
 @register.simple_tag
@@ -325,19 +310,19 @@ def elapsed(start: datetime, end: datetime) -> str:
 
 @register.filter
 def malformed_word(reason: Any) -> str:
-    return str(words.MALFORMED_WORDS.get(str(reason), reason))
+    return str(labels.MALFORMED_WORDS.get(str(reason), reason))
 
 
 @register.filter
 def run_word(name: Any) -> str:
     """What a run does or has counted."""
-    return words.run_word(str(name))
+    return labels.run_word(str(name))
 
 
 @register.filter
 def column_word(name: str) -> str:
     """A column of a published table, as its page calls it."""
-    from hadash.dashboard.tables import column_words
+    from hadash.presentation.tables import column_words
 
     return column_words().get(name, name)
 
@@ -373,7 +358,7 @@ def few_names(values: Any) -> SafeString:
 @register.simple_tag
 def severity(value: Any) -> SafeString:
     """How bad a finding is."""
-    return state(states.of_severity(value))
+    return state(badges.of_severity(value))
 
 
 @register.simple_tag
@@ -387,7 +372,7 @@ def right_mark(has: bool, known: bool) -> SafeString:
 @register.simple_tag
 def task_state(value: str) -> SafeString:
     """The state of a task of Connect's."""
-    return state(states.of_task(value))
+    return state(badges.of_task(value))
 
 
 @register.simple_tag

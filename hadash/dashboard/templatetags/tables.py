@@ -12,9 +12,9 @@ from django.utils.safestring import SafeString, mark_safe
 
 from hadash.dashboard.charts.chart import Chart
 from hadash.dashboard.sorting import Order, order_of
-from hadash.dashboard.tables import Column
 from hadash.dashboard.templatetags.hadash import cluster, day, does, few_names, number, percent, seconds, when
 from hadash.dashboard.views.common import address_with
+from hadash.presentation.tables import Column
 
 register = template.Library()
 

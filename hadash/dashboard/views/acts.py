@@ -13,11 +13,11 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
 from hadash.accounts.roles import DECIDE, may
-from hadash.dashboard import engines
 from hadash.dashboard.views.common import denied, typed, user_of
 from hadash.inventory.models import Pair
+from hadash.presentation import engines
+from hadash.refusals import Refused
 from hadash.sentences import Sentence, say
-from hadash.switching.refusals import Refused
 
 
 class Requested(Protocol):

@@ -23,17 +23,13 @@ from django.utils.translation import gettext_lazy as _lazy
 from django.views.decorators.http import require_GET
 
 from hadash.accounts.roles import CHANGE_APPID, REGISTER, may, may_somewhere
-from hadash.dashboard import appid_csv, changes, declared, engines, meeting, selectors, states
+from hadash.dashboard import appid_csv, meeting
 from hadash.dashboard.binding_forms import GenerateForm
 from hadash.dashboard.charts import over_time
 from hadash.dashboard.charts.chart import Chart, asked_csv
-from hadash.dashboard.connections import by_cluster
-from hadash.dashboard.connections import of_appid as connections_of_appid
 from hadash.dashboard.csv_export import csv_response
 from hadash.dashboard.forms import DeclareForm, RegisterForm
 from hadash.dashboard.sorting import Fields, Keys, order_of, part_order
-from hadash.dashboard.tables import Column
-from hadash.dashboard.templatetags.hadash import sentence
 from hadash.dashboard.views.common import address_of, denied, paged, part_of, searched, the_appid, user_of
 from hadash.governance import critical
 from hadash.governance import selectors as governance
@@ -41,6 +37,11 @@ from hadash.governance.models import Run
 from hadash.inventory import services
 from hadash.inventory.declarations import may_declare
 from hadash.inventory.models import AppID
+from hadash.presentation import badges, changes, declared, engines, selectors
+from hadash.presentation.connections import by_cluster
+from hadash.presentation.connections import of_appid as connections_of_appid
+from hadash.presentation.localized import sentence
+from hadash.presentation.tables import Column
 from hadash.sentences import Sentence
 
 #: Rows of each table on the page of an AppID; it may have thousands of clients.
@@ -164,7 +165,7 @@ def page(
     status: int = 200,
 ) -> HttpResponse:
     """The page of an AppID, also with what somebody has typed and why it was refused."""
-    history = [(switch, states.of_status(switch)) for switch in selectors.history_of(user_of(request), found)]
+    history = [(switch, badges.of_status(switch)) for switch in selectors.history_of(user_of(request), found)]
     live = _live(request, found)
     runs = _runs(found)
     context = {
@@ -176,7 +177,7 @@ def page(
         "coverage": _coverage(found, runs),
         "risk": governance.score(governance.counting([found.pair.name]).filter(appid=found.name)),
         "retirements": [
-            (one, states.of_retirement(one)) for one in selectors.retirements(user_of(request), found)
+            (one, badges.of_retirement(one)) for one in selectors.retirements(user_of(request), found)
         ],
         **declared.section(found),
         "parts": [(reverse(name, args=[found.pk]), heading) for name, heading in PARTS],
@@ -269,8 +270,8 @@ def _live(request: HttpRequest, found: AppID) -> dict[str, Any]:
         "bindings": part_of(
             request, "bound", orders["bound"].rows(bindings, BOUND_KEYS), ROWS_SHOWN, address
         ),
-        "open_changes": [(change, states.of_change(change)) for change in under_way],
-        "binding_state": states.of_binding(bound.binding.state) if bound.binding else None,
+        "open_changes": [(change, badges.of_change(change)) for change in under_way],
+        "binding_state": badges.of_binding(bound.binding.state) if bound.binding else None,
         "client_count": len(clients),
         "connected": part_of(
             request, "connected", orders["connected"].rows(shown, CONNECTED_KEYS), ROWS_SHOWN, address
@@ -285,7 +286,7 @@ def _live(request: HttpRequest, found: AppID) -> dict[str, Any]:
 def _by_client(connections: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """One line a client.id: its clusters with the number of connections, and what is parked.
 
-    :func:`~hadash.dashboard.connections.by_cluster` says what is ``left_open``.
+    :func:`~hadash.presentation.connections.by_cluster` says what is ``left_open``.
     """
     found: dict[str, dict[str, Any]] = {}
     for connection in connections:

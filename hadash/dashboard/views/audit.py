@@ -24,7 +24,7 @@ from hadash.dashboard.audit_links import page_of
 from hadash.dashboard.csv_export import csv_response
 from hadash.dashboard.sorting import Fields, order_of
 from hadash.dashboard.views.common import denied, paged, searched, user_of
-from hadash.dashboard.words import VERBS
+from hadash.presentation.labels import VERBS
 from hadash.sentences import Sentence, say
 
 #: What the list can be ordered by.

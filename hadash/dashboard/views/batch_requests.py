@@ -15,13 +15,14 @@ from django.views.decorators.http import require_http_methods
 
 from hadash.accounts.browser import browser_of
 from hadash.accounts.roles import REQUEST, may_somewhere, pairs_where
-from hadash.dashboard import engines
 from hadash.dashboard.batch_forms import BatchForm
 from hadash.dashboard.views.common import address_of, denied, searched_for_form, user_of
+from hadash.presentation import engines
+from hadash.refusals import Refused
 from hadash.sentences import Sentence, say
 from hadash.switching.batches import requests
 from hadash.switching.batches.plans import BatchPlan, build_batch_plan
-from hadash.switching.refusals import PlanChanged, Refused
+from hadash.switching.refusals import PlanChanged
 
 
 @require_http_methods(["GET", "POST"])

@@ -12,12 +12,12 @@ from django.views.decorators.http import require_GET
 
 from hadash.accounts.browser import browser_of
 from hadash.accounts.roles import DECIDE, OPERATE, REQUEST, may
-from hadash.dashboard import batches, selectors, states
-from hadash.dashboard.batches import the_batch
 from hadash.dashboard.csv_export import csv_response
 from hadash.dashboard.sorting import Fields, order_of
 from hadash.dashboard.views.acts import acts_on, approvals_need_zookeeper, approvals_seen
 from hadash.dashboard.views.common import address_of, paged, searched, typed, user_of
+from hadash.presentation import badges, batches, selectors
+from hadash.presentation.batches import the_batch
 from hadash.sentences import Sentence
 from hadash.switching.approvals import four_eyes
 from hadash.switching.approvals.policy import blackout_now
@@ -25,6 +25,7 @@ from hadash.switching.batches import decisions, operations
 from hadash.switching.batches.machine import ItemStatus, Status
 from hadash.switching.batches.models import Batch
 from hadash.switching.batches.plans import LEFT_OUT
+from hadash.switching.handovers import handing_over
 
 #: Radii on one page of a batch, and lines of its log: the newest.
 ITEMS_SHOWN = 25
@@ -61,7 +62,7 @@ def list_of_batches(request: HttpRequest) -> HttpResponseBase:
         "rows": batches.rows(page.object_list),
         "status": status,
         "statuses": {
-            value: states.State(*states.BATCH_LOOKS[Status(value)], str(label))
+            value: badges.State(*badges.BATCH_LOOKS[Status(value)], str(label))
             for value, label in Batch.STATUS_LABELS
         },
     }
@@ -118,13 +119,13 @@ def _live(request: HttpRequest, found: Batch) -> dict[str, Any]:
         "batch": found,
         "progress": batches.whole(waves),
         "took": batches.took(found),
-        "waves": [(wave, states.of_item(wave.look)) for wave in waves],
+        "waves": [(wave, badges.of_item(wave.look)) for wave in waves],
         "wave": wave if wave.isdecimal() else "",
         "left_out_count": found.items.filter(wave=LEFT_OUT).count(),
         "status": status,
-        "statuses": {value: states.of_item(ItemStatus(value)) for value in ItemStatus},
+        "statuses": {value: badges.of_item(ItemStatus(value)) for value in ItemStatus},
         "page": page,
-        "items": [(item, states.of_item(item.current), item.the_plan()) for item in page.object_list],
+        "items": [(item, badges.of_item(item.current), item.the_plan()) for item in page.object_list],
         "log": events,
         "live": found.open,
         "seen": _seen(found),
@@ -147,7 +148,7 @@ def _page(
     failed = found.items.filter(status=ItemStatus.FAILED.value).select_related("switch")
     context = {
         **_live(request, found),
-        "state": states.of_batch(found),
+        "state": badges.of_batch(found),
         "refusals": refusals or [],
         "typed_reason": reason,
         "awaiting": awaiting,
@@ -185,15 +186,13 @@ act = acts_on(the_batch, "batch", _refused)
 @act(DECIDE)
 def approve(request: HttpRequest, batch: Batch) -> str:
     """Field ``digest``: what was shown."""
-    from tasks.batches import wake
-
     user = user_of(request)
     approvals_need_zookeeper(user, batch)
     held = decisions.approve(
         user,
         batch,
         typed(request, "digest"),
-        wake,
+        handing_over.wake,
         address_of(request),
         seen=approvals_seen(request),
         browser=browser_of(request),
@@ -228,11 +227,9 @@ def stop(request: HttpRequest, batch: Batch) -> str:
 @act(OPERATE)
 def go_on(request: HttpRequest, batch: Batch) -> str:
     """Fields ``without`` (what failed is left out) and ``reason``."""
-    from tasks.batches import wake
-
     without = bool(request.POST.get("without"))
     reason = typed(request, "reason")
-    operations.go_on(user_of(request), batch, wake, without, reason, address_of(request))
+    operations.go_on(user_of(request), batch, handing_over.wake, without, reason, address_of(request))
     return _("It goes on.")
 
 

@@ -17,9 +17,7 @@ from django.views.decorators.http import require_GET
 
 from hadash.accounts.browser import browser_of
 from hadash.accounts.roles import DECIDE, REGISTER, REQUEST, may
-from hadash.dashboard import changes, engines, selectors, states
 from hadash.dashboard.binding_forms import BindForm, GenerateForm
-from hadash.dashboard.changes import kind_of
 from hadash.dashboard.forms import names_in
 from hadash.dashboard.templatetags.hadash import listed
 from hadash.dashboard.views import appids
@@ -39,6 +37,9 @@ from hadash.inventory.generating import generate as generate_ids
 from hadash.inventory.models import AppID, InstanceID
 from hadash.inventory.relations import CONSUME, PRODUCE
 from hadash.inventory.services import NotRegistered
+from hadash.presentation import badges, changes, engines, selectors
+from hadash.presentation.changes import kind_of
+from hadash.refusals import Refused
 from hadash.sentences import Sentence, say
 from hadash.switching.approvals import four_eyes
 from hadash.switching.binding_changes import decisions, requests
@@ -46,7 +47,7 @@ from hadash.switching.binding_changes.machine import Status
 from hadash.switching.binding_changes.models import BindingChange, digest_of
 from hadash.switching.binding_changes.rule import Judgement, Wanted, governed
 from hadash.switching.binding_changes.unregistering import unregister as unregister_instance
-from hadash.switching.refusals import Refused
+from hadash.switching.handovers import handing_over
 
 #: Uses that a page lists of each binding.
 SHOWN_USES = 12
@@ -224,7 +225,7 @@ def _page(
         now = _looked_at(appid, found.wanted)
     context = {
         "change": found,
-        "state": states.of_change(found),
+        "state": badges.of_change(found),
         "edits": [(kind_of(identity), identity, cluster) for identity, cluster in found.the_edits.items()],
         "the_appid": appid,
         "awaiting": awaiting,
@@ -267,8 +268,6 @@ act = acts_on(changes.the_change, "binding-change", _refused)
 @act(DECIDE)
 def approve(request: HttpRequest, found: BindingChange) -> str:
     """Fields ``digest`` and ``approvals``: what was shown."""
-    from tasks.binding import start
-
     user = user_of(request)
     if may(user, DECIDE, found.pair) and user.pk != found.requested_by_id:
         refuse_without_zookeeper()
@@ -276,7 +275,7 @@ def approve(request: HttpRequest, found: BindingChange) -> str:
         user,
         found,
         typed(request, "digest"),
-        start,
+        handing_over.start_change,
         address_of(request),
         seen=approvals_seen(request),
         browser=browser_of(request),

@@ -17,11 +17,11 @@ from django.utils.translation import gettext as _
 from hadash.accounts.addresses import address_of as address_of
 from hadash.accounts.roles import pairs_where
 from hadash.audit.models import stored
-from hadash.dashboard import selectors
-from hadash.dashboard.lookups import the_appid as the_appid
-from hadash.dashboard.lookups import the_switch as the_switch
-from hadash.dashboard.reading import counted
 from hadash.inventory.models import Pair
+from hadash.presentation import selectors
+from hadash.presentation.lookups import the_appid as the_appid
+from hadash.presentation.lookups import the_switch as the_switch
+from hadash.presentation.paging import counted
 from hadash.sentences import Sentence, say
 
 PAGE_SIZE = 25

@@ -18,10 +18,8 @@ from django.views.decorators.http import require_GET
 
 from hadash.accounts.roles import REGISTER
 from hadash.audit.models import stored
-from hadash.dashboard import declared, states
-from hadash.dashboard.declared import chosen
 from hadash.dashboard.forms import DeclareForm, ImportForm
-from hadash.dashboard.templatetags.hadash import listed, sentence
+from hadash.dashboard.templatetags.hadash import listed
 from hadash.dashboard.views import appids
 from hadash.dashboard.views.common import address_of, denied, paged, searched, the_appid, the_pair, user_of
 from hadash.inventory import declarations
@@ -30,6 +28,9 @@ from hadash.inventory.declarations import Declared, Import, NotDeclared, may_dec
 from hadash.inventory.differences import State
 from hadash.inventory.models import AppID, Pair
 from hadash.inventory.relations_csv import MAX_LINES
+from hadash.presentation import badges, declared
+from hadash.presentation.declared import chosen
+from hadash.presentation.localized import sentence
 
 #: Rows of a page: they are short, and people look through them.
 PAGE_SIZE = 50
@@ -131,7 +132,7 @@ def _page(
         "appids": dict(AppID.objects.filter(pair=pair, name__in=names).values_list("name", "pk")),
         "query": query,
         "state": state,
-        "states": {one.value: states.of_declaration(one) for one in State},
+        "states": {one.value: badges.of_declaration(one) for one in State},
         "counts": {state.value: count for state, count in found.counts.items()},
         "filters": urlencode({name: value for name, value in (("q", query), ("state", state)) if value}),
         "may_declare": may_declare(user_of(request), pair),

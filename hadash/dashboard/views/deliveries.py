@@ -17,13 +17,13 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
 from hadash.accounts.roles import MANAGE_REPORTS, may
-from hadash.dashboard import states
 from hadash.dashboard.views.common import address_of, denied, paged, searched, typed, user_of
 from hadash.notices.gathering import TOPIC as NOTICES
 from hadash.outbox import services as outbox
 from hadash.outbox.addresses import BadAddress, normalised
 from hadash.outbox.models import STATE_LABELS, Delivery, Transport, Unsubscription
 from hadash.outbox.states import State
+from hadash.presentation import badges
 from hadash.reports.models import ReportSchedule
 
 #: What is shown where nobody has chosen: all that has not come to a good end.
@@ -53,7 +53,7 @@ def deliveries(request: HttpRequest) -> HttpResponse:
     page = paged(request, found.order_by("-pk"))
     context = {
         "page": page,
-        "deliveries": [(each, states.of_delivery(State(each.state))) for each in page.object_list],
+        "deliveries": [(each, badges.of_delivery(State(each.state))) for each in page.object_list],
         "chosen": chosen,
         "labels": {state.value: word for state, word in STATE_LABELS.items()},
         "way": way,

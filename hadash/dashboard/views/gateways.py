@@ -16,15 +16,15 @@ from django.views.decorators.http import require_GET, require_http_methods
 
 from hadash.accounts.roles import EXCLUDE_GATEWAY, VIEW, may, may_somewhere, pairs_where
 from hadash.bindings.errors import UnknownOutcome
-from hadash.dashboard import engines, selectors
 from hadash.dashboard.charts.chart import asked_csv
 from hadash.dashboard.csv_export import csv_response
 from hadash.dashboard.gateways.looking import WINDOWS, GatewayRow, charts_of, history_of, rows_of, said_of
 from hadash.dashboard.sorting import Keys, order_of
 from hadash.dashboard.views.common import address_of, denied, searched, typed, user_of
+from hadash.presentation import engines, selectors
+from hadash.refusals import Refused
 from hadash.sentences import Sentence
 from hadash.switching.recovery import gateways
-from hadash.switching.refusals import Refused
 
 
 @require_http_methods(["GET", "POST"])

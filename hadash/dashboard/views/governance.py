@@ -19,12 +19,9 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
 from hadash.accounts.roles import ACCEPT, may
-from hadash.dashboard import states, words
 from hadash.dashboard.csv_export import csv_response
 from hadash.dashboard.graph.nodes import Focus
-from hadash.dashboard.published_tables import SHOWS, filtered_findings, sentence_of, the_finding
 from hadash.dashboard.sorting import Fields, order_of
-from hadash.dashboard.templatetags.hadash import sentence
 from hadash.dashboard.views.common import address_of, denied, paged, searched, typed, user_of
 from hadash.governance import accepting, selectors
 from hadash.governance.catalogue import CATALOGUE, WEIGHTS, About, Code, Entry, Severity
@@ -32,6 +29,9 @@ from hadash.governance.catalogue.figures import WORSE_BY, WORSE_TIMES
 from hadash.governance.models import Finding, Run
 from hadash.inventory.models import Access, AppID, Cluster, Pair
 from hadash.mirroring.models import Mirror
+from hadash.presentation import badges, labels
+from hadash.presentation.localized import sentence
+from hadash.presentation.published_tables import SHOWS, filtered_findings, sentence_of, the_finding
 from hadash.radius.nodes import INSTANCE, TOPIC
 from hadash.sentences import Sentence, say
 
@@ -62,16 +62,16 @@ class Shown:
     accepted_until: date | None
 
     @property
-    def state(self) -> states.State:
-        return states.of_finding(self.finding, self.accepted_until is not None)
+    def state(self) -> badges.State:
+        return badges.of_finding(self.finding, self.accepted_until is not None)
 
     @property
-    def severity(self) -> states.State | None:
-        return states.of_severity(self.entry.severity) if self.entry else None
+    def severity(self) -> badges.State | None:
+        return badges.of_severity(self.entry.severity) if self.entry else None
 
     @property
     def about(self) -> str:
-        return str(words.ABOUT_WORDS[self.entry.about]) if self.entry else ""
+        return str(labels.ABOUT_WORDS[self.entry.about]) if self.entry else ""
 
     @property
     def evidence(self) -> Sentence:
@@ -108,7 +108,7 @@ def findings(request: HttpRequest) -> HttpResponseBase:
         "pairs": pairs,
         "pair": pair,
         "severity": severity,
-        "severities": words.SEVERITY_WORDS,
+        "severities": labels.SEVERITY_WORDS,
         "code": code,
         "codes": {each.value: sentence(entry.title) for each, entry in CATALOGUE.items()},
         "show": show,
@@ -265,15 +265,15 @@ def catalogue(request: HttpRequest) -> HttpResponse:
     rules = [
         {
             "entry": entry,
-            "severity": states.of_severity(entry.severity),
-            "about": words.ABOUT_WORDS[entry.about],
+            "severity": badges.of_severity(entry.severity),
+            "about": labels.ABOUT_WORDS[entry.about],
             "count": counts.get(code.value, 0),
         }
         for code, entry in CATALOGUE.items()
     ]
     context = {
         "rules": rules,
-        "weights": [(states.of_severity(s), w) for s, w in WEIGHTS.items()],
+        "weights": [(badges.of_severity(s), w) for s, w in WEIGHTS.items()],
         "worse_times": WORSE_TIMES,
         "worse_by": WORSE_BY,
     }

@@ -20,11 +20,11 @@ from hadash.dashboard.graph import maps
 from hadash.dashboard.graph.focusing import flows_of
 from hadash.dashboard.graph.nodes import Focus, word_of
 from hadash.dashboard.graph.surroundings import Surroundings, surroundings_of
-from hadash.dashboard.tables import THING_WORDS
 from hadash.dashboard.views.common import address_with, searched, user_of
 from hadash.governance import selectors
 from hadash.governance.models import Island, Run
 from hadash.inventory.models import AppID, Pair
+from hadash.presentation.tables import THING_WORDS
 from hadash.radius.nodes import APPID, GROUP, INSTANCE, TOPIC
 
 #: What can be looked at with what surrounds it.

@@ -23,10 +23,10 @@ from hadash.dashboard.groups import asking
 from hadash.dashboard.groups.listing import GroupRow, listing
 from hadash.dashboard.groups.looking import Look, look_at
 from hadash.dashboard.sorting import Keys, order_of, part_order
-from hadash.dashboard.tables import Column
 from hadash.dashboard.views.common import paged, part_of, searched, user_of
 from hadash.inventory.models import Cluster
 from hadash.kafka.errors import KafkaError
+from hadash.presentation.tables import Column
 
 #: Rows of the list, and of the tables of one group.
 PAGE_SIZE, ROWS_SHOWN = 50, 50

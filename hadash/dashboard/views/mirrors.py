@@ -19,7 +19,6 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
 
-from hadash.dashboard import states
 from hadash.dashboard.charts import mirror_lag
 from hadash.dashboard.charts.chart import asked_csv
 from hadash.dashboard.charts.mirror_lag import PartitionLag, points_of, shapes_of
@@ -41,6 +40,7 @@ from hadash.dashboard.views import streaming
 from hadash.dashboard.views.common import paged, searched, user_of
 from hadash.dashboard.views.streaming import event
 from hadash.mirroring.models import Mirror
+from hadash.presentation import badges
 
 #: What the list can be ordered by, and the Topics of one. Before anybody has chosen, what nobody knows comes first: it may be anything.
 FIELDS: Fields = {
@@ -90,7 +90,7 @@ def mirrors(request: HttpRequest) -> HttpResponseBase:
         "pair": pair,
         "state": state,
         "order": order,
-        "states": states.MIRROR_WORDS.items(),
+        "states": badges.MIRROR_WORDS.items(),
         "any": bool(pairs),
     }
     template = "mirrors/rows.html" if request.headers.get("HX-Request") else "mirrors/list.html"

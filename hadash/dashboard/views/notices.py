@@ -12,7 +12,6 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
 from hadash.accounts.roles import MANAGE_REPORTS, may, pairs_where
-from hadash.dashboard import states
 from hadash.dashboard.notice_forms import ChannelForm, OwnNoticesForm, wish_of
 from hadash.dashboard.views.common import address_of, denied, faults_of, paged, user_of
 from hadash.dashboard.views.deliveries import own_unsubscriptions
@@ -23,6 +22,7 @@ from hadash.notices.channels import ChannelRefused
 from hadash.notices.models import KIND_CHOICES, Channel, Notice, PersonalWish
 from hadash.outbox.models import Transport
 from hadash.outbox.states import State
+from hadash.presentation import badges
 from hadash.sentences import Sentence
 
 #: Deliveries on the page of a channel.
@@ -128,7 +128,7 @@ def _edit(request: HttpRequest, found: Channel | None) -> HttpResponse:
         "chosen": form["kinds"].value() or [],
         "languages": settings.LANGUAGES,
         "refusals": refusals,
-        "deliveries": [(each, states.of_delivery(State(each.state))) for each in deliveries],
+        "deliveries": [(each, badges.of_delivery(State(each.state))) for each in deliveries],
         "report_zone": settings.REPORT_ZONE,
     }
     if request.headers.get("HX-Request"):

@@ -9,12 +9,13 @@ from django.shortcuts import render
 from django.utils import timezone
 
 from hadash.accounts.roles import VIEW, may_somewhere, pairs_where
-from hadash.dashboard import batches, changes, engines, posture, selectors, states, tiles
-from hadash.dashboard.overview import pair_views
-from hadash.dashboard.published_tables import jobs_for
+from hadash.dashboard import tiles
 from hadash.dashboard.views.common import user_of
 from hadash.governance.selectors import pair_names
 from hadash.inventory import workers
+from hadash.presentation import badges, batches, changes, engines, posture, selectors
+from hadash.presentation.pair_verdicts import pair_views
+from hadash.presentation.published_tables import jobs_for
 from hadash.switching.approvals import policy
 from hadash.switching.handovers import counting as handovers
 
@@ -43,7 +44,7 @@ def _context(request: HttpRequest) -> dict[str, Any]:
     visible = {cluster.name for each in pairs for cluster in each.pair.clusters}
     shown = [who for who in connected.connections if who[2] in visible]
     running, waiting = _with_state(selectors.running(user)), list(selectors.waiting_for(user))
-    gateways = [(gateway, states.of_gateway(gateway, look.epoch)) for gateway in look.gateways]
+    gateways = [(gateway, badges.of_gateway(gateway, look.epoch)) for gateway in look.gateways]
     clients = len({(appid, client_id) for appid, client_id, _cluster in shown}) if look.answering else None
     parked = sum(connected.parked[who] for who in shown)
     days = posture.daily(names)
@@ -62,22 +63,22 @@ def _context(request: HttpRequest) -> dict[str, Any]:
             tiles.of_gateways(gateways, look.epoch if not look.fault else None, days),
             tiles.of_workers(len(there), len(known_workers), days),
         ],
-        "workers": [(worker, states.of_worker(worker, now)) for worker in known_workers],
+        "workers": [(worker, badges.of_worker(worker, now)) for worker in known_workers],
         "gateways": gateways,
         "silent": connected.silent,
         "handover_faults": handovers.faults(),
         "handover_days": handovers.SHOWN_DAYS,
-        "retirements": [(one, states.of_retirement(one)) for one in selectors.retirements(user)],
+        "retirements": [(one, badges.of_retirement(one)) for one in selectors.retirements(user)],
         "batches": batches.rows(batches.running(user)),
         "waiting_batches": batches.rows(batches.waiting_for(user)),
         "running": running,
-        "waiting": [(switch, states.of_waiting(switch)) for switch in waiting],
+        "waiting": [(switch, badges.of_waiting(switch)) for switch in waiting],
         "waiting_changes": [
-            (change, states.of_change(change)) for change in changes.waiting_for(user)[:CHANGES_SHOWN]
+            (change, badges.of_change(change)) for change in changes.waiting_for(user)[:CHANGES_SHOWN]
         ],
         "recent": _with_state(selectors.recent(user)),
     }
 
 
-def _with_state(switches: Any) -> list[tuple[Any, states.State]]:
-    return [(switch, states.of_status(switch)) for switch in switches]
+def _with_state(switches: Any) -> list[tuple[Any, badges.State]]:
+    return [(switch, badges.of_status(switch)) for switch in switches]

@@ -14,16 +14,17 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
 from hadash.accounts.roles import CHANGE_SCHEDULE, RUN_JOB
-from hadash.dashboard import states
-from hadash.dashboard.published_tables import jobs_for, runs_for, seen_by, the_run, two_runs
 from hadash.dashboard.sorting import Fields, order_of
 from hadash.dashboard.views.common import address_of, denied, paged, searched, typed, user_of
 from hadash.governance import comparing, selectors
 from hadash.governance.models import Run
 from hadash.pipeline import schedules
 from hadash.pipeline.jobs import JOBS, Job
+from hadash.presentation import badges
+from hadash.presentation.published_tables import jobs_for, runs_for, seen_by, the_run, two_runs
+from hadash.refusals import Refused
 from hadash.sentences import Sentence
-from hadash.switching.refusals import Refused
+from hadash.switching.handovers import handing_over
 
 #: What the list of runs can be ordered by.
 FIELDS: Fields = {"number": ("pk",), "job": ("job",), "state": ("state",), "began": ("began_at",)}
@@ -52,9 +53,9 @@ def _page(
     page = paged(request, order.query(found, FIELDS, ("-pk",)))
     context = {
         "order": order,
-        "jobs": [(each, states.of_run(each.under_way) if each.under_way else None) for each in jobs],
+        "jobs": [(each, badges.of_run(each.under_way) if each.under_way else None) for each in jobs],
         "page": page,
-        "runs": [(run, states.of_run(run)) for run in map(seen_by(user), page.object_list)],
+        "runs": [(run, badges.of_run(run)) for run in map(seen_by(user), page.object_list)],
         "job": wanted if wanted in Job.values else "",
         "lake": settings.LAKE,
         "live": any(each.under_way for each in jobs),
@@ -72,7 +73,7 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
     others = Run.objects.filter(job=found.job, state=Run.State.PUBLISHED, pk__lt=pk).order_by("-pk")
     context = {
         "run": found,
-        "state": states.of_run(found),
+        "state": badges.of_run(found),
         "about": JOBS[Job(found.job)],
         "live": found.state in schedules.UNDER_WAY,
         "made": [
@@ -112,10 +113,8 @@ def compare(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def run_now(request: HttpRequest, job: str) -> HttpResponse:
-    from tasks.pipeline import hand_over
-
     try:
-        made = schedules.run_now(user_of(request), _job(job), hand_over, address_of(request))
+        made = schedules.run_now(user_of(request), _job(job), handing_over.start_run, address_of(request))
     except PermissionDenied as error:
         return denied(request, error, RUN_JOB)
     except Refused as refusal:

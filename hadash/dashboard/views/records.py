@@ -7,10 +7,10 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET
 
-from hadash.dashboard import states
 from hadash.dashboard.csv_export import csv_response
-from hadash.dashboard.record import PROOF_COLUMNS, proof_of, record_of
 from hadash.dashboard.views.common import the_switch, user_of
+from hadash.presentation import badges
+from hadash.presentation.record import PROOF_COLUMNS, proof_of, record_of
 
 
 @require_GET
@@ -22,4 +22,4 @@ def record(request: HttpRequest, key: str) -> HttpResponseBase:
     if request.GET.get("csv") == "proof":
         rows = (row.row for row in proof_of(found.facts, found.stages.all()))
         return csv_response(f"proof-{key}", PROOF_COLUMNS, rows)
-    return render(request, "switches/record.html", {**record_of(found), "state": states.of_status(found)})
+    return render(request, "switches/record.html", {**record_of(found), "state": badges.of_status(found)})

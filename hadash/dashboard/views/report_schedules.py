@@ -16,14 +16,14 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from hadash.accounts.roles import MANAGE_REPORTS, ROLES, may
-from hadash.dashboard import states
 from hadash.dashboard.report_forms import USUAL_TIMES, OwnerAddressForm, ScheduleForm
-from hadash.dashboard.templatetags.hadash import sentence
 from hadash.dashboard.views.common import address_of, denied, faults_of, paged, part_of, searched, user_of
 from hadash.inventory.models import AppID, Pair
 from hadash.outbox.models import STATE_LABELS
 from hadash.outbox.states import State
 from hadash.pipeline.cron import NoSuchTime, validated
+from hadash.presentation import badges
+from hadash.presentation.localized import sentence
 from hadash.reports import addressing, reading, schedules, times
 from hadash.reports.models import OwnerAddress, ReportIssue, ReportRecipient, ReportSchedule
 from hadash.reports.schedules import ScheduleRefused
@@ -139,7 +139,7 @@ def schedule(request: HttpRequest, pk: int) -> HttpResponse:
     context = {
         "schedule": found,
         "recipients": found.recipients.select_related("user"),
-        "issues": [(issue, states.of_issue(issue), _counted(counts.get(issue.pk, {}))) for issue in issues],
+        "issues": [(issue, badges.of_issue(issue), _counted(counts.get(issue.pk, {}))) for issue in issues],
         "awaiting": [issue.pk for issue in issues if schedules.awaits_figures(issue, timezone.now())],
         "mail_goes": bool(settings.SMTP_HOST),
         **(_times(found.cron, found.zone) if found.enabled else {"times": [], "times_zone": found.zone}),
@@ -149,7 +149,7 @@ def schedule(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _counted(counts: Any) -> list[tuple[Any, int]]:
-    return [(states.of_delivery(state), count) for state in State if (count := counts.get(state, 0))]
+    return [(badges.of_delivery(state), count) for state in State if (count := counts.get(state, 0))]
 
 
 @require_POST
@@ -206,12 +206,12 @@ def issue(request: HttpRequest, pk: int) -> HttpResponse:
     counts = reading.delivery_counts([found]).get(found.pk, Counter())
     context = {
         "issue": found,
-        "state": states.of_issue(found),
+        "state": badges.of_issue(found),
         "editions": found.editions.defer("report"),
         "page": page,
-        "deliveries": [(each, states.of_delivery(State(each.state))) for each in page.object_list],
+        "deliveries": [(each, badges.of_delivery(State(each.state))) for each in page.object_list],
         "counts": [
-            (state, states.of_delivery(state), counts.get(state, 0)) for state in State if counts.get(state)
+            (state, badges.of_delivery(state), counts.get(state, 0)) for state in State if counts.get(state)
         ],
         "chosen": wanted if wanted in set(State) else "",
         "labels": STATE_LABELS,

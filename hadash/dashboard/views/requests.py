@@ -18,7 +18,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from hadash.accounts.browser import browser_of
 from hadash.accounts.roles import FORCE, OPERATE, REQUEST, may, may_somewhere, pairs_where
-from hadash.dashboard import connections, engines, radius, selectors, states
+from hadash.dashboard import radius_chart
 from hadash.dashboard.charts.chart import asked_csv
 from hadash.dashboard.forms import RequestForm
 from hadash.dashboard.views.common import (
@@ -34,11 +34,14 @@ from hadash.dashboard.views.common import (
 )
 from hadash.inventory.models import AppID, Cluster, Pair
 from hadash.mirroring.models import Mirror
+from hadash.presentation import badges, connections, engines, radius, selectors
 from hadash.radius.scope import Scope, ScopeKind
+from hadash.refusals import Refused
 from hadash.sentences import Sentence, say
 from hadash.switching.approvals import requests
 from hadash.switching.drafts import services as drafts
 from hadash.switching.drafts.models import RequestDraft
+from hadash.switching.handovers import handing_over
 from hadash.switching.machine import Kind
 from hadash.switching.models import Switch
 from hadash.switching.planning import overlaps
@@ -46,7 +49,7 @@ from hadash.switching.planning.one_preview import PreviewRunning, one_preview
 from hadash.switching.planning.previews import Checks, preview_of
 from hadash.switching.planning.proposals import proposal_for
 from hadash.switching.planning.risks import stops
-from hadash.switching.refusals import EnginesAway, PlanChanged, Refused
+from hadash.switching.refusals import EnginesAway, PlanChanged
 from hadash.switching.retirement import terms
 
 #: Kinds of switches for which the plan has to be on the page of whoever asks.
@@ -202,8 +205,6 @@ def _refuse_unseen(form: RequestForm, wanted: dict[str, Any]) -> None:
 
 def _asked_for(request: HttpRequest, form: RequestForm, scope: Scope, target: Cluster) -> Switch:
     """The new switch, of the kind that was chosen."""
-    from tasks.switching import start
-
     values = form.cleaned_data
     digest = values["digest"]
     reason, address, browser = values["reason"], address_of(request), browser_of(request)
@@ -215,9 +216,9 @@ def _asked_for(request: HttpRequest, form: RequestForm, scope: Scope, target: Cl
     )
     match kind:
         case Kind.REHEARSAL:
-            return requests.rehearse(asked, start, digest)
+            return requests.rehearse(asked, handing_over.start_switch, digest)
         case Kind.EMERGENCY:
-            return requests.emergency(asked, values["confirmed"], start, digest)
+            return requests.emergency(asked, values["confirmed"], handing_over.start_switch, digest)
         case Kind.FORCED:
             return requests.force(asked, values["confirmed"], form.window(), digest)
         case _:
@@ -270,7 +271,7 @@ def _names(appid: AppID) -> list[dict[str, Any]]:
 def preview(request: HttpRequest) -> HttpResponseBase:
     """What would move, for the form as it stands; ``?csv=blast-radius``: as a table."""
     form = _form_as_it_stands(request)
-    if request.GET.get("csv") == radius.RADIUS:
+    if request.GET.get("csv") == radius_chart.RADIUS:
         return _table_of_radius(request, form)
     return render(request, "requests/preview.html", proposal(form))
 
@@ -323,7 +324,7 @@ def _checked(form: RequestForm, user: User) -> dict[str, Any]:
 def _table_of_radius(request: HttpRequest, form: RequestForm) -> HttpResponseBase:
     """Everything that would move, and why, as CSV. :raises Http404: nothing can be drawn up now."""
     plan = proposal(form)["plan"]
-    chart = radius.drawn(plan, everything=True) if plan is not None else None
+    chart = radius_chart.drawn(plan, everything=True) if plan is not None else None
     answer = asked_csv(request, [chart]) if chart is not None else None
     if answer is None:
         raise Http404(_("There is no plan to be taken along now."))
@@ -379,9 +380,9 @@ def proposal(form: RequestForm) -> dict[str, Any]:
         "told": [finding for finding in draft.findings if not stops(finding, pair, plan.kind)],
         "uncovered": draft.uncovered,
         "members": radius.rows(plan),
-        "radius_chart": radius.drawn(plan, reverse("request-preview")),
+        "radius_chart": radius_chart.drawn(plan, reverse("request-preview")),
         "holder": overlaps.overlapping(plan),
-        "plan_mirrors": [(mirror, states.of_mirror(mirror)) for mirror in mirrors],
+        "plan_mirrors": [(mirror, badges.of_mirror(mirror)) for mirror in mirrors],
         "plan_clients": sorted(plan.who(*name) for name in moving),
         "read_split": plan.kind is Kind.READ_SPLIT,
         "from_mirror": radius.reads_from_mirrors(plan),

@@ -14,15 +14,15 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
 from hadash.accounts.roles import CHANGE_POLICY, may, pairs_where
-from hadash.dashboard import words
 from hadash.dashboard.forms import BlackoutForm, RulesForm
 from hadash.dashboard.views.common import address_of, denied, the_pair, user_of
 from hadash.governance.findings import RULES
 from hadash.inventory.models import Pair
+from hadash.presentation import labels
+from hadash.refusals import Refused
 from hadash.sentences import Sentence
 from hadash.switching.approvals import policy
 from hadash.switching.models import Blackout
-from hadash.switching.refusals import Refused
 
 
 @require_http_methods(["GET", "POST"])
@@ -107,7 +107,7 @@ def _page(
             "rpo_seconds": policy.rpo_of(pair),
         },
         "findings": [
-            {"code": code.value, "words": words.FINDING_WORDS[code], "stops": code.value in stopping}
+            {"code": code.value, "words": labels.FINDING_WORDS[code], "stops": code.value in stopping}
             for code in RULES
         ],
         "refusals": refusals or [],

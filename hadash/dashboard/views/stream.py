@@ -17,14 +17,14 @@ from django.template.loader import render_to_string
 from django.views.decorators.http import require_GET
 
 from hadash.accounts.roles import DECIDE, FORCE, OPERATE, REQUEST, VIEW, people_who
-from hadash.dashboard import live
 from hadash.dashboard.context import frame
-from hadash.dashboard.lookups import switch_with_all
 from hadash.dashboard.views import broadcast, streaming
 from hadash.dashboard.views.broadcast import Broadcast, News
 from hadash.dashboard.views.common import the_switch, user_of
 from hadash.dashboard.views.streaming import event
 from hadash.dashboard.views.switches import parts_context
+from hadash.presentation import live
+from hadash.presentation.lookups import switch_with_all
 from hadash.switching.approvals import four_eyes
 from hadash.switching.machine import Status
 from hadash.switching.models import Switch

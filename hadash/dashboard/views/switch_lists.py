@@ -10,10 +10,10 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
-from hadash.dashboard import batches, changes, selectors, states
 from hadash.dashboard.csv_export import csv_response
 from hadash.dashboard.sorting import Fields, order_of
 from hadash.dashboard.views.common import paged, part_of, searched, user_of
+from hadash.presentation import badges, batches, changes, selectors
 from hadash.switching.batches import machine as batch_machine
 from hadash.switching.drafts.services import drafts_of
 from hadash.switching.machine import Status
@@ -61,20 +61,20 @@ def switches(request: HttpRequest) -> HttpResponseBase:
     if request.GET.get("format") == "csv":
         return csv_response("switches", _CSV, map(_csv_row, found.iterator(chunk_size=500)))
     page = paged(request, found)
-    state_of = states.of_waiting if inbox == "waiting" else states.of_status
+    state_of = badges.of_waiting if inbox == "waiting" else badges.of_status
     # A state or a name is asked for of switches: what it cannot be asked of does not stand beside them.
     filtered = bool(status or query)
     by_hand = part_of(request, "changes", [] if filtered else changes.in_inbox(user, inbox), SHOWN_CHANGES)
     context = {
         "page": page,
         "order": order,
-        "changes": [(change, states.of_change(change)) for change in by_hand.page.object_list],
+        "changes": [(change, badges.of_change(change)) for change in by_hand.page.object_list],
         "changes_part": by_hand,
         "rows": [(switch, state_of(switch)) for switch in page.object_list],
         "inbox": inbox,
         "status": status,
         "query": query,
-        "statuses": states.status_words(),
+        "statuses": badges.status_words(),
         "batches": [] if filtered else _batches(user, inbox),
         "drafts": drafts_of(user) if inbox == "mine" and not filtered else [],
         "mine": selectors.switches(user)

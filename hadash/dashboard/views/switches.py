@@ -17,23 +17,26 @@ from django.views.decorators.http import require_GET
 
 from hadash.accounts.browser import browser_of
 from hadash.accounts.roles import DECIDE, FORCE, OPERATE, REQUEST, may
-from hadash.dashboard import live, radius, selectors, states
+from hadash.dashboard import radius_chart
 from hadash.dashboard.charts.chart import asked_csv
 from hadash.dashboard.charts.of_switch import pauses_of, stages_of
-from hadash.dashboard.phrases import script_phrases
+from hadash.dashboard.js_messages import script_phrases
 from hadash.dashboard.views.acts import acts_on, approvals_need_zookeeper, approvals_seen
 from hadash.dashboard.views.common import address_of, the_switch, typed, user_of
 from hadash.inventory.models import AppID
+from hadash.presentation import badges, live, radius, selectors
 from hadash.radius.scope import Scope
 from hadash.sentences import Sentence
 from hadash.switching.approvals import decisions, four_eyes
 from hadash.switching.approvals.policy import blackout_now
 from hadash.switching.execution import operations
 from hadash.switching.execution.usual import usual_seconds
+from hadash.switching.handovers import handing_over
 from hadash.switching.machine import Kind, Stage, Status
 from hadash.switching.models import Switch, Tail
 from hadash.switching.planning.proposals import proposal_for
 from hadash.switching.recovery import lost_target, restoring, unreplicated
+from hadash.switching.recovery.machine import TailEvent
 from hadash.switching.refusals import EnginesAway
 from hadash.switching.retirement import services as retirement
 from hadash.switching.retirement import terms
@@ -59,21 +62,21 @@ def parts_context(user: Any, switch: Switch) -> dict[str, Any]:
     the_appid = AppID.objects.filter(pair=switch.pair_id, name=switch.appid).first() if switch.appid else None
     return {
         "switch": switch,
-        "state": states.of_status(switch),
+        "state": badges.of_status(switch),
         "plan": plan,
         "phases": live.phases(records, switch.the_kind, not switch.open, usual_seconds(switch)),
         "records": records,
         "awaiting": awaiting,
         # (They never change: while it runs, they stand in the part of the page that is not renewed.)
         "members": radius.rows(plan) if awaiting else [],
-        "radius_chart": radius.drawn(plan) if awaiting else None,
+        "radius_chart": radius_chart.drawn(plan) if awaiting else None,
         "own": own,
         "may_decide": awaiting and may_decide and not own and user.pk not in {a.user_id for a in approvals},
         "loss": unreplicated.loss_of(switch),
         "tail": tail,
         "tail_rows": unreplicated.shown(tail) if tail is not None else [],
         "may_rebuild": tail is not None
-        and tail.status in (Tail.Status.REPORTED, Tail.Status.FAILED)
+        and Tail.MACHINE.allows(tail.current, TailEvent.REBUILD)
         and may(user, FORCE, switch.pair),
         "approvals": approvals,
         "approvals_missing": max(switch.approvals_needed - len(approvals), 0),
@@ -138,7 +141,7 @@ def _retirement(switch: Switch, may_operate: bool) -> dict[str, Any]:
     held = Retirement.objects.filter(switch=switch).first()
     return {
         "retirement": held,
-        "retirement_state": states.of_retirement(held) if held is not None else None,
+        "retirement_state": badges.of_retirement(held) if held is not None else None,
         "retirement_running": held is not None and held.current is RetirementStatus.RUNNING,
         "may_retire": may_operate and held is not None and Event.RETIRE in MOVES[held.current],
         "least_term": settings.RETIREMENT_MIN_DAYS,
@@ -190,7 +193,7 @@ def _page(
     log = live.log_lines(switch)
     context |= {
         "members": radius.rows(context["plan"]),
-        "radius_chart": radius.drawn(context["plan"]),
+        "radius_chart": radius_chart.drawn(context["plan"]),
         "title": live.title(switch),
         "refusals": refusals or [],
         "typed_reason": reason,
@@ -224,7 +227,7 @@ def switch(request: HttpRequest, key: str) -> HttpResponseBase:
         charts = [
             stages_of(found, list(found.stages.all())),
             pauses_of(found, list(found.stages.all())),
-            radius.drawn(found.the_plan(), everything=True),
+            radius_chart.drawn(found.the_plan(), everything=True),
         ]
         if (asked := asked_csv(request, [chart for chart in charts if chart])) is not None:
             return asked
@@ -252,7 +255,7 @@ def standing(request: HttpRequest, key: str) -> HttpResponseBase:
     asked, address = found.the_plan(), reverse("switch-standing", args=[key])
     # (What is not whole cannot be compared; why it is not stands against it.)
     changed = radius.changed(asked, draft.plan) if draft.whole else []
-    chart = radius.drawn(draft.plan, address, asked, "csv" in request.GET) if changed else None
+    chart = radius_chart.drawn(draft.plan, address, asked, "csv" in request.GET) if changed else None
     if chart is not None and (csv := asked_csv(request, [chart])) is not None:
         return csv
     context = {"changed": changed, "blockers": draft.blockers, "radius_chart": chart}
@@ -272,15 +275,13 @@ act = acts_on(the_switch, "switch", _refused)
 @act(DECIDE)
 def approve(request: HttpRequest, switch: Switch) -> str:
     """Field ``plan_digest``: the plan that was shown."""
-    from tasks.switching import start
-
     user = user_of(request)
     approvals_need_zookeeper(user, switch)
     held = decisions.approve(
         user,
         switch,
         typed(request, "plan_digest"),
-        start,
+        handing_over.start_switch,
         address_of(request),
         seen=approvals_seen(request),
         browser=browser_of(request),
@@ -315,9 +316,7 @@ def cancel(request: HttpRequest, switch: Switch) -> str:
 
 @act(REQUEST)
 def go(request: HttpRequest, switch: Switch) -> str:
-    from tasks.switching import start
-
-    operations.go(user_of(request), switch, start, address_of(request))
+    operations.go(user_of(request), switch, handing_over.start_switch, address_of(request))
     return _("It goes on, with its checks first.")
 
 
@@ -338,9 +337,7 @@ def abort(request: HttpRequest, switch: Switch) -> str:
 
 @act(OPERATE)
 def retry(request: HttpRequest, switch: Switch) -> str:
-    from tasks.switching import start
-
-    operations.retry(user_of(request), switch, start, address_of(request))
+    operations.retry(user_of(request), switch, handing_over.start_switch, address_of(request))
     return _("The stage runs again.")
 
 
@@ -355,10 +352,8 @@ def give_up(request: HttpRequest, switch: Switch) -> str:
 @act(FORCE)
 def rebuild(request: HttpRequest, switch: Switch) -> str:
     """Fields ``confirmed`` (the lost cluster's name) and ``reason``: what became of the tail."""
-    from tasks.switching import rebuild as start
-
     words = typed(request, "confirmed"), typed(request, "reason")
-    unreplicated.ask_to_rebuild(user_of(request), switch, *words, start, address_of(request))
+    unreplicated.ask_to_rebuild(user_of(request), switch, *words, handing_over.rebuild, address_of(request))
     return _("The lost side is being rebuilt. You can watch the log.")
 
 
@@ -382,10 +377,10 @@ def keep(request: HttpRequest, switch: Switch) -> str:
 @act(OPERATE)
 def retire(request: HttpRequest, switch: Switch) -> str:
     """Field ``confirmed``: the old cluster's name."""
-    from tasks.retirement import start
-
     confirmed = typed(request, "confirmed")
-    retirement.retire_now(user_of(request), switch, confirmed, start, address_of(request))
+    retirement.retire_now(
+        user_of(request), switch, confirmed, handing_over.start_removal, address_of(request)
+    )
     return _("The old Topics are being removed.")
 
 

@@ -13,12 +13,12 @@ from django.views.decorators.http import require_GET
 from hadash.dashboard.charts.chart import asked_csv
 from hadash.dashboard.charts.of_tables import charts_of
 from hadash.dashboard.csv_export import csv_response
-from hadash.dashboard.published_tables import count_of, rows_of
 from hadash.dashboard.sorting import order_of
-from hadash.dashboard.tables import TABLES, THING_WORDS, Table
 from hadash.dashboard.views.common import paged, searched, user_of
 from hadash.governance import selectors
 from hadash.inventory.models import AppID
+from hadash.presentation.published_tables import count_of, rows_of
+from hadash.presentation.tables import TABLES, THING_WORDS, Table
 
 #: Rows of a page: they are short.
 PAGE_SIZE = 50

@@ -12,10 +12,10 @@ from django.db.models import Q
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from hadash.dashboard.uncovered import COLUMNS, Uncovered, csv_rows, rows_of, with_clients
 from hadash.governance import selectors
 from hadash.governance.models import Coverage, Run
 from hadash.inventory.models import AppID
+from hadash.presentation.uncovered import COLUMNS, Uncovered, csv_rows, rows_of, with_clients
 from hadash.reports import charts
 from hadash.reports.kinds import parts
 from hadash.reports.links import link

@@ -12,12 +12,12 @@ from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from hadash.dashboard.templatetags.hadash import sentence
 from hadash.governance import selectors
 from hadash.governance.models import Run
 from hadash.inventory.compared import Compared
 from hadash.inventory.differences import State
 from hadash.inventory.models import Pair
+from hadash.presentation.localized import sentence
 from hadash.reports.kinds import parts
 from hadash.reports.links import link
 from hadash.reports.recipients import View

@@ -9,11 +9,11 @@ from datetime import UTC, date, datetime, timedelta
 
 from django.utils.translation import gettext as _
 
-from hadash.dashboard import states
 from hadash.governance import selectors
 from hadash.governance.models import LagDay, Run
 from hadash.inventory.models import Pair
 from hadash.mirroring.models import Mirror
+from hadash.presentation import badges
 from hadash.reports import charts
 from hadash.reports.charts import Series
 from hadash.reports.kinds import parts
@@ -239,6 +239,6 @@ def _row(week: Week) -> Sequence[Cell]:
 def _state(mirror: Mirror | None) -> Cell:
     if mirror is None:
         return Cell(_("gone"))
-    state = states.of_mirror(mirror)
+    state = badges.of_mirror(mirror)
     tones = {"fine": Tone.FINE, "bad": Tone.BAD, "unknown": Tone.UNKNOWN, "waiting": Tone.NOTICE}
     return Cell(str(state.word), tone=tones.get(state.look, Tone.PLAIN))

@@ -9,11 +9,11 @@ from django.conf import settings
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from hadash.dashboard.posture import Trend
 from hadash.governance import selectors
 from hadash.governance.catalogue import WEIGHTS, Severity
 from hadash.governance.models import Finding, Run
 from hadash.inventory.models import Pair
+from hadash.presentation.posture import Trend
 from hadash.reports.report import Figure, Tone
 
 #: Findings of this weight and more are marked.

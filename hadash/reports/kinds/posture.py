@@ -11,15 +11,15 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from hadash.dashboard import engines
-from hadash.dashboard.overview import PairView, pair_views
-from hadash.dashboard.posture import Standing, Trend, lag_trend, share, standing, total
-from hadash.dashboard.readiness import Grade
-from hadash.dashboard.templatetags.hadash import sentence
 from hadash.governance import selectors
 from hadash.governance.models import Finding, Run
 from hadash.inventory import workers
 from hadash.inventory.models import Pair
+from hadash.presentation import engines
+from hadash.presentation.localized import sentence
+from hadash.presentation.pair_verdicts import PairView, pair_views
+from hadash.presentation.posture import Standing, Trend, lag_trend, share, standing, total
+from hadash.presentation.readiness import Grade
 from hadash.reports import charts
 from hadash.reports.charts import Series
 from hadash.reports.kinds import parts

@@ -10,10 +10,10 @@ from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from hadash.dashboard.posture import standing, total
-from hadash.dashboard.templatetags.hadash import sentence
 from hadash.governance import selectors
 from hadash.governance.models import Finding, Run
+from hadash.presentation.localized import sentence
+from hadash.presentation.posture import standing, total
 from hadash.reports import charts
 from hadash.reports.charts import Series
 from hadash.reports.kinds import parts

@@ -10,10 +10,10 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from hadash.dashboard import states
-from hadash.dashboard.record import PROOF_COLUMNS, proof_of, record_of
-from hadash.dashboard.selectors import name_of
-from hadash.dashboard.templatetags.hadash import sentence, stage_name
+from hadash.presentation import badges
+from hadash.presentation.localized import sentence, stage_name
+from hadash.presentation.record import PROOF_COLUMNS, proof_of, record_of
+from hadash.presentation.selectors import name_of
 from hadash.reports import charts
 from hadash.reports.kinds import parts
 from hadash.reports.links import link
@@ -70,7 +70,7 @@ def build(view: View, now: datetime, url: str, about: str = "") -> Report:
 
 
 def _subject(switch: Switch, longest: float | None) -> str:
-    said = [str(states.of_status(switch).word)]
+    said = [str(badges.of_status(switch).word)]
     if longest is not None:
         said.append(_("longest pause %(seconds)s s") % {"seconds": f"{longest:.2f}"})
     whose = f"{switch.scope}, {switch.source.name} → {switch.target.name}"

@@ -1,9 +1,11 @@
-"""What others than the one who asked do with a request, and what is said about it: approve, decline, comment, cancel, review."""
+"""What people decide on a switch that was requested, and what is said about it: approve, decline, cancel, comment, review."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
 
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
@@ -11,135 +13,61 @@ from django.utils import timezone
 
 from hadash.accounts.roles import DECIDE, REQUEST, may
 from hadash.audit.models import record, stored
-from hadash.sentences import say
-from hadash.switching.approvals import reasons
-from hadash.switching.approvals.four_eyes import note_approval, used_by_another, valid
-from hadash.switching.approvals.policy import blackout_now
-from hadash.switching.approvals.windows import refuse_in_blackout, run, utc
-from hadash.switching.machine import IN_BLACKOUTS, Event, Status
+from hadash.refusals import Refused
+from hadash.sentences import Sentence, say
+from hadash.switching.approvals.four_eyes import used_by_another
+from hadash.switching.approvals.workflow import Start, WindowedWorkflow
+from hadash.switching.machine import FIRST, IN_BLACKOUTS, Event, Status
 from hadash.switching.models import Switch, log_event
 from hadash.switching.planning.proposals import plan_for
-from hadash.switching.refusals import PlanChanged, Refused
-from hadash.switching.transitions import moved, refuse_impossible
+from hadash.switching.refusals import PlanChanged
 
 #: Characters of a comment: a page, not a book.
 MAX_COMMENT = 2000
 
 
-def approve(
-    user: User,
-    switch: Switch,
-    digest: str,
-    start: Callable[[Switch], None],
-    address: str | None = None,
-    seen: int | None = None,
-    browser: str = "",
-) -> Switch:
-    """Approve the plan with ``digest``. With the last approval that it needs the switch runs, or waits for its window.
+class SwitchWorkflow(WindowedWorkflow[Switch]):
+    MODEL = Switch
+    EVENT = Event
+    MAY_NOT_DECIDE = "You may not decide on switches."
+    MAY_NOT_CANCEL = "You may not cancel switches."
+    OWN_REQUEST = "You requested this switch: somebody else has to decide on it."
 
-    :param seen: how many approvals the person saw; ``None`` when nobody can have been misled.
-    :param start: called after the commit with the running switch; the tasks pass what enqueues its first stage.
-    :raises PermissionDenied: ``user`` may not decide, or is the requester.
-    :raises Refused: it was decided already, has expired, or the plan has changed since it was shown.
-    """
-    _may_decide(user, switch)
-    refuse_impossible(switch, Event.APPROVE)
-    if digest != switch.plan_digest:
-        raise PlanChanged(say("The plan has changed since you saw it. Look at it again."))
-    current = plan_for(switch.pair, switch.scope, switch.target, switch.the_kind)
-    if current.digest != switch.plan_digest:
-        raise PlanChanged(
-            say(
-                "What would move has changed since the request (now: %(topics)s). Decline it and request it anew.",
-                topics=current.topics,
+    def changed_since_seen(self) -> Sentence:
+        return say("The plan has changed since you saw it. Look at it again.")
+
+    def look_again(self, row: Switch) -> None:
+        current = plan_for(row.pair, row.scope, row.target, row.the_kind)
+        if current.digest != row.plan_digest:
+            raise PlanChanged(
+                say(
+                    "What would move has changed since the request (now: %(topics)s). Decline it and request it again.",
+                    topics=current.topics,
+                )
             )
-        )
-    with transaction.atomic():
-        held = moved(switch, Event.APPROVE)
-        if held.expires_at < timezone.now():
-            raise Refused(say("This request has expired. Ask for the switch anew."))
-        if seen is not None and seen != valid(held).count():
-            raise PlanChanged(say("The approvals are not those that you have seen. Look at it again."))
-        missing = _add_approval(user, held, digest, browser)
-        if missing:
-            held.status = Status.AWAITING_APPROVAL.value
-        else:
-            held.decided_by, held.decided_at = user, timezone.now()
-            held.save()
-            if held.start_at is None:
-                if held.the_kind not in IN_BLACKOUTS:
-                    refuse_in_blackout(held.pair)
-                run(held, start)
-            elif held.start_at <= timezone.now() and blackout_now(held.pair) is None:
-                run(held, start)  # else it starts by itself when it may: see start_due
-        record(
-            user,
-            "approve",
-            held.subject,
-            address,
-            plan_digest=digest,
-            approvals_missing=missing,
-            retire_after_days=held.retire_after_days,
-        )
-    return held
 
+    def noted(self, held: Switch) -> dict[str, Any]:
+        return {"retire_after_days": held.retire_after_days}
 
-def _add_approval(user: User, held: Switch, digest: str, browser: str) -> int:
-    """Note one approval; how many are still missing. :raises Refused: see :func:`note_approval`."""
-    missing = note_approval(user, held, browser, plan_digest=digest)
-    log_event(held, say("%(user)s approved the switch.", user=user.get_username()), actor=user)
-    if missing:
-        log_event(held, say("It needs %(missing)s more.", missing=missing))
-    elif held.start_at is not None and held.start_at > timezone.now():
-        log_event(held, say("It starts at %(at)s.", at=utc(held.start_at)))
-    return missing
+    def waits_for_blackouts(self, held: Switch) -> bool:
+        return held.the_kind not in IN_BLACKOUTS
 
-
-def decline(user: User, switch: Switch, reason: str, address: str | None = None) -> Switch:
-    """Decline a request. :raises Refused: without a reason, or when it was decided already."""
-    _may_decide(user, switch)
-    said = reasons.given(reason, say("Say why you decline: the requester reads it."))
-    with transaction.atomic():
-        held = moved(switch, Event.DECLINE)
-        held.decided_by, held.decided_at, held.ended_at = user, timezone.now(), timezone.now()
-        held.decision_note = said
+    def run(self, held: Switch, start: Start[Switch]) -> None:
+        held.move(Event.RUN)
+        held.stage, held.started_at = FIRST.value, timezone.now()
         held.save()
-        log_event(
-            held,
-            say(
-                "%(user)s declined the switch: %(reason)s",
-                user=user.get_username(),
-                reason=held.decision_note,
-            ),
-            actor=user,
-        )
-        record(user, "decline", held.subject, address, reason=held.decision_note)
-    return held
+        transaction.on_commit(lambda: start(held))
+
+    def drop_paused(self) -> int:
+        """End the switches that nobody resumed in time; how many. Nothing was changed for them."""
+        before = timezone.now() - timedelta(seconds=settings.SWITCH_GO_SECONDS)
+        late = Switch.objects.filter(status=Status.PAUSED.value, paused_at__lt=before)
+        sentence = say("Nobody said go in time. Nothing was changed.")
+        return sum(self.expire(switch, sentence, Status.PAUSED.value) for switch in late)
 
 
-def _may_decide(user: User, switch: Switch) -> None:
-    if not may(user, DECIDE, switch.pair):
-        raise PermissionDenied("You may not decide on switches.")
-    if user.pk == switch.requested_by_id:
-        raise PermissionDenied("You requested this switch: somebody else has to decide on it.")
-
-
-def cancel(user: User, switch: Switch, reason: str, address: str | None = None) -> Switch:
-    """Take a request back before it runs. :raises Refused: without a reason, or when it runs already."""
-    if not may(user, REQUEST, switch.pair):
-        raise PermissionDenied("You may not cancel switches.")
-    said = reasons.for_cancelling(reason)
-    with transaction.atomic():
-        held = moved(switch, Event.CANCEL)
-        held.ended_at = timezone.now()
-        who = user.get_username()
-        held.outcome = say(
-            "%(user)s cancelled it: %(reason)s Nothing was changed.", user=who, reason=said
-        ).to_json()
-        held.save()
-        log_event(held, say("%(user)s cancelled the request: %(reason)s", user=who, reason=said), actor=user)
-        record(user, "cancel", held.subject, address, reason=said)
-    return held
+SWITCHES = SwitchWorkflow()
+approve, decline, cancel, run = SWITCHES.approve, SWITCHES.decline, SWITCHES.cancel, SWITCHES.run
 
 
 def comment(user: User, switch: Switch, text: str, address: str | None = None) -> None:
@@ -168,11 +96,11 @@ def review(user: User, switch: Switch, note: str, address: str | None = None, br
     :raises Refused: without a word, in the browser in which somebody else asked for it, or when there is nothing to review
         (any more).
     """
-    _may_decide(user, switch)
+    SWITCHES.check_may_decide(user, switch)
     if not note.strip():
         raise Refused(say("Say what you found: whoever looks at this later reads it."))
     with transaction.atomic():
-        held = Switch.objects.select_for_update(of=("self",)).get(pk=switch.pk)
+        held = switch.locked()
         if not held.to_be_reviewed:
             raise Refused(say("This switch is not to be reviewed."))
         if used_by_another(user, held, browser):

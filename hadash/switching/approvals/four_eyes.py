@@ -8,8 +8,8 @@ from django.contrib.auth.models import User
 from django.db.models import QuerySet
 
 from hadash.accounts.roles import DECIDE, people_who
+from hadash.refusals import Refused
 from hadash.sentences import say
-from hadash.switching.refusals import Refused
 
 #: The status of what waits for approvals, in every machine.
 AWAITING = "awaiting_approval"

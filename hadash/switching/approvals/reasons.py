@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from hadash.audit.models import stored
+from hadash.refusals import Refused
 from hadash.sentences import Sentence, say
-from hadash.switching.refusals import Refused
 
 #: Characters of a reason: a page of it. Who has more to say has another place for it.
 MAX_REASON = 2000

@@ -22,10 +22,12 @@ from hadash.inventory.models import Cluster, Pair
 from hadash.kafka.errors import ConnectError, KafkaError
 from hadash.mirroring.services import MirrorError
 from hadash.radius.scope import Scope
+from hadash.refusals import Refused
 from hadash.sentences import say
 from hadash.switching.approvals import reasons
+from hadash.switching.approvals.decisions import run
 from hadash.switching.approvals.policy import limits_of, policy_of
-from hadash.switching.approvals.windows import check_window, run
+from hadash.switching.approvals.windows import check_window
 from hadash.switching.execution.effects import CommandHandler
 from hadash.switching.machine import (
     Kind,
@@ -36,7 +38,7 @@ from hadash.switching.plan import Plan
 from hadash.switching.planning import overlaps
 from hadash.switching.planning.proposals import plan_for
 from hadash.switching.recovery import restoring
-from hadash.switching.refusals import EnginesAway, PlanChanged, Refused
+from hadash.switching.refusals import EnginesAway, PlanChanged
 from hadash.switching.retirement import terms
 from hadash.switching.stages import failover
 from hadash.switching.stages.context import StageContext

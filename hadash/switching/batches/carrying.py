@@ -17,9 +17,11 @@ from django.db.models import Q
 from django.utils import timezone
 
 from hadash.audit.models import record
+from hadash.refusals import Refused
 from hadash.sentences import Sentence, say
+from hadash.switching.approvals.decisions import run
 from hadash.switching.approvals.requests import SwitchRequest, create_row
-from hadash.switching.approvals.windows import nothing_may_start, refuse_in_blackout, run, utc
+from hadash.switching.approvals.windows import nothing_may_start, utc
 from hadash.switching.batches import transitions
 from hadash.switching.batches.machine import (
     Event,
@@ -27,16 +29,15 @@ from hadash.switching.batches.machine import (
     ItemEvent,
     ItemStatus,
     Status,
-    move_item,
+    event_of,
     next_steps,
-    seen,
 )
 from hadash.switching.batches.models import Batch, BatchItem, tell, tell_once
-from hadash.switching.batches.transitions import Wake
+from hadash.switching.handovers.handing_over import wake
 from hadash.switching.machine import Status as SwitchStatus
 from hadash.switching.models import Approval, Switch, log_event
 from hadash.switching.planning.proposals import plan_for
-from hadash.switching.refusals import BeingWritten, EnginesAway, PlanChanged, Refused
+from hadash.switching.refusals import BeingWritten, EnginesAway, PlanChanged
 from hadash.telemetry import ids
 
 log = logging.getLogger(__name__)
@@ -79,7 +80,7 @@ def _step(key: str, start: Start) -> bool:
         states = [Item(item.wave, item.position, item.current) for item in items.values()]
         steps = next_steps(batch.current, states, batch.parallelism)
         if steps.event is Event.FINISH:
-            transitions.end(batch, Event.FINISH, _verdict(list(items.values())))
+            transitions.finish(batch, _verdict(list(items.values())))
         elif steps.event is Event.STOP:
             transitions.stop(batch, _failure(list(items.values())))
         elif steps.start and _may_start(batch):
@@ -99,13 +100,13 @@ def _look(batch: Batch, item: BatchItem) -> None:
     """Note what has become of an item's switch."""
     if item.switch is None:
         return
-    after = seen(item.current, item.switch.current)
-    if after is item.current:
+    event = event_of(item.current, item.switch.current)
+    if event is None:
         return
-    item.status = after.value
-    item.outcome = item.switch.outcome if after is not ItemStatus.RUNNING else {}
+    item.move(event)
+    item.outcome = item.switch.outcome if item.current is not ItemStatus.RUNNING else {}
     item.save(update_fields=["status", "outcome"])
-    if after is ItemStatus.FAILED:
+    if item.current is ItemStatus.FAILED:
         tell(
             batch,
             say(
@@ -171,7 +172,8 @@ def _begin(batch: Batch, item: BatchItem, items: list[BatchItem], start: Start) 
     try:
         with transaction.atomic():
             item.switch = _switch_of(batch, item, start)
-        item.status, item.outcome = move_item(item.current, ItemEvent.START).value, {}
+        item.move(ItemEvent.START)
+        item.outcome = {}
         item.held_up_since = None
     except (OperationalError, InterfaceError):
         raise  # without the database nothing can be noted: it is tried again
@@ -219,7 +221,8 @@ def _hold_up(batch: Batch, item: BatchItem, reason: Sentence) -> None:
 
 def _fail(batch: Batch, item: BatchItem, sentence: Sentence) -> None:
     item.switch, item.held_up_since = None, None
-    item.status, item.outcome = move_item(item.current, ItemEvent.FAIL).value, sentence.to_json()
+    item.move(ItemEvent.FAIL)
+    item.outcome = sentence.to_json()
     tell(batch, sentence)
 
 
@@ -249,7 +252,7 @@ def _switch_of(batch: Batch, item: BatchItem, start: Start) -> Switch:
     )
     for approval in batch.approvals.all():
         Approval.objects.create(
-            switch=switch, user=approval.user, plan_digest=plan.digest, browser=approval.browser
+            switch=switch, user=approval.user, digest=plan.digest, browser=approval.browser
         )
     log_event(
         switch, say("Its turn in batch %(key)s has come (wave %(wave)s).", key=batch.key, wave=item.wave)
@@ -269,38 +272,8 @@ def changed_since(item: BatchItem) -> PlanChanged:
     )
 
 
-def start_due(wake: Wake) -> int:
-    """Let the approved batches run whose window has come, and drop those whose window has passed; how many run."""
-    count = 0
-    due = Batch.objects.filter(status=Status.APPROVED.value, start_at__lte=timezone.now())
-    for batch in due.select_related("pair"):
-        try:
-            with transaction.atomic():
-                held = transitions.locked(batch)
-                if held.current is not Status.APPROVED:
-                    continue  # somebody was faster
-                if held.start_until is not None and held.start_until < timezone.now():
-                    sentence = say("Its window has passed, and it was not started: it is dropped.")
-                    transitions.end(held, Event.EXPIRE, sentence)
-                    continue
-                refuse_in_blackout(held.pair)
-                tell(held, say("Its window has come."))
-                transitions.run(held, wake)
-                record(None, "start", held.subject)
-                count += 1
-        except Refused as refused:
-            tell_once(batch, refused.reasons[0])
-    return count
-
-
-def expire_requests() -> int:
-    """End the batches that nobody decided on in time; how many."""
-    count = 0
-    for batch in Batch.objects.filter(status=Status.AWAITING_APPROVAL.value, expires_at__lt=timezone.now()):
-        with transaction.atomic():
-            held = transitions.locked(batch)
-            if held.current is Status.AWAITING_APPROVAL:  # else somebody decided in this moment
-                sentence = say("Nobody decided in time: the request has expired.")
-                transitions.end(held, Event.EXPIRE, sentence)
-                count += 1
-    return count
+def switch_ended(switch_pk: int) -> None:
+    """Wake the batch of a switch that has ended, if it has one."""
+    item = BatchItem.objects.filter(switch=switch_pk).select_related("batch").first()
+    if item is not None:
+        wake(item.batch)

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from hadash.machines import Machine
 from hadash.switching import machine
 
 
@@ -64,25 +65,11 @@ MOVES: dict[Status, dict[Event, Status]] = {
     Status.EXPIRED: {},
 }
 
+MACHINE = Machine("A batch", MOVES)
 #: Statuses in which a batch holds the radii of its items that have not moved yet.
-OPEN = frozenset({Status.AWAITING_APPROVAL, Status.APPROVED, Status.RUNNING, Status.STOPPED})
-OVER = frozenset(Status) - OPEN
+OPEN, OVER = MACHINE.open, MACHINE.ended
 #: Open ones that nobody can cancel any more: something may have moved, so they are stopped and ended.
 BEGUN = frozenset({Status.RUNNING, Status.STOPPED})
-
-
-def move(status: Status, event: Event) -> Status:
-    """The status after ``event``.
-
-    :raises machine.IllegalMove: the table does not allow it.
-
-    >>> move(Status.STOPPED, Event.GO_ON)
-    <Status.RUNNING: 'running'>
-    """
-    try:
-        return MOVES[status][event]
-    except KeyError:
-        raise machine.IllegalMove(f"A batch that is {status.replace('_', ' ')} cannot {event}.") from None
 
 
 class ItemStatus(StrEnum):
@@ -126,18 +113,9 @@ ITEM_MOVES: dict[ItemStatus, dict[ItemEvent, ItemStatus]] = {
     ItemStatus.DROPPED: {},
 }
 
-#: Items that have not moved, and may still: their radii are held.
-AHEAD = frozenset({ItemStatus.WAITING, ItemStatus.RUNNING, ItemStatus.FAILED})
-#: Items that the next wave does not wait for any more.
-SETTLED = frozenset(ItemStatus) - AHEAD
-
-
-def move_item(status: ItemStatus, event: ItemEvent) -> ItemStatus:
-    """The item's status after ``event``. :raises machine.IllegalMove: the table does not allow it."""
-    try:
-        return ITEM_MOVES[status][event]
-    except KeyError:
-        raise machine.IllegalMove(f"An item that is {status} cannot {event}.") from None
+ITEM_MACHINE = Machine("An item", ITEM_MOVES)
+#: Items that have not moved, and may still: their radii are held; and those that the next wave does not wait for any more.
+AHEAD, SETTLED = ITEM_MACHINE.open, ITEM_MACHINE.ended
 
 
 #: What the status of its switch means for an item; all others say that it is on its way.
@@ -148,16 +126,17 @@ _SWITCH_EVENTS: dict[machine.Status, ItemEvent] = {
 }
 
 
-def seen(item: ItemStatus, switch: machine.Status) -> ItemStatus:
-    """The item's status when its switch is seen as ``switch``. The same again says nothing new.
+def event_of(item: ItemStatus, switch: machine.Status) -> ItemEvent | None:
+    """What it means for an item that its switch is seen as ``switch``; ``None``: nothing new.
 
-    >>> seen(ItemStatus.RUNNING, machine.Status.ROLLED_BACK)
-    <ItemStatus.FAILED: 'failed'>
+    >>> event_of(ItemStatus.RUNNING, machine.Status.ROLLED_BACK)
+    <ItemEvent.FAIL: 'fail'>
     """
-    if item is ItemStatus.WAITING:
-        return item  # a switch that it had is forgotten
     event = _SWITCH_EVENTS.get(switch, ItemEvent.RESUME)
-    return ITEM_MOVES[item].get(event, item)
+    # (Of one that waits, a switch that it had is forgotten.)
+    if item is ItemStatus.WAITING or not ITEM_MACHINE.allows(item, event):
+        return None
+    return event
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,14 +15,17 @@ from django.utils.translation import pgettext_lazy
 
 from hadash.inventory.models import Cluster, Pair
 from hadash.radius.scope import Scope
-from hadash.sentences import Sentence
-from hadash.switching.batches.machine import OPEN, ItemStatus, Status
-from hadash.switching.keys import new_key
+from hadash.sentences import Sentence, say
+from hadash.stateful import Stateful
+from hadash.switching.approvals.models import Approvable, GivenApproval
+from hadash.switching.batches.machine import ITEM_MACHINE, MACHINE, ItemStatus, Status
 from hadash.switching.plan import Plan
 
 
-class Batch(models.Model):
+class Batch(Approvable):
     """Many radii of one pair that move to one cluster in waves, asked for and approved once."""
+
+    MACHINE = MACHINE
 
     STATUS_LABELS = [
         (Status.AWAITING_APPROVAL.value, _("awaiting approval")),
@@ -36,11 +39,9 @@ class Batch(models.Model):
         (Status.EXPIRED.value, _("expired")),
     ]
 
-    key = models.CharField(max_length=20, unique=True, default=new_key)
     pair = models.ForeignKey(Pair, models.PROTECT, related_name="batches")
     source = models.ForeignKey(Cluster, models.PROTECT, related_name="+")
     target = models.ForeignKey(Cluster, models.PROTECT, related_name="+")
-    reason = models.TextField(_("reason"))
     #: How many of its switches run at once, at most.
     parallelism = models.PositiveSmallIntegerField()
     #: Of everything that is approved: see :func:`digest_of`.
@@ -49,35 +50,12 @@ class Batch(models.Model):
     status = models.CharField(max_length=20, choices=STATUS_LABELS, default=Status.AWAITING_APPROVAL.value)
     outcome = models.JSONField(default=dict)
 
-    requested_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, models.PROTECT, related_name="requested_batches"
-    )
-    requested_at = models.DateTimeField(auto_now_add=True)
-    #: The browser that it was requested in (see ``accounts/browser.py``); empty for a program.
-    requested_in = models.CharField(max_length=40, blank=True)
-    #: How many have to approve it: the pair's policy when it was requested.
-    approvals_needed = models.PositiveSmallIntegerField(default=1)
-    decided_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="+")
-    decided_at = models.DateTimeField(null=True)
-    decision_note = models.TextField(blank=True)
     #: From when to when its switches may start; empty: as soon as it is approved, and as long as it takes.
     start_at = models.DateTimeField(null=True)
     start_until = models.DateTimeField(null=True)
-    expires_at = models.DateTimeField()
     started_at = models.DateTimeField(null=True)
-    ended_at = models.DateTimeField(null=True)
     #: When a worker looked at it last while it was running.
     looked_at = models.DateTimeField(null=True)
-
-    class Meta:
-        ordering = ("-requested_at",)
-        constraints = [
-            # Four eyes, whatever the code above it does.
-            models.CheckConstraint(
-                condition=models.Q(decided_by__isnull=True) | ~models.Q(decided_by=models.F("requested_by")),
-                name="batch_decided_by_somebody_else",
-            ),
-        ]
 
     def __str__(self) -> str:
         return self.key
@@ -94,13 +72,31 @@ class Batch(models.Model):
     def current(self) -> Status:
         return Status(self.status)
 
-    @property
-    def open(self) -> bool:
-        return self.current in OPEN
+    def cannot_change(self) -> Sentence:
+        return say(
+            "This batch is %(status)s: it cannot be changed that way any more.",
+            status=self.get_status_display(),
+        )
+
+    def conclude(self, *sentences: Sentence) -> None:
+        self.outcome = sentences[0].to_json()
+
+    def tell(self, sentence: Sentence, actor: Any = None) -> None:
+        tell(self, sentence, actor)
+
+    def tell_once(self, sentence: Sentence) -> None:
+        """A line in the log, unless it is its last one already."""
+        tell_once(self, sentence)
+
+    def locked(self) -> Batch:
+        rows = Batch.objects.select_for_update(of=("self",)).select_related("pair", "source", "target")
+        return rows.get(pk=self.pk)
 
 
-class BatchItem(models.Model):
+class BatchItem(Stateful):
     """One radius of a batch. What was left out by choice is one that is dropped from the beginning, in wave 0."""
+
+    MACHINE = ITEM_MACHINE
 
     STATUS_LABELS = [
         (ItemStatus.WAITING.value, pgettext_lazy("item", "waiting")),
@@ -143,23 +139,23 @@ class BatchItem(models.Model):
     def current(self) -> ItemStatus:
         return ItemStatus(self.status)
 
+    def cannot_change(self) -> Sentence:
+        return say(
+            "%(scope)s is %(status)s: that cannot be changed any more.",
+            scope=self.scope,
+            status=self.get_status_display(),
+        )
+
     def the_plan(self) -> Plan:
         return Plan.from_json(self.plan)
 
 
-class BatchApproval(models.Model):
+class BatchApproval(GivenApproval):
     """One person's yes to one batch as it was shown."""
 
     batch = models.ForeignKey(Batch, models.CASCADE, related_name="approvals")
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+")
-    at = models.DateTimeField(auto_now_add=True)
-    #: Of what was shown.
-    plan_digest = models.CharField(max_length=40)
-    #: The browser in which it was given; empty for a program.
-    browser = models.CharField(max_length=40, blank=True)
 
-    class Meta:
-        ordering = ("at",)
+    class Meta(GivenApproval.Meta):
         constraints = [models.UniqueConstraint(fields=["batch", "user"], name="one_batch_approval_a_person")]
 
     def __str__(self) -> str:

@@ -9,13 +9,13 @@ from django.utils import timezone
 
 from hadash.accounts.roles import DECIDE, FORCE, OPERATE, REQUEST, may
 from hadash.audit.models import record
+from hadash.refusals import Refused
 from hadash.sentences import say
 from hadash.switching.batches.carrying import changed_since
-from hadash.switching.batches.machine import Event, ItemEvent, ItemStatus, move_item
+from hadash.switching.batches.machine import ITEM_MACHINE, Event, ItemEvent, ItemStatus
 from hadash.switching.batches.models import Batch, BatchItem, tell
-from hadash.switching.batches.transitions import Wake, moved
+from hadash.switching.batches.transitions import Wake
 from hadash.switching.planning.proposals import plan_for
-from hadash.switching.refusals import Refused
 
 
 def stop(user: User, batch: Batch, address: str | None = None) -> Batch:
@@ -26,7 +26,7 @@ def stop(user: User, batch: Batch, address: str | None = None) -> Batch:
     if not (may(user, REQUEST, batch.pair) or may(user, DECIDE, batch.pair)):
         raise PermissionDenied("You may not stop batches.")
     with transaction.atomic():
-        held = moved(batch, Event.STOP)
+        held = batch.locked_and_moved(Event.STOP)
         sentence = say(
             "%(user)s stopped it. What was started ends; nothing new starts.", user=user.get_username()
         )
@@ -58,7 +58,7 @@ def go_on(
             if plan_for(batch.pair, item.scope, batch.target).digest != item.plan_digest:
                 raise changed_since(item)
     with transaction.atomic():
-        held = moved(batch, Event.GO_ON)
+        held = batch.locked_and_moved(Event.GO_ON)
         if held.start_until is not None and held.start_until < timezone.now():
             raise Refused(
                 say(
@@ -89,8 +89,7 @@ def go_on(
             )
         tell(held, sentence, user)
         record(user, "go", held.subject, address, without=without, items=names, reason=reason.strip())
-        key = held.key
-        transaction.on_commit(lambda: wake(key))
+        transaction.on_commit(lambda: wake(held))
     return held
 
 
@@ -112,11 +111,11 @@ def _refuse_unsettled(failed: list[BatchItem]) -> None:
 
 def _settle(item: BatchItem, user: User, without: bool, reason: str) -> None:
     if without:
-        item.status = move_item(item.current, ItemEvent.DROP).value
+        item.move(ItemEvent.DROP)
         sentence = say("%(user)s left it out: %(reason)s", user=user.get_username(), reason=reason)
         item.outcome = sentence.to_json()
     else:
-        item.status = move_item(item.current, ItemEvent.AGAIN).value
+        item.move(ItemEvent.AGAIN)
         item.switch = None
     item.save(update_fields=["status", "outcome", "switch"])
 
@@ -138,16 +137,17 @@ def end(user: User, batch: Batch, reason: str, address: str | None = None) -> Ba
     if not reason.strip():
         raise Refused(say("Say why you end it: whoever looks at this later reads it."))
     with transaction.atomic():
-        held = moved(batch, Event.END)
+        held = batch.locked_and_moved(Event.END)
         sentence = say(
             "%(user)s ended it before all had moved: %(reason)s",
             user=user.get_username(),
             reason=reason.strip(),
         )
-        held.outcome, held.ended_at = sentence.to_json(), timezone.now()
+        held.ended_at = timezone.now()
+        held.conclude(sentence)
         held.save()
         held.items.filter(status=ItemStatus.WAITING.value).update(
-            status=move_item(ItemStatus.WAITING, ItemEvent.DROP).value, outcome=sentence.to_json()
+            status=ITEM_MACHINE.after(ItemStatus.WAITING, ItemEvent.DROP).value, outcome=sentence.to_json()
         )
         tell(held, sentence, user)
         record(user, "end", held.subject, address, reason=reason.strip())

@@ -17,6 +17,7 @@ from hadash.radius.closure import Dimension
 from hadash.radius.fleet import Estate
 from hadash.radius.nodes import AccessEdge, Node, node_of, topic
 from hadash.radius.splitting import Radius, radii_again, radii_of
+from hadash.refusals import Refused
 from hadash.sentences import Sentence, say
 from hadash.switching.batches.machine import ItemStatus
 from hadash.switching.batches.models import Batch, BatchItem, digest_of
@@ -26,7 +27,6 @@ from hadash.switching.planning.overlaps import Holder, holders, index_of
 from hadash.switching.planning.proposals import estate_of, with_blockers
 from hadash.switching.planning.radius import PlanProposal
 from hadash.switching.planning.splits import proposals_of
-from hadash.switching.refusals import Refused
 
 #: The wave of what is left out.
 LEFT_OUT = 0

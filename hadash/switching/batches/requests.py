@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from hadash.accounts.roles import REQUEST, may
 from hadash.audit.models import record
+from hadash.refusals import Refused
 from hadash.sentences import Sentence, say
 from hadash.switching.approvals import reasons
 from hadash.switching.approvals.policy import policy_of
@@ -21,7 +22,7 @@ from hadash.switching.batches.models import Batch, BatchItem, tell
 from hadash.switching.batches.plans import BatchPlan, Row, Wanted, build_batch_plan
 from hadash.switching.planning import overlaps
 from hadash.switching.planning.overlaps import holders, index_of
-from hadash.switching.refusals import Busy, PlanChanged, Refused
+from hadash.switching.refusals import Busy, PlanChanged
 
 #: Radii that a refusal names, and reasons that it gives; the preview has all of them.
 _NAMED, _REASONS = 5, 20

@@ -25,13 +25,12 @@ from hadash.bindings.model import Binding, BindingDocument, Journal
 from hadash.bindings.store import Edit
 from hadash.inventory.dialects import dialect_of
 from hadash.inventory.models import AppID
+from hadash.refusals import Refused
 from hadash.sentences import Sentence, say
-from hadash.switching.binding_changes.decisions import end, moved
 from hadash.switching.binding_changes.machine import Event, Status
 from hadash.switching.binding_changes.models import BindingChange
 from hadash.switching.binding_changes.requests import look_at
 from hadash.switching.handovers.models import Way
-from hadash.switching.refusals import Refused
 from hadash.telemetry import ids
 
 log = logging.getLogger(__name__)
@@ -156,11 +155,13 @@ def _against(change: BindingChange, dialect: Dialect, document: BindingDocument)
 def _applied(change: BindingChange, epoch: int, document: BindingDocument) -> None:
     with transaction.atomic():
         try:
-            held = moved(change, Event.APPLY)
+            held = change.locked_and_moved(Event.APPLY)
         except Refused:
             return  # another worker has noted it
         held.epoch = epoch
-        end(held, say("Written with epoch %(epoch)s.", epoch=epoch))
+        held.ended_at = timezone.now()
+        held.conclude(say("Written with epoch %(epoch)s.", epoch=epoch))
+        held.save()
         after = {identity.key: _shown(document.binding_of(identity)) for identity in held.the_edits}
         record(None, "bindings changed", held.subject, before=held.before, after=stored(after), epoch=epoch)
 
@@ -169,10 +170,12 @@ def _fail(change: BindingChange, *reasons: Sentence) -> None:
     log.warning("change %s is not made: %s", change.key, " ".join(map(str, reasons)))
     with transaction.atomic():
         try:
-            held = moved(change, Event.FAIL)
+            held = change.locked_and_moved(Event.FAIL)
         except Refused:
             return
-        end(held, *reasons)
+        held.ended_at = timezone.now()
+        held.conclude(*reasons)
+        held.save()
         record(None, "bindings not changed", held.subject, reasons=list(map(str, reasons)))
 
 

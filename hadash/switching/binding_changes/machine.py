@@ -1,4 +1,4 @@
-"""All states and moves of a change by hand, as a table. Nothing else may set its status. Pure.
+"""All states and moves of a change of bindings, as a table. Pure.
 
 ``docs/bindings.md`` shows it, drawn by ``docs/draw_states.py``.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from hadash.switching.machine import IllegalMove
+from hadash.machines import Machine
 
 
 class Status(StrEnum):
@@ -50,19 +50,6 @@ MOVES: dict[Status, dict[Event, Status]] = {
     Status.EXPIRED: {},
 }
 
+MACHINE = Machine("A change", MOVES)
 #: Statuses in which something can still come of it.
-OPEN = frozenset({Status.AWAITING_APPROVAL, Status.APPROVED})
-
-
-def move(status: Status, event: Event) -> Status:
-    """The status after ``event``.
-
-    :raises IllegalMove: the table does not allow it.
-
-    >>> move(Status.APPROVED, Event.APPLY)
-    <Status.APPLIED: 'applied'>
-    """
-    try:
-        return MOVES[status][event]
-    except KeyError:
-        raise IllegalMove(f"A change that is {status.replace('_', ' ')} cannot {event}.") from None
+OPEN = MACHINE.open

@@ -7,7 +7,6 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
@@ -15,10 +14,10 @@ from hadash.identity.identity import Identity, parse
 from hadash.identity.names import MAX_NAME_LENGTH
 from hadash.inventory.models import Pair
 from hadash.radius.scope import Scope
-from hadash.sentences import Sentence
-from hadash.switching.binding_changes.machine import OPEN, Status
+from hadash.sentences import Sentence, say
+from hadash.switching.approvals.models import Approvable, GivenApproval
+from hadash.switching.binding_changes.machine import MACHINE, Status
 from hadash.switching.binding_changes.rule import Wanted
-from hadash.switching.keys import new_key
 from hadash.switching.plan import Plan
 
 
@@ -28,8 +27,10 @@ def digest_of(pair: str, appid: str, edits: Mapping[Identity, str | None]) -> st
     return hashlib.blake2b(json.dumps(said, sort_keys=True).encode(), digest_size=16).hexdigest()
 
 
-class BindingChange(models.Model):
+class BindingChange(Approvable):
     """Identities of one AppID that somebody wants to bind to where they are, or to unbind."""
+
+    MACHINE = MACHINE
 
     STATUS_LABELS = [
         (Status.AWAITING_APPROVAL.value, _("awaiting approval")),
@@ -41,14 +42,11 @@ class BindingChange(models.Model):
         (Status.EXPIRED.value, _("expired")),
     ]
 
-    #: Its name in ZooKeeper and in addresses; no switch has the same.
-    key = models.CharField(max_length=20, unique=True, default=new_key)
     pair = models.ForeignKey(Pair, models.PROTECT, related_name="binding_changes")
     appid = models.CharField(max_length=MAX_NAME_LENGTH)
     #: Identity (its key) → the cluster that it is bound to, or null: it is unbound.
     edits = models.JSONField()
     digest = models.CharField(max_length=40)
-    reason = models.TextField(_("reason"))
     #: InstanceIDs that were registered with the request.
     registered = models.JSONField(default=list)
 
@@ -62,27 +60,7 @@ class BindingChange(models.Model):
     #: Fencing: only the worker with the newest one may write.
     token = models.PositiveIntegerField(default=0)
 
-    requested_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="binding_changes")
-    requested_at = models.DateTimeField(auto_now_add=True)
-    #: The browser that it was requested in; empty for a program.
-    requested_in = models.CharField(max_length=40, blank=True)
-    #: How many have to approve it: the pair's policy when it was requested.
-    approvals_needed = models.PositiveSmallIntegerField(default=1)
-    expires_at = models.DateTimeField()
-    decided_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="+")
-    decided_at = models.DateTimeField(null=True)
-    decision_note = models.TextField(blank=True)
-    ended_at = models.DateTimeField(null=True)
-
-    class Meta:
-        ordering = ("-requested_at",)
-        constraints = [
-            # Four eyes, whatever the code above it does.
-            models.CheckConstraint(
-                condition=models.Q(decided_by__isnull=True) | ~models.Q(decided_by=models.F("requested_by")),
-                name="binding_change_decided_by_somebody_else",
-            )
-        ]
+    class Meta(Approvable.Meta):
         indexes = [models.Index(fields=["status"])]
 
     def __str__(self) -> str:
@@ -97,9 +75,14 @@ class BindingChange(models.Model):
     def current(self) -> Status:
         return Status(self.status)
 
-    @property
-    def open(self) -> bool:
-        return self.current in OPEN
+    def cannot_change(self) -> Sentence:
+        return say(
+            "This change is %(status)s: it cannot be changed that way any more.",
+            status=self.get_status_display(),
+        )
+
+    def conclude(self, *sentences: Sentence) -> None:
+        self.outcome = [sentence.to_json() for sentence in sentences]
 
     @property
     def the_edits(self) -> dict[Identity, str | None]:
@@ -138,19 +121,12 @@ def radius_of(pair: str, appid: str, edits: Mapping[Identity, Any]) -> Plan:
     )
 
 
-class BindingApproval(models.Model):
+class BindingApproval(GivenApproval):
     """One person's yes to one change."""
 
     change = models.ForeignKey(BindingChange, models.CASCADE, related_name="approvals")
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+")
-    at = models.DateTimeField(auto_now_add=True)
-    #: Of the change that was shown.
-    digest = models.CharField(max_length=40)
-    #: The browser in which it was given; empty for a program.
-    browser = models.CharField(max_length=40, blank=True)
 
-    class Meta:
-        ordering = ("at",)
+    class Meta(GivenApproval.Meta):
         constraints = [
             models.UniqueConstraint(fields=["change", "user"], name="one_binding_approval_a_person")
         ]

@@ -23,6 +23,7 @@ from hadash.inventory import selectors, services
 from hadash.inventory.dialects import dialect_of
 from hadash.inventory.models import AppID
 from hadash.inventory.services import NotRegistered
+from hadash.refusals import Refused
 from hadash.sentences import Sentence, say
 from hadash.switching.approvals import reasons
 from hadash.switching.approvals.policy import policy_of
@@ -31,7 +32,7 @@ from hadash.switching.binding_changes.models import BindingChange, digest_of, ra
 from hadash.switching.binding_changes.rule import Judgement, Known, Move, Wanted, judge
 from hadash.switching.planning import overlaps
 from hadash.switching.planning.appids_in_other_pairs import used_elsewhere
-from hadash.switching.refusals import Busy, EnginesAway, PlanChanged, Refused
+from hadash.switching.refusals import Busy, EnginesAway, PlanChanged
 
 
 class WouldMove(Refused):

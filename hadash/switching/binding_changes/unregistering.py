@@ -13,11 +13,12 @@ from hadash.bindings.errors import BindingConflict, BindingError
 from hadash.identity.identity import Identity
 from hadash.inventory.dialects import dialect_of
 from hadash.inventory.models import Declaration, InstanceID, Pair
+from hadash.refusals import Refused
 from hadash.sentences import say
 from hadash.switching.binding_changes.machine import OPEN
 from hadash.switching.binding_changes.models import BindingChange, radius_of
 from hadash.switching.planning import overlaps
-from hadash.switching.refusals import Busy, EnginesAway, Refused
+from hadash.switching.refusals import Busy, EnginesAway
 
 
 def unregister(user: Any, instance: InstanceID, confirmed: str, address: str | None = None) -> None:

@@ -34,6 +34,7 @@ from hadash.mirroring.acls import Denied
 from hadash.mirroring.models import Mirror
 from hadash.mirroring.offsets import OffsetSync, to_try
 from hadash.mirroring.proof import compare_tails, same_next
+from hadash.refusals import Refused
 from hadash.sentences import Sentence, say
 from hadash.switching.approvals.policy import limits_of
 from hadash.switching.execution import lost_source, quotas
@@ -44,7 +45,6 @@ from hadash.switching.planning.connected import Name, where_they_are
 from hadash.switching.planning.current_bindings import bound_to
 from hadash.switching.planning.proposals import plan_for
 from hadash.switching.recovery import unreplicated
-from hadash.switching.refusals import Refused
 from hadash.switching.stages import commands as do
 from hadash.switching.stages.assignors import EAGER, Rebalancing, UsedAssignors, rebalancing
 from hadash.switching.stages.context import (

@@ -32,9 +32,9 @@ from hadash.inventory.gateways import GatewaySilent
 from hadash.kafka.errors import ConnectError, KafkaError
 from hadash.mirroring.services import MirrorError
 from hadash.sentences import Sentence, say
-from hadash.switching import transitions
 from hadash.switching.approvals.policy import limits_of
 from hadash.switching.approvals.windows import may_begin
+from hadash.switching.execution import ending
 from hadash.switching.execution.effect_log import audited
 from hadash.switching.execution.effects import CommandHandler
 from hadash.switching.execution.journal import read_back
@@ -355,11 +355,11 @@ class _Execution:
                 else:
                     record_stages(self.switch)
             elif following is Event.PAUSE:
-                transitions.pause(held)
+                ending.pause(held)
                 record_stages(self.switch)
             else:
                 returned = self.stage is Stage.RETURN and succeeded
-                transitions.end(held, following, held.outcome_sentence if returned else sentence)
+                ending.end(held, following, held.outcome_sentence if returned else sentence)
         if isinstance(following, Event) and following not in (Event.GIVE_UP, Event.PAUSE):
             keep_pauses(self.switch)
             keep_traffic(self.switch)

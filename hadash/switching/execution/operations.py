@@ -17,6 +17,7 @@ from hadash.audit.models import record
 from hadash.bindings.errors import BindingError
 from hadash.bindings.model import BindingState
 from hadash.inventory.gateways import GatewaySilent, ask_every
+from hadash.refusals import Refused
 from hadash.sentences import say
 from hadash.switching.execution.effects import connected
 from hadash.switching.machine import (
@@ -28,11 +29,10 @@ from hadash.switching.machine import (
 )
 from hadash.switching.models import Switch, log_event
 from hadash.switching.planning.current_bindings import bound_to
-from hadash.switching.refusals import EnginesAway, Refused
-from hadash.switching.retirement.services import switch_ended
+from hadash.switching.refusals import EnginesAway
+from hadash.switching.signals import switch_ended
 from hadash.switching.stages.commands import RecordSeen
 from hadash.switching.stages.context import seen_to_json, with_fact
-from hadash.switching.transitions import moved
 
 
 def go(user: User, switch: Switch, start: Callable[[Switch], None], address: str | None = None) -> Switch:
@@ -43,7 +43,7 @@ def go(user: User, switch: Switch, start: Callable[[Switch], None], address: str
     if not (may(user, REQUEST, switch.pair) or may(user, DECIDE, switch.pair)):
         raise PermissionDenied("You may not let switches go on.")
     with transaction.atomic():
-        held = moved(switch, Event.GO)
+        held = switch.locked_and_moved(Event.GO)
         waited = timedelta(seconds=settings.SWITCH_GO_SECONDS)
         if held.paused_at is not None and held.paused_at + waited < timezone.now():
             raise Refused(say("It waited for a go for as long as it may, and is dropped. Ask for it anew."))
@@ -63,7 +63,7 @@ def abort(user: User, switch: Switch, address: str | None = None) -> Switch:
     if not (may(user, REQUEST, switch.pair) or may(user, DECIDE, switch.pair)):
         raise PermissionDenied("You may not abort switches.")
     with transaction.atomic():
-        held = Switch.objects.select_for_update(of=("self",)).get(pk=switch.pk)
+        held = switch.locked()
         if held.current is not Status.RUNNING or Stage(held.stage) not in ABORTABLE:
             raise Refused(
                 say("This switch cannot be aborted any more. When it has ended you can switch back.")
@@ -82,7 +82,7 @@ def retry(user: User, switch: Switch, start: Callable[[Switch], None], address: 
         raise PermissionDenied("You may not run switches.")
     there = _still_there(switch) if switch.stage == Stage.VERIFY else None
     with transaction.atomic():
-        held = moved(switch, Event.RETRY)
+        held = switch.locked_and_moved(Event.RETRY)
         held.ended_at = None
         if there is not None:
             held.facts = with_fact(held.facts, "seen", there)
@@ -117,7 +117,7 @@ def close_as_it_is(user: User, switch: Switch, reason: str, address: str | None 
         raise Refused(say("Say why you close it: whoever looks at this later reads it."))
     where = _where_clients_are(switch)
     with transaction.atomic():
-        held = moved(switch, Event.CLOSE)
+        held = switch.locked_and_moved(Event.CLOSE)
         if held.stage != Stage.VERIFY:
             raise Refused(
                 say(
@@ -133,10 +133,11 @@ def close_as_it_is(user: User, switch: Switch, reason: str, address: str | None 
             clusters=where,
             reason=reason.strip(),
         )
-        held.outcome, held.ended_at = outcome.to_json(), timezone.now()
+        held.ended_at = timezone.now()
+        held.conclude(outcome)
         held.save()
         log_event(held, outcome, held.stage, user)
-        switch_ended(held)
+        switch_ended.send(Switch, switch=held)
         record(user, "close", held.subject, address, stage=held.stage, reason=reason.strip())
     return held
 

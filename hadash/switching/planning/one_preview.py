@@ -15,8 +15,8 @@ from django.db import OperationalError, connection, transaction
 from psycopg.errors import LockNotAvailable
 
 from hadash.inventory.models import Pair
+from hadash.refusals import Refused
 from hadash.sentences import say
-from hadash.switching.refusals import Refused
 
 #: The first half of the locks' keys; the second is made of the person and the pair.
 _PREVIEWS = 0x507276

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from hadash.inventory.models import Cluster, Pair
+from hadash.refusals import Refused
 from hadash.sentences import Sentence, say
 from hadash.switching.approvals import requests
 from hadash.switching.machine import Kind
@@ -15,7 +16,7 @@ from hadash.switching.plan import Plan
 from hadash.switching.planning import overlaps
 from hadash.switching.planning.radius import PlanProposal
 from hadash.switching.recovery import restoring
-from hadash.switching.refusals import EnginesAway, Refused
+from hadash.switching.refusals import EnginesAway
 
 
 class Checks(StrEnum):

@@ -16,6 +16,7 @@ from hadash.mirroring.models import Mirror
 from hadash.radius.fleet import Estate, MirrorOf
 from hadash.radius.nodes import AccessEdge
 from hadash.radius.scope import Scope, ScopeKind
+from hadash.refusals import Refused
 from hadash.sentences import Sentence, say
 from hadash.switching.machine import Kind
 from hadash.switching.plan import Plan
@@ -25,7 +26,7 @@ from hadash.switching.planning.neighbourhood import TooMany
 from hadash.switching.planning.radius import GrowingRadius, PlanProposal, build_plan
 from hadash.switching.planning.readers import GrowingReaders, build_readers_plan
 from hadash.switching.planning.risks import findings_of, stops
-from hadash.switching.refusals import EnginesAway, Refused
+from hadash.switching.refusals import EnginesAway
 
 
 def proposal_for(pair: Pair, scope: Scope, target: Cluster, kind: Kind = Kind.PLANNED) -> PlanProposal:

@@ -14,8 +14,9 @@ from hadash.bindings.errors import BindingError, NoSuchMember, UnknownOutcome
 from hadash.bindings.membership import set_excluded
 from hadash.inventory.gateways import gateway_members, zookeeper
 from hadash.inventory.installation import claimed
+from hadash.refusals import Refused
 from hadash.sentences import say
-from hadash.switching.refusals import EnginesAway, Refused
+from hadash.switching.refusals import EnginesAway
 
 
 class NoSuchGateway(Refused):

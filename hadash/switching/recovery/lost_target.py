@@ -16,13 +16,12 @@ from hadash.kafka.values import Partition
 from hadash.mirroring.models import Mirror
 from hadash.mirroring.offsets import OffsetSync
 from hadash.mirroring.services import cluster_client, turn_on_record
+from hadash.refusals import Refused
 from hadash.sentences import say
 from hadash.switching.execution.lost_source import is_lost
 from hadash.switching.machine import Event, Stage
 from hadash.switching.models import Switch, log_event
-from hadash.switching.refusals import Refused
-from hadash.switching.retirement.services import switch_ended
-from hadash.switching.transitions import moved
+from hadash.switching.signals import switch_ended
 
 
 def give_up(user: User, switch: Switch, confirmed: str, reason: str, address: str | None = None) -> Switch:
@@ -50,7 +49,7 @@ def give_up(user: User, switch: Switch, confirmed: str, reason: str, address: st
             )
         )
     with transaction.atomic():
-        held = moved(switch, Event.CLOSE)
+        held = switch.locked_and_moved(Event.CLOSE)
         if held.stage != Stage.REVERSE:
             raise Refused(say("Only a switch whose mirror could not be turned round can be ended that way."))
         ends = {
@@ -69,10 +68,11 @@ def give_up(user: User, switch: Switch, confirmed: str, reason: str, address: st
             source=source,
             reason=_sentence(reason),
         )
-        held.outcome, held.ended_at = outcome.to_json(), timezone.now()
+        held.ended_at = timezone.now()
+        held.conclude(outcome)
         held.save()
         log_event(held, outcome, held.stage, user)
-        switch_ended(held)
+        switch_ended.send(Switch, switch=held)
         record(user, "give up", held.subject, address, stage=held.stage, reason=reason.strip())
     return held
 

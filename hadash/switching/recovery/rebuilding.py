@@ -12,11 +12,12 @@ from hadash.audit.models import record
 from hadash.mirroring import rebuild
 from hadash.mirroring.models import Mirror
 from hadash.radius.fleet import bound_on, used_on
+from hadash.refusals import Refused
 from hadash.sentences import say
 from hadash.switching.models import Tail
 from hadash.switching.planning import overlaps
 from hadash.switching.planning.proposals import estate_of
-from hadash.switching.refusals import Busy, Refused
+from hadash.switching.refusals import Busy
 
 
 def rebuild_standby(mirror: Mirror, confirmed: str, by: str, discard_originals: bool = False) -> None:

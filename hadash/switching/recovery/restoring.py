@@ -8,11 +8,12 @@ from hadash.bindings.errors import BindingError
 from hadash.bindings.model import BindingState
 from hadash.inventory.models import Cluster, Pair
 from hadash.radius.scope import Scope, ScopeKind
+from hadash.refusals import Refused
 from hadash.sentences import Sentence, say
 from hadash.switching.machine import Kind, Status
 from hadash.switching.models import Switch
 from hadash.switching.planning.current_bindings import bound_to
-from hadash.switching.refusals import EnginesAway, Refused
+from hadash.switching.refusals import EnginesAway
 from hadash.switching.retirement.machine import Status as RetirementStatus
 from hadash.switching.retirement.models import Retirement
 

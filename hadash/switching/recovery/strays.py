@@ -22,10 +22,10 @@ from hadash.identity.identity import Identity
 from hadash.inventory.dialects import dialect_of
 from hadash.inventory.gateways import zookeeper
 from hadash.inventory.models import AppID, Pair
+from hadash.refusals import Refused
 from hadash.sentences import Sentence, say
 from hadash.switching.machine import Stage, Status
 from hadash.switching.models import Switch
-from hadash.switching.refusals import Refused
 
 log = logging.getLogger(__name__)
 

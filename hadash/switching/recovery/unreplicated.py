@@ -26,10 +26,12 @@ from hadash.mirroring.offsets import OffsetSync
 from hadash.mirroring.rebuild import NotReported, rebuild, tail_of
 from hadash.mirroring.services import MirrorError
 from hadash.mirroring.standby import deny_writes
+from hadash.refusals import Refused
 from hadash.sentences import say
 from hadash.switching.models import Switch, Tail, log_event
 from hadash.switching.planning import overlaps
-from hadash.switching.refusals import Busy, Refused
+from hadash.switching.recovery.machine import TailEvent
+from hadash.switching.refusals import Busy
 from hadash.switching.stages.context import points_from_json, points_to_json
 
 log = logging.getLogger(__name__)
@@ -72,7 +74,8 @@ def _look(tail: Tail) -> None:
         held = Tail.objects.select_for_update(of=("self",)).get(pk=tail.pk)
         if held.status != Tail.Status.WAITING:
             return
-        held.status, held.fault, held.reported_at = Tail.Status.REPORTED, "", timezone.now()
+        held.move(TailEvent.REPORT)
+        held.fault, held.reported_at = "", timezone.now()
         held.found = [[p.topic, p.partition, first, end] for p, (first, end) in found.items()]
         held.save()
         records = held.records
@@ -160,15 +163,13 @@ def ask_to_rebuild(
         held = Tail.objects.select_for_update(of=("self",)).filter(switch=switch).first()
         if held is None:
             raise Refused(say("This switch has left no tail."))
-        if held.status not in (Tail.Status.REPORTED, Tail.Status.FAILED):
-            raise Refused(
-                say("Its tail is %(status)s: there is nothing to decide.", status=held.get_status_display())
-            )
+        held.refuse_unless(TailEvent.REBUILD)
         left = set(plan.mirrors) - set(held.rebuilt)
         holder = next((h for h in overlaps.holders(plan.pair) if not left.isdisjoint(h.plan.mirrors)), None)
         if holder is not None:
             raise Busy(holder.sentence)
-        held.status, held.fault = Tail.Status.REBUILDING, ""
+        held.move(TailEvent.REBUILD)
+        held.fault = ""
         held.decided_by, held.decided_at, held.note = user, timezone.now(), note.strip()
         held.save()
         sentence = say(
@@ -202,7 +203,7 @@ def carry_out(tail: Tail) -> None:
     except (KafkaError, ConnectError) as error:
         decided_at = tail.decided_at or timezone.now()
         if timezone.now() - decided_at > timedelta(seconds=settings.TAIL_REBUILD_SECONDS):
-            _end(tail, Tail.Status.FAILED, str(error))
+            _end(tail, TailEvent.FAIL, str(error))
             return
         Tail.objects.filter(pk=tail.pk, status=Tail.Status.REBUILDING).update(fault=str(error))
         return
@@ -210,9 +211,9 @@ def carry_out(tail: Tail) -> None:
         _ask_again(tail, str(error))
         return
     except MirrorError as error:
-        _end(tail, Tail.Status.FAILED, str(error))
+        _end(tail, TailEvent.FAIL, str(error))
         return
-    _end(tail, Tail.Status.REBUILT, "")
+    _end(tail, TailEvent.FINISH, "")
 
 
 def reported(tail: Tail) -> dict[Partition, int]:
@@ -239,7 +240,8 @@ def _ask_again(tail: Tail, fault: str) -> None:
         held = Tail.objects.select_for_update(of=("self",)).get(pk=tail.pk)
         if held.status != Tail.Status.REBUILDING:
             return
-        held.status, held.fault, held.unknown_since = Tail.Status.WAITING, fault, None
+        held.move(TailEvent.ASK_AGAIN)
+        held.fault, held.unknown_since = fault, None
         held.save()
         switch = tail.switch
         log_event(
@@ -258,12 +260,13 @@ def _mirrors_of(switch: Switch) -> list[Mirror]:
     return list(found.select_related("source", "pair__first", "pair__second"))
 
 
-def _end(tail: Tail, status: Tail.Status, fault: str) -> None:
+def _end(tail: Tail, event: TailEvent, fault: str) -> None:
     with transaction.atomic():
         held = Tail.objects.select_for_update(of=("self",)).get(pk=tail.pk)
         if held.status != Tail.Status.REBUILDING:
             return
-        held.status, held.fault = status, fault
+        held.move(event)
+        held.fault = fault
         held.save()
         switch, name = tail.switch, tail.switch.source.name
         if fault:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from hadash.switching.machine import IllegalMove
+from hadash.machines import Machine
 
 
 class Status(StrEnum):
@@ -57,22 +57,9 @@ MOVES: dict[Status, dict[Event, Status]] = {
     Status.KEPT: {},
 }
 
+MACHINE = Machine("A retirement", MOVES)
 #: Statuses in which it has not come to its end.
-OPEN = frozenset(status for status, moves in MOVES.items() if moves)
-
-
-def move(status: Status, event: Event) -> Status:
-    """The status after ``event``.
-
-    :raises IllegalMove: the table does not allow it.
-
-    >>> move(Status.WAITING, Event.RETIRE)
-    <Status.RUNNING: 'running'>
-    """
-    try:
-        return MOVES[status][event]
-    except KeyError:
-        raise IllegalMove(f"A retirement that is {status} cannot {event}.") from None
+OPEN = MACHINE.open
 
 
 class Step(StrEnum):

@@ -6,12 +6,15 @@ from django.conf import settings
 from django.db import models
 from django.utils.translation import pgettext_lazy
 
-from hadash.sentences import Sentence
-from hadash.switching.retirement.machine import OPEN, Status, Step
+from hadash.sentences import Sentence, say
+from hadash.stateful import Stateful
+from hadash.switching.retirement.machine import MACHINE, Status, Step
 
 
-class Retirement(models.Model):
+class Retirement(Stateful):
     """What becomes of the mirror and the old Topics of one migration that has succeeded."""
+
+    MACHINE = MACHINE
 
     STATUS_LABELS = [
         (Status.WAITING.value, pgettext_lazy("retirement", "waiting")),
@@ -49,9 +52,11 @@ class Retirement(models.Model):
     def current(self) -> Status:
         return Status(self.status)
 
-    @property
-    def open(self) -> bool:
-        return self.current in OPEN
+    def cannot_change(self) -> Sentence:
+        return say(
+            "The removal of the old Topics is %(status)s: that cannot be decided any more.",
+            status=self.get_status_display(),
+        )
 
     @property
     def outcome_sentence(self) -> Sentence:

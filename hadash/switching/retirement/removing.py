@@ -25,9 +25,10 @@ from hadash.mirroring import ending, standby
 from hadash.mirroring import services as mirroring
 from hadash.mirroring.models import WriteDenial
 from hadash.mirroring.services import MirrorError
+from hadash.refusals import Refused
 from hadash.sentences import Sentence, say
 from hadash.switching.models import log_event, log_once
-from hadash.switching.refusals import EnginesAway, Refused
+from hadash.switching.refusals import EnginesAway
 from hadash.switching.retirement import services
 from hadash.switching.retirement.checks import blockers
 from hadash.switching.retirement.machine import Status, Step

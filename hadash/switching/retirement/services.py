@@ -14,14 +14,15 @@ from django.utils import timezone
 
 from hadash.accounts.roles import OPERATE, may
 from hadash.audit.models import record
+from hadash.refusals import Refused
 from hadash.sentences import Sentence, say
 from hadash.switching.approvals.windows import nothing_may_start, refuse_in_blackout, utc
-from hadash.switching.machine import IllegalMove, Kind
+from hadash.switching.machine import Kind
 from hadash.switching.machine import Status as SwitchStatus
 from hadash.switching.models import Switch, log_event
 from hadash.switching.planning import overlaps
-from hadash.switching.refusals import Busy, Refused
-from hadash.switching.retirement.machine import MOVES, OPEN, Event, Status, move
+from hadash.switching.refusals import Busy
+from hadash.switching.retirement.machine import MOVES, OPEN, Event, Status
 from hadash.switching.retirement.models import Retirement
 
 #: Hands a running retirement to a worker.
@@ -73,7 +74,8 @@ def put_off(user: Any, switch: Switch, days: int, reason: str, address: str | No
     if not least <= days <= most:
         raise Refused(say("It can be put off by %(least)s to %(most)s days at once.", least=least, most=most))
     with transaction.atomic():
-        held = _moved(switch, Event.PUT_OFF)
+        held = _locked(switch)
+        held.move_or_refuse(Event.PUT_OFF)
         before = held.due_at
         held.due_at = max(held.due_at, timezone.now()) + timedelta(days=days)
         held.postponed += 1
@@ -180,7 +182,8 @@ def lease() -> Any:
 def _begin(switch: Switch, user: Any, start: Start, address: str | None) -> Retirement:
     with transaction.atomic():
         overlaps.lock()
-        held = _moved(switch, Event.RETIRE)
+        held = _locked(switch)
+        held.move_or_refuse(Event.RETIRE)
         refuse_in_blackout(switch.pair)
         other = overlaps.overlapping(switch.the_plan())
         if other is not None:
@@ -215,26 +218,6 @@ def _locked(switch: Switch) -> Retirement:
     return held
 
 
-def _moved(switch: Switch, event: Event) -> Retirement:
-    """The locked row with its new status, not saved yet. :raises Refused: the status does not allow it."""
-    held = _locked(switch)
-    to(held, event)
-    return held
-
-
-def to(held: Retirement, event: Event) -> None:
-    """:raises Refused: the status does not allow it, and stays."""
-    try:
-        held.status = move(held.current, event).value
-    except IllegalMove:
-        raise Refused(
-            say(
-                "The removal of the old Topics is %(status)s: that cannot be decided any more.",
-                status=held.get_status_display(),
-            )
-        ) from None
-
-
 def _decided(held: Retirement, user: Any, said: Sentence) -> None:
     if user is not None:
         held.decided_by = user
@@ -244,7 +227,7 @@ def _decided(held: Retirement, user: Any, said: Sentence) -> None:
 
 
 def _keep(held: Retirement, user: Any, why: Sentence, address: str | None) -> None:
-    to(held, Event.KEEP)
+    held.move_or_refuse(Event.KEEP)
     held.done_at = timezone.now()
     _decided(held, user, why)
     if held.removed:
@@ -254,7 +237,7 @@ def _keep(held: Retirement, user: Any, why: Sentence, address: str | None) -> No
 
 def fail(held: Retirement, reason: Sentence) -> None:
     """A person has to look. ``held`` is locked by the caller."""
-    to(held, Event.FAIL)
+    held.move_or_refuse(Event.FAIL)
     held.outcome = reason.to_json()
     held.save(update_fields=["status", "outcome", "facts"])
     log_event(
@@ -266,7 +249,7 @@ def fail(held: Retirement, reason: Sentence) -> None:
 
 def defer(held: Retirement, reason: Sentence) -> None:
     """A server does not answer: try again later. ``held`` is locked by the caller."""
-    to(held, Event.DEFER)
+    held.move_or_refuse(Event.DEFER)
     held.due_at = timezone.now() + timedelta(seconds=settings.RETIREMENT_RETRY_SECONDS)
     held.outcome = reason.to_json()
     held.save(update_fields=["status", "due_at", "outcome", "facts"])
@@ -278,7 +261,7 @@ def defer(held: Retirement, reason: Sentence) -> None:
 
 def finish(held: Retirement) -> None:
     """All is removed. ``held`` is locked by the caller."""
-    to(held, Event.FINISH)
+    held.move_or_refuse(Event.FINISH)
     held.done_at = timezone.now()
     plan = held.switch.the_plan()
     said = say(

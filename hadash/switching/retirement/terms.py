@@ -7,9 +7,9 @@ from datetime import datetime, timedelta
 from django.conf import settings
 from django.utils import timezone
 
+from hadash.refusals import Refused
 from hadash.sentences import Sentence, say
 from hadash.switching.models import Switch
-from hadash.switching.refusals import Refused
 
 
 def days_of(asked: int | None) -> int:

@@ -15,10 +15,12 @@ from hadash.audit.models import Entry
 from hadash.identity.identity import Identity
 from hadash.inventory.models import Pair
 from hadash.radius.nodes import AccessEdge
+from hadash.refusals import Refused
 from hadash.sentences import Sentence, say
 from hadash.switching.approvals import policy
 from hadash.switching.approvals import requests as switching
 from hadash.switching.batches import carrying, decisions, operations, plans
+from hadash.switching.batches.decisions import BATCHES
 from hadash.switching.batches.machine import Status
 from hadash.switching.batches.models import Batch, BatchItem
 from hadash.switching.batches.waves import Line
@@ -27,7 +29,7 @@ from hadash.switching.machine import Kind
 from hadash.switching.models import Blackout, Switch
 from hadash.switching.plan import Plan
 from hadash.switching.planning import overlaps
-from hadash.switching.refusals import Busy, EnginesAway, PlanChanged, Refused
+from hadash.switching.refusals import Busy, EnginesAway, PlanChanged
 
 from .parts import World, log, shown
 
@@ -200,7 +202,7 @@ class TestDeciding:
     def test_what_nobody_decides_on_expires(self, ask: Any) -> None:
         batch = ask()
         Batch.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
-        assert carrying.expire_requests() == 1
+        assert BATCHES.expire_undecided() == 1
         batch.refresh_from_db()
         assert batch.current is Status.EXPIRED
 
@@ -208,11 +210,11 @@ class TestDeciding:
         now = timezone.now()
         batch = approve(ask(window=(now + timedelta(hours=1), now + timedelta(hours=2))))
         assert batch.current is Status.APPROVED
-        assert carrying.start_due(nobody_wakes) == 0
+        assert BATCHES.begin_due(nobody_wakes) == 0
         Batch.objects.update(start_at=now - timedelta(minutes=1))
-        assert carrying.start_due(nobody_wakes) == 1
+        assert BATCHES.begin_due(nobody_wakes) == 1
         Batch.objects.update(status="approved", start_until=now - timedelta(seconds=1))
-        assert carrying.start_due(nobody_wakes) == 0
+        assert BATCHES.begin_due(nobody_wakes) == 0
         batch.refresh_from_db()
         assert batch.current is Status.EXPIRED
 

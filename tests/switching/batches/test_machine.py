@@ -9,10 +9,13 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from hadash.machines import IllegalMove
 from hadash.switching import machine
 from hadash.switching.batches.machine import (
     AHEAD,
+    ITEM_MACHINE,
     ITEM_MOVES,
+    MACHINE,
     MOVES,
     OPEN,
     OVER,
@@ -22,10 +25,8 @@ from hadash.switching.batches.machine import (
     ItemStatus,
     Next,
     Status,
-    move,
-    move_item,
+    event_of,
     next_steps,
-    seen,
 )
 
 WAITING, RUNNING, DONE, FAILED, DROPPED = ItemStatus
@@ -57,6 +58,12 @@ ALLOWED_OF_ITEMS = {
 }
 
 
+def after_seeing(item: ItemStatus, switch: machine.Status) -> ItemStatus:
+    """The item's status when its switch has been seen."""
+    event = event_of(item, switch)
+    return item if event is None else ITEM_MACHINE.after(item, event)
+
+
 @pytest.mark.parametrize(
     ("table", "allowed"), [(MOVES, ALLOWED), (ITEM_MOVES, ALLOWED_OF_ITEMS)], ids=["batch", "item"]
 )
@@ -68,10 +75,10 @@ def test_these_moves_and_no_others(table: Any, allowed: set[tuple[str, str, str]
 @pytest.mark.parametrize("event", Event)
 def test_what_is_not_in_the_table_is_refused(status: Status, event: Event) -> None:
     if event in MOVES[status]:
-        assert move(status, event) is MOVES[status][event]
+        assert MACHINE.after(status, event) is MOVES[status][event]
     else:
-        with pytest.raises(machine.IllegalMove):
-            move(status, event)
+        with pytest.raises(IllegalMove):
+            MACHINE.after(status, event)
 
 
 def test_a_batch_that_is_over_moves_no_more() -> None:
@@ -119,18 +126,18 @@ class TestWhatComesNext:
     ],
 )
 def test_what_becomes_of_an_item_when_its_switch_is_seen(switch: str, expected: ItemStatus) -> None:
-    assert seen(RUNNING, machine.Status(switch)) is expected
+    assert after_seeing(RUNNING, machine.Status(switch)) is expected
 
 
 def test_a_switch_that_a_person_lets_run_again_takes_its_item_along() -> None:
-    again = seen(FAILED, machine.Status.RUNNING)
-    assert (again, seen(again, machine.Status.SUCCEEDED)) == (RUNNING, DONE)
+    again = after_seeing(FAILED, machine.Status.RUNNING)
+    assert (again, after_seeing(again, machine.Status.SUCCEEDED)) == (RUNNING, DONE)
 
 
 @pytest.mark.parametrize("status", [WAITING, DONE, DROPPED])
 @pytest.mark.parametrize("switch", machine.Status)
 def test_what_waits_or_has_settled_stays(status: ItemStatus, switch: machine.Status) -> None:
-    assert seen(status, switch) is status
+    assert after_seeing(status, switch) is status
 
 
 class AnyBatch(RuleBasedStateMachine):
@@ -152,19 +159,19 @@ class AnyBatch(RuleBasedStateMachine):
         """What a worker does, as often as it is told to."""
         for place, switches in self.switches.items():
             if switches:
-                self.put(place, seen(self.items[place].status, switches[-1]))
+                self.put(place, after_seeing(self.items[place].status, switches[-1]))
         steps = next_steps(self.status, self.items.values(), self.limit)
         for place in steps.start:
             assert self.items[place].status is WAITING, "an item is never started twice"
             earlier = [item for item in self.items.values() if item.wave < self.items[place].wave]
             assert not any(item.status in AHEAD for item in earlier), "the wave before has settled"
             self.switches[place].append(machine.Status.RUNNING)
-            self.put(place, move_item(WAITING, ItemEvent.START))
+            self.put(place, ITEM_MACHINE.after(WAITING, ItemEvent.START))
         if steps.start:
             running = [item for item in self.items.values() if item.status is RUNNING]
             assert len(running) <= self.limit
         if steps.event is not None:
-            self.status = move(self.status, steps.event)
+            self.status = MACHINE.after(self.status, steps.event)
 
     @rule(data=st.data())
     def something_happens_to_a_switch(self, data: st.DataObject) -> None:
@@ -183,7 +190,7 @@ class AnyBatch(RuleBasedStateMachine):
     def an_item_is_refused(self) -> None:
         steps = next_steps(self.status, self.items.values(), self.limit)
         for place in steps.start[:1]:
-            self.put(place, move_item(WAITING, ItemEvent.FAIL))
+            self.put(place, ITEM_MACHINE.after(WAITING, ItemEvent.FAIL))
 
     @precondition(lambda self: self.status is Status.STOPPED)
     @rule(event=st.sampled_from([ItemEvent.AGAIN, ItemEvent.DROP]))
@@ -191,18 +198,18 @@ class AnyBatch(RuleBasedStateMachine):
         for place, item in self.items.items():
             ended = not self.switches[place] or self.switches[place][-1] in machine.ENDED
             if item.status is FAILED and ended:
-                self.put(place, move_item(FAILED, event))
-        self.status = move(self.status, Event.GO_ON)
+                self.put(place, ITEM_MACHINE.after(FAILED, event))
+        self.status = MACHINE.after(self.status, Event.GO_ON)
 
     @precondition(lambda self: self.status is Status.RUNNING)
     @rule()
     def a_person_stops_it(self) -> None:
-        self.status = move(self.status, Event.STOP)
+        self.status = MACHINE.after(self.status, Event.STOP)
 
     @precondition(lambda self: self.status is Status.STOPPED)
     @rule()
     def a_person_ends_it(self) -> None:
-        self.status = move(self.status, Event.END)
+        self.status = MACHINE.after(self.status, Event.END)
 
     @invariant()
     def each_item_has_one_open_switch_at_most(self) -> None:

@@ -10,8 +10,8 @@ from hadash.kafka.errors import ConnectError, KafkaError
 from hadash.mirroring.models import Mirror
 from hadash.mirroring.rebuild import NotCopies
 from hadash.mirroring.services import MirrorError
+from hadash.refusals import Refused
 from hadash.switching.recovery.rebuilding import rebuild_standby
-from hadash.switching.refusals import Refused
 
 
 class Command(BaseCommand):

@@ -7,8 +7,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from hadash.bindings.errors import BindingError
+from hadash.refusals import Refused
 from hadash.switching.recovery import strays
-from hadash.switching.refusals import Refused
 
 
 class Command(BaseCommand):

@@ -1,0 +1,147 @@
+"""Access rules of one cluster, through kafka-python's admin client.
+
+Not through librdkafka's: its DescribeAcls drops the broker's error, so that a cluster which refuses to tell looks like one without
+rules, and with more than 100,000 resources it ends the whole process (confluent-kafka-python#1859, #2031; librdkafka 2.16).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+from kafka import errors
+from kafka.admin import ACLOperation, ACLPermissionType, ACLResourcePatternType, ResourceType
+from kafka.protocol.admin import CreateAclsRequest, DeleteAclsRequest, DescribeAclsRequest
+
+from hadash.kafka.errors import KafkaError
+from hadash.kafka.group_admin import Admin
+from hadash.kafka.values import Acl
+
+
+@dataclass(frozen=True, slots=True)
+class Which:
+    """Rules that are asked for; ``None``: any.
+
+    :param topic: those that cover this Topic, whatever their pattern. :param principal: those of ``User:shop``.
+    """
+
+    topic: str | None = None
+    principal: str | None = None
+
+    def __str__(self) -> str:
+        """As an error says it.
+
+        >>> str(Which(topic="orders")), str(Which(principal="User:shop")), str(Which())
+        ('about Topic orders', 'of User:shop', 'of everybody')
+        """
+        if self.topic is not None:
+            return f"about Topic {self.topic}"
+        return f"of {self.principal or 'everybody'}"
+
+
+def rules(which: Which, admin: Admin) -> set[Acl]:
+    """Rules of the cluster. A cluster that has no authorizer has none. :raises kafka.errors.KafkaError: it refuses to tell."""
+    about_topic = which.topic is not None
+    answer = admin.ask(
+        DescribeAclsRequest(
+            resource_type_filter=ResourceType.TOPIC if about_topic else ResourceType.ANY,
+            resource_name_filter=which.topic,
+            pattern_type_filter=ACLResourcePatternType.MATCH if about_topic else ACLResourcePatternType.ANY,
+            principal_filter=which.principal,
+            host_filter=None,
+            operation=ACLOperation.ANY,
+            permission_type=ACLPermissionType.ANY,
+        )
+    )
+    if errors.for_code(answer.error_code) is errors.SecurityDisabledError:
+        return set()
+    _raise_refusal(answer)
+    return {
+        Acl(
+            _name(ResourceType, resource.resource_type),
+            resource.resource_name,
+            _name(ACLResourcePatternType, resource.pattern_type),
+            rule.principal,
+            rule.host,
+            _name(ACLOperation, rule.operation),
+            _name(ACLPermissionType, rule.permission_type),
+        )
+        for resource in answer.resources
+        for rule in resource.acls
+    }
+
+
+def create(wanted: Sequence[Acl], admin: Admin) -> None:
+    """Create rules; one that exists is no error. :raises KafkaError: the cluster or hadash does not know such a rule."""
+    creation = CreateAclsRequest.AclCreation
+    asked = CreateAclsRequest(
+        creations=[
+            creation(
+                resource_type=_number(ResourceType, acl.resource_type, acl),
+                resource_name=acl.resource,
+                resource_pattern_type=_number(ACLResourcePatternType, acl.pattern, acl),
+                principal=acl.principal,
+                host=acl.host,
+                operation=_number(ACLOperation, acl.operation, acl),
+                permission_type=_number(ACLPermissionType, acl.permission, acl),
+            )
+            for acl in wanted
+        ]
+    )
+    for acl, result in zip(wanted, admin.ask(asked).results, strict=True):
+        error = errors.for_code(result.error_code)
+        if error is not errors.NoError:
+            raise error(f"{acl}: {result.error_message or error.__name__}")
+
+
+def delete(unwanted: Iterable[Acl], admin: Admin) -> None:
+    """Delete exactly these; one that does not exist is no error."""
+    exactly = DeleteAclsRequest.DeleteAclsFilter
+    asked = DeleteAclsRequest(
+        filters=[
+            exactly(
+                resource_type_filter=_number(ResourceType, acl.resource_type, acl),
+                resource_name_filter=acl.resource,
+                pattern_type_filter=_number(ACLResourcePatternType, acl.pattern, acl),
+                principal_filter=acl.principal,
+                host_filter=acl.host,
+                operation=_number(ACLOperation, acl.operation, acl),
+                permission_type=_number(ACLPermissionType, acl.permission, acl),
+            )
+            for acl in unwanted
+        ]
+    )
+    for result in admin.ask(asked).filter_results:
+        _raise_refusal(result)
+        for deleted in result.matching_acls:
+            _raise_refusal(deleted)
+
+
+def _name(kind: type[IntEnum], number: int) -> str:
+    """Kafka's name; of what a newer Kafka has and the library does not know, its number.
+
+    >>> _name(ResourceType, 4), _name(ACLOperation, 99)
+    ('CLUSTER', '99')
+    """
+    try:
+        return kind(number).name
+    except ValueError:
+        return str(number)
+
+
+def _number(kind: type[IntEnum], name: str, acl: Acl) -> int:
+    """The other way round. :raises KafkaError: it has none."""
+    if name.isdecimal():
+        return int(name)
+    try:
+        return kind[name]
+    except KeyError:
+        raise KafkaError(f"there is no such rule: {acl}") from None
+
+
+def _raise_refusal(answer: Any) -> None:
+    error = errors.for_code(answer.error_code)
+    if error is not errors.NoError:
+        raise error(answer.error_message or "")

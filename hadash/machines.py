@@ -1,0 +1,47 @@
+"""State machines as tables: status × event → the status after it. Pure.
+
+Every kind of row that has a life has one :class:`Machine` beside its tables (``machine.py``, ``states.py``), and its rows change their
+status by it alone: see :class:`hadash.stateful.Stateful`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Generic, TypeVar
+
+S = TypeVar("S", bound=StrEnum)
+E = TypeVar("E", bound=StrEnum)
+
+
+class IllegalMove(Exception):
+    """An event that the status does not allow. Nothing was changed."""
+
+
+class Machine(Generic[S, E]):
+    """All statuses of one kind of row, and what leads from one to the next.
+
+    :param noun: what a row is called in the message of an error: "a switch".
+    :param moves: for every status, the events that it allows. An event that is not named is refused, and the status stays.
+    """
+
+    def __init__(self, noun: str, moves: Mapping[S, Mapping[E, S]]) -> None:
+        self.noun = noun
+        self.moves = moves
+        #: Statuses that something can still come of; the others have ended.
+        self.open = frozenset(status for status, ways in moves.items() if ways)
+        self.ended = frozenset(moves) - self.open
+
+    def after(self, status: S, event: E) -> S:
+        """The status after ``event``. :raises IllegalMove: the table does not allow it."""
+        try:
+            return self.moves[status][event]
+        except KeyError:
+            raise IllegalMove(f"{self.noun} that is {status.replace('_', ' ')} cannot {event}.") from None
+
+    def allows(self, status: S, event: E) -> bool:
+        return event in self.moves[status]
+
+    def allowing(self, event: E) -> frozenset[S]:
+        """The statuses in which ``event`` can happen."""
+        return frozenset(status for status, ways in self.moves.items() if event in ways)

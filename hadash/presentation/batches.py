@@ -1,0 +1,144 @@
+"""Reads about batches, for pages and for the API. Nothing here changes anything."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db.models import Count, Q, QuerySet
+from django.http import Http404
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from hadash.accounts.roles import DECIDE, OPERATE, pairs_where
+from hadash.presentation import badges
+from hadash.presentation.badges import State
+from hadash.switching.batches.machine import ItemStatus, Status
+from hadash.switching.batches.models import Batch, BatchApproval, BatchItem
+from hadash.switching.batches.plans import LEFT_OUT
+
+#: The order in which counts are told, and in which they stand in a bar.
+TOLD = (ItemStatus.DONE, ItemStatus.RUNNING, ItemStatus.FAILED, ItemStatus.DROPPED, ItemStatus.WAITING)
+
+
+def batches(user: Any) -> QuerySet[Batch]:
+    """Those that ``user`` may see, with everything that a line about a batch shows."""
+    visible = Batch.objects.filter(pair__in=pairs_where(user))
+    return visible.select_related("source", "target", "pair", "requested_by", "decided_by")
+
+
+def waiting_for(user: User) -> QuerySet[Batch]:
+    """Batches that ``user`` can do something about: decide on, or say how they go on."""
+    undecided = Q(status=Status.AWAITING_APPROVAL.value) & ~Q(requested_by=user)
+    undecided &= ~Q(pk__in=BatchApproval.objects.filter(user=user).values("batch"))
+    return batches(user).filter(
+        undecided & Q(pair__in=pairs_where(user, DECIDE))
+        | Q(status=Status.STOPPED.value) & Q(pair__in=pairs_where(user, OPERATE))
+    )
+
+
+def running(user: Any) -> QuerySet[Batch]:
+    return batches(user).filter(status=Status.RUNNING.value)
+
+
+def the_batch(user: Any, key: str) -> Batch:
+    """:raises Http404: with a sentence that helps; also for what ``user`` may not see."""
+    found = batches(user).filter(key=key).first()
+    if found is None:
+        raise Http404(_("There is no batch %(key)s.") % {"key": key})
+    return found
+
+
+@dataclass(slots=True)
+class Progress:
+    """How far a batch, or one wave of it, is. What was left out when it was asked for does not count."""
+
+    wave: int = 0
+    counts: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def total(self) -> int:
+        return sum(self.counts.values())
+
+    @property
+    def settled(self) -> int:
+        """Items that nobody waits for any more."""
+        return self.counts[ItemStatus.DONE] + self.counts[ItemStatus.DROPPED]
+
+    @property
+    def bar(self) -> list[tuple[str, int, float, float]]:
+        """(status, how many, where it begins and how wide it is in percent) of what is not waiting."""
+        found, before = [], 0
+        for status in TOLD:
+            count = self.counts[status]
+            if count and status is not ItemStatus.WAITING:
+                begins, width = (round(100 * number / self.total, 2) for number in (before, count))
+                found.append((status.value, count, begins, width))
+                before += count
+        return found
+
+    @property
+    def told(self) -> dict[str, int]:
+        """Every status with its count."""
+        return {status.value: self.counts[status] for status in TOLD}
+
+    @property
+    def look(self) -> ItemStatus:
+        """What the whole of it is, in one word."""
+        for status in (ItemStatus.FAILED, ItemStatus.RUNNING):
+            if self.counts[status]:
+                return status
+        if self.settled == self.total:
+            return ItemStatus.DONE
+        return ItemStatus.RUNNING if self.settled else ItemStatus.WAITING
+
+
+def progress_of(found: Iterable[Batch]) -> dict[int, list[Progress]]:
+    """By key of the row: the waves of each batch, in order. One query."""
+    rows = (
+        BatchItem.objects.filter(batch__in=[batch.pk for batch in found], wave__gt=LEFT_OUT)
+        .order_by("batch", "wave")
+        .values_list("batch", "wave", "status")
+        .annotate(Count("pk"))
+    )
+    waves: dict[int, dict[int, Progress]] = {}
+    for batch, wave, status, count in rows:
+        waves.setdefault(batch, {}).setdefault(wave, Progress(wave)).counts[ItemStatus(status)] += count
+    return {batch: list(found.values()) for batch, found in waves.items()}
+
+
+def whole(waves: Iterable[Progress]) -> Progress:
+    """All waves as one."""
+    return Progress(0, sum((wave.counts for wave in waves), Counter()))
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A batch as a line of a table."""
+
+    batch: Batch
+    state: State
+    progress: Progress
+    waves: int
+
+
+def rows(found: Iterable[Batch]) -> list[Row]:
+    """Two queries, however many."""
+    listed = list(found)
+    waves = progress_of(listed)
+    return [
+        Row(batch, badges.of_batch(batch), whole(waves.get(batch.pk, [])), len(waves.get(batch.pk, [])))
+        for batch in listed
+    ]
+
+
+def took(batch: Batch) -> float | None:
+    """Seconds from its start until its end, or until now; ``None`` before it has started."""
+    if batch.started_at is None:
+        return None
+    until: datetime = batch.ended_at or timezone.now()
+    return (until - batch.started_at).total_seconds()

@@ -1,0 +1,112 @@
+"""Bindings, and changes of them by hand, as pages and the API show them. Nothing here changes anything."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db.models import Q, QuerySet
+from django.http import Http404
+from django.utils.translation import gettext as _
+
+from hadash.accounts.roles import DECIDE, pairs_where
+from hadash.bindings.model import Binding, BindingDocument
+from hadash.identity.identity import Identity
+from hadash.inventory.models import AppID
+from hadash.presentation import badges
+from hadash.switching.binding_changes.machine import OPEN, Status
+from hadash.switching.binding_changes.models import BindingApproval, BindingChange
+from hadash.switching.models import Switch
+
+
+def changes(user: Any) -> QuerySet[BindingChange]:
+    """Those that ``user`` may see, newest first."""
+    visible = BindingChange.objects.filter(pair__in=pairs_where(user))
+    return visible.select_related("pair", "requested_by", "decided_by")
+
+
+def waiting_for(user: User) -> QuerySet[BindingChange]:
+    """Changes that ``user`` can decide on."""
+    undecided = Q(status=Status.AWAITING_APPROVAL.value) & ~Q(requested_by=user)
+    undecided &= ~Q(pk__in=BindingApproval.objects.filter(user=user).values("change"))
+    return changes(user).filter(undecided, pair__in=pairs_where(user, DECIDE))
+
+
+def in_inbox(user: User, inbox: str) -> QuerySet[BindingChange]:
+    """Those that stand beside the switches of an inbox: all, waiting (for ``user``) or mine."""
+    if inbox == "waiting":
+        return waiting_for(user)
+    found = changes(user)
+    return found.filter(requested_by=user) if inbox == "mine" else found
+
+
+def open_changes(user: Any, appid: AppID) -> QuerySet[BindingChange]:
+    """Those of an AppID of which something can still come."""
+    return changes(user).filter(
+        pair=appid.pair, appid=appid.name, status__in=[status.value for status in OPEN]
+    )
+
+
+def the_change(user: Any, key: str) -> BindingChange:
+    """:raises Http404: with a sentence that helps; also for what ``user`` may not see."""
+    found = changes(user).filter(key=key).first()
+    if found is None:
+        raise Http404(_("There is no change %(key)s.") % {"key": key})
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """One binding of an AppID, and who put it there: a switch, a change by hand, or neither that is known here."""
+
+    identity: Identity
+    kind: str
+    binding: Binding
+    state: badges.State
+    switch: Switch | None = None
+    change: BindingChange | None = None
+
+    @property
+    def at(self) -> datetime | None:
+        """When it was written last, as far as that is known here."""
+        by = self.change or self.switch
+        return by.ended_at if by is not None else None
+
+
+def bindings_of(document: BindingDocument, user: Any) -> list[Bound]:
+    """Every binding of a document, the widest identity first. Two queries."""
+    appid = document.appid
+    found: list[tuple[Identity, Binding]] = []
+    if document.default is not None:
+        found.append((Identity(appid), document.default))
+    found += [(Identity(appid, name), b) for name, b in sorted(document.instances.items())]
+    found += [(Identity(appid, topics=topics), b) for topics, b in sorted(document.topic_lists.items())]
+    found += [(Identity(appid, topics=(name,)), b) for name, b in sorted(document.topics.items())]
+    found += [(Identity(appid, group=name), b) for name, b in sorted(document.groups.items())]
+    keys = {binding.switch for _identity, binding in found} - {""}
+    of_switch = {switch.key: switch for switch in Switch.objects.filter(key__in=keys).only("key", "ended_at")}
+    of_change = {change.key: change for change in changes(user).filter(key__in=keys)}
+    return [
+        Bound(
+            identity,
+            kind_of(identity),
+            binding,
+            badges.of_binding(binding.state),
+            of_switch.get(binding.switch),
+            of_change.get(binding.switch),
+        )
+        for identity, binding in found
+    ]
+
+
+def kind_of(identity: Identity) -> str:
+    """The word for what is bound."""
+    if identity.instance_id is not None:
+        return _("InstanceID")
+    if identity.group is not None:
+        return _("Group")
+    if len(identity.topics) > 1:
+        return _("Topic list")
+    return _("Topic") if identity.topics else _("AppID")

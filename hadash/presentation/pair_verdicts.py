@@ -1,0 +1,169 @@
+"""What the overview shows of each pair: whether it can be switched now, and the mirrors that are furthest behind."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from django.db import connection
+from django.db.models import F, Window
+from django.db.models.functions import RowNumber
+from django.utils import timezone
+
+from hadash.inventory.models import Cluster, Pair
+from hadash.mirroring.models import LagSample, Mirror
+from hadash.presentation import badges
+from hadash.presentation.badges import State
+from hadash.presentation.engines import Engines
+from hadash.presentation.posture import Standing
+from hadash.presentation.readiness import (
+    ClusterFacts,
+    GatewayFacts,
+    MirrorFacts,
+    PairFacts,
+    Readiness,
+    readiness,
+)
+from hadash.switching.approvals import policy
+from hadash.switching.machine import Status
+from hadash.switching.models import Blackout, Switch
+
+#: Mirrors of a pair that the overview shows: those that are furthest behind. All of them have a page.
+MIRRORS_SHOWN = 6
+#: Minutes of mirror lag in the small line beside a mirror.
+LAG_MINUTES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class PairView:
+    """``mirrors``: the worst ones, of ``mirror_count``."""
+
+    pair: Pair
+    readiness: Readiness
+    clusters: Sequence[tuple[Cluster, State]]
+    mirrors: Sequence[tuple[Mirror, State]]
+    mirror_count: int
+
+
+def pair_views(
+    pairs: Sequence[Pair], engines: Engines, silent: Collection[str], standing: Standing, workers: int
+) -> list[PairView]:
+    """Seven queries, however many mirrors there are.
+
+    :param pairs: with their clusters. :param silent: ids of Gateways that did not say who is connected. :param standing: what runs have said of the pairs. :param workers: how many
+        there are that carry out switches.
+    """
+    rpos = policy.rpos(pairs)
+    facts_of, worst = _mirrors(rpos), _worst(rpos)
+    shown = {mirror.pk: mirror for mirror in _with_history([pk for pks in worst.values() for pk in pks])}
+    blackouts = _blackouts(pairs)
+    running = _running(pairs)
+    gateways = _gateways(engines, silent)
+    found = []
+    for pair in pairs:
+        clusters = [(cluster, badges.of_cluster(cluster)) for cluster in pair.clusters]
+        posture = standing.newest.get(pair.name)
+        counted = posture is not None and posture.appids is not None and posture.mirrored_appids is not None
+        facts = PairFacts(
+            pair=pair.name,
+            rpo_seconds=rpos[pair.pk],
+            zookeeper_fault=engines.fault,
+            clusters=[ClusterFacts(cluster.name, _holds(state)) for cluster, state in clusters],
+            gateways=gateways,
+            workers=workers,
+            mirrors=facts_of[pair.pk],
+            blackout=blackouts.get(pair.pk),
+            switching=running[pair.pk],
+            appids=posture.appids if posture else None,
+            unmirrored=posture.appids - posture.mirrored_appids if posture and counted else None,  # type: ignore[operator]
+            high=posture.high if posture else None,
+        )
+        rows = [(shown[pk], badges.of_mirror(shown[pk])) for pk in worst[pair.pk] if pk in shown]
+        found.append(
+            PairView(pair, readiness(facts), clusters, rows, sum(each.count for each in facts_of[pair.pk]))
+        )
+    return found
+
+
+def _holds(state: State) -> bool | None:
+    """Whether all is well; ``None`` when nobody knows."""
+    return None if state.look == "unknown" else state.look == "fine"
+
+
+def _mirrors(rpos: Mapping[int, float]) -> dict[int, list[MirrorFacts]]:
+    """What is known of the mirrors of each pair: those of which the same can be said stand together, as there may be thousands, and every overview asks
+    every two seconds.
+
+    :param rpos: of the pairs, in seconds.
+    """
+    facts: dict[int, list[MirrorFacts]] = defaultdict(list)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pair_id, state, coalesce(looked_at >= %s, false) AS is_seen, lag_seconds > rpo.seconds AS is_late, count(*), max(lag_seconds),"
+            " (array_agg(name ORDER BY lag_seconds DESC NULLS LAST, name))[1]"
+            " FROM mirroring_mirror JOIN unnest(%s::bigint[], %s::float8[]) AS rpo (pair, seconds) ON rpo.pair = pair_id GROUP BY 1, 2, 3, 4",
+            [badges.mirrors_seen_since(), list(rpos), list(rpos.values())],
+        )
+        for pair, state, is_seen, _is_late, count, seconds, name in cursor.fetchall():
+            holds = badges.mirror_holds(state, is_seen)
+            facts[pair].append(MirrorFacts(name, holds, seconds, state == Mirror.State.TURNING, count))
+    return facts
+
+
+def _worst(pairs: Iterable[int]) -> dict[int, list[int]]:
+    """By pair, the keys of the mirrors that are furthest behind: those of which nobody knows it first."""
+    worst: dict[int, list[int]] = defaultdict(list)
+    place = Window(
+        RowNumber(), partition_by="pair_id", order_by=[F("lag_seconds").desc(nulls_first=True), "name"]
+    )
+    first = Mirror.objects.filter(pair__in=pairs).annotate(place=place).filter(place__lte=MIRRORS_SHOWN)
+    for pair, pk in first.order_by("pair_id", "place").values_list("pair_id", "pk"):
+        worst[pair].append(pk)
+    return worst
+
+
+def _with_history(wanted: Iterable[int]) -> list[Mirror]:
+    """Mirrors with their ``lag_history`` of the last minutes: (when, records)."""
+    mirrors = list(
+        Mirror.objects.filter(pk__in=list(wanted)).select_related("source", "pair__first", "pair__second")
+    )
+    since = timezone.now() - timedelta(minutes=LAG_MINUTES)
+    history: dict[int, list[Any]] = defaultdict(list)
+    samples = LagSample.objects.filter(mirror__in=mirrors, at__gte=since).order_by("at")
+    for key, at, records in samples.values_list("mirror_id", "at", "records"):
+        history[key].append((at, records))
+    for mirror in mirrors:
+        mirror.lag_history = history[mirror.pk]  # type: ignore[attr-defined]
+    return mirrors
+
+
+def _gateways(engines: Engines, silent: Collection[str]) -> list[GatewayFacts]:
+    return [
+        GatewayFacts(
+            gateway.id,
+            gateway.live,
+            engines.epoch is None
+            or (gateway.report.has(engines.epoch) and not gateway.report.is_ahead_of(engines.epoch)),
+            gateway.id in silent,
+        )
+        for gateway in engines.gateways
+        if not gateway.excluded
+    ]
+
+
+def _blackouts(pairs: Iterable[Pair]) -> dict[int, str]:
+    """By pair, why nothing may be switched now."""
+    now = timezone.now()
+    found = Blackout.objects.filter(pair__in=list(pairs), begins__lte=now, ends__gt=now).order_by("ends")
+    return {each.pair_id: each.reason for each in found}
+
+
+def _running(pairs: Iterable[Pair]) -> dict[int, int]:
+    found: dict[int, int] = defaultdict(int)
+    running = Switch.objects.filter(pair__in=list(pairs), status=Status.RUNNING.value).order_by()
+    for pair in running.values_list("pair_id", flat=True):
+        found[pair] += 1
+    return found

@@ -1,0 +1,192 @@
+"""What a plan says to people: its members with the reasons, how long writes will wait, what would be lost by force."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from statistics import median
+
+from django.utils.translation import gettext as _
+
+from hadash.identity.identity import parse
+from hadash.inventory.models import Pair
+from hadash.mirroring.models import Mirror
+from hadash.presentation import badges
+from hadash.radius.nodes import GROUP, TOPIC
+from hadash.radius.scope import Member
+from hadash.sentences import Sentence, say
+from hadash.switching.machine import STAGES, WAY, WAYS, Kind, Status
+from hadash.switching.models import Switch
+from hadash.switching.plan import Plan
+
+#: Members that a page lists; a radius can hold thousands.
+SHOWN_MEMBERS = 200
+
+
+#: Names that a form carries back, at most (a few hundred kilobytes); of a larger radius the page says only that it has changed.
+CARRIED_NAMES = 2000
+
+
+#: Of what has changed, how many names a sentence has.
+NAMED_CHANGES = 20
+
+
+#: Switches of a pair whose pauses say what the next one's will be.
+RECENT_SWITCHES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One member, and the way from what was asked for to it."""
+
+    kind: str
+    name: str
+    why: str
+    already: bool
+    chain: tuple[str, ...]
+
+
+def rows(plan: Plan) -> list[Row]:
+    """The members of a plan, nearest first; at most :data:`SHOWN_MEMBERS`."""
+    return [
+        Row(
+            kind_of(member.key),
+            name_of(member.key),
+            why_it_moves(member),
+            member.already,
+            chain_to(member, plan.by_key),
+        )
+        for member in plan.members[:SHOWN_MEMBERS]
+    ]
+
+
+def kind_of(key: str) -> str:
+    words = {
+        TOPIC: _("Topic"),
+        GROUP: _("Group"),
+        "appid": _("AppID"),
+        "instance": _("InstanceID"),
+        "bound topics": _("Topics bound by themselves"),
+        "bound group": _("Group bound by itself"),
+    }
+    return words[key.partition(":")[0]]
+
+
+def name_of(key: str) -> str:
+    kind, _colon, rest = key.partition(":")
+    return rest if kind in (TOPIC, GROUP) else str(parse(rest))
+
+
+def why_it_moves(member: Member) -> str:
+    if not member.because:
+        return _("asked for")
+    name = name_of(member.because)
+    belongs = member.because.partition(":")[0] in (TOPIC, GROUP)
+    if belongs:  # a user of something that moves
+        texts = {
+            "produce": _("writes to %(name)s"),
+            "consume": _("reads %(name)s"),
+            "group": _("is a member of group %(name)s"),
+            "declared": _("is declared to use %(name)s"),
+            "acl": _("may use %(name)s, and was never seen"),
+        }
+        return texts.get(member.use, _("belongs to %(name)s")) % {"name": name}
+    texts = {
+        "produce": _("%(name)s writes to it"),
+        "consume": _("%(name)s reads it"),
+        "group": _("%(name)s is a member"),
+        "declared": _("%(name)s is declared to use it"),
+        "acl": _("%(name)s may use it"),
+    }
+    return texts.get(member.use, _("belongs to %(name)s")) % {"name": name}
+
+
+def chain_to(member: Member, by_key: Mapping[str, Member]) -> tuple[str, ...]:
+    found = [member]
+    while found[-1].because and found[-1].because in by_key:
+        found.append(by_key[found[-1].because])
+    return tuple(name_of(one.key) for one in reversed(found))
+
+
+def carried(plan: Plan) -> str:
+    """What a plan moves, one node a line, for the form that asks for it: when it has changed by then, the page says how."""
+    names = sorted(_moved(plan))
+    return "\n".join(names) if len(names) <= CARRIED_NAMES else ""
+
+
+def changes(shown: str, plan: Plan) -> list[Sentence]:
+    """How ``plan`` differs from the one of which :func:`carried` was ``shown``; nothing when that is not known."""
+    if not shown:
+        return []
+    return _changes(
+        set(shown.replace("\r\n", "\n").split("\n")), _moved(plan)
+    )  # (a browser ends lines with both)
+
+
+def changed(before: Plan, now: Plan) -> list[Sentence]:
+    """How one plan differs from an earlier one of the same; nothing when an approval of the one is one of the other."""
+    return _changes(_moved(before), _moved(now))
+
+
+def _changes(before: set[str], now: set[str]) -> list[Sentence]:
+    told = [
+        ("It moves now, too: %(names)s.", now - before),
+        ("It does not move any more: %(names)s.", before - now),
+    ]
+    return [say(text, names=_some(names)) for text, names in told if names]
+
+
+def _moved(plan: Plan) -> set[str]:
+    """What is approved of a plan, each with its kind before its name."""
+    return {
+        *(f"identity:{identity}" for identity in plan.identities),
+        *(f"topic:{name}" for name in plan.topics),
+        *(f"group:{name}" for name in plan.groups),
+        *(f"mirror:{name}" for name in plan.mirrors),
+    }
+
+
+def _some(keys: set[str]) -> list[str]:
+    names = sorted({key.partition(":")[2] for key in keys})
+    return [*names[:NAMED_CHANGES], "…"] if len(names) > NAMED_CHANGES else names
+
+
+def expected_pause(pair: Pair, kind: Kind = Kind.PLANNED) -> float:
+    """Seconds for which clients will wait: the median of the pair's last switches that went the same way, else what a healthy
+    stack takes."""
+    way = WAY if kind is Kind.REHEARSAL else WAYS[kind]  # a rehearsal tells what the switch itself would take
+    alike = [other.value for other, stages in WAYS.items() if stages == way]
+    done = Switch.objects.filter(pair=pair, kind__in=alike, status=Status.SUCCEEDED.value).order_by(
+        "-ended_at"
+    )
+    pauses = [
+        sum(record.seconds or 0.0 for record in switch.stages.all() if STAGES_BLOCKED.get(record.stage))
+        for switch in done.prefetch_related("stages")[:RECENT_SWITCHES]
+    ]
+    if pauses:
+        return round(median(pauses), 2)
+    return round(sum(STAGES[stage].expected_seconds for stage in way if STAGES[stage].writes_blocked), 2)
+
+
+#: Whether clients wait in a stage, by its name.
+STAGES_BLOCKED = {stage.value: rule.writes_blocked for stage, rule in STAGES.items()}
+
+
+def reads_from_mirrors(plan: Plan) -> bool:
+    """Whether it is a read split whose readers are on mirrors when it is done; else they come home, to where is written."""
+    return (
+        plan.kind is Kind.READ_SPLIT
+        and Mirror.objects.filter(
+            pair__name=plan.pair, name__in=plan.mirrors, source__name=plan.source
+        ).exists()
+    )
+
+
+def records_at_risk(mirrors: Iterable[Mirror]) -> int | None:
+    """Records that only the source has now; ``None`` when a mirror's lag is not known, or it does not run."""
+    total = 0
+    for mirror in mirrors:
+        if badges.of_mirror(mirror).look != "fine" or mirror.lag_records is None:
+            return None
+        total += mirror.lag_records
+    return total

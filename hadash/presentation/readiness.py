@@ -1,0 +1,286 @@
+"""Whether clients of a pair can be switched now, in one sentence with its reasons. Pure.
+
+This is what every plan is checked for whatever it moves; what concerns some clients only (a Topic without a mirror, a finding) is said
+besides. What is not known is never taken for good.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+from hadash.sentences import Sentence, say
+
+
+class Grade(IntEnum):
+    """How much a reason weighs, the gravest last. A ``NOTICE`` concerns some clients; ``UNKNOWN`` is what nobody could find out."""
+
+    READY = 0
+    NOTICE = 1
+    UNKNOWN = 2
+    REFUSED = 3
+
+    @property
+    def look(self) -> str:
+        """The look and icon of :class:`hadash.presentation.badges.State`."""
+        return {Grade.READY: "fine", Grade.NOTICE: "waiting", Grade.UNKNOWN: "unknown", Grade.REFUSED: "bad"}[
+            self
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """``page``: the name of the page that shows more, with its ``arguments``, and ``query`` behind its address."""
+
+    grade: Grade
+    sentence: Sentence
+    page: str
+    query: str = ""
+    arguments: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterFacts:
+    """``answers``: ``None`` when nobody has looked lately."""
+
+    name: str
+    answers: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class GatewayFacts:
+    """``applied``: whether it has the newest bindings in effect. One that is excluded is not among them."""
+
+    id: str
+    live: bool
+    applied: bool
+    silent: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class MirrorFacts:
+    """``fine``: ``None`` when nobody has looked lately. ``seconds``: how late it is; ``None`` when nobody knows. ``turning``: a switch is turning
+    it round. ``count``: so many mirrors of which the same can be said (on which side of the RPO they are, too); it is the one furthest behind."""
+
+    name: str
+    fine: bool | None
+    seconds: float | None
+    turning: bool = False
+    count: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class PairFacts:
+    """What is known of a pair now. ``zookeeper_fault``: why ZooKeeper does not answer; empty when it does. ``blackout``: why nothing may be
+    switched now. ``workers``: how many are there that carry out switches. ``switching``: how many switches run. ``unmirrored``: AppIDs that use a Topic which no mirror copies, of ``appids``; ``None``
+    when no run has counted them. ``high``: findings of high severity that count."""
+
+    pair: str
+    rpo_seconds: float
+    zookeeper_fault: str = ""
+    clusters: Sequence[ClusterFacts] = ()
+    gateways: Sequence[GatewayFacts] = ()
+    workers: int = 0
+    mirrors: Sequence[MirrorFacts] = ()
+    blackout: str | None = None
+    switching: int = 0
+    appids: int | None = None
+    unmirrored: int | None = None
+    high: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Readiness:
+    """``grade``: that of the gravest reason."""
+
+    grade: Grade
+    sentence: Sentence
+    reasons: Sequence[Reason] = field(default_factory=tuple)
+
+
+def readiness(facts: PairFacts) -> Readiness:
+    """The gravest reasons first."""
+    found = [
+        *_engine(facts),
+        *_workers(facts),
+        *_clusters(facts),
+        *_mirrors(facts),
+        *_people(facts),
+        *_some_clients(facts),
+    ]
+    found.sort(key=lambda reason: -reason.grade)
+    grade = found[0].grade if found else Grade.READY
+    return Readiness(grade, _verdict(grade, facts, found), tuple(found))
+
+
+def _verdict(grade: Grade, facts: PairFacts, reasons: Sequence[Reason]) -> Sentence:
+    against = sum(reason.grade is grade for reason in reasons)
+    match grade:
+        case Grade.REFUSED if against == 1:
+            return say("Not now: a switch of %(pair)s would be refused.", pair=facts.pair)
+        case Grade.REFUSED:
+            return say(
+                "Not now: a switch of %(pair)s would be refused, for %(count)s reasons.",
+                pair=facts.pair,
+                count=against,
+            )
+        case Grade.UNKNOWN:
+            return say("Not known whether %(pair)s can be switched now.", pair=facts.pair)
+        case Grade.NOTICE:
+            return say("%(pair)s can be switched now, but look at this first.", pair=facts.pair)
+        case _:
+            return say("%(pair)s can be switched now.", pair=facts.pair)
+
+
+def _engine(facts: PairFacts) -> list[Reason]:
+    if facts.zookeeper_fault:
+        why = say(
+            "ZooKeeper does not answer (%(fault)s): nobody knows who is bound where.",
+            fault=facts.zookeeper_fault,
+        )
+        return [Reason(Grade.UNKNOWN, why, "gateways")]
+    if not facts.gateways:
+        return [
+            Reason(
+                Grade.REFUSED,
+                say("No Gateway is a member: clients reach no cluster."),
+                "overview",
+                "#gateways",
+            )
+        ]
+    found = []
+    for gateway in facts.gateways:
+        if not gateway.live:
+            why = say(
+                "Gateway %(gateway)s does not answer. Start it, or exclude it once it serves nobody.",
+                gateway=gateway.id,
+            )
+        elif not gateway.applied:
+            why = say("Gateway %(gateway)s has not put the newest bindings into effect.", gateway=gateway.id)
+        elif gateway.silent:
+            why = say("Gateway %(gateway)s does not say who is connected.", gateway=gateway.id)
+        else:
+            continue
+        grade = Grade.UNKNOWN if gateway.live and gateway.applied else Grade.REFUSED
+        found.append(Reason(grade, why, "gateways"))
+    return found
+
+
+def _workers(facts: PairFacts) -> list[Reason]:
+    if facts.workers:
+        return []
+    why = say("No worker is there: nothing that is approved would begin. Start one.")
+    return [Reason(Grade.REFUSED, why, "overview", "#workers")]
+
+
+def _clusters(facts: PairFacts) -> list[Reason]:
+    found = []
+    for cluster in facts.clusters:
+        if cluster.answers is None:
+            why = say(
+                "Nobody has looked at %(cluster)s lately: do beat and a worker run?", cluster=cluster.name
+            )
+            found.append(Reason(Grade.UNKNOWN, why, "clusters"))
+        elif not cluster.answers:
+            why = say("Cluster %(cluster)s does not answer.", cluster=cluster.name)
+            found.append(Reason(Grade.REFUSED, why, "clusters"))
+    return found
+
+
+def _mirrors(facts: PairFacts) -> list[Reason]:
+    if not facts.mirrors:
+        why = say("There is no mirror: nothing is copied to the other cluster.")
+        return [Reason(Grade.REFUSED, why, "mirrors")]
+    found = []
+    turning = [mirror for mirror in facts.mirrors if mirror.turning]
+    at_rest = [mirror for mirror in facts.mirrors if not mirror.turning]
+    stopped = [mirror for mirror in at_rest if mirror.fine is False]
+    unknown = [
+        mirror for mirror in at_rest if mirror.fine is None or (mirror.fine and mirror.seconds is None)
+    ]
+    late = [
+        mirror
+        for mirror in at_rest
+        if mirror.fine and mirror.seconds is not None and mirror.seconds > facts.rpo_seconds
+    ]
+    of, down, behind, unseen = map(_counted, (facts.mirrors, stopped, late, unknown))
+    if stopped:
+        why = (
+            say("Mirror %(mirror)s does not run.", mirror=stopped[0].name)
+            if down == 1
+            else say(
+                "%(count)s of %(all)s mirrors do not run, %(mirror)s among them.",
+                count=down,
+                all=of,
+                mirror=stopped[0].name,
+            )
+        )
+        found.append(Reason(Grade.REFUSED, why, "mirrors"))
+    if late:
+        seconds, name = max((mirror.seconds or 0.0, mirror.name) for mirror in late)
+        why = (
+            say("Mirror %(mirror)s is %(seconds)s s behind (RPO %(rpo)s s).", mirror=name, seconds=round(seconds), rpo=f"{facts.rpo_seconds:g}")
+            if behind == 1
+            else say(
+                "%(count)s of %(all)s mirrors are further behind than the RPO of %(rpo)s s, %(mirror)s most: %(seconds)s s.",
+                count=behind, all=of, rpo=f"{facts.rpo_seconds:g}", mirror=name, seconds=round(seconds),
+            )
+        )  # fmt: skip
+        found.append(Reason(Grade.REFUSED, why, "mirrors"))
+    if turning:
+        why = say("Mirror %(mirror)s is being turned round.", mirror=turning[0].name)
+        found.append(Reason(Grade.NOTICE, why, "mirrors"))
+    if unknown:
+        why = (
+            say("Nobody knows how far mirror %(mirror)s is behind.", mirror=unknown[0].name)
+            if unseen == 1
+            else say(
+                "Of %(count)s of %(all)s mirrors nobody knows how far they are behind.",
+                count=unseen,
+                all=of,
+            )
+        )
+        found.append(Reason(Grade.UNKNOWN, why, "mirrors"))
+    return found
+
+
+def _counted(mirrors: Sequence[MirrorFacts]) -> int:
+    return sum(mirror.count for mirror in mirrors)
+
+
+def _people(facts: PairFacts) -> list[Reason]:
+    found = []
+    if facts.blackout is not None:
+        why = say("Nothing may be switched now: %(reason)s", reason=facts.blackout)
+        found.append(Reason(Grade.REFUSED, why, "overview", "#pairs"))
+    if facts.switching:
+        why = (
+            say("A switch is running.")
+            if facts.switching == 1
+            else say("%(count)s switches are running.", count=facts.switching)
+        )
+        found.append(Reason(Grade.NOTICE, why, "switches"))
+    return found
+
+
+def _some_clients(facts: PairFacts) -> list[Reason]:
+    found = []
+    if facts.unmirrored is None:
+        why = say("No run has counted yet which AppIDs use Topics that no mirror copies.")
+        found.append(Reason(Grade.NOTICE, why, "pipeline"))
+    elif facts.unmirrored:
+        why = say(
+            "%(count)s of %(all)s AppIDs use a Topic that no mirror copies: their switches would be refused.",
+            count=facts.unmirrored,
+            all=facts.appids,
+        )
+        found.append(Reason(Grade.NOTICE, why, "table", f"?pair={facts.pair}", ("coverage",)))
+    if facts.high:
+        why = (
+            say("A finding of high severity is open.")
+            if facts.high == 1
+            else say("%(count)s findings of high severity are open.", count=facts.high)
+        )
+        found.append(Reason(Grade.NOTICE, why, "findings", f"?severity=high&pair={facts.pair}"))
+    return found

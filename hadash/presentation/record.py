@@ -1,0 +1,103 @@
+"""A switch that has ended as a record: what was asked, who agreed, what was done when, and what proves that nothing was lost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from hadash.audit.models import Entry
+from hadash.presentation import live
+from hadash.switching.approvals import four_eyes
+from hadash.switching.execution.pauses import kept_pauses
+from hadash.switching.models import StageRecord, Switch
+
+#: Rows of the proof that stand on the page; the CSV has all of them.
+PROOF_SHOWN = 200
+
+#: Columns of the proof as CSV.
+PROOF_COLUMNS = (
+    "topic",
+    "partition",
+    "source_end",
+    "target_end",
+    "last_on_source",
+    "copy_on_target",
+    "first_on_target",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Proved:
+    """One partition when its writers stood still and the mirror had caught up: both sides ended at the same record.
+
+    The source ends at ``source_end`` (its next offset), the target at ``target_end``: what clients wrote after the switch begins there.
+    """
+
+    topic: str
+    partition: int
+    source_end: int
+    target_end: int
+
+    @property
+    def last_on_source(self) -> int | None:
+        """The offset of the last record that was written there; ``None`` for a partition that never had one."""
+        return self.source_end - 1 if self.source_end else None
+
+    @property
+    def copy_on_target(self) -> int | None:
+        """Where its copy is."""
+        return self.target_end - 1 if self.target_end else None
+
+    @property
+    def row(self) -> tuple[Any, ...]:
+        """As :data:`PROOF_COLUMNS`."""
+        return (
+            self.topic,
+            self.partition,
+            self.source_end,
+            self.target_end,
+            self.last_on_source,
+            self.copy_on_target,
+            self.target_end,
+        )
+
+
+def proof_of(facts: Mapping[str, Any], records: Iterable[StageRecord]) -> list[Proved]:
+    """By partition, in order; empty where no drain has proved both sides equal (:func:`hadash.presentation.live.proved_equal`)."""
+    if not live.proved_equal(list(records)):
+        return []
+    rows = (
+        Proved(topic, partition, source, target)
+        for topic, partition, source, target in facts.get("drained", ())
+    )
+    return sorted(rows, key=lambda row: (row.topic, row.partition))
+
+
+def record_of(switch: Switch) -> dict[str, Any]:
+    """What the record shows. Seven queries."""
+    records = list(switch.stages.all())
+    proof = proof_of(switch.facts, records)
+    entries = Entry.objects.filter(subject=switch.subject)
+    pauses = kept_pauses(switch)
+    return {
+        "switch": switch,
+        "plan": switch.the_plan(),
+        "title": live.title(switch),
+        "records": records,
+        "refused_seconds": live.refused_seconds(records),
+        "proof": proof[:PROOF_SHOWN],
+        "proof_count": len(proof),
+        "pauses": [(pause, moment(pause.since), moment(pause.until)) for pause in pauses[:PROOF_SHOWN]],
+        "pause_count": len(pauses),
+        "approvals": four_eyes.shown(switch),
+        "log": live.log_lines(switch),
+        "entry_count": entries.count(),
+        "newest_entry": entries.order_by("-number").first(),
+    }
+
+
+def moment(seconds: float | None) -> datetime | None:
+    """A moment that a Gateway has told."""
+    return None if seconds is None else datetime.fromtimestamp(seconds, UTC)

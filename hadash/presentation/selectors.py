@@ -1,0 +1,380 @@
+"""Reads for pages. Nothing here changes anything."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db.models import Case, Count, Exists, Max, OuterRef, Q, QuerySet, When, Window
+from django.db.models.fields.json import KeyTextTransform
+from django.db.models.functions import RowNumber
+from django.utils import timezone
+
+from hadash.accounts import roles
+from hadash.accounts.roles import DECIDE, OPERATE, REQUEST, pairs_where
+from hadash.bindings.model import Binding, BindingDocument
+from hadash.identity.identity import Identity
+from hadash.identity.resolve import resolve
+from hadash.inventory.models import Access, AppID, Cluster, InstanceID, Pair
+from hadash.inventory.selectors import access_since
+from hadash.mirroring.models import Mirror
+from hadash.presentation.engines import Engines
+from hadash.switching.machine import ENDED, Kind, Status
+from hadash.switching.models import Approval, Switch
+from hadash.switching.retirement.machine import Status as RetirementStatus
+from hadash.switching.retirement.models import Retirement
+from hadash.switching.retirement.services import open_of
+
+#: Minutes of mirror lag in the small line beside a mirror.
+LAG_MINUTES = 5
+#: Seconds after which a client that was seen is not said to be there now. Access is collected every few seconds.
+SEEN_NOW_SECONDS = 60
+
+
+def hues() -> dict[str, str]:
+    """Cluster name → ``first`` or ``second``: the one thing that blue and orange say."""
+    found: dict[str, str] = {}
+    for first, second in Pair.objects.values_list("first__name", "second__name"):
+        found.setdefault(first, "first")
+        found.setdefault(second, "second")
+    return found
+
+
+def generated_pairs(user: Any) -> list[str]:
+    """Of the pairs that ``user`` may see, those that are made up."""
+    return list(pairs_where(user).filter(first__generated=True).values_list("name", flat=True))
+
+
+# -- switches -----------------------------------------------------------------------------------------------------
+
+
+def switches(user: Any) -> QuerySet[Switch]:
+    """Those that ``user`` may see, with everything that a line about a switch shows; without the bulky columns."""
+    return with_relations(Switch.objects.filter(pair__in=pairs_where(user))).defer(
+        "traffic",
+        "facts",
+        "plan",
+        "pauses",
+        "restores__traffic",
+        "restores__facts",
+        "restores__plan",
+        "restores__pauses",
+    )
+
+
+def with_relations(found: Any) -> QuerySet[Switch]:
+    """With everything beside the row itself that a page about a switch shows."""
+    shown: QuerySet[Switch] = found.select_related(
+        "source", "target", "pair", "requested_by", "decided_by", "restores"
+    )
+    return shown
+
+
+def waiting_for(user: User) -> QuerySet[Switch]:
+    """Switches that ``user`` can do something about: decide on, review, let go on, or run again."""
+    undecided = Q(status=Status.AWAITING_APPROVAL.value) & ~Q(requested_by=user)
+    undecided &= ~Q(pk__in=Approval.objects.filter(user=user).values("switch"))
+    unreviewed = Q(kind=Kind.EMERGENCY.value, reviewed_by=None, status__in=[s.value for s in ENDED])
+    stuck = Q(status=Status.NEEDS_ATTENTION.value) | Q(retirement__status=RetirementStatus.FAILED.value)
+    ready = Q(status=Status.PAUSED.value)
+    return switches(user).filter(
+        (undecided | (unreviewed & ~Q(requested_by=user))) & Q(pair__in=pairs_where(user, DECIDE))
+        | stuck & Q(pair__in=pairs_where(user, OPERATE))
+        | ready & Q(pair__in=pairs_where(user, REQUEST))
+    )
+
+
+def running(user: Any) -> QuerySet[Switch]:
+    return switches(user).filter(status__in=[Status.APPROVED.value, Status.RUNNING.value])
+
+
+def recent(user: Any, count: int = 6) -> QuerySet[Switch]:
+    return switches(user).filter(status__in=[s.value for s in ENDED]).order_by("-ended_at")[:count]
+
+
+def people_who(permission: str, pair: Pair | None, *besides: User | None) -> list[str]:
+    """Names of those who hold a permission on a pair, for a sentence that says whom to ask."""
+    people = roles.people_who(permission, pair).exclude(
+        pk__in=[user.pk for user in besides if user is not None]
+    )
+    return [name_of(person) for person in people.order_by("username")[:12]]
+
+
+def name_of(user: Any) -> str:
+    """What people call somebody; the program itself has no name."""
+    if user is None:
+        return "hadash"
+    return user.get_full_name() or user.get_username()
+
+
+def retirements(user: Any, appid: AppID | None = None) -> list[Retirement]:
+    """Old Topics whose removal has not come to its end, the next one first; of one AppID those that it was moved with."""
+    found = open_of(pairs_where(user) if appid is None else [appid.pair_id])
+    return [one for one in found if appid is None or appid.name in one.switch.the_plan().appids]
+
+
+# -- what the overview shows --------------------------------------------------------------------------------------
+
+
+#: Mirrors that a list of pairs has of each; all of them have a list of their own.
+LISTED_MIRRORS = 20
+
+
+def pairs(user: Any) -> Sequence[Pair]:
+    """The pairs that ``user`` may see, with both clusters, ``the_mirrors`` (the first :data:`LISTED_MIRRORS` by name) and ``mirror_count``.
+    Two queries."""
+    found = list(
+        pairs_where(user).select_related("first", "second", "default").annotate(mirror_count=Count("mirrors"))
+    )
+    place = Window(RowNumber(), partition_by="pair", order_by="name")
+    first = mirrors(found).annotate(place=place).filter(place__lte=LISTED_MIRRORS)
+    by_pair: dict[int, list[Mirror]] = defaultdict(list)
+    for mirror in first:
+        by_pair[mirror.pair_id].append(mirror)
+    for pair in found:
+        pair.the_mirrors = by_pair[pair.pk]  # type: ignore[attr-defined]
+    return found
+
+
+def mirrors(pairs: Sequence[Pair]) -> QuerySet[Mirror]:
+    """The mirrors of some pairs, with all that a line about one says."""
+    return Mirror.objects.filter(pair__in=pairs).select_related("source", "pair__first", "pair__second")
+
+
+@dataclass(slots=True)
+class Seen:
+    """Where one client.id was seen: cluster → when last."""
+
+    clusters: dict[str, datetime] = field(default_factory=dict)
+
+    def add(self, cluster: str, at: datetime) -> None:
+        if cluster not in self.clusters or self.clusters[cluster] < at:
+            self.clusters[cluster] = at
+
+    @property
+    def last(self) -> datetime | None:
+        return max(self.clusters.values(), default=None)
+
+    @property
+    def cluster(self) -> str:
+        """The cluster that it was seen on last."""
+        return max(self.clusters, key=lambda name: self.clusters[name], default="")
+
+    @property
+    def now(self) -> bool:
+        return self.last is not None and timezone.now() - self.last < timedelta(seconds=SEEN_NOW_SECONDS)
+
+
+@dataclass(slots=True)
+class BoundInstance:
+    """One client.id of an AppID: registered, bound, observed, or all of it."""
+
+    name: str
+    registered: bool
+    binding: Binding | None
+    own: bool
+    seen: Seen
+
+    @property
+    def astray(self) -> bool:
+        """Seen lately, and last on another cluster than the one that it is bound to."""
+        return bool(
+            self.binding
+            and self.binding.state == "forward"
+            and self.seen.now
+            and self.seen.cluster != self.binding.cluster
+        )
+
+
+@dataclass(slots=True)
+class BoundAppID:
+    """An AppID with where it is bound, and its client.ids. ``binding`` is ``None`` when ZooKeeper is silent."""
+
+    appid: AppID
+    binding: Binding | None
+    own: bool
+    instances: list[BoundInstance]
+    observed: int
+    covered: int
+
+    @property
+    def coverage(self) -> int | None:
+        """Percent of the observed client.ids that are registered; ``None`` when none was observed."""
+        return round(100 * self.covered / self.observed) if self.observed else None
+
+
+def bound_appids(appids: Iterable[AppID], engines: Engines) -> list[BoundAppID]:
+    """Join registered and observed client.ids of ``appids`` with their bindings. Two queries."""
+    wanted = list(appids)
+    seen: dict[tuple[int, str], dict[str, Seen]] = defaultdict(lambda: defaultdict(Seen))
+    facts = (
+        Access.objects.filter(
+            pair__in={a.pair_id for a in wanted},
+            appid__in={a.name for a in wanted},
+            last_seen__gte=access_since(),
+        )
+        .values_list("pair_id", "appid", "client_id", "cluster")
+        .annotate(last=Max("last_seen"))
+    )
+    for pair_id, name, client_id, cluster, last in facts:
+        seen[pair_id, name][client_id].add(cluster, last)
+    return [_bound(appid, engines, seen[appid.pair_id, appid.name]) for appid in wanted]
+
+
+def _bound(appid: AppID, engines: Engines, seen: dict[str, Seen]) -> BoundAppID:
+    document = engines.documents.get(appid.name, BindingDocument(appid.name))
+    default = Binding(appid.pair.default.name)
+    registered = {instance.name for instance in appid.instances.all()}
+    names = sorted(registered | set(seen) - {""} | set(document.instances))
+    known = not engines.fault
+    observed = set(seen) - {""}
+    return BoundAppID(
+        appid=appid,
+        binding=resolve(document, "", default) if known else None,
+        own=document.default is not None,
+        instances=[
+            BoundInstance(
+                name=name,
+                registered=name in registered,
+                binding=resolve(document, name, default) if known else None,
+                own=name in document.instances,
+                seen=seen.get(name, Seen()),
+            )
+            for name in names
+        ],
+        observed=len(observed),
+        covered=len(observed & registered),
+    )
+
+
+def appids(user: Any) -> QuerySet[AppID]:
+    """Those that ``user`` may see."""
+    return (
+        AppID.objects.filter(pair__in=pairs_where(user))
+        .select_related("pair__first", "pair__second", "pair__default")
+        .prefetch_related("instances")
+    )
+
+
+def estate_coverage(user: Any) -> tuple[int, int]:
+    """(client.ids observed, those of them that are registered) over all AppIDs that ``user`` may see.
+
+    Counted by PostgreSQL: every viewer's overview asks every two seconds, and there may be many thousands.
+    """
+    observed = (
+        Access.objects.filter(pair__in=pairs_where(user), last_seen__gte=access_since())
+        .exclude(client_id="")
+        .order_by()
+        .values("pair_id", "appid", "client_id")
+        .distinct()
+    )
+    registered = InstanceID.objects.filter(
+        appid__pair=OuterRef("pair_id"), appid__name=OuterRef("appid"), name=OuterRef("client_id")
+    )
+    return observed.count(), observed.filter(Exists(registered)).count()
+
+
+# -- one AppID ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class ObservedClient:
+    """What one client.id was observed to do."""
+
+    client_id: str
+    registered: bool
+    uses: list[Access]
+
+    @property
+    def last(self) -> datetime:
+        return max(use.last_seen for use in self.uses)
+
+    @property
+    def library(self) -> str:
+        newest = max(self.uses, key=lambda use: use.last_seen)
+        return f"{newest.library} {newest.version}".strip()
+
+
+def observed_uses(appid: AppID, query: str = "") -> QuerySet[Access]:
+    """What its clients were observed to do, by client.id (those without one last).
+
+    :param query: only of client.ids that have it in their names.
+    """
+    found = Access.objects.filter(pair=appid.pair, appid=appid.name, last_seen__gte=access_since())
+    if query:
+        found = found.filter(client_id__icontains=query)
+    return found.order_by(
+        Case(When(client_id="", then=1), default=0), "client_id", "kind", "resource", "-last_seen", "pk"
+    )
+
+
+def by_client(appid: AppID, uses: Iterable[Access]) -> list[ObservedClient]:
+    """The same by client.id, in the order in which they come. No query besides the registered InstanceIDs."""
+    registered = {instance.name for instance in appid.instances.all()}
+    grouped: dict[str, list[Access]] = defaultdict(list)
+    for use in uses:
+        grouped[use.client_id].append(use)
+    return [ObservedClient(name, name in registered, uses) for name, uses in grouped.items()]
+
+
+def observed_clients(appid: AppID) -> list[ObservedClient]:
+    """All of them. One query besides the registered InstanceIDs."""
+    return by_client(appid, observed_uses(appid))
+
+
+#: client.ids and InstanceIDs that a field suggests; whoever has more types the name.
+SUGGESTED_NAMES = 200
+
+
+def unregistered(appid: AppID) -> list[str]:
+    """client.ids that were observed and are not registered, the first by name."""
+    names = (
+        observed_uses(appid).exclude(client_id="").order_by("client_id").values_list("client_id", flat=True)
+    )
+    registered = InstanceID.objects.filter(appid=appid).order_by().values("name")
+    return list(names.exclude(client_id__in=registered).distinct()[:SUGGESTED_NAMES])
+
+
+def history_of(user: Any, appid: AppID, count: int = 20) -> QuerySet[Switch]:
+    """The switches that were asked for it, and those of something else that it came along with."""
+    key = Identity(appid.name).key
+    # (A key ends there, or goes on with what it is within its AppID: hadash.identity.identity.)
+    moved = Q(moved__contains=f'"{key}"') | Q(moved__contains=f'"{key}+') | Q(moved__contains=f'"{key}#')
+    found = switches(user).filter(pair=appid.pair).annotate(moved=KeyTextTransform("identities", "plan"))
+    return found.filter(Q(appid=appid.name) | moved)[:count]
+
+
+#: Topics that a field suggests; whoever has more types the name.
+SUGGESTED_TOPICS = 300
+
+
+def topics(pair: Pair, appid: AppID | None = None) -> list[str]:
+    """The Topics of a pair to choose from: those that an AppID has used, or that any mirror carries."""
+    used = Access.objects.filter(pair=pair, last_seen__gte=access_since()).exclude(kind=Access.Kind.GROUP)
+    if appid is not None:
+        used = used.filter(appid=appid.name)
+    names = used.order_by().values_list("resource", flat=True).distinct()[:SUGGESTED_TOPICS]
+    if appid is not None:
+        return sorted(names)
+    carried = Mirror.objects.filter(pair=pair).order_by("name").values_list("topics", flat=True)
+    mirrored = {topic for topics in carried[:SUGGESTED_TOPICS] for topic in topics}
+    return sorted(mirrored | set(names))[:SUGGESTED_TOPICS]
+
+
+def target_of(appid: AppID, instance_id: str | None, engines: Engines) -> tuple[Cluster, Cluster] | None:
+    """(from, to) of a switch asked for now; ``None`` when ZooKeeper does not say where the scope is bound."""
+    if engines.fault:
+        return None
+    document = engines.documents.get(appid.name, BindingDocument(appid.name))
+    bound = resolve(document, instance_id or "", Binding(appid.pair.default.name)).cluster
+    by_name = {cluster.name: cluster for cluster in appid.pair.clusters}
+    source = by_name.get(bound)
+    return (source, appid.pair.other(source)) if source else None
+
+
+def status_counts() -> dict[str, int]:
+    return dict(Switch.objects.order_by().values_list("status").annotate(Count("pk")))

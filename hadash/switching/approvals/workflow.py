@@ -1,0 +1,230 @@
+"""How people decide on what others have asked for: one way for switches, batches and changes of bindings.
+
+1. Who decides may decide on the pair, and is not who asked.
+2. The status allows it, the request has not expired, and the person has seen what would be done now.
+3. An approval is noted. Whoever asked or approved already, or sat at that browser, is refused.
+4. With the last approval that it needs the request is approved, and whatever it stands for begins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar, Generic, TypeVar
+
+from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
+from django.utils import timezone
+
+from hadash.accounts.roles import DECIDE, REQUEST, may
+from hadash.audit.models import record
+from hadash.refusals import Refused
+from hadash.sentences import Sentence, say
+from hadash.switching.approvals import reasons
+from hadash.switching.approvals.four_eyes import AWAITING, note_approval, valid
+from hadash.switching.approvals.models import Approvable
+from hadash.switching.approvals.windows import nothing_may_start, utc
+from hadash.switching.refusals import PlanChanged
+
+R = TypeVar("R", bound=Approvable)
+
+#: Lets what was approved begin; called after the commit.
+Start = Callable[[R], None]
+
+
+class Workflow(Generic[R]):
+    """What people do with one kind of request. A subclass says what is particular about it."""
+
+    #: The rows, and the events of their machine.
+    MODEL: ClassVar[Any]
+    EVENT: ClassVar[Any]
+    #: What somebody reads who may not.
+    MAY_NOT_DECIDE: ClassVar[str]
+    MAY_NOT_CANCEL: ClassVar[str]
+    OWN_REQUEST: ClassVar[str]
+
+    def changed_since_seen(self) -> Sentence:
+        """What somebody reads who has seen something else than what would be done."""
+        raise NotImplementedError
+
+    def look_again(self, row: R) -> None:
+        """:raises Refused: what was asked for cannot be done any more; as :class:`PlanChanged` if something else would be done."""
+        raise NotImplementedError
+
+    def check_locked(self, held: R) -> None:
+        """What has to hold in the transaction. :raises Refused: it does not."""
+
+    def begin(self, held: R, start: Start[R]) -> None:
+        """The row is approved and saved: let it run, or wait for its time. :raises Refused: nothing may begin now."""
+        raise NotImplementedError
+
+    def noted(self, held: R) -> dict[str, Any]:
+        """What the audit log says of an approval besides."""
+        return {}
+
+    # -- what people do -----------------------------------------------------------------------------------------------
+
+    def approve(
+        self,
+        user: User,
+        row: R,
+        digest: str,
+        start: Start[R],
+        address: str | None = None,
+        seen: int | None = None,
+        browser: str = "",
+    ) -> R:
+        """Approve what ``digest`` stands for. With the last approval that it needs it begins, or waits for its window.
+
+        :param seen: how many approvals the person saw; ``None`` when nobody can have been misled.
+        :param start: called after the commit with what begins; the tasks pass what hands it to a worker.
+        :raises PermissionDenied: ``user`` may not decide, or is the requester.
+        :raises PlanChanged: it is not what was shown any more. :raises Refused: it was decided already, or has expired.
+        """
+        self.check_may_decide(user, row)
+        self._fresh(row).refuse_unless(
+            self.EVENT.APPROVE
+        )  # before anything is worked out that would say something else
+        if digest != row.digest:  # type: ignore[attr-defined]
+            raise PlanChanged(self.changed_since_seen())
+        self.look_again(row)
+        with transaction.atomic():
+            self.check_locked(row)
+            held = row.locked()
+            held.refuse_unless(self.EVENT.APPROVE)
+            if held.expires_at < timezone.now():
+                raise Refused(say("This request has expired. Request it again."))
+            if seen is not None and seen != valid(held).count():
+                raise PlanChanged(say("The approvals are not those that you have seen. Look at it again."))
+            missing = note_approval(user, held, browser, digest=digest)
+            held.tell(say("%(user)s approved it.", user=user.get_username()), user)
+            if missing:
+                held.tell(say("It needs %(missing)s more.", missing=missing))
+            else:
+                held.move(self.EVENT.APPROVE)
+                held.decided_by, held.decided_at = user, timezone.now()
+                held.save()
+                self.begin(held, start)
+            record(
+                user,
+                "approve",
+                held.subject,
+                address,
+                digest=digest,
+                approvals_missing=missing,
+                **self.noted(held),
+            )
+        return held
+
+    def decline(self, user: User, row: R, reason: str, address: str | None = None) -> R:
+        """Decline a request. :raises Refused: without a reason, or when it was decided already."""
+        self.check_may_decide(user, row)
+        said = reasons.given(reason, say("Say why you decline: the requester reads it."))
+        with transaction.atomic():
+            held = row.locked_and_moved(self.EVENT.DECLINE)
+            held.decided_by, held.decided_at, held.ended_at = user, timezone.now(), timezone.now()
+            held.decision_note = said
+            held.save()
+            held.tell(say("%(user)s declined it: %(reason)s", user=user.get_username(), reason=said), user)
+            record(user, "decline", held.subject, address, reason=said)
+        return held
+
+    def cancel(self, user: User, row: R, reason: str, address: str | None = None) -> R:
+        """Take a request back before it runs. :raises Refused: without a reason, or when it is too late."""
+        if not may(user, REQUEST, row.pair):  # type: ignore[attr-defined]
+            raise PermissionDenied(self.MAY_NOT_CANCEL)
+        said = reasons.for_cancelling(reason)
+        who = user.get_username()
+        with transaction.atomic():
+            held = row.locked_and_moved(self.EVENT.CANCEL)
+            held.ended_at = timezone.now()
+            held.conclude(
+                say("%(user)s cancelled it: %(reason)s Nothing was changed.", user=who, reason=said)
+            )
+            held.save()
+            held.tell(say("%(user)s cancelled the request: %(reason)s", user=who, reason=said), user)
+            record(user, "cancel", held.subject, address, reason=said)
+        return held
+
+    def check_may_decide(self, user: User, row: R) -> None:
+        """:raises PermissionDenied: ``user`` may not decide on this request, or has made it."""
+        if not may(user, DECIDE, row.pair):  # type: ignore[attr-defined]
+            raise PermissionDenied(self.MAY_NOT_DECIDE)
+        if user.pk == row.requested_by_id:
+            raise PermissionDenied(self.OWN_REQUEST)
+
+    # -- by itself ----------------------------------------------------------------------------------------------------
+
+    def expire_undecided(self) -> int:
+        """End the requests that nobody decided on in time; how many."""
+        late = self.MODEL._default_manager.filter(status=AWAITING, expires_at__lt=timezone.now())
+        sentence = say("Nobody decided in time: the request has expired.")
+        return sum(self.expire(row, sentence, AWAITING) for row in late)
+
+    def expire(self, row: Approvable, sentence: Sentence, status: str) -> bool:
+        """End a row whose time is over, if it still has ``status``: else somebody decided in this moment."""
+        with transaction.atomic():
+            held = row.locked()
+            if held.status != status:
+                return False
+            held.move(self.EVENT.EXPIRE)
+            held.ended_at = timezone.now()
+            held.conclude(sentence)
+            held.save()
+            held.tell(sentence)
+            record(None, "expire", held.subject, outcome=str(sentence))
+        return True
+
+    def _fresh(self, row: R) -> Approvable:
+        found: Approvable = self.MODEL._default_manager.only("status").get(pk=row.pk)
+        return found
+
+
+class WindowedWorkflow(Workflow[R]):
+    """Of requests that may have a window (``start_at``, ``start_until``) in which they begin by themselves, and never after it."""
+
+    def run(self, held: R, start: Start[R]) -> None:
+        """Let an approved row run. ``held`` is locked by the caller."""
+        raise NotImplementedError
+
+    def waits_for_blackouts(self, held: R) -> bool:
+        return True
+
+    def begin(self, held: Any, start: Start[R]) -> None:
+        blackout = nothing_may_start(held.pair) if self.waits_for_blackouts(held) else None
+        if held.start_at is None:
+            if blackout is not None:
+                raise Refused(blackout)
+            self.run(held, start)
+        elif held.start_at > timezone.now():
+            held.tell(say("It starts at %(at)s.", at=utc(held.start_at)))
+        elif blackout is None:
+            self.run(held, start)  # else it starts by itself when it may: see begin_due
+
+    def begin_due(self, start: Start[R]) -> int:
+        """Let the approved ones run whose window has come, and drop those whose window has passed; how many run.
+
+        What was missed is never run late: what was true when people agreed to it may be true no more.
+        """
+        count = 0
+        now = timezone.now()
+        approved = "approved"
+        due: Any = self.MODEL._default_manager.filter(status=approved, start_at__lte=now)
+        for row in due.select_related("pair"):
+            if row.start_until is not None and row.start_until < now:
+                passed = say("Its window has passed, and it was not started: it is dropped.")
+                self.expire(row, passed, approved)
+                continue
+            blackout = nothing_may_start(row.pair) if self.waits_for_blackouts(row) else None
+            if blackout is not None:
+                row.tell_once(blackout)
+                continue
+            with transaction.atomic():
+                held = row.locked()
+                if held.status != approved:
+                    continue  # somebody was faster
+                held.tell(say("Its window has come."))
+                self.run(held, start)
+                record(None, "start", held.subject)
+                count += 1
+        return count

@@ -1,0 +1,304 @@
+"""`python -m hadash_sandbox`: the stack alone (`up`), all of hadash on it (`demo`), trials of it (`check`,
+`clients-check`, `bench-switch`, `bench-gateway`, `bench-plan`, `bench-pipeline`, `fault`), access reports of real clients as a
+fixture (`record`), another program beside the stack (`exec`), or the way to a demo that runs already (`env`, `manage`)."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from types import FrameType
+
+from hadash_sandbox.bench import batch, fresh, gateway, health, mail, pipeline, plan
+from hadash_sandbox.bench.web import run as web
+from hadash_sandbox.check import bench_switch, demo_check
+from hadash_sandbox.clients.check import clients_check
+from hadash_sandbox.clients.libraries import LIBRARY_NAMES, OFFSETS, PHASES, SCOPES
+from hadash_sandbox.demo import DEFAULT_DATA, DEMO_RATE, ROOT, Demo
+from hadash_sandbox.environment import exports, merged, of_running
+from hadash_sandbox.errors import SandboxError
+from hadash_sandbox.fault.faults import FAULTS
+from hadash_sandbox.fault.run import STAGES, fault_table
+from hadash_sandbox.recording.run import record_demo
+from hadash_sandbox.stack import CLUSTERS, Stack, is_running
+from hadash_sandbox.traffic.client import Pace
+from spark.estate.recorded import FOLDER as RECORDED
+
+#: AppIDs of the estate that ``make demo-fleet`` generates (at least so many: with fewer it has not the shape of a large one), and its folder.
+FLEET_APPIDS, LEAST_APPIDS = 10_000, 100
+FLEET_DATA = ROOT / "var" / "demo-fleet"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; return the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m hadash_sandbox")
+    commands = parser.add_subparsers(dest="command", required=True)
+    up_parser = commands.add_parser("up", help="bring the stack up until Ctrl-C")
+    up_parser.add_argument("--data", type=Path, default=Path("var/sandbox"), help="data folder")
+    up_parser.add_argument("--brokers", type=int, default=1, help="brokers per Kafka cluster")
+    up_parser.add_argument("--env-file", type=Path, help="also write the settings to this file")
+    demo_parser = commands.add_parser("demo", help="all of hadash with live traffic, until Ctrl-C")
+    demo_parser.add_argument(
+        "--data", type=Path, default=DEFAULT_DATA, help="data folder, kept between starts"
+    )
+    fleet_parser = commands.add_parser("demo-fleet", help="the demo beside a large generated estate")
+    fleet_parser.add_argument("--appids", type=_appids, default=FLEET_APPIDS, help="of the generated estate")
+    fleet_parser.add_argument("--data", type=Path, default=FLEET_DATA, help="data folder")
+    reset_parser = commands.add_parser("reset", help="forget the demo's data, and the large estate's")
+    reset_parser.add_argument(
+        "--data", type=Path, nargs="*", default=[DEFAULT_DATA, FLEET_DATA], help="data folders"
+    )
+    check_parser = commands.add_parser("check", help="switch there and back without a person")
+    check_parser.add_argument("--keep", type=Path, help="use and keep this data folder")
+    clients_parser = commands.add_parser(
+        "clients-check", help="clients of fourteen libraries and versions, there and back"
+    )
+    clients_parser.add_argument(
+        "--libraries", nargs="+", choices=LIBRARY_NAMES, default=LIBRARY_NAMES, help="only these"
+    )
+    clients_parser.add_argument("--offsets", nargs="+", choices=OFFSETS, default=OFFSETS, help="only these")
+    clients_parser.add_argument("--scopes", nargs="+", choices=SCOPES, default=SCOPES, help="only these")
+    clients_parser.add_argument("--keep", type=Path, help="use and keep this data folder")
+    bench_parser = commands.add_parser("bench-switch", help="many switches, with their distribution")
+    bench_parser.add_argument("-n", type=int, default=20, help="how many switches")
+    bench_parser.add_argument("--keep", type=Path, help="use and keep this data folder")
+    gateway_parser = commands.add_parser("bench-gateway", help="the Gateway beside the broker itself")
+    gateway_parser.add_argument("parts", nargs="*", choices=[*gateway.PARTS, []], help="only these parts")
+    commands.add_parser("bench-fresh", help="how soon a new demo shows all that jobs make")
+    commands.add_parser("bench-health", help="health pages and metrics while servers hang")
+    mail_parser = commands.add_parser("bench-mail", help="one schedule with very many recipients")
+    mail_parser.add_argument("--readers", type=int, default=mail.READERS, help="how many")
+    plan_parser = commands.add_parser(
+        "bench-plan", help="finding what moves together, and moving much at once"
+    )
+    plan_parser.add_argument("parts", nargs="*", choices=[*plan.PARTS, []], help="only these parts")
+    plan_parser.add_argument(
+        "--instances", type=int, default=batch.INSTANCES, help="InstanceIDs of the batch"
+    )
+    plan_parser.add_argument("--switches", type=int, default=batch.SWITCHES, help="moves of the batch")
+    plan_parser.add_argument("--keep", type=Path, help="use and keep this data folder for the batch")
+    pipeline_parser = commands.add_parser(
+        "bench-pipeline", help="from access reports to facts, beside DuckDB"
+    )
+    pipeline_parser.add_argument("--reports", type=int, nargs="*", default=[], help="these sizes only")
+    pipeline_parser.add_argument("--keep", action="store_true", help="keep the reports for the next run")
+    web_parser = commands.add_parser("bench-web", help="pages and API beside estates of up to 100,000 AppIDs")
+    web_parser.add_argument("parts", nargs="*", choices=[*web.PARTS, []], help="only these parts")
+    web_parser.add_argument("--sizes", type=_appids, nargs="*", default=[], help="AppIDs: these sizes only")
+    web_parser.add_argument("--keep", type=Path, help="use and keep the estates in this folder")
+    fault_parser = commands.add_parser("fault", help="something dies in each stage of a switch")
+    fault_parser.add_argument("--faults", nargs="*", choices=[*FAULTS], default=[], help="only these")
+    fault_parser.add_argument("--stages", nargs="*", choices=STAGES, default=[], help="only in these")
+    record_parser = commands.add_parser(
+        "record", help="access reports of real clients, as the fixture of estates"
+    )
+    record_parser.add_argument("--out", type=Path, default=RECORDED, help="the fixture's folder")
+    record_parser.add_argument("--keep", type=Path, help="use and keep this data folder")
+    env_parser = commands.add_parser("env", help="the environment of the running demo, as lines for a shell")
+    env_parser.add_argument("--data", type=Path, default=DEFAULT_DATA, help="its data folder")
+    manage_parser = commands.add_parser("manage", help="hadash-manage beside the running demo")
+    manage_parser.add_argument("--data", type=Path, default=DEFAULT_DATA, help="its data folder")
+    manage_parser.add_argument("arguments", nargs=argparse.REMAINDER, help="of manage.py")
+    exec_parser = commands.add_parser("exec", help="run a program beside a stack of its own")
+    exec_parser.add_argument(
+        "--data", type=Path, help="data folder; the default is a new one, deleted at the end"
+    )
+    exec_parser.add_argument(
+        "--without-kafka",
+        action="store_true",
+        help="PostgreSQL, Redis and ZooKeeper only: a third of the time to start",
+    )
+    exec_parser.add_argument("program", nargs=argparse.REMAINDER)
+    options = parser.parse_args(arguments)
+    _obey_signals()
+    try:
+        match options.command:
+            case "up":
+                return up(options.data, options.brokers, options.env_file)
+            case "demo":
+                return demo(options.data)
+            case "demo-fleet":
+                return demo_fleet(options.data, options.appids)
+            case "reset":
+                return max(map(reset, options.data), default=0)
+            case "env":
+                print(exports(of_running(_that_runs(options.data))), end="")
+                return 0
+            case "manage":
+                return manage(_that_runs(options.data), options.arguments)
+            case "check":
+                return demo_check(options.keep)
+            case "clients-check":
+                phases = [p for p in PHASES if p.offsets in options.offsets and p.scope in options.scopes]
+                return clients_check(options.libraries, phases, options.keep)
+            case "bench-switch":
+                return bench_switch(options.n, options.keep)
+            case "bench-gateway":
+                return gateway.bench_gateway(options.parts)
+            case "bench-fresh":
+                return fresh.bench_fresh()
+            case "bench-health":
+                return health.bench_health()
+            case "bench-mail":
+                return mail.bench_mail(options.readers)
+            case "bench-plan":
+                return plan.bench_plan(options.parts, options.instances, options.switches, options.keep)
+            case "bench-pipeline":
+                return pipeline.bench_pipeline(options.reports, options.keep)
+            case "bench-web":
+                return web.bench_web(options.parts, options.sizes, options.keep)
+            case "record":
+                return record_demo(options.out, options.keep)
+            case "fault":
+                return fault_table(options.faults, options.stages)
+            case _:
+                program = [a for a in options.program if a != "--"]
+                return execute(options.data, program, with_kafka=not options.without_kafka)
+    except SandboxError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+
+
+def _obey_signals() -> None:
+    """SIGINT, SIGTERM and SIGHUP end us as Ctrl-C does: with everything that we started.
+
+    A shell without job control starts what is put in the background with SIGINT ignored: it is obeyed all the same,
+    because somebody who sends it to this process means it. A SIGHUP that is ignored, as nohup does, stays so.
+    """
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _interrupt)
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, _interrupt)
+
+
+def up(data: Path, brokers: int, env_file: Path | None) -> int:
+    """Bring the stack up, print its settings, and hold it until a signal asks to end."""
+    with Stack(data, brokers=brokers) as stack:
+        settings = exports(stack.environment())
+        if env_file is not None:
+            env_file.write_text(settings)
+        print(f"\n{settings}\nThe stack is up. Ctrl-C stops it.", flush=True)
+        _hold()
+    return 0
+
+
+def demo_fleet(data: Path, appids: int) -> int:
+    """The same beside a generated estate. One of another day or size is forgotten: what it says of today would not be true."""
+    wanted = {"appids": appids, "day": datetime.now(UTC).date().isoformat()}
+    mark = data / "fleet.json"
+    if data.exists() and not is_running(data):
+        known = json.loads(mark.read_text()) if mark.exists() else None
+        if known != wanted:
+            print(f"Starting over in {data}: what is there is of another day or size.", flush=True)
+            shutil.rmtree(data)
+    return demo(data, appids, lambda: mark.write_text(json.dumps(wanted)))
+
+
+def demo(data: Path, fleet: int = 0, when_up: Callable[[], object] = lambda: None) -> int:
+    """All of hadash, with its people and live clients.
+
+    :param fleet: AppIDs of a generated estate beside it.
+    """
+    with Demo(data, pipeline=True, rate=DEMO_RATE, pace=Pace.RATE, fleet=fleet) as running:
+        when_up()
+        print(
+            f"""
+hadash is up: {running.url}
+
+  operator   olga  {running.password}   (asks for switches)
+  approver   arne  {running.password}   (approves them)
+  approver   bea   {running.password}   (what needs two approvals)
+  rescuer    rita  {running.password}   (asks for switches away from a cluster that is lost)
+  admin      ada   {running.password}   (rules, people, roles)
+
+Sign in as olga in one browser and as arne in another (a private window will do), ask for a switch of
+"shop › shop-carts", approve it, and watch. {len(running.clients)} Kafka clients use the Gateway at {running.bootstrap}.
+In another terminal make manage ARGS="create_token olga --name mine" prints a token for the API and hadash.cli.
+Ctrl-C stops everything (in the background: kill {os.getpid()}); the data stays in {running.data_dir} (make demo-reset starts over).""",
+            flush=True,
+        )
+        _hold()
+    print("Everything has stopped.", flush=True)
+    return 0
+
+
+def _appids(text: str) -> int:
+    if not text.isdecimal() or int(text) < LEAST_APPIDS:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {LEAST_APPIDS} on")
+    return int(text)
+
+
+def reset(data: Path) -> int:
+    """Delete a demo's data folder, unless the demo runs."""
+    if not data.exists():
+        print(f"There is nothing to forget: {data} does not exist.")
+        return 0
+    if is_running(data):
+        raise SandboxError(
+            f"The demo in {data} is running. Stop it with Ctrl-C, then run make demo-reset again."
+        )
+    shutil.rmtree(data)
+    print(f"{data} is deleted. The next make demo starts over.")
+    return 0
+
+
+def _that_runs(data: Path) -> Path:
+    """The folder of the demo that is meant: without one that is named, the large estate's where only that one runs."""
+    if data == DEFAULT_DATA and not is_running(data) and is_running(FLEET_DATA):
+        return FLEET_DATA
+    return data
+
+
+def manage(data: Path, arguments: list[str]) -> int:
+    """Run hadash-manage with the environment of a running demo; its exit code."""
+    command = [sys.executable, str(ROOT / "manage.py"), *arguments]
+    return subprocess.run(command, env=merged(of_running(data)), check=False).returncode
+
+
+def execute(data: Path | None, program: list[str], *, with_kafka: bool = True) -> int:
+    """Run ``program`` with the settings of a stack that lives as long as it does; its exit code."""
+    if not program:
+        raise SandboxError("Say which program to run: python -m hadash_sandbox exec -- PROGRAM ARGUMENTS.")
+    folder = data or Path(tempfile.mkdtemp(prefix="hadash-exec-"))
+    try:
+        with Stack(folder, clusters=CLUSTERS if with_kafka else (), with_connect=with_kafka) as stack:
+            process = subprocess.Popen(program, env={**os.environ, **stack.environment()})
+            try:
+                code = process.wait()
+                if code != 0:
+                    # The servers' own words, for whoever looks for the reason: .ci/run prints them.
+                    shutil.copytree(folder / "logs", ROOT / "var" / "test-logs", dirs_exist_ok=True)
+                return code
+            except BaseException:
+                process.terminate()
+                process.wait()
+                raise
+    finally:
+        if data is None:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _hold() -> None:
+    try:
+        threading.Event().wait()
+    except KeyboardInterrupt:
+        print("Stopping ...", flush=True)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,124 @@
+"""Part ``pages``: how long the server takes for each page and list, how many bytes it sends, and how often it asks the database."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+import psutil
+
+from hadash_sandbox.bench.report import Report, median, quantile
+from hadash_sandbox.bench.web.addresses import PREVIEW
+from hadash_sandbox.demo import ROOT, Demo
+from hadash_sandbox.errors import SandboxError
+from hadash_sandbox.person import Person
+
+#: Who looks: somebody who works with most pages, and the one who may see the people.
+VIEWER, ADMINISTRATOR = "olga", "ada"
+#: Times that each page is asked for; the first one is not counted.
+TURNS = 40
+#: A demo is at rest when it needs no more than so many percent of the machine for so many seconds; how long that is waited for.
+REST_PERCENT, REST_SECONDS, REST_LIMIT_SECONDS = 25.0, 10.0, 180.0
+#: Goals at the largest size.
+GOAL_MS, GOAL_KIB = 200.0, 300.0
+#: The same of pages that draw up a plan: as of a preview.
+GOAL_PREVIEW_MS = 1000.0
+#: Questions by which a page may differ between estates: a table that is empty in one of them is not asked about.
+GOAL_QUERIES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One page. ``kib``: as they go over the network."""
+
+    p50: float
+    p95: float
+    kib: float
+    queries: int
+
+
+def addresses(demo: Demo) -> dict[str, dict[str, Any]]:
+    """See :mod:`hadash_sandbox.bench.web.addresses`."""
+    done = subprocess.run(
+        [sys.executable, "-m", "hadash_sandbox.bench.web.addresses", VIEWER, ADMINISTRATOR],
+        env={**demo.environment()},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise SandboxError(f"The addresses could not be found: {done.stderr[-1500:]}")
+    found: dict[str, dict[str, Any]] = json.loads(done.stdout)
+    return found
+
+
+def measure(demo: Demo, report: Report, appids: int) -> dict[str, Measured]:
+    """Every page of a running demo, once that has come to rest."""
+    found: dict[str, Measured] = {}
+    people = {name: Person(demo.url, name, demo.password) for name in (VIEWER, ADMINISTRATOR)}
+    every = addresses(demo)
+    report.row(f"before the pages at {appids:,} AppIDs", waited_for_rest_s=round(_await_rest()))
+    for name, known in every.items():
+        person = people[known["who"]]
+        took: list[float] = []
+        size = 0
+        for turn in range(TURNS + 1):
+            began = time.perf_counter()
+            answer = person.get(known["path"])
+            if turn:
+                took.append(1000 * (time.perf_counter() - began))
+            if not answer.is_success:
+                raise SandboxError(f"{known['path']} answers {answer.status_code}: {_text(answer)}")
+            size = max(size, answer.num_bytes_downloaded)
+        page = Measured(median(took), quantile(took, 0.95), size / 1024, known["queries"])
+        found[name] = page
+        report.row(
+            f"pages at {appids:,} AppIDs",
+            page=name,
+            p50_ms=round(page.p50),
+            p95_ms=round(page.p95),
+            kib=round(page.kib),
+            queries=page.queries,
+            **({"slowest": known["slowest"]} if page.p95 > GOAL_MS else {}),
+        )
+    return found
+
+
+def _await_rest() -> float:
+    """Seconds until the machine was idle but for what a demo always does: what has just started is still looking at everything for the first time.
+    One that never rests is measured as it is, and the seconds say so."""
+    began = time.monotonic()
+    while psutil.cpu_percent(interval=REST_SECONDS) > REST_PERCENT:
+        if time.monotonic() - began > REST_LIMIT_SECONDS:
+            break
+    return time.monotonic() - began
+
+
+def judge(report: Report, measured: dict[int, dict[str, Measured]]) -> None:
+    """The goals, at the largest size; and that questions do not grow with it."""
+    largest = measured[max(measured)]
+    size = f"at {max(measured):,} AppIDs"
+    pages = {name: page for name, page in largest.items() if not name.startswith(f"{PREVIEW} for")}
+    slowest = max(pages.values(), key=lambda page: page.p95)
+    asking = max((page.p95 for name, page in largest.items() if name not in pages), default=None)
+    biggest = max(largest.values(), key=lambda page: page.kib)
+    samples = len(largest) * TURNS
+    report.at_most(f"slowest page {size}, p95", GOAL_MS, slowest.p95, "ms", samples=samples, needed=TURNS)
+    report.at_most(f"page that draws up a plan {size}, p95", GOAL_PREVIEW_MS, asking, "ms")
+    report.at_most(f"largest page {size}", GOAL_KIB, biggest.kib, "KiB")
+    if len(measured) > 1:
+        smallest = measured[min(measured)]
+        grown = max(
+            page.queries - smallest[name].queries for name, page in largest.items() if name in smallest
+        )
+        report.at_most(f"questions more than at {min(measured):,} AppIDs", GOAL_QUERIES, grown, "queries")
+
+
+def _text(answer: httpx.Response) -> str:
+    return answer.text[:300]

@@ -1,0 +1,117 @@
+"""Part ``plans``: from a click to the preview that is drawn, and to the request that is made, in a real pair with very many AppIDs."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+import time
+from urllib.parse import urlencode
+
+import psutil
+
+from hadash_sandbox.bench.report import Report, median, quantile
+from hadash_sandbox.bench.web.browser import signed_in
+from hadash_sandbox.demo import ROOT, Demo
+from hadash_sandbox.errors import SandboxError
+from hadash_sandbox.person import Person
+
+#: AppIDs whose preview is asked for, by chance, each right after something of it has changed; and requests that are made.
+PREVIEWS, REQUESTS = 60, 10
+GOAL_SECONDS, GOAL_GIB = 1.0, 1.0
+#: Milliseconds after which the checks of a preview count as not answered: they end themselves before that.
+CHECKED_MS = 60_000
+#: What the demo's world has in the same pair, with clients: its request is made and withdrawn.
+APPID, INSTANCE, TARGET = "shop", "shop-stock", "west"
+
+#: When the preview stands on the page, with its picture, since it was asked for.
+_DRAWN = """(path) => new Promise((done) => {
+  const begin = performance.now();
+  const part = document.createElement("div");
+  document.getElementById("main").append(part);
+  htmx.ajax("GET", path, { target: part, swap: "innerHTML" });
+  const look = () => {
+    const boxes = [...part.querySelectorAll("[data-chart]")];
+    if (part.innerHTML && boxes.every((box) => box.querySelector(".main-svg"))) { done(performance.now() - begin); part.remove(); }
+    else requestAnimationFrame(look);
+  };
+  requestAnimationFrame(look);
+})"""
+
+
+def fill(demo: Demo, appids: int) -> None:
+    """:raises SandboxError: the pair could not be filled."""
+    command = [sys.executable, "-m", "hadash_sandbox.bench.web.crowd", "--appids", str(appids)]
+    done = subprocess.run(
+        command, env={**demo.environment()}, cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise SandboxError(f"The pair could not be filled: {done.stderr[-1500:]}")
+
+
+def measure(demo: Demo, report: Report, appids: int) -> None:
+    operator = Person(demo.url, "olga", demo.password)
+    known = [each["id"] for each in _appids(operator)]
+    chance = random.Random(5)
+    table = f"plans in a pair of {appids:,} AppIDs"
+    with signed_in(demo, "olga") as page:
+        took, checked, too_many = [], [], 0
+        page.goto(f"{demo.url}switches/request/?{urlencode({'appid': operator.appid(APPID)})}")
+        for number in range(PREVIEWS):
+            appid = chance.choice(known)
+            _change(operator, appid, number)
+            path = f"/switches/request/preview/?{urlencode({'appid': appid, 'scope': 'appid', 'target': TARGET})}"
+            took.append(float(page.evaluate(_DRAWN, path)) / 1000)
+            began = time.perf_counter()
+            page.request.get(
+                demo.url + path.removeprefix("/").replace("/preview/", "/checks/"), timeout=CHECKED_MS
+            )
+            checked.append(time.perf_counter() - began)
+            too_many += (
+                "more than ZooKeeper takes" in page.request.get(demo.url + path.removeprefix("/")).text()
+            )
+    _judge(report, appids, "preview right after a change", took, PREVIEWS)
+    _judge(report, appids, "checks of a preview", checked, PREVIEWS)
+    report.row(table, what="previews of more than one switch can move", times=too_many)
+    asked = []
+    for _ in range(REQUESTS):
+        began = time.perf_counter()
+        key = operator.request(APPID, INSTANCE, TARGET, "to be measured")
+        asked.append(time.perf_counter() - began)
+        operator.post(f"switches/{key}/cancel/", reason="measured").raise_for_status()
+    _judge(report, appids, "request of a real switch", asked, REQUESTS)
+    if demo.web is None or demo.web.pid is None:
+        raise SandboxError("There is no web process.")
+    gib = psutil.Process(demo.web.pid).memory_info().rss / 2**30
+    report.row(table, what="memory of the web process", gib=round(gib, 2))
+    report.at_most(f"memory of the web process at {appids:,} AppIDs", GOAL_GIB, gib, "GiB")
+
+
+def _judge(report: Report, appids: int, what: str, took: list[float], needed: int) -> None:
+    """:param took: seconds from the click to what was asked for."""
+    p95 = quantile(took, 0.95)
+    report.row(
+        f"plans in a pair of {appids:,} AppIDs",
+        what=what,
+        times=len(took),
+        median_s=round(median(took), 2),
+        p95_s=round(p95, 2),
+        slowest_s=round(max(took), 2),
+    )
+    report.at_most(
+        f"{what} at {appids:,} AppIDs, p95", GOAL_SECONDS, p95, "s", samples=len(took), needed=needed
+    )
+
+
+def _appids(person: Person) -> list[dict[str, int]]:
+    """Some thousand AppIDs of the pair."""
+    found: list[dict[str, int]] = []
+    for page in range(1, 11):
+        answer = person.call("GET", f"appids/?{urlencode({'pair': 'main', 'page': page, 'page_size': 100})}")
+        found += answer["results"]
+    return found
+
+
+def _change(person: Person, appid: int, number: int) -> None:
+    """One more InstanceID: the graph is another one."""
+    person.call("POST", f"appids/{appid}/instances/", {"name": f"measured-{number}"})

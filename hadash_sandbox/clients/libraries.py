@@ -1,0 +1,118 @@
+"""Which libraries are tried, and the world in which they are: an AppID for each way to move, with Topics of every library."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from hadash_sandbox.clients.judging import PARTITIONS, REFUSED
+from hadash_sandbox.downloads import CLIENT_VERSIONS
+from hadash_sandbox.world import DEMO, ClientSpec, World
+
+#: With neither Go nor Node.
+WITHOUT_PROGRAMS = (
+    "librdkafka",
+    "kafka-python",
+    "aiokafka",
+    *(f"java-{version}" for version in CLIENT_VERSIONS),
+)
+
+#: All that are tried, each with a Topic, a producer and a group of its own.
+LIBRARY_NAMES = (
+    *WITHOUT_PROGRAMS,
+    "franz-go-range",
+    "sarama",
+    "sarama-1.45",
+    "sarama-1.40",
+    "kafka-go",
+    "kafkajs",
+    "platformatic",
+    "franz-go",
+)
+
+#: What a client needs besides its library's stock configuration, by library: of the producer, and of the consumer.
+_CONFIG: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    # Before Kafka 3.0 a Java producer is not idempotent by itself, nor is Sarama's; with several requests under way these change
+    # the order of what they have to send again, whatever made them do so. Who wants order has set this.
+    "java-2.8.2": (("enable.idempotence=true",), ()),
+    "sarama": (("ordered=true",), ()),
+    "franz-go-range": ((), ("assignor=range",)),
+    # As an application says it that runs with Kafka 2.8 or newer: then these choose METADATA 10 and FETCH 11 by themselves.
+    "sarama-1.45": (("version=2.8.0", "ordered=true"), ("version=2.8.0",)),
+    "sarama-1.40": (("version=2.8.0", "ordered=true"), ("version=2.8.0",)),
+}
+
+#: Equal offsets on both clusters, or larger ones on the source: its first records were deleted before the mirror began.
+OFFSETS = ("equal", "shifted")
+
+#: The whole AppID moves, or one InstanceID of it.
+SCOPES = ("appid", "instance")
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """One way to move."""
+
+    offsets: str
+    scope: str
+
+    @property
+    def appid(self) -> str:
+        return f"{self.offsets}-{self.scope}"
+
+    def what_moves(self, library: str) -> tuple[str, str | None]:
+        """The AppID that moves with this library's clients, and the InstanceID, ``None`` where the whole AppID does.
+
+        Others have the same, but for a library that is refused: it would hold them up.
+        """
+        alone = (library, self.offsets) in REFUSED
+        if self.scope == "appid":
+            return f"{self.appid}-{library}" if alone else self.appid, None
+        return self.appid, f"{library}-alone" if alone else "together"
+
+    def clients(self, libraries: Iterable[str]) -> tuple[ClientSpec, ...]:
+        """A producer and a consumer of each library."""
+        return tuple(spec for library in libraries for spec in self._of(library))
+
+    def _of(self, library: str) -> tuple[ClientSpec, ClientSpec]:
+        appid, instance = self.what_moves(library)
+        name, topic = f"{self.appid}-{library}", f"{appid}.{library}"
+        # (With the AppID as a whole, each application has a client.id of its own.)
+        client_id = instance or f"{library}-application"
+        writes, reads = _CONFIG.get(library, ((), ()))
+        writer = ClientSpec(
+            f"{name}-writer", "produce", appid, (topic,), client_id, config=writes, library=library
+        )
+        reader = replace(writer, name=f"{name}-reader", role="consume", group=f"{topic}.group", config=reads)
+        return writer, reader
+
+
+PHASES = tuple(Phase(offsets, scope) for scope in SCOPES for offsets in OFFSETS)
+
+
+def world(libraries: Sequence[str] = LIBRARY_NAMES) -> World:
+    """All phases."""
+    clients = tuple(spec for phase in PHASES for spec in phase.clients(libraries))
+    appids = tuple(dict.fromkeys(spec.appid for spec in clients))
+    topics = list(dict.fromkeys(spec.topics[0] for spec in clients))
+    mirrors: dict[str, tuple[str, ...]] = {}
+    instances: dict[str, dict[str, None]] = {appid: {} for appid in appids}
+    for phase in PHASES:
+        for library in libraries:
+            appid, instance = phase.what_moves(library)
+            name = f"{appid}-{instance}" if instance else appid
+            mirrors[name] = (*mirrors.get(name, ()), f"{appid}.{library}")
+            if instance:
+                instances[appid][instance] = None
+    return World(
+        topics=dict.fromkeys(topics, PARTITIONS),
+        mirrors=mirrors,
+        prefixes={appid: f"{appid}." for appid in appids},
+        reads={},
+        owners=dict.fromkeys(appids, "Clients of many libraries"),
+        instances={appid: tuple(found) for appid, found in instances.items()},
+        clients=clients,
+        people=DEMO.people,
+        users={appid: f"{appid}-secret" for appid in appids},
+        shifted=frozenset(topic for topic in topics if topic.startswith("shifted-")),
+    )

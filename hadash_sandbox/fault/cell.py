@@ -1,0 +1,189 @@
+"""One cell of the table: a switch under load, one fault in one stage, and what became of everybody."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import httpx
+from confluent_kafka import KafkaException
+
+from hadash.bindings.errors import BindingError
+from hadash.kafka.errors import ConnectError
+from hadash_sandbox.errors import SandboxError
+from hadash_sandbox.fault.estate import APPID, INSTANCE, Estate
+from hadash_sandbox.fault.faults import Fault
+from hadash_sandbox.fault.outcome import Outcome, Row, outcome_of, standstill, why
+from hadash_sandbox.fault.scene import LOOK_SECONDS, Scene, patiently, where
+from hadash_sandbox.service import Log
+from hadash_sandbox.trial import Trial
+
+#: Seconds for consumers to have read what was acknowledged before a cell's end: more than the session timeout of a member (45 s), after
+#: which a group goes on without one that is gone.
+CATCH_UP_SECONDS = 90.0
+
+#: Seconds after a cell in which the next switch has to be possible: Connect, brokers and the looks at mirrors come back by themselves.
+POSSIBLE_SECONDS = 60.0
+
+#: How often a cell is begun whose switch ended before its stage: the Gateway that was killed in the cell before lets
+#: its clients come back for half a minute, and a switch gives up after ten seconds of that.
+ATTEMPTS = 5
+
+#: What a group has to say of a cell, at most.
+EXAMPLES = 2
+
+#: What is raised by a cell that cannot go on.
+BROKEN = (SandboxError, BindingError, ConnectError, KafkaException, httpx.HTTPError)
+
+#: How often a person lets a stage run again before the switch counts as stuck.
+RETRIES = 3
+
+#: Seconds without progress that count as a standstill: far above the pause between two records (50 ms) on a busy machine, and below every
+#: pause that a fault makes.
+STANDSTILL_SECONDS = 1.0
+
+#: hadash's own processes: none may end because a server, or another one of them, did.
+OWN = ("gateway", "worker", "beat", "web")
+
+
+@dataclass
+class Cells:
+    """Runs cells on one estate, one after the other, from wherever the clients are to the other side."""
+
+    estate: Estate
+    trial: Trial
+    log: Log
+    number: int = 0
+
+    def run(self, fault: Fault, stage: str) -> Row:
+        """One cell: begun again when its switch ended before its stage, with the records of every try in the count."""
+        tries: list[tuple[float, float]] = []
+        for _ in range(ATTEMPTS):
+            began = time.time()
+            row = self._try(fault, stage)
+            tries.append((began, time.time()))
+            if row.outcome is not Outcome.NOT_REACHED or row.manual:
+                break
+        row.tries = tries
+        self._await_read(row)
+        return row
+
+    def _try(self, fault: Fault, stage: str) -> Row:
+        """A switch with the fault in its stage, until the next one is possible."""
+        try:
+            row = self._switch(fault, stage)
+            row.manual = self._next_possible() or row.manual
+        except BROKEN as error:
+            return Row(fault.name, stage, Outcome.NEVER, manual=f"{type(error).__name__}: {error}")
+        return row
+
+    def _switch(self, fault: Fault, stage: str) -> Row:
+        """One try, to the end of its switch. :raises SandboxError: or others of :data:`BROKEN`, when it has none."""
+        self.number += 1
+        name = f"{self.number}-{fault.name}-{stage}"
+        source = where(self.estate)
+        target = "west" if source == "east" else "east"
+        self.estate.points.arm(name, fault.points[stage], fault.clock)
+        scene = self._begin(name, stage, source, target, f"{fault.about}, in {stage}.")
+        try:
+            row = self._strike(scene, fault)
+            if row.outcome is Outcome.PERSON:
+                row.manual = self._let_run_again(scene)
+        finally:
+            self.estate.points.disarm()
+            self.estate.points.go(name)
+            fault.tidy(scene)
+        row.late_writes = scene.late_writes
+        return row
+
+    def _begin(self, name: str, stage: str, source: str, target: str, reason: str) -> Scene:
+        key = self.trial.operator.request(APPID, INSTANCE, target, reason)
+        self.trial.approver.approve(key).raise_for_status()
+        return Scene(self.estate, self.trial, name, stage, source, target, key, self.log)
+
+    def _strike(self, scene: Scene, fault: Fault) -> Row:
+        """The fault, and the end of the switch."""
+        if not scene.reach():
+            state = scene.state()
+            return Row(
+                fault.name, scene.stage, Outcome.NOT_REACHED, notes=[state["outcome"] or state["status"]]
+            )
+        struck = time.time()
+        running = {name: self.estate.process(name).pid for name in OWN if name != fault.name}
+        try:
+            fault.strike(scene)
+        finally:
+            self.estate.points.go(scene.name)
+        fault.mend(scene)
+        scene.await_end()
+        state = scene.state()
+        row = Row(fault.name, scene.stage, outcome_of(state["status"]))
+        if row.outcome is not Outcome.SUCCEEDED:
+            row.notes.append(state["outcome"] or f"{state['status']}, in {state['stage']}")
+        ended = time.time()
+        self.trial.await_progress(list(self.estate.world.clients), ended)
+        said = _ended_at(state, ended)
+        # Unless the clock that said so is the one that has jumped.
+        self._time(row, struck, said if struck <= said <= ended else ended)
+        # (One that has ended was started again: it is another process.)
+        row.ended = [name for name, pid in running.items() if self.estate.process(name).pid != pid]
+        return row
+
+    def _time(self, row: Row, struck: float, ended: float) -> None:
+        moved = [spec for spec in self.estate.world.clients if spec.client_id == INSTANCE]
+        stood = [standstill(self.trial.journal(s).gaps, struck, STANDSTILL_SECONDS) for s in moved]
+        row.recover = max(ended, *(went_on for went_on, _ in stood)) - struck
+        row.pause = max(longest for _, longest in stood)
+
+    def _let_run_again(self, scene: Scene) -> str:
+        """What the page offers to a person; says what was needed."""
+        for attempt in range(1, RETRIES + 1):
+            answer = patiently(
+                lambda: self.trial.operator.post(f"switches/{scene.key}/retry/"), "“run again”"
+            )
+            answer.raise_for_status()
+            scene.await_end()
+            if scene.state()["status"] == "succeeded":
+                return f"“run again” {attempt} time(s)"
+        raise SandboxError(f"Switch {scene.key} still needs a person: {scene.state()['outcome']}")
+
+    def _await_read(self, row: Row) -> None:
+        """Wait until consumers have read what was acknowledged in the cell, and count."""
+        deadline = time.monotonic() + CATCH_UP_SECONDS
+        while True:
+            self.count(row)
+            if row.lost == 0 or time.monotonic() > deadline:
+                return
+            time.sleep(LOOK_SECONDS)
+
+    def count(self, row: Row) -> None:
+        """Judge the records of a cell's tries: once more when the estate ends, for what was read again late."""
+        verdicts = [verdict for window in row.tries for verdict in self.trial.judge(window=window)]
+        row.lost = sum(v.lost for v in verdicts)
+        row.duplicated = sum(v.duplicated for v in verdicts)
+        row.out_of_order = sum(v.out_of_order for v in verdicts)
+        row.ambiguous = sum(v.ambiguous for v in verdicts)
+        row.examples = [example for v in verdicts for example in v.examples[:EXAMPLES]]
+
+    def _next_possible(self) -> str:
+        """Whether the estate is as whole as before: why a switch back would be refused, "" when it would not."""
+        source = where(self.estate)
+        target = "west" if source == "east" else "east"
+        deadline = time.monotonic() + POSSIBLE_SECONDS
+        while True:
+            try:
+                key = self.trial.operator.request(APPID, INSTANCE, target, "Is the way back open?")
+                self.trial.operator.post(f"switches/{key}/cancel/", reason="It is.").raise_for_status()
+                return ""
+            except (SandboxError, httpx.HTTPError) as error:
+                if time.monotonic() > deadline:
+                    return why(str(error))
+            time.sleep(LOOK_SECONDS)
+
+
+def _ended_at(state: dict[str, Any], otherwise: float) -> float:
+    """When the last stage ended (seconds since 1970), by its worker's clock."""
+    times = [datetime.fromisoformat(s["ended_at"]).timestamp() for s in state["stages"] if s["ended_at"]]
+    return max(times, default=otherwise)

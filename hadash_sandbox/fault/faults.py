@@ -1,0 +1,194 @@
+"""What is done to the running estate, and how it is undone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from hadash_sandbox import kafka_admin
+from hadash_sandbox.errors import SandboxError
+from hadash_sandbox.fault.estate import START_SECONDS, TOPIC
+from hadash_sandbox.fault.points import AT_WRITES, WITHIN, Point
+from hadash_sandbox.fault.scene import Scene
+from hadash_sandbox.processes import Process
+from hadash_sandbox.service import Service
+
+Act = Callable[[Scene], None]
+
+#: Seconds that a Gateway stays cut off while the switch remains in its stage: longer than a session of ZooKeeper (6 s) and than a
+#: block waits for a Gateway (10 s), shorter than a parked client's patience (30 s).
+CUT_SECONDS = 20.0
+
+#: By how much a clock jumps: longer than any lease or limit, forward and back.
+JUMP_SECONDS = 3600.0
+
+#: Seconds for a held worker that has come back to end its run: it may have to find servers again first.
+LEAVE_SECONDS = 90.0
+
+
+#: Seconds for a cluster to say who leads a partition, before anything has happened to it.
+ASK_SECONDS = 15.0
+
+
+def _nothing(scene: Scene) -> None:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """``strike`` does it while the worker is held at the stage's point; then the worker goes on, ``mend`` brings back what
+    was taken, and ``tidy`` follows when the switch has ended."""
+
+    name: str
+    about: str
+    strike: Act
+    mend: Act = _nothing
+    tidy: Act = _nothing
+    points: Mapping[str, Point] = field(default_factory=lambda: WITHIN)
+    #: Seconds by which the worker's clock jumps as it goes on.
+    clock: float = 0.0
+
+
+# -- what is killed -----------------------------------------------------------------------------------------------
+
+
+def _kill(process: Process) -> None:
+    """:raises SandboxError: it does not run: the cell would say what comes of nothing."""
+    if not process.alive:
+        raise SandboxError(f"{process.name} was to be killed, and did not run: nothing was hit.")
+    process.kill()
+
+
+def _killed_process(name: str) -> Fault:
+    """One of hadash's own processes; its supervisor starts it again at once."""
+
+    def kill(scene: Scene) -> None:
+        _kill(scene.estate.process(name))
+
+    def start(scene: Scene) -> None:
+        process = scene.estate.process(name)
+        process.start()  # not after the supervisor's pauses, which grow from cell to cell
+        process.wait_ready(START_SECONDS)
+
+    return Fault(name, f"SIGKILL of the {name}", kill, start)
+
+
+def _killed_service(name: str, about: str, of: Callable[[Scene], Service]) -> Fault:
+    """A server with all its children; it is started again on the data that it left."""
+
+    def kill(scene: Scene) -> None:
+        for process in of(scene).processes:
+            _kill(process)
+
+    return Fault(name, f"SIGKILL of {about}", kill, lambda scene: of(scene).start(scene.log))
+
+
+def _killed_broker(side: str, of: Callable[[Scene], str]) -> Fault:
+    """The broker that leads a partition of the Topic that moves."""
+
+    def kill(scene: Scene) -> None:
+        cluster = scene.estate.stack.kafka[of(scene)]
+        found = kafka_admin.connect(cluster.client_config()).list_topics(TOPIC, timeout=ASK_SECONDS)
+        _kill(cluster.brokers[found.topics[TOPIC].partitions[0].leader])
+
+    def start(scene: Scene) -> None:
+        scene.estate.stack.kafka[of(scene)].start(scene.log)
+
+    return Fault(f"{side}-broker", f"SIGKILL of a leading broker of the {side}", kill, start)
+
+
+# -- what is paused, cut off, or wrong ----------------------------------------------------------------------------
+
+
+def _cut_off(scene: Scene) -> None:
+    assert scene.estate.gate is not None
+    if not scene.estate.gate.cut():
+        raise SandboxError("The Gateway had no connection to ZooKeeper that could be cut: nothing was hit.")
+
+
+def _connect_again(scene: Scene) -> None:
+    assert scene.estate.gate is not None
+    scene.await_stage_left(CUT_SECONDS)
+    scene.estate.gate.open()
+
+
+def _pause_worker(scene: Scene) -> None:
+    scene.estate.process("worker").pause()
+    scene.second = scene.estate.second_worker()
+
+
+def _bring_worker_back(scene: Scene) -> None:
+    """When another one has ended the switch, the first one goes on where it was held, past its last fence."""
+    scene.await_end()
+    before, committed = scene.world(), scene.committed()
+    scene.estate.process("worker").resume()
+    scene.estate.points.await_left(scene.name, LEAVE_SECONDS)
+    scene.late_writes = late_writes(before, scene.world(), committed, scene.committed())
+
+
+def late_writes(
+    before: Mapping[str, str],
+    after: Mapping[str, str],
+    committed: Mapping[str, int],
+    committed_after: Mapping[str, int],
+) -> list[str]:
+    """What has changed although no worker may change it any more.
+
+    Consumers commit all the time: their offsets may only grow.
+    """
+    found = [
+        f"{key}: {before.get(key)} → {after.get(key)}"
+        for key in sorted(before.keys() | after.keys())
+        if before.get(key) != after.get(key)
+    ]
+    return found + [
+        f"{key}: {offset} → {committed_after.get(key)}"
+        for key, offset in committed.items()
+        if committed_after.get(key, -1) < offset
+    ]
+
+
+def _end_second(scene: Scene) -> None:
+    if scene.second is not None:
+        scene.second.stop()
+
+
+def _new_worker(scene: Scene) -> None:
+    """A process that knows the right time."""
+    worker: Process = scene.estate.process("worker")
+    worker.kill()
+    worker.start()
+
+
+def _jumped(name: str, seconds: float) -> Fault:
+    about = f"The worker's clock jumps by {seconds / 3600:+.0f} h"
+    return Fault(name, about, _nothing, tidy=_new_worker, clock=seconds)
+
+
+FAULTS: dict[str, Fault] = {
+    fault.name: fault
+    for fault in (
+        _killed_process("worker"),
+        _killed_process("beat"),
+        _killed_process("gateway"),
+        _killed_process("web"),
+        _killed_broker("source", lambda scene: scene.source),
+        _killed_broker("target", lambda scene: scene.target),
+        _killed_service("zookeeper", "ZooKeeper", lambda s: s.estate.stack.zookeeper),
+        _killed_service("postgres", "PostgreSQL", lambda s: s.estate.stack.postgres),
+        _killed_service("redis", "Redis", lambda s: s.estate.stack.redis),
+        Fault("gateway-cut-off", "The Gateway is cut off from ZooKeeper", _cut_off, _connect_again),
+        Fault(
+            "old-token",
+            "The worker is paused (SIGSTOP), another one ends the switch, the first one comes back",
+            _pause_worker,
+            _bring_worker_back,
+            _end_second,
+            points=AT_WRITES,
+        ),
+        _jumped("clock-forward", JUMP_SECONDS),
+        _jumped("clock-back", -JUMP_SECONDS),
+        # Last, because MirrorMaker may write records twice when it dies, and then its mirror is of no use any more.
+        _killed_service("connect", "Kafka Connect", lambda s: s.estate.stack.connect),
+    )
+}

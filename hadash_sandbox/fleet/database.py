@@ -1,0 +1,299 @@
+"""A generated estate into hadash's own tables, by COPY: a million rows take seconds."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+from django.db import connection, transaction
+
+from hadash.bindings.store import BindingStore, Edit
+from hadash.governance.models import Posture
+from hadash.identity.identity import Identity
+from hadash.inventory.models import AppID, Cluster, ClusterSample, ClusterState, Pair
+from hadash.mirroring.models import Mirror
+from hadash_sandbox.fleet import lags, reports
+from hadash_sandbox.fleet.estate import DAYS, GROUP, PRODUCE, Estate, Side
+from hadash_sandbox.fleet.servers import BROKERS
+
+#: Numbers of generated clusters: far from those that anybody gives.
+FIRST_NUMBER = 900
+#: Bindings of one change.
+BOUND_AT_ONCE = 500
+#: Of all AppIDs, those for which somebody has declared a use.
+DECLARED = 0.02
+#: Minutes between two samples of a mirror's lag, and hours of them.
+SAMPLE_MINUTES, SAMPLE_HOURS = 5, 24
+
+
+@transaction.atomic
+def add_pair(names: Side) -> Pair:
+    """The generated pair and its clusters, as if they had been registered; no engine is told of them."""
+    clusters = [
+        Cluster.objects.create(
+            name=name,
+            number=FIRST_NUMBER + place,
+            bootstrap_servers=f"{name}.example:9092",
+            kafka_cluster_id=f"id-{name}",
+            brokers=[{"id": n, "host": f"{name}-{n}.example", "port": 9092} for n in range(1, BROKERS + 1)],
+            generated=True,
+        )
+        for place, name in enumerate(names.clusters)
+    ]
+    return Pair.objects.create(name=names.pair, first=clusters[0], second=clusters[1], default=clusters[0])
+
+
+def fill(estate: Estate, names: Side, now: datetime) -> None:
+    """AppIDs, InstanceIDs, access, declarations and mirrors of the pair, which is there.
+
+    :param now: when everything was seen last.
+    """
+    pair = Pair.objects.select_related("first", "second").get(name=names.pair)
+    with transaction.atomic():
+        _add_appids(estate, pair)
+        numbers = dict(AppID.objects.filter(pair=pair).values_list("name", "pk"))
+        _add_instances(estate, numbers, now)
+        _copy("inventory_access", access(estate, names, pair.pk, now))
+        _add_declarations(estate, numbers, now)
+        _add_mirrors(estate, pair, now)
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE")
+
+
+def bind(estate: Estate, names: Side, store: BindingStore) -> None:
+    """The bindings of those that have been switched, into ZooKeeper."""
+    edits = [
+        Edit(Identity(document.appid), document.default) for document in reports.documents(estate, names)
+    ]
+    for first in range(0, len(edits), BOUND_AT_ONCE):
+        store.change(edits[first : first + BOUND_AT_ONCE])
+
+
+def _add_appids(estate: Estate, pair: Pair) -> None:
+    known = set(AppID.objects.filter(pair=pair).values_list("name", flat=True))
+    count = estate.size.appids
+    rows = pa.table(
+        {
+            "pair_id": pa.array(np.full(count, pair.pk)),
+            "name": estate.appid_names,
+            "owner": [estate.owner(n) for n in range(count)],
+            "note": [""] * count,
+            "critical": pa.array(estate.critical),
+        }
+    )
+    _copy("inventory_appid", rows.filter(pa.array([name not in known for name in estate.appid_names])))
+
+
+def _add_instances(estate: Estate, numbers: Mapping[str, int], now: datetime) -> None:
+    found = reports.registered(estate, 0)
+    ages = {estate.appid_names[n]: int(age) for n, age in enumerate(estate.registered)}
+    _copy(
+        "inventory_instanceid",
+        pa.table(
+            {
+                "appid_id": [numbers[appid] for appid, _ in found],
+                "name": [name for _, name in found],
+                "note": [""] * len(found),
+                "registered_at": pa.array(
+                    [now - timedelta(days=ages[appid]) for appid, _ in found], pa.timestamp("ms", tz="UTC")
+                ),
+            }
+        ),
+    )
+
+
+def access(estate: Estate, names: Side, pair: int, now: datetime) -> pa.Table:
+    """The rows of ``inventory_access``: what there is now, or was within the last week."""
+    chosen = estate.until < 7
+    uses = estate.table(names, chosen)
+    kind = estate.kind[chosen]
+    details = pa.array(
+        [
+            '{"acks": -1, "idempotent": true, "transactional": false}',
+            "{}",
+            '{"assignors": ["range", "cooperative-sticky"], "session_timeout_ms": 45000, "member": true}',
+        ]
+    )
+    of_kind = np.where(kind == PRODUCE, 0, np.where(kind == GROUP, 2, 1))
+    day = 86_400_000
+    moment = int(now.timestamp() * 1000)
+    columns = {name: uses.column(name) for name in uses.column_names if name != "pair"}
+    columns |= {
+        "pair_id": pa.array(np.full(len(kind), pair)),
+        "details": details.take(pa.array(of_kind)),
+        "first_seen": pa.array(moment - (estate.since[chosen] + 1) * day, pa.timestamp("ms", tz="UTC")),
+        "last_seen": pa.array(moment - estate.until[chosen] * day, pa.timestamp("ms", tz="UTC")),
+    }
+    return pa.table(columns)
+
+
+def _add_declarations(estate: Estate, numbers: Mapping[str, int], now: datetime) -> None:
+    """The first use of some AppIDs, and one that nobody has seen."""
+    random = np.random.default_rng(estate.size.seed + 2)
+    _, first = np.unique(estate.appid, return_index=True)
+    rows = []
+    for use in first[random.random(len(first)) < DECLARED]:
+        if estate.kind[use] == GROUP:
+            continue
+        appid = estate.appid_names[estate.appid[use]]
+        kind = "produce" if estate.kind[use] == PRODUCE else "consume"
+        seen = estate.topic_names[estate.resource[use]]
+        rows += [
+            {
+                "appid_id": numbers[appid],
+                "instance_id": "",
+                "kind": kind,
+                "resource": resource,
+                "note": "",
+                "source": "import",
+                "declared_at": now,
+            }
+            for resource in (seen, f"{appid}.planned")
+        ]
+    if rows:
+        _copy("inventory_declaration", pa.Table.from_pylist(rows))
+
+
+def _add_mirrors(estate: Estate, pair: Pair, now: datetime) -> None:
+    Mirror.objects.bulk_create(
+        Mirror(
+            pair=pair,
+            name=name,
+            topics=[estate.topic_names[n] for n in topics],
+            source=pair.clusters[side],
+            state=Mirror.State.RUNNING,
+        )
+        for name, (topics, side) in estate.mirrors.items()
+    )
+
+
+# -- history ------------------------------------------------------------------------------------------------------
+
+
+def add_samples(estate: Estate, names: Side, now: datetime) -> None:
+    """How the mirrors and clusters were in the last hours and days."""
+    numbers = dict(Mirror.objects.filter(pair__name=names.pair).values_list("name", "pk"))
+    begin = now - timedelta(hours=SAMPLE_HOURS)
+    known = lags.samples(estate, names, begin, now, SAMPLE_MINUTES)
+    keys = pa.array([numbers[name] for name in estate.mirrors])
+    place = pc.index_in(known["mirror"], pa.array(list(estate.mirrors)))
+    state = pa.array(["running", "unknown"]).take(
+        pc.cast(pc.is_null(known["seconds"]), pa.int32()).combine_chunks()
+    )
+    rows = pa.table(
+        {
+            "mirror_id": keys.take(place.combine_chunks()),
+            "at": known["at"],
+            "records": known["records"],
+            "seconds": known["seconds"],
+            "state": state,
+            "partitions": pa.array(["{}"]).take(pa.array(np.zeros(len(known), np.int32))),
+        }
+    )
+    _copy("mirroring_lagsample", rows)
+    _note_newest(now)
+    _add_clusters(names, now)
+
+
+def _note_newest(now: datetime) -> None:
+    """What the last look at each mirror would have said."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE mirroring_mirror AS mirror SET lag_records = last.records, lag_seconds = last.seconds, looked_at = %s"
+            " FROM (SELECT DISTINCT ON (mirror_id) mirror_id, records, seconds FROM mirroring_lagsample"
+            " ORDER BY mirror_id, at DESC) AS last, inventory_pair AS pair, inventory_cluster AS cluster"
+            " WHERE last.mirror_id = mirror.id AND pair.id = mirror.pair_id AND cluster.id = pair.first_id AND cluster.generated",
+            [now],
+        )
+
+
+def _add_clusters(names: Side, now: datetime) -> None:
+    random = np.random.default_rng(3)
+    samples: list[ClusterSample] = []
+    states: list[ClusterState] = []
+    for cluster in Cluster.objects.filter(name__in=names.clusters):
+        samples += [
+            ClusterSample(
+                cluster=cluster,
+                at=now - timedelta(minutes=minutes),
+                milliseconds=float(np.round(random.gamma(3.0, 2.0), 1)),
+                brokers=BROKERS,
+            )
+            for minutes in range(0, SAMPLE_HOURS * 60, SAMPLE_MINUTES)
+        ]
+        states += [
+            ClusterState(
+                cluster=cluster,
+                at=now - timedelta(days=age),
+                mode="kraft",
+                version="3.9",
+                controller=1,
+                controller_epoch=41 - age // 9,
+                brokers=BROKERS,
+                leaderless=0,
+                under_replicated=int(random.poisson(2)),
+                under_min_isr=0,
+            )
+            for age in range(DAYS)
+        ]
+    ClusterSample.objects.bulk_create(samples)
+    ClusterState.objects.bulk_create(states)
+
+
+def add_postures(known: Mapping[date, Posture], today: date) -> None:
+    """A row for each of the last days: between two days that jobs have told of, what lies between.
+
+    :param known: what jobs have said of the pair, by the day that they looked at; one at least.
+    """
+    days = sorted(known)
+    figures = [field.name for field in Posture._meta.fields if field.name not in ("id", "pair", "day")]
+    (pair,) = {posture.pair for posture in known.values()}
+    places = [day.toordinal() for day in days]
+    wanted = [today - timedelta(days=age) for age in range(DAYS)]
+    between = {
+        name: np.interp(
+            [day.toordinal() for day in wanted], places, [getattr(known[day], name) or 0 for day in days]
+        )
+        for name in figures
+    }
+    Posture.objects.filter(pair=pair).delete()
+    Posture.objects.bulk_create(
+        Posture(pair=pair, day=day, **{name: int(values[place]) for name, values in between.items()})
+        for place, day in enumerate(wanted)
+    )
+
+
+# -- COPY -----------------------------------------------------------------------------------------------------------
+
+
+def _copy(table: str, rows: pa.Table) -> None:
+    """:param rows: columns by their names in the database; all others have the database's defaults, or are null."""
+    _copy_columns(table, rows.column_names, _pieces(rows))
+
+
+def _pieces(rows: pa.Table) -> Iterable[bytes]:
+    options = pyarrow.csv.WriteOptions(include_header=False, quoting_style="needed")
+    for batch in rows.to_batches(max_chunksize=100_000):
+        sink = io.BytesIO()
+        pyarrow.csv.write_csv(pa.Table.from_batches([batch]), sink, options)
+        yield sink.getvalue()
+
+
+def _copy_columns(table: str, columns: Sequence[str], pieces: Iterable[bytes]) -> None:
+    names = ", ".join(columns)
+    with connection.cursor() as cursor:
+        copying: Any = cursor.copy(f"COPY {table} ({names}) FROM STDIN (FORMAT csv)")
+        with copying as copy:
+            for piece in pieces:
+                copy.write(piece)
+
+
+def day_of(moment: datetime) -> date:
+    """In UTC."""
+    return moment.astimezone(UTC).date()

@@ -1,0 +1,209 @@
+"""What the clusters of a generated estate would answer: the tables of a snapshot (:mod:`hadash.lake.snapshots`), for each cluster. Pure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from hadash.lake.snapshots import TABLES
+from hadash_sandbox.fleet.estate import CONSUME, GROUP, PRODUCE, Estate, Numbers, Side
+
+#: Brokers of each cluster, replicas of each partition, and partitions of a Topic that is shared.
+BROKERS, REPLICAS, SHARED_PARTITIONS = 9, 3, 6
+#: Of all partitions, those that lack a replica just now.
+UNDER_REPLICATED = 0.0005
+#: Of all AppIDs, those that have rights on their own cluster only.
+LACKING_RIGHTS = 0.015
+#: Members of one group that are listed, at most.
+MOST_MEMBERS = 20
+
+_CONFIGS = {
+    "group.min.session.timeout.ms": "6000",
+    "group.max.session.timeout.ms": "1800000",
+    "min.insync.replicas": "2",
+}
+
+
+def tables_of(estate: Estate, names: Side, side: int) -> dict[str, pa.Table]:
+    """All tables of one cluster. :param side: 0 for the first."""
+    cluster = names.clusters[side]
+    topics = _topics_on(estate, side)
+    return {
+        "clusters": cluster_row(names, side),
+        "brokers": _rows(
+            "brokers",
+            [
+                {
+                    "cluster": cluster,
+                    "broker": broker,
+                    "host": f"{cluster}-{broker}.example",
+                    "port": 9092,
+                    "rack": f"rack-{broker % 3}",
+                    "configs": list(_CONFIGS.items()),
+                }
+                for broker in range(1, BROKERS + 1)
+            ],
+        ),
+        "topics": _topics(estate, cluster, topics),
+        "partitions": _partitions(estate, cluster, topics),
+        "acls": _acls(estate, cluster, side),
+        **_groups(estate, cluster, side),
+    }
+
+
+def cluster_row(names: Side, side: int, controller_epoch: int = 41) -> pa.Table:
+    """The row of ``clusters``."""
+    cluster = names.clusters[side]
+    row = {
+        "cluster": cluster,
+        "kafka_cluster_id": f"id-{cluster}",
+        "mode": "kraft",
+        "version": "3.9",
+        "controller": 1,
+        "controller_epoch": controller_epoch,
+        "fault": "",
+        "authorizer": True,
+    }
+    return _rows("clusters", [row])
+
+
+def _rows(name: str, rows: list[dict[str, Any]]) -> pa.Table:
+    return pa.Table.from_pylist(rows, schema=TABLES[name])
+
+
+def _topics_on(estate: Estate, side: int) -> Numbers:
+    """Those of whose AppID is there, those that are mirrored there, and all shared ones on the first."""
+    own = np.repeat(estate.side, estate.topics)
+    there = np.concatenate((own, np.zeros(len(estate.topic_names) - len(own), np.int64))) == side
+    for carried, _ in estate.mirrors.values():
+        there[carried] = True
+    return np.flatnonzero(there)
+
+
+def _topics(estate: Estate, cluster: str, topics: Numbers) -> pa.Table:
+    names = pa.array(estate.topic_names).take(pa.array(topics))
+    settings = pa.array([[("retention.ms", "604800000")]], TABLES["topics"].field("configs").type)
+    return pa.table(
+        {
+            "cluster": _same(cluster, len(topics)),
+            "topic": names,
+            "configs": settings.take(pa.array(np.zeros(len(topics), np.int64))),
+        }
+    )
+
+
+def _partitions(estate: Estate, cluster: str, topics: Numbers) -> pa.Table:
+    own = int(estate.topics.sum())
+    counts = np.where(topics < own, 1, SHARED_PARTITIONS)
+    of_topic = np.repeat(topics, counts)
+    number = np.arange(len(of_topic)) - np.repeat(np.cumsum(counts) - counts, counts)
+    first = (of_topic * 7 + number) % BROKERS
+    replicas = np.stack([(first + place) % BROKERS + 1 for place in range(REPLICAS)], axis=1)
+    random = np.random.default_rng(estate.size.seed)
+    in_sync = np.where(random.random(len(of_topic)) < UNDER_REPLICATED, REPLICAS - 1, REPLICAS)
+    kept = np.arange(REPLICAS)[None, :] < in_sync[:, None]
+    ends = np.concatenate(([0], np.cumsum(in_sync)))
+    return pa.table(
+        {
+            "cluster": _same(cluster, len(of_topic)),
+            "topic": pa.array(estate.topic_names).take(pa.array(of_topic)),
+            "partition": pa.array(number),
+            "leader": pa.array(replicas[:, 0]),
+            "replicas": _lists(np.arange(len(of_topic) + 1) * REPLICAS, replicas.ravel()),
+            "in_sync": _lists(ends, replicas[kept]),
+        }
+    )
+
+
+def _lists(ends: Numbers, values: Numbers) -> pa.Array:
+    return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), pa.array(values, pa.int32()))
+
+
+def _acls(estate: Estate, cluster: str, side: int) -> pa.Table:
+    """Each AppID may do everything to what begins with its name, and what it does to Topics of others."""
+    random = np.random.default_rng(estate.size.seed + 1)
+    lacking = (random.random(estate.size.appids) < LACKING_RIGHTS) & (estate.side != side)
+    rows: list[tuple[str, str, str, str, str]] = []
+    for appid in np.flatnonzero(~lacking):
+        name = estate.appid_names[appid]
+        rows += [("TOPIC", f"{name}.", "PREFIXED", name, operation) for operation in ("READ", "WRITE")]
+        rows.append(("GROUP", f"{name}.", "PREFIXED", name, "READ"))
+    foreign = (estate.kind != GROUP) & (estate.resource >= int(estate.topics.sum()))
+    rights = np.unique(
+        np.stack([estate.appid[foreign], estate.resource[foreign], estate.kind[foreign]]), axis=1
+    )
+    for appid, resource, kind in rights.T:
+        if not lacking[appid]:
+            operation = {PRODUCE: "WRITE", CONSUME: "READ"}[int(kind)]
+            rows.append(
+                ("TOPIC", estate.topic_names[resource], "LITERAL", estate.appid_names[appid], operation)
+            )
+    kinds, resources, patterns, users, operations = zip(*rows, strict=True)
+    return pa.table(
+        {
+            "cluster": _same(cluster, len(rows)),
+            "resource_type": kinds,
+            "resource": resources,
+            "pattern": patterns,
+            "principal": [f"User:{user}" for user in users],
+            "host": _same("*", len(rows)),
+            "operation": operations,
+            "permission": _same("ALLOW", len(rows)),
+            "by_hadash": pa.array(np.zeros(len(rows), bool)),
+        }
+    )
+
+
+def _groups(estate: Estate, cluster: str, side: int) -> dict[str, pa.Table]:
+    """A group of each AppID that reads; each member has what Kafka's round-robin would give it."""
+    reads = estate.kind == CONSUME
+    groups: list[dict[str, Any]] = []
+    members: list[dict[str, Any]] = []
+    joined = estate.kind == GROUP
+    readers = _by(estate.appid[joined], estate.client[joined])
+    read = _by(estate.appid[reads], estate.resource[reads])
+    for appid, clients in readers.items():
+        topics = read.get(appid)
+        if estate.side[appid] != side or topics is None:
+            continue
+        name = estate.group_names[appid]
+        groups.append(
+            {
+                "cluster": cluster,
+                "group": name,
+                "state": "Stable",
+                "protocol": "roundrobin",
+                "coordinator": appid % BROKERS + 1,
+            }
+        )
+        subscribed = sorted({estate.topic_names[topic] for topic in topics})
+        partitions = [f"{topic}-0" for topic in subscribed]
+        present = sorted({int(client) for client in clients})[:MOST_MEMBERS]
+        for place, client in enumerate(present):
+            members.append(
+                {
+                    "cluster": cluster,
+                    "group": name,
+                    "member_id": f"{name}-{place}",
+                    "client_id": estate.client_names[client],
+                    "host": f"10.{client // 250 % 250}.{client % 250}.7",
+                    "partitions": partitions[place :: len(present)],
+                    "topics": subscribed,
+                }
+            )
+    return {"groups": _rows("groups", groups), "members": _rows("members", members)}
+
+
+def _by(keys: Numbers, values: Numbers) -> dict[int, Numbers]:
+    """The values of each key."""
+    order = np.argsort(keys, kind="stable")
+    found, begins = np.unique(keys[order], return_index=True)
+    return dict(zip(found.tolist(), np.split(values[order], begins[1:]), strict=True))
+
+
+def _same(text: str, count: int) -> pa.Array:
+    return pa.DictionaryArray.from_arrays(pa.array(np.zeros(count, np.int32)), pa.array([text])).cast(
+        pa.string()
+    )

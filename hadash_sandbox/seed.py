@@ -1,0 +1,35 @@
+"""``python -m hadash_sandbox.seed``: put a world (HADASH_SANDBOX_WORLD, the demo's) into the clusters and into hadash. Idempotent.
+
+Runs beside the stack with its environment, so that the stack's own process needs no Django.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+
+import django
+
+
+def main() -> int:
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "hadash.settings")
+    django.setup()
+    from hadash_sandbox import mails, seeding  # has models, which need Django to be set up
+    from hadash_sandbox.world import world_named
+
+    world = world_named(os.environ.get("HADASH_SANDBOX_WORLD", "demo"))
+    described = json.loads(os.environ["HADASH_SANDBOX_CLUSTERS"])
+    try:
+        pair = seeding.register(os.environ.get("HADASH_GATEWAY_PAIR", "main"), described)
+    except seeding.NotRegistered as error:
+        print(error, file=sys.stderr)
+        return 1
+    seeding.put(world, pair)
+    seeding.let_in(world, os.environ["HADASH_SANDBOX_PASSWORD"])
+    mails.put(world, pair)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

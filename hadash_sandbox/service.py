@@ -1,0 +1,58 @@
+"""The shape that every server of the stack has: prepare, start, wait, finish, stop."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from hadash_sandbox.processes import Process
+
+Log = Callable[[str], None]
+
+
+class Service:
+    """One server of the stack, of one or more processes (a Kafka cluster has one per broker)."""
+
+    title: str
+    start_timeout = 180.0  # on two busy cores a broker can take a minute
+    stop_timeout = 20.0
+
+    def __init__(self, name: str, data_dir: Path) -> None:
+        self.name = name
+        self.data_dir = data_dir  # of the whole stack
+        self.dir = data_dir / name
+        self.processes: list[Process] = []
+
+    @property
+    def address(self) -> str:
+        """Where clients find it: shown to people."""
+        raise NotImplementedError
+
+    def start(self, log: Log) -> None:
+        """Bring it up and return when it can be used.
+
+        Also brings back a part that was killed: what is alive is left alone.
+        """
+        began = time.monotonic()
+        self.dir.mkdir(parents=True, exist_ok=True)
+        self.prepare()
+        for process in self.processes:
+            process.start()
+        for process in self.processes:
+            process.wait_ready(self.start_timeout)
+        self.finish()
+        log(f"{self.title} ready on {self.address} ({time.monotonic() - began:.1f} s)")
+
+    def stop(self) -> None:
+        for process in reversed(self.processes):
+            process.stop(self.stop_timeout)
+
+    def prepare(self) -> None:
+        """What must be in place before the processes start."""
+
+    def finish(self) -> None:
+        """What can be done only once they answer."""
+
+    def log_path(self, name: str | None = None) -> Path:
+        return self.data_dir / "logs" / f"{name or self.name}.log"

@@ -1,0 +1,68 @@
+"""A status is set by its machine alone: nothing else in the program assigns one."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+from django.apps import apps
+
+from hadash.stateful import Stateful
+
+ROOT = Path(__file__).resolve().parents[1]
+PROGRAM = ("hadash", "tasks")
+#: Where a status is set as a machine says.
+DOOR = Path("hadash/stateful.py")
+
+
+def assignments(text: str) -> Iterator[int]:
+    """The lines that assign an attribute ``status``, or update it in the database."""
+    for node in ast.walk(ast.parse(text)):
+        targets = (
+            node.targets
+            if isinstance(node, ast.Assign)
+            else [node.target]
+            if isinstance(node, ast.AnnAssign | ast.AugAssign)
+            else []
+        )
+        for target in targets:
+            for part in ast.walk(target):
+                if isinstance(part, ast.Attribute) and part.attr == "status" and not _is_own(part):
+                    yield node.lineno
+        is_update = (
+            isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "update"
+        )
+        if is_update and any(
+            word.arg == "status" and "MACHINE.after(" not in ast.unparse(word.value) for word in node.keywords
+        ):
+            yield node.lineno
+
+
+def _is_own(part: ast.Attribute) -> bool:
+    """``self.status`` is no row's: an error of Kafka's has one, too."""
+    return isinstance(part.value, ast.Name) and part.value.id == "self"
+
+
+def test_what_counts_as_setting_a_status() -> None:
+    assert [*assignments("held.status = 'x'\nheld.status, held.outcome = 'x', {}\nheld.other = 1")] == [1, 2]
+    assert [*assignments("rows.update(status='x')\nrows.update(status=MACHINE.after(a, b).value)")] == [1]
+
+
+def test_nothing_else_sets_a_status() -> None:
+    found = [
+        f"{path.relative_to(ROOT)}:{line}"
+        for folder in PROGRAM
+        for path in sorted((ROOT / folder).rglob("*.py"))
+        if "migrations" not in path.parts and path.relative_to(ROOT) != DOOR
+        for line in assignments(path.read_text())
+    ]
+    assert found == []
+
+
+def test_every_status_of_a_table_has_its_place_in_the_machine() -> None:
+    models = [model for model in apps.get_models() if issubclass(model, Stateful)]
+    assert len(models) >= 5
+    for model in models:
+        known = {status.value for status in model.MACHINE.moves}
+        assert {value for value, _label in model._meta.get_field("status").choices or ()} == known, model
